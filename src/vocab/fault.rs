@@ -1,0 +1,144 @@
+use std::fmt;
+use std::sync::Arc;
+
+use super::{MessageId, Position};
+
+/// What went wrong, as the receiver may know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FaultCode {
+    /// The bytes are no XML, and repair could not make them so.
+    Malformed,
+    /// The XML is no envelope.
+    Envelope,
+    /// The payload breaks its schema.
+    Payload,
+    /// There is nobody who takes this payload from this sender.
+    Route,
+    /// The organism has no room for a new call; try again later.
+    Overload,
+    /// A bound was reached.
+    Limit,
+    /// A deadline or a handler's timeout passed.
+    Timeout,
+    /// The thread was cancelled.
+    Cancelled,
+    /// The listener panicked, or is down.
+    ListenerFailed,
+    /// A bug in the pump.
+    Internal,
+    /// The listener ended without an answer.
+    Silent,
+    /// The listener says that it failed.
+    Failed,
+}
+
+impl FaultCode {
+    /// All codes.
+    pub const ALL: [Self; 12] = [
+        Self::Malformed,
+        Self::Envelope,
+        Self::Payload,
+        Self::Route,
+        Self::Overload,
+        Self::Limit,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::ListenerFailed,
+        Self::Internal,
+        Self::Silent,
+        Self::Failed,
+    ];
+
+    /// The code as it stands in `<code>`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Envelope => "envelope",
+            Self::Payload => "payload",
+            Self::Route => "route",
+            Self::Overload => "overload",
+            Self::Limit => "limit",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::ListenerFailed => "listener-failed",
+            Self::Internal => "internal",
+            Self::Silent => "silent",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The local name of the element that carries it: `agent-error` for what the listener did,
+    /// `system-error` for what the pump found.
+    pub const fn element(self) -> &'static str {
+        match self {
+            Self::Silent | Self::Failed => "agent-error",
+            Self::Malformed
+            | Self::Envelope
+            | Self::Payload
+            | Self::Route
+            | Self::Overload
+            | Self::Limit
+            | Self::Timeout
+            | Self::Cancelled
+            | Self::ListenerFailed
+            | Self::Internal => "system-error",
+        }
+    }
+}
+
+impl fmt::Display for FaultCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A payload which says that something went wrong. It travels like a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of thing went wrong.
+    pub code: FaultCode,
+    /// One sentence for whoever reads it. Never a thread path, never a name but that of the
+    /// direct correspondent.
+    pub message: Arc<str>,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// The message that this answers, once it is known.
+    pub in_reply_to: Option<MessageId>,
+    /// The rule of a contract which the receiver may see.
+    pub rule: Option<Box<BrokenRule>>,
+}
+
+/// The rule of a schema that a payload breaks, and how to do better.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenRule {
+    /// What was found and what was expected.
+    pub rule: String,
+    /// Where, in what the sender wrote.
+    pub at: Option<Position>,
+    /// A valid instance of the payload, canonical.
+    pub example: Option<String>,
+}
+
+impl Fault {
+    /// A fault of a code with a sentence; retryable where the code always is.
+    pub fn new(code: FaultCode, message: impl Into<Arc<str>>) -> Self {
+        let retryable = matches!(code, FaultCode::Overload);
+        Self { code, message: message.into(), retryable, in_reply_to: None, rule: None }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        if let Some(rule) = &self.rule {
+            write!(f, " ({}", rule.rule)?;
+            if let Some(at) = rule.at {
+                write!(f, " at {at}")?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,18 @@
+//! The namespaces that Systole itself speaks.
+
+/// Envelopes: `<message>`, `<meta>`, `<from>`, `<to>`, `<thread>`.
+pub const ENVELOPE: &str = "https://xml-pipeline.org/ns/envelope/v1";
+/// Requests to the core and its answers to them.
+pub const META: &str = "https://xml-pipeline.org/ns/meta/v1";
+/// What the pump says of its own accord: `<boot>`, faults, `<fan-out-ended>`.
+pub const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
+/// Our own metadata inside `<meta>`: `id`, `in-reply-to`, `deadline`, `traceparent`.
+pub const SYSTOLE_META: &str = "urn:systole:meta:v1";
+/// The namespace that the prefix `xml` is always bound to.
+pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
+/// The namespace that the prefix `xmlns` is always bound to.
+pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+/// XML Schema.
+pub const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+/// `xsi:type`, `xsi:nil` and the schema location hints, which Systole never follows.
+pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
