@@ -1,0 +1,366 @@
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::tags::{self, Gap, Start, Tags};
+use super::{Claims, EnvelopeError};
+use crate::ladder::Canonical;
+use crate::ladder::strict::{Surroundings, UNLIMITED, canonicalize_in};
+use crate::vocab::{Position, QName, ns};
+
+/// The claims and the payload of an envelope.
+pub(super) fn open(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
+    let mut reader = Reader { message, tags: Tags::new(message.as_str()), scope: Vec::new() };
+    let root = reader.root()?;
+    let claims = reader.meta(&root)?;
+    let payload = reader.payload(&root)?;
+    Ok((claims, payload))
+}
+
+/// The same of a `<message>` that a listener wrote: it may leave out what the pump knows better.
+pub(super) fn open_emitted(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
+    let mut reader = Reader { message, tags: Tags::new(message.as_str()), scope: Vec::new() };
+    let root = reader.root_tag()?;
+    let claims = reader.hints(&root)?;
+    let payload = reader.payload(&root)?;
+    Ok((claims, payload))
+}
+
+struct Reader<'a> {
+    message: &'a Canonical,
+    tags: Tags<'a>,
+    /// Declarations of the open elements that concern us, outermost first.
+    scope: Vec<Declaration<'a>>,
+}
+
+/// A declared prefix and what it is bound to, as it is written.
+#[derive(Clone, Copy)]
+struct Declaration<'a> {
+    prefix: &'a str,
+    namespace: &'a str,
+    known: Known,
+}
+
+/// The namespaces that mean something here, told apart once per declaration.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    None,
+    Envelope,
+    SystoleMeta,
+    Xsi,
+    Other,
+}
+
+impl Known {
+    fn of(namespace: &str) -> Self {
+        match namespace {
+            "" => Self::None,
+            ns::ENVELOPE => Self::Envelope,
+            ns::SYSTOLE_META => Self::SystoleMeta,
+            ns::XSI => Self::Xsi,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn root(&mut self) -> Result<Start<'a>, EnvelopeError> {
+        let root = self.root_tag()?;
+        self.check_attributes(&root, "message")?;
+        Ok(root)
+    }
+
+    fn root_tag(&mut self) -> Result<Start<'a>, EnvelopeError> {
+        let found = self.message.root();
+        let (_, Some(root)) = self.tags.next() else { return Err(self.not_message()) };
+        if found.namespace() != ns::ENVELOPE || found.local() != "message" {
+            return Err(self.not_message());
+        }
+        self.declare(&root);
+        Ok(root)
+    }
+
+    fn meta(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
+        let Some(meta) = self.child(root, "message")? else {
+            return Err(EnvelopeError::NoMeta { at: self.position(root) });
+        };
+        let outside = self.scope.len();
+        self.declare(&meta);
+        if self.known(meta.prefix) != Known::Envelope || meta.local != "meta" {
+            return Err(EnvelopeError::NoMeta { at: self.position(&meta) });
+        }
+        self.check_attributes(&meta, "meta")?;
+        let mut claims = self.claims(&meta)?;
+        self.scope.truncate(outside);
+        for claim in [&mut claims.id, &mut claims.in_reply_to, &mut claims.traceparent] {
+            claim.take_if(|text| text.is_empty());
+        }
+        Ok(claims)
+    }
+
+    /// The children of `<meta>`, in the order of the schema.
+    fn claims(&mut self, meta: &Start<'a>) -> Result<Claims, EnvelopeError> {
+        let mut claims = Claims::default();
+        // how many of from, to and thread can't come any more
+        let mut passed = 0;
+        let inside = self.scope.len();
+        while let Some(child) = self.child(meta, "meta")? {
+            self.scope.truncate(inside);
+            self.declare(&child);
+            let known = self.known(child.prefix);
+            if passed == 0 && (known, child.local) != (Known::Envelope, "from") {
+                return Err(EnvelopeError::NoFrom { at: self.position(&child) });
+            }
+            match (known, child.local) {
+                (Known::Envelope, "from") if passed == 0 => {
+                    claims.from = self.schema_text(&child, "from")?.unwrap_or_default();
+                    passed = 1;
+                }
+                (Known::Envelope, "to") if passed == 1 => {
+                    claims.to = self.schema_text(&child, "to")?;
+                    passed = 2;
+                }
+                (Known::Envelope, "thread") if passed < 3 => {
+                    claims.thread = self.schema_text(&child, "thread")?;
+                    passed = 3;
+                }
+                (Known::Envelope | Known::None, _) => {
+                    return Err(EnvelopeError::Unexpected { at: self.position(&child), found: self.name(&child) });
+                }
+                _ => {
+                    self.metadata(&child, known, &mut claims)?;
+                    passed = 3;
+                }
+            }
+        }
+        if passed == 0 {
+            return Err(EnvelopeError::NoFrom { at: self.position(meta) });
+        }
+        Ok(claims)
+    }
+
+    /// `from`, `to` and `thread` wherever they stand in a `<meta>` that may be missing.
+    fn hints(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
+        let mut claims = Claims::default();
+        let (pos, elements, outside) = (self.tags.pos, self.tags.elements, self.scope.len());
+        let Some(meta) = self.child(root, "message")? else { return Ok(claims) };
+        self.declare(&meta);
+        if self.known(meta.prefix) != Known::Envelope || meta.local != "meta" {
+            self.scope.truncate(outside);
+            (self.tags.pos, self.tags.elements) = (pos, elements);
+            return Ok(claims);
+        }
+        let inside = self.scope.len();
+        while let Some(child) = self.child(&meta, "meta")? {
+            self.scope.truncate(inside);
+            self.declare(&child);
+            let text = match (self.known(child.prefix), child.local) {
+                (Known::Envelope, "from" | "to" | "thread") => self.text(&child, "meta")?.into_owned(),
+                _ => {
+                    claims.foreign += 1;
+                    self.tags.skip();
+                    continue;
+                }
+            };
+            match child.local {
+                "from" => claims.from = text,
+                "to" => claims.to = Some(text).filter(|text| !text.is_empty()),
+                _ => claims.thread = Some(text).filter(|text| !text.is_empty()),
+            }
+        }
+        self.scope.truncate(outside);
+        Ok(claims)
+    }
+
+    /// An element of another namespace in `<meta>`: ours, or one to pass over.
+    fn metadata(&mut self, child: &Start<'a>, known: Known, claims: &mut Claims) -> Result<(), EnvelopeError> {
+        let (element, claim) = match (known, child.local) {
+            (Known::SystoleMeta, "id") => ("id", &mut claims.id),
+            (Known::SystoleMeta, "in-reply-to") => ("in-reply-to", &mut claims.in_reply_to),
+            (Known::SystoleMeta, "traceparent") => ("traceparent", &mut claims.traceparent),
+            (Known::SystoleMeta, "deadline") => return self.deadline(child, claims),
+            _ => {
+                self.tags.skip();
+                claims.foreign += 1;
+                return Ok(());
+            }
+        };
+        if claim.is_some() {
+            return Err(EnvelopeError::Repeated { at: self.position(child), element });
+        }
+        // an empty one counts as there until all of <meta> is read
+        *claim = Some(self.text(child, element)?.into_owned());
+        Ok(())
+    }
+
+    fn deadline(&mut self, child: &Start<'a>, claims: &mut Claims) -> Result<(), EnvelopeError> {
+        if claims.deadline.is_some() {
+            return Err(EnvelopeError::Repeated { at: self.position(child), element: "deadline" });
+        }
+        let deadline = self.text(child, "deadline")?.parse();
+        let deadline = deadline.map_err(|source| EnvelopeError::Deadline { at: self.position(child), source })?;
+        claims.deadline = Some(deadline);
+        Ok(())
+    }
+
+    /// The payload, which must be the last thing in the message.
+    fn payload(&mut self, root: &Start<'a>) -> Result<Canonical, EnvelopeError> {
+        let Some(payload) = self.child(root, "message")? else {
+            return Err(EnvelopeError::NoPayload { at: self.position(root) });
+        };
+        self.tags.skip();
+        let end = self.tags.pos;
+        if let Some(second) = self.child(root, "message")? {
+            self.declare(&second);
+            return Err(EnvelopeError::SecondPayload { at: self.position(&second), found: self.name(&second) });
+        }
+        Ok(self.cut_out(&payload, end))
+    }
+
+    /// The payload as a document of its own.
+    ///
+    /// In exclusive canonical form it differs from its bytes in the message only by namespace
+    /// declarations that the message has rendered already.
+    fn cut_out(&mut self, payload: &Start<'a>, end: usize) -> Canonical {
+        let text = &self.tags.text[payload.at..end];
+        let bytes = self.message.bytes().slice(payload.at..end);
+        let origin = self.message.origin_of(payload.index);
+        let canonical = match standalone(text, payload, &self.scope) {
+            Standalone::AsIs => Canonical::checked(bytes, self.qname(payload), origin),
+            Standalone::Edited(edited) => Canonical::checked(edited, self.qname(payload), origin),
+            Standalone::Unknown => {
+                let declared: Vec<_> = self.scope.iter().map(|known| (known.prefix, known.namespace)).collect();
+                let surroundings = Surroundings { declared: &declared, rendered: &[] };
+                canonicalize_in(&bytes, surroundings, origin, &UNLIMITED)
+                    .expect("an element of a canonical document is well-formed")
+            }
+        };
+        canonical.sharing_repairs(self.message)
+    }
+
+    fn qname(&mut self, start: &Start<'a>) -> QName {
+        self.declare(start);
+        let namespace = tags::unescape_value(self.namespace(start.prefix));
+        QName::new(&namespace, start.local).expect("the strict pass takes only NCNames")
+    }
+
+    /// The next child of an element that holds elements only.
+    fn child(&mut self, parent: &Start, element: &'static str) -> Result<Option<Start<'a>>, EnvelopeError> {
+        match self.tags.next() {
+            (Gap::Blank, child) => Ok(child),
+            (Gap::Text, _) => Err(EnvelopeError::Text { at: self.position(parent), element }),
+        }
+    }
+
+    /// The text of an element of the schema, which takes no attributes; `None` if it is empty.
+    fn schema_text(&mut self, start: &Start<'a>, element: &'static str) -> Result<Option<String>, EnvelopeError> {
+        self.check_attributes(start, element)?;
+        let text = self.text(start, element)?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    }
+
+    fn text(&mut self, start: &Start<'a>, element: &'static str) -> Result<Cow<'a, str>, EnvelopeError> {
+        self.tags.text().ok_or_else(|| EnvelopeError::NotText { at: self.position(start), element })
+    }
+
+    /// Attributes can only be namespace declarations and the hints that every schema allows
+    /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which nobody follows.
+    fn check_attributes(&self, start: &Start<'a>, element: &'static str) -> Result<(), EnvelopeError> {
+        let allowed = |name: &str| {
+            tags::declared_prefix(name).is_some()
+                || name.split_once(':').is_some_and(|(prefix, local)| {
+                    matches!(local, "schemaLocation" | "noNamespaceSchemaLocation") && self.known(prefix) == Known::Xsi
+                })
+        };
+        match start.attributes().find(|(name, _)| !allowed(name)) {
+            Some((name, _)) => {
+                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute: tags::excerpt(name) })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn declare(&mut self, start: &Start<'a>) {
+        for (prefix, namespace) in start.declarations() {
+            self.scope.push(Declaration { prefix, namespace, known: Known::of(namespace) });
+        }
+    }
+
+    fn declaration(&self, prefix: &str) -> Option<&Declaration<'a>> {
+        // the empty prefix is what nearly all documents use
+        let same = |declared: &&Declaration| match prefix {
+            "" => declared.prefix.is_empty(),
+            _ => declared.prefix == prefix,
+        };
+        self.scope.iter().rev().find(same)
+    }
+
+    fn known(&self, prefix: &str) -> Known {
+        match self.declaration(prefix) {
+            Some(declared) => declared.known,
+            None if prefix.is_empty() => Known::None,
+            // only xml needs no declaration
+            None => Known::Other,
+        }
+    }
+
+    /// What a prefix is bound to, as it is written.
+    fn namespace(&self, prefix: &str) -> &'a str {
+        match self.declaration(prefix) {
+            Some(declared) => declared.namespace,
+            None if prefix.is_empty() => "",
+            None => ns::XML,
+        }
+    }
+
+    fn name(&self, start: &Start<'a>) -> Box<str> {
+        let namespace = self.namespace(start.prefix);
+        let name =
+            if namespace.is_empty() { start.local.to_owned() } else { format!("{{{namespace}}}{}", start.local) };
+        tags::excerpt(&name)
+    }
+
+    fn not_message(&self) -> EnvelopeError {
+        let found = tags::excerpt(&self.message.root().to_string());
+        EnvelopeError::NotMessage { at: self.at(0), found }
+    }
+
+    fn position(&self, start: &Start) -> Position {
+        self.at(start.index)
+    }
+
+    fn at(&self, index: usize) -> Position {
+        self.message.position(index).unwrap_or(Position { line: 1, column: 1 })
+    }
+}
+
+enum Standalone {
+    /// The bytes in the message are the canonical form.
+    AsIs,
+    /// They are but for the default namespace of the root.
+    Edited(Bytes),
+    /// Only the canonicalizer knows.
+    Unknown,
+}
+
+/// What has to be done so that a payload stands alone, where `scope` is declared around it.
+fn standalone(text: &str, root: &Start, scope: &[Declaration]) -> Standalone {
+    let mut default = None;
+    for &Declaration { prefix, namespace, .. } in scope {
+        if prefix.is_empty() {
+            default = Some(namespace);
+        } else if memchr::memmem::find(text.as_bytes(), format!("{prefix}:").as_bytes()).is_some() {
+            return Standalone::Unknown;
+        }
+    }
+    let Some(default) = default else { return Standalone::AsIs };
+    if !root.prefix.is_empty() {
+        return if tags::all_prefixed(text) { Standalone::AsIs } else { Standalone::Unknown };
+    }
+    let (name, rest) = text.split_at(1 + root.local.len());
+    match rest.strip_prefix(" xmlns=\"\"") {
+        Some(rest) => Standalone::Edited([name, rest].concat().into()),
+        None if rest.starts_with(" xmlns=\"") => Standalone::AsIs,
+        None => Standalone::Edited([name, " xmlns=\"", default, "\"", rest].concat().into()),
+    }
+}

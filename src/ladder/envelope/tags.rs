@@ -1,0 +1,216 @@
+use std::borrow::Cow;
+
+/// A walk over canonical bytes, tag by tag.
+///
+/// Relies on what canonical form guarantees: no comments, CDATA sections or empty-element tags,
+/// attributes as ` name="value"`, no `<` that isn't markup.
+#[derive(Debug)]
+pub(super) struct Tags<'a> {
+    pub(super) text: &'a str,
+    pub(super) pos: usize,
+    /// How many start tags were passed.
+    pub(super) elements: usize,
+}
+
+/// A start tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start<'a> {
+    /// Where its `<` stands.
+    pub(super) at: usize,
+    /// Its place in document order, from 0.
+    pub(super) index: usize,
+    pub(super) prefix: &'a str,
+    pub(super) local: &'a str,
+    /// What stands between the name and `>`.
+    pub(super) attributes: &'a str,
+}
+
+/// What stands between the last tag and this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// White space, instructions or nothing.
+    Blank,
+    Text,
+}
+
+impl<'a> Tags<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, pos: 0, elements: 0 }
+    }
+
+    /// The next start tag, or `None` if an end tag comes first; what stands before either.
+    pub(super) fn next(&mut self) -> (Gap, Option<Start<'a>>) {
+        let mut gap = Gap::Blank;
+        loop {
+            let at = self.find(self.pos, "<");
+            if !is_blank(&self.text[self.pos..at]) {
+                gap = Gap::Text;
+            }
+            match self.text.as_bytes().get(at + 1) {
+                Some(b'?') => self.pos = self.find(at, "?>") + 2,
+                Some(b'/') => {
+                    self.pos = self.find(at, ">") + 1;
+                    return (gap, None);
+                }
+                _ => return (gap, Some(self.start(at))),
+            }
+        }
+    }
+
+    /// The text of the element whose start tag was read last, without white space around it;
+    /// `None` if it holds an element.
+    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+        let mut text = Cow::Borrowed("");
+        loop {
+            let at = self.find(self.pos, "<");
+            let piece = &self.text[self.pos..at];
+            if text.is_empty() {
+                text = Cow::Borrowed(piece);
+            } else if !piece.is_empty() {
+                text.to_mut().push_str(piece);
+            }
+            match self.text.as_bytes().get(at + 1) {
+                Some(b'?') => self.pos = self.find(at, "?>") + 2,
+                Some(b'/') => {
+                    self.pos = self.find(at, ">") + 1;
+                    return Some(unescape(text));
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Passes the rest of the element whose start tag was read last.
+    pub(super) fn skip(&mut self) {
+        let mut depth = 1;
+        while depth > 0 {
+            let at = self.find(self.pos, "<");
+            match self.text.as_bytes().get(at + 1) {
+                Some(b'?') => self.pos = self.find(at, "?>") + 2,
+                Some(b'/') => {
+                    self.pos = at + 2;
+                    depth -= 1;
+                }
+                None => return,
+                Some(_) => {
+                    self.pos = at + 1;
+                    self.elements += 1;
+                    depth += 1;
+                }
+            }
+        }
+        self.pos = self.find(self.pos, ">") + 1;
+    }
+
+    fn start(&mut self, at: usize) -> Start<'a> {
+        let (start, end) = name_and_end(self.text, at);
+        self.pos = end + 1;
+        self.elements += 1;
+        let (prefix, local) = start.split_once(':').unwrap_or(("", start));
+        let attributes = &self.text[at + 1 + start.len()..end];
+        Start { at, index: self.elements - 1, prefix, local, attributes }
+    }
+
+    fn find(&self, from: usize, what: &str) -> usize {
+        let rest = &self.text.as_bytes()[from..];
+        let ahead = match what.as_bytes() {
+            &[byte] => memchr::memchr(byte, rest),
+            more => memchr::memmem::find(rest, more),
+        };
+        ahead.map_or(self.text.len(), |ahead| from + ahead)
+    }
+}
+
+impl<'a> Start<'a> {
+    /// Names and values, as they are written.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let mut rest = self.attributes;
+        std::iter::from_fn(move || {
+            let equals = memchr::memchr(b'=', rest.as_bytes())?;
+            let value = equals + 2;
+            let end = value + memchr::memchr(b'"', &rest.as_bytes()[value..])?;
+            let attribute = (&rest[1..equals], &rest[value..end]);
+            rest = &rest[end + 1..];
+            Some(attribute)
+        })
+    }
+
+    /// The prefixes that this tag declares, and their namespace names as they are written.
+    pub(super) fn declarations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.attributes().filter_map(|(name, value)| Some((declared_prefix(name)?, value)))
+    }
+}
+
+/// The prefix that an attribute of this name declares.
+pub(super) fn declared_prefix(attribute: &str) -> Option<&str> {
+    match attribute.strip_prefix("xmlns")? {
+        "" => Some(""),
+        rest => rest.strip_prefix(':'),
+    }
+}
+
+/// The name in the start tag at `at`, and where the tag's `>` stands.
+pub(super) fn name_and_end(text: &str, at: usize) -> (&str, usize) {
+    let bytes = text.as_bytes();
+    let name = memchr::memchr2(b' ', b'>', &bytes[at..]).map_or(bytes.len(), |ahead| at + ahead);
+    let mut end = name;
+    // `>` can stand in a value, and a value ends at the quote that opened it
+    while bytes.get(end) == Some(&b' ') {
+        let open = memchr::memchr(b'"', &bytes[end..]).map_or(bytes.len(), |ahead| end + ahead + 1);
+        end = memchr::memchr(b'"', &bytes[open..]).map_or(bytes.len(), |ahead| open + ahead + 1);
+    }
+    (&text[at + 1..name], end)
+}
+
+/// Whether every element of a canonical text has a prefix.
+pub(super) fn all_prefixed(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(ahead) = memchr::memchr(b'<', &bytes[at..]) {
+        let start = at + ahead + 1;
+        match bytes.get(start) {
+            Some(b'/') => at = start,
+            Some(b'?') => {
+                at = memchr::memmem::find(&bytes[start..], b"?>").map_or(bytes.len(), |ahead| start + ahead);
+            }
+            _ => match memchr::memchr3(b':', b' ', b'>', &bytes[start..]) {
+                Some(ahead) if bytes[start + ahead] == b':' => at = start + ahead,
+                _ => return false,
+            },
+        }
+    }
+    true
+}
+
+fn is_blank(text: &str) -> bool {
+    text.is_empty() || text.split("&#xD;").all(|part| part.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')))
+}
+
+/// Canonical text as the characters it stands for, without white space around it.
+fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
+    let text = if memchr::memchr(b'&', text.as_bytes()).is_some() {
+        let unescaped = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#xD;", "\r").replace("&amp;", "&");
+        Cow::Owned(unescaped)
+    } else {
+        text
+    };
+    let is_space = |c| matches!(c, ' ' | '\t' | '\n' | '\r');
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(is_space)),
+        Cow::Owned(text) => Cow::Owned(text.trim_matches(is_space).to_owned()),
+    }
+}
+
+/// A canonical attribute value as the characters it stands for.
+pub(super) fn unescape_value(value: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'&', value.as_bytes()).is_none() {
+        return Cow::Borrowed(value);
+    }
+    let spaces = value.replace("&#x9;", "\t").replace("&#xA;", "\n").replace("&#xD;", "\r");
+    Cow::Owned(spaces.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
+}
+
+/// A name for a message: cut to 64 characters.
+pub(super) fn excerpt(name: &str) -> Box<str> {
+    name.chars().take(64).collect::<String>().into()
+}

@@ -1,0 +1,91 @@
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::{Meta, tags};
+use crate::ladder::Canonical;
+use crate::ladder::strict::{Surroundings, UNLIMITED, canonicalize_in, is_xml_char, push_text};
+use crate::vocab::ns;
+
+/// The canonical bytes of the envelope that carries `payload`, with the envelope namespace as
+/// default namespace.
+///
+/// [`Envelope::open`](super::Envelope::open) gives the payload back byte for byte. Characters in
+/// `meta` that XML doesn't have become U+FFFD.
+pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
+    let mut out = Vec::with_capacity(payload.bytes().len() + 512);
+    push(&mut out, &["<message xmlns=\"", ns::ENVELOPE, "\"><meta>"]);
+    push_element(&mut out, "from", meta.from.as_str());
+    if let Some(to) = &meta.to {
+        push_element(&mut out, "to", to.as_str());
+    }
+    push_element(&mut out, "thread", &meta.thread.to_string());
+    push_own(&mut out, "id", &meta.id.to_string());
+    if let Some(in_reply_to) = &meta.in_reply_to {
+        push_own(&mut out, "in-reply-to", in_reply_to);
+    }
+    if let Some(deadline) = &meta.deadline {
+        push_own(&mut out, "deadline", &deadline.to_string());
+    }
+    if let Some(traceparent) = &meta.traceparent {
+        push_own(&mut out, "traceparent", traceparent);
+    }
+    push(&mut out, &["</meta>"]);
+    push_payload(&mut out, payload);
+    push(&mut out, &["</message>"]);
+    out.into()
+}
+
+/// Writes the payload as it is canonical inside of an element that has rendered the envelope
+/// namespace as default: it differs by the declaration of its own default namespace at most.
+fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
+    let text = payload.as_str();
+    let (name, _) = tags::name_and_end(text, 0);
+    let (start, rest) = text.split_at(1 + name.len());
+    if name.contains(':') {
+        if tags::all_prefixed(text) {
+            push(out, &[text]);
+        } else {
+            out.extend_from_slice(in_envelope(payload).bytes());
+        }
+    } else if let Some(value) = rest.strip_prefix(" xmlns=\"") {
+        let rest = value.strip_prefix(ns::ENVELOPE).and_then(|rest| rest.strip_prefix('"')).unwrap_or(rest);
+        push(out, &[start, rest]);
+    } else {
+        push(out, &[start, " xmlns=\"\"", rest]);
+    }
+}
+
+/// The general way: elements without a prefix stand somewhere below a root that has one.
+fn in_envelope(payload: &Canonical) -> Canonical {
+    let surroundings = Surroundings { declared: &[], rendered: &[("", ns::ENVELOPE)] };
+    canonicalize_in(payload.bytes(), surroundings, payload.origin_of(0), &UNLIMITED)
+        .expect("canonical bytes are well-formed")
+}
+
+/// An element of the envelope namespace.
+fn push_element(out: &mut Vec<u8>, name: &str, text: &str) {
+    push(out, &["<", name, ">"]);
+    push_text(out, &carried(text));
+    push(out, &["</", name, ">"]);
+}
+
+/// An element of our own namespace.
+fn push_own(out: &mut Vec<u8>, name: &str, text: &str) {
+    push(out, &["<", name, " xmlns=\"", ns::SYSTOLE_META, "\">"]);
+    push_text(out, &carried(text));
+    push(out, &["</", name, ">"]);
+}
+
+fn carried(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_xml_char) {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|c| if is_xml_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+fn push(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+}

@@ -1,0 +1,25 @@
+//! Layer 1, the trust ladder: `Raw` -> `Repaired` -> `Canonical` -> `Envelope` -> `Validated<T>`.
+//!
+//! Each rung is a type with private fields that only its own module can make, and every function
+//! is pure: from one rung to the next, or an error that says where and why.
+
+mod canonical;
+mod climb;
+mod envelope;
+#[doc(hidden)]
+pub mod properties;
+mod raw;
+/// Dirty bytes to bytes that the strict pass may take, and what was changed.
+pub mod repair;
+pub mod split;
+pub mod strict;
+mod subtree;
+mod validated;
+
+pub use canonical::Canonical;
+pub use climb::{Fragment, LadderError, climb, climb_fragment};
+pub use envelope::{Claims, Envelope, EnvelopeError, Meta, write_envelope};
+pub use raw::Raw;
+pub use repair::{Repair, RepairError, RepairKind, Repaired};
+pub use strict::StrictError;
+pub use validated::{Element, Validated};

@@ -1,0 +1,124 @@
+//! What must hold for any bytes at all, stage by stage: the bodies of the fuzz targets.
+//!
+//! Each function panics if its property is broken. No part of the API.
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::split::{Piece, Splitter};
+use super::strict::{c14n as whole, canonicalize, canonicalize_fragment};
+use super::{Canonical, Envelope, Meta, write_envelope};
+use crate::vocab::{MessageId, ThreadId, XmlLimits};
+
+/// The default limits with room for what an envelope adds to a payload, or a payload for its own
+/// declarations once it stands alone.
+const WIDER: XmlLimits =
+    XmlLimits { message_bytes: 64 << 20, depth: 258, attributes: 258, namespaces: 1026, name_bytes: 1 << 10 };
+
+/// The strict pass ends with a place or with canonical bytes that it takes as they are.
+pub fn strict(data: &[u8]) {
+    let input = Bytes::copy_from_slice(data);
+    match canonicalize(&input, &XmlLimits::default()) {
+        Ok(canonical) => {
+            assert_canonical(&canonical, &XmlLimits::default());
+            let elements = canonical.as_str().matches("</").count();
+            assert!(canonical.position(elements).is_none() || canonical.as_str().contains("<?"));
+            assert!(canonical.position(0) >= Some(crate::vocab::Position { line: 1, column: 1 }));
+        }
+        Err(error) => {
+            assert!(error.offset() <= data.len(), "{error} at {} of {}", error.offset(), data.len());
+            assert!(!error.to_string().is_empty());
+        }
+    }
+}
+
+/// Canonicalizing is idempotent, and comments make no other difference than themselves.
+pub fn c14n(data: &[u8]) {
+    let limits = XmlLimits::default();
+    let Ok(plain) = whole(data, false, &limits) else { return };
+    assert_eq!(whole(&plain, false, &limits).as_ref(), Ok(&plain));
+    if let Ok(commented) = whole(data, true, &limits) {
+        assert_eq!(whole(&commented, true, &limits).as_ref(), Ok(&commented));
+        assert_eq!(whole(&commented, false, &limits).as_ref(), Ok(&plain));
+    }
+    let element = canonicalize(&plain.into(), &limits).expect("the canonical form is well-formed");
+    let again = canonicalize(&Bytes::copy_from_slice(data), &limits).expect("the whole document was well-formed");
+    assert_eq!(element.bytes(), again.bytes());
+}
+
+/// The elements of a fragment are canonical, and make the same fragment again.
+pub fn fragment(data: &[u8]) {
+    let limits = XmlLimits::default();
+    let input = Bytes::copy_from_slice(data);
+    let Ok(elements) = canonicalize_fragment(&input, &limits) else { return };
+    elements.iter().for_each(|element| assert_canonical(element, &limits));
+    let joined: Vec<u8> = elements.iter().flat_map(|element| element.bytes().to_vec()).collect();
+    let again = canonicalize_fragment(&joined.into(), &limits).expect("canonical elements are well-formed");
+    assert!(again.iter().map(Canonical::bytes).eq(elements.iter().map(Canonical::bytes)));
+    if let ([only], Ok(document)) = (&elements[..], canonicalize(&input, &limits)) {
+        assert_eq!(only.bytes(), document.bytes());
+    }
+}
+
+/// A payload is canonical, if it isn't over a limit because it stands alone, and an envelope around any element gives it back byte for byte.
+pub fn envelope(data: &[u8]) {
+    let limits = XmlLimits::default();
+    let Ok(message) = canonicalize(&Bytes::copy_from_slice(data), &limits) else { return };
+    if let Ok(envelope) = Envelope::open(&message) {
+        assert_canonical(envelope.payload(), &WIDER);
+        carries(envelope.payload());
+    }
+    carries(&message);
+}
+
+/// How the stream is cut never changes the pieces, and none is over the limit. The first two
+/// bytes choose limit and chunks.
+pub fn split(data: &[u8]) {
+    let [limit, size, stream @ ..] = data else { return };
+    let limits = XmlLimits { message_bytes: 1 + 8 * usize::from(*limit), ..XmlLimits::default() };
+    let pieces = split_in(stream, &limits, 1 + usize::from(*size));
+    assert_eq!(pieces, split_in(stream, &limits, stream.len().max(1)));
+    for piece in pieces {
+        match piece {
+            Piece::Message(bytes) => assert!(bytes.len() <= limits.message_bytes),
+            Piece::TooLarge { bytes, .. } => assert!(bytes > limits.message_bytes as u64),
+        }
+    }
+}
+
+fn assert_canonical(canonical: &Canonical, limits: &XmlLimits) {
+    let again = canonicalize(canonical.bytes(), limits).unwrap_or_else(|error| panic!("{error} in {canonical:?}"));
+    assert_eq!(again.as_str(), canonical.as_str());
+    assert_eq!(again.root(), canonical.root());
+    assert_eq!(again.bytes().as_ptr(), canonical.bytes().as_ptr(), "canonical input is shared");
+}
+
+fn carries(payload: &Canonical) {
+    let uuid = Uuid::from_u128(0x67e5_5044_10b1_826f_9247_bb68_0e5f_e0c8);
+    let meta = Meta {
+        from: crate::vocab::Name::root(),
+        to: None,
+        thread: ThreadId::from_uuid(uuid),
+        id: MessageId::from_uuid(uuid),
+        in_reply_to: Some(payload.as_str().to_owned()),
+        deadline: None,
+        traceparent: None,
+    };
+    let written = write_envelope(&meta, payload);
+    let message = canonicalize(&written, &WIDER).expect("a written envelope is well-formed");
+    assert_eq!(message.bytes(), &written);
+    let (claims, again) = Envelope::open(&message).expect("a written envelope is one").into_parts();
+    assert_eq!(again.as_str(), payload.as_str());
+    assert_eq!(claims.in_reply_to.as_deref(), Some(payload.as_str()));
+}
+
+fn split_in(stream: &[u8], limits: &XmlLimits, size: usize) -> Vec<Piece> {
+    let mut splitter = Splitter::new(limits);
+    let mut pieces = Vec::new();
+    for chunk in stream.chunks(size) {
+        splitter.push(chunk);
+        pieces.extend(std::iter::from_fn(|| splitter.next()));
+    }
+    pieces.extend(std::iter::from_fn(|| splitter.finish()));
+    pieces
+}

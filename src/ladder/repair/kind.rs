@@ -1,0 +1,93 @@
+use std::fmt;
+
+/// What repair changed: one variant for each of its rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RepairKind {
+    /// The bytes were UTF-16 with a byte order mark, or what the XML declaration says:
+    /// ISO-8859-1 or windows-1252. They became UTF-8.
+    Encoding,
+    /// Bytes that are no characters in their encoding became U+FFFD.
+    InvalidBytes,
+    /// Characters that XML forbids were removed.
+    ControlCharacter,
+    /// Text outside of every element was dropped.
+    Prose,
+    /// A line that opens or closes a Markdown code block was dropped.
+    Fence,
+    /// An XML declaration was dropped: not at the start, malformed, or of another encoding.
+    XmlDeclaration,
+    /// A document type declaration without internal subset was dropped.
+    Doctype,
+    /// A malformed processing instruction was dropped.
+    ProcessingInstruction,
+    /// `--` inside a comment became `- -`.
+    Comment,
+    /// `&` that starts no reference became `&amp;`.
+    StrayAmpersand,
+    /// `<` that starts no markup became `&lt;`.
+    StrayLessThan,
+    /// `]]>` in text became `]]&gt;`.
+    SectionEnd,
+    /// An entity that HTML knows and XML doesn't became the characters that it stands for.
+    HtmlEntity,
+    /// A reference to an entity that nobody knows became text.
+    UnknownEntity,
+    /// A reference to a character that XML forbids became text; `&#X41;` became `&#x41;`.
+    CharacterReference,
+    /// The quotes of an attribute were missing, typographic, escaped or of two kinds.
+    AttributeQuotes,
+    /// An attribute without a value got an empty one.
+    ValuelessAttribute,
+    /// The white space before an attribute was missing.
+    AttributeSpace,
+    /// A second attribute of the same name was dropped; the first stays.
+    DuplicateAttribute,
+    /// An end tag that was missing was put in.
+    MissingEndTag,
+    /// An end tag that came after its element had been closed with an outer one was dropped.
+    MisnestedEndTag,
+    /// An end tag without a start tag was dropped.
+    StrayEndTag,
+    /// An end tag with attributes, with a space before the name or without `>` was put right.
+    EndTagSyntax,
+    /// A root element without a namespace got that of its schema.
+    Namespace,
+}
+
+impl RepairKind {
+    /// The kind as the command line writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Encoding => "encoding",
+            Self::InvalidBytes => "invalid-bytes",
+            Self::ControlCharacter => "control-character",
+            Self::Prose => "prose",
+            Self::Fence => "fence",
+            Self::XmlDeclaration => "xml-declaration",
+            Self::Doctype => "doctype",
+            Self::ProcessingInstruction => "processing-instruction",
+            Self::Comment => "comment",
+            Self::StrayAmpersand => "stray-ampersand",
+            Self::StrayLessThan => "stray-less-than",
+            Self::SectionEnd => "section-end",
+            Self::HtmlEntity => "html-entity",
+            Self::UnknownEntity => "unknown-entity",
+            Self::CharacterReference => "character-reference",
+            Self::AttributeQuotes => "attribute-quotes",
+            Self::ValuelessAttribute => "valueless-attribute",
+            Self::AttributeSpace => "attribute-space",
+            Self::DuplicateAttribute => "duplicate-attribute",
+            Self::MissingEndTag => "missing-end-tag",
+            Self::MisnestedEndTag => "misnested-end-tag",
+            Self::StrayEndTag => "stray-end-tag",
+            Self::EndTagSyntax => "end-tag-syntax",
+            Self::Namespace => "namespace",
+        }
+    }
+}
+
+impl fmt::Display for RepairKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

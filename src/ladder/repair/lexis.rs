@@ -1,0 +1,105 @@
+//! Names, white space and characters of XML 1.0, looked at from an offset.
+
+use crate::vocab::{is_name_char, is_name_start};
+
+/// White space (XML 1.0, production 3).
+pub(super) const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+/// Whether a character is white space (XML 1.0, production 3).
+pub(super) const fn is_space_char(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
+/// Whether a text is white space, or empty.
+pub(super) fn is_blank(text: &str) -> bool {
+    text.bytes().all(is_space)
+}
+
+/// The offset of the first byte at or behind `at` that is no white space, or the end.
+pub(super) fn skip_space(text: &str, at: usize) -> usize {
+    let rest = &text.as_bytes()[at..];
+    at + rest.iter().position(|&byte| !is_space(byte)).unwrap_or(rest.len())
+}
+
+/// Where the name that starts at `at` ends (XML 1.0, production 5: colons included).
+pub(super) fn name_end(text: &str, at: usize) -> Option<usize> {
+    let rest = &text.as_bytes()[at..];
+    let is_start = match *rest.first()? {
+        byte @ ..0x80 => byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':'),
+        _ => text[at..].starts_with(is_name_start),
+    };
+    if !is_start {
+        return None;
+    }
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
+    let plain = at + rest.iter().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+    match text.as_bytes().get(plain) {
+        Some(0x80..) => Some(text.len() - text[plain..].trim_start_matches(is_name_char).len()),
+        _ => Some(plain),
+    }
+}
+
+/// Whether a name that [`name_end`] found is qualified (Namespaces in XML 1.0, production 7).
+pub(super) fn is_qname(name: &str) -> bool {
+    match name.split_once(':') {
+        Some((prefix, local)) => !prefix.is_empty() && !local.contains(':') && local.starts_with(is_name_start),
+        None => true,
+    }
+}
+
+/// The prefix of a qualified name, empty if it has none, and its local part.
+pub(super) fn split_qname(name: &str) -> (&str, &str) {
+    name.split_once(':').unwrap_or(("", name))
+}
+
+/// `Char` of XML 1.0 (5th edition), production 2.
+pub(super) const fn is_xml_char(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+}
+
+/// Whether a text holds only characters that XML allows.
+pub(super) fn is_xml_text(text: &str) -> bool {
+    // Only then can it hold a control character, or U+FFFE or U+FFFF.
+    let is_suspect = |&byte: &u8| (byte < b' ' && !is_space(byte)) || byte == 0xEF;
+    !text.as_bytes().iter().any(is_suspect) || text.chars().all(is_xml_char)
+}
+
+/// Whether markup may start with `<` and this byte.
+pub(super) const fn may_start_markup(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'?' | b'_' | 0x80..)
+}
+
+/// The offset of the first of three bytes at or behind `at`, or the end. What is near is searched
+/// byte by byte, what is far by vector instructions.
+pub(super) fn find_any(text: &str, at: usize, stops: [u8; 3]) -> usize {
+    const NEAR: usize = 16;
+    let rest = &text.as_bytes()[at..];
+    let near = rest.len().min(NEAR);
+    let found = rest[..near].iter().position(|byte| stops.contains(byte));
+    let far = || memchr::memchr3(stops[0], stops[1], stops[2], &rest[near..]).map(|length| near + length);
+    found.or_else(far).map_or(text.len(), |length| at + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_where_the_production_says() {
+        for (text, end) in [("a:b", Some(3)), ("é·x y", Some(5)), ("1a", None), ("·a", None), ("", None), ("-", None)]
+        {
+            assert_eq!(name_end(text, 0), end, "{text}");
+        }
+    }
+
+    #[test]
+    fn qualified_names_have_at_most_one_colon_inside() {
+        for (name, qualified) in
+            [("a", true), ("a:b", true), ("a:b:c", false), (":a", false), ("a:", false), ("a:1", false)]
+        {
+            assert_eq!(is_qname(name), qualified, "{name}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `Raw` -> `Repaired`: makes dirty streams well-formed, chiefly what models write.
+//!
+//! Repair runs only after the strict pass has refused. It is deterministic, iterative, linear in the
+//! input, and needs memory in proportion to it. What is well-formed comes out as it went in, so
+//! repairing twice changes nothing. It keeps text and white space, and where it would have to guess
+//! what was meant it refuses: a [`RepairError`] is an answer to the sender, a wrong guess is not.
+//!
+//! # Rules
+//!
+//! Each is a [`RepairKind`].
+//!
+//! **Bytes.** UTF-16 needs a byte order mark. Else bytes that are UTF-8 are UTF-8, whatever the XML
+//! declaration says; others are ISO-8859-1 or windows-1252 if it says so (one decoder for both), and
+//! UTF-8 with U+FFFD if it says nothing. Characters that XML forbids go. Other encodings: refused.
+//!
+//! **Around elements.** Text and CDATA sections outside of elements are prose and go, as do Markdown
+//! fences and end tags of nothing. White space, comments and instructions stay; a DOCTYPE goes, and
+//! is refused if it has an internal subset. Prose may talk about tags, so these are prose too:
+//! - code spans in backticks within a line, and fenced blocks of a language that isn't XML, unless
+//!   no element stands outside of them;
+//! - `a <b and c> d` and `Vec<String> is`: a start tag amid prose, with an attribute without value
+//!   or right behind a word, whose end tag stands nowhere;
+//! - in `I use the <add> tag: <add>…</add>` the first `<add>`: a start tag amid prose whose element
+//!   holds text and an element of its name, and never ends.
+//!
+//! A [`Shape::Document`] has one element; a second is refused, prose is never searched for the better
+//! one. A [`Shape::Fragment`] has any number; none at all is fine if nothing but white space,
+//! comments and fences was there.
+//!
+//! **Start tags.** `<` opens a tag only if a qualified name follows at once, and then only attributes
+//! up to `>` or `/>`: else it is text. Attributes may lack quotes, value, or white space before
+//! them; of two of the same name, the first stays, also if they have two prefixes for one namespace.
+//! A quote closes where a tag can go on behind it, so values may hold `<` and inner quotes; where
+//! the closing quote is missing, the value ends with the tag, or before the next attribute.
+//!
+//! **End tags.** One that names an open element closes it and all elements inside of it; any other
+//! goes. So a missing end tag is supplied where the parent ends, and mis-nested elements end with
+//! the outer one. `br`, `hr`, `wbr` and `img` end at once if no end tag of theirs follows. At the end
+//! of the input, end tags are supplied only if nothing but white space or a closing fence follows
+//! the last tag, that tag is certainly whole, and the element isn't text amid prose: else the input
+//! is truncated.
+//!
+//! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
+//! `;` nothing is a reference. `]]>` loses its meaning. Comments get spaces between their hyphens.
+//! An XML declaration stays only at the start.
+//!
+//! **Namespaces** are checked and never invented: unbound prefixes, relative or reserved names and
+//! `xmlns:p=""` are refused. (Schema-guided repair, elsewhere, adds [`RepairKind::Namespace`].)
+//!
+//! What repair does *not* do: judge contents, move text, look at schemas, or unwrap JSON and escaped
+//! documents.
+
+mod declaration;
+mod elements;
+mod ends;
+mod error;
+mod fence;
+mod kind;
+mod lexis;
+mod locate;
+mod markup;
+mod namespaces;
+mod outside;
+mod reference;
+mod scan;
+mod source;
+mod tag;
+mod value;
+
+use bytes::Bytes;
+
+pub use error::RepairError;
+pub use kind::RepairKind;
+
+use super::Raw;
+use crate::vocab::{Position, Span, XmlLimits};
+use source::{Mark, Source};
+
+/// Bytes that repair made well-formed, as far as it can tell; the strict pass decides.
+#[derive(Debug, Clone)]
+pub struct Repaired {
+    bytes: Bytes,
+    repairs: Vec<Repair>,
+}
+
+/// One thing that repair changed, and where in the raw input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repair {
+    /// The raw bytes that were changed; empty where something was put in.
+    pub span: Span,
+    /// Where they start. In UTF-16, columns are characters all the same; a byte order mark takes none.
+    pub at: Position,
+    /// What was done.
+    pub kind: RepairKind,
+}
+
+/// Whether one element is expected, or any number of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One element.
+    Document,
+    /// Any number of elements: what a listener emits.
+    Fragment,
+}
+
+/// Repairs raw bytes, or says why not.
+///
+/// # Errors
+/// A [`RepairError`] for each thing that repair refuses to guess about, and for each limit.
+pub fn repair(raw: &Raw, shape: Shape, limits: &XmlLimits) -> Result<Repaired, RepairError> {
+    let bytes = raw.bytes();
+    let limit = limits.message_bytes.min(source::MAX_BYTES);
+    if bytes.len() > limit {
+        let at = Position::of(bytes, limit);
+        return Err(RepairError::TooLarge { at, bytes: bytes.len(), limit });
+    }
+    let source = source::decode(bytes)?;
+    let scanned = scan::scan(&source, shape, limits)?;
+    let repairs = report(&source, scanned.marks);
+    let bytes = match source.verbatim() {
+        Some(same) if repairs.is_empty() => bytes.slice(same),
+        _ => Bytes::from(scanned.out),
+    };
+    Ok(Repaired { bytes, repairs })
+}
+
+impl Repaired {
+    /// UTF-8 without a byte order mark.
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// What was changed, in the order of the input; empty for clean input.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
+    /// The bytes, and what was changed.
+    pub fn into_parts(self) -> (Bytes, Vec<Repair>) {
+        (self.bytes, self.repairs)
+    }
+}
+
+/// Finds the raw bytes, the lines and the columns of what was changed, in two walks over the input.
+fn report(source: &Source<'_>, marks: Vec<Mark>) -> Vec<Repair> {
+    let raw = |mark: Mark| {
+        let (start, end) = (mark.start as usize, mark.end as usize);
+        let raw_start = source.raw_start(start);
+        let raw_end = if end > start { source.raw_end(end) } else { raw_start };
+        (Span { start: raw_start, end: raw_end }, mark.kind)
+    };
+    let decoding =
+        source.marks.iter().map(|mark| (Span { start: mark.start as usize, end: mark.end as usize }, mark.kind));
+    let mut changes: Vec<(Span, RepairKind)> = decoding.chain(marks.into_iter().map(raw)).collect();
+    changes.sort_by_key(|(span, _)| span.start);
+    let mut locator = source.locator();
+    changes.into_iter().map(|(span, kind)| Repair { span, at: locator.position(span.start), kind }).collect()
+}

@@ -1,0 +1,292 @@
+//! The outside of elements: prose, fences, and what in prose is a tag only in passing.
+
+use super::ends::Ends;
+use super::fence;
+use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_space};
+use super::markup::{self, Doctype, Markup};
+use super::scan::Scanner;
+use super::tag::{Reading, StartTag};
+use super::{RepairError, RepairKind};
+
+/// What a scan knows about the outside.
+#[derive(Debug)]
+pub(super) struct Outside<'t> {
+    /// Where the text starts that is neither written nor recorded yet.
+    pub(super) gap: usize,
+    /// Whether something that looked like a tag was taken for prose.
+    pub(super) skipped: bool,
+    pub(super) root: Root<'t>,
+    pub(super) ends: Ends<'t>,
+    /// Whether code that isn't XML, and tags that are only mentioned, are prose.
+    skipping: bool,
+    /// Whether prose stands on the current line, before the current place.
+    in_prose: bool,
+    /// The end of the current line, once somebody asked.
+    line_end: usize,
+    /// Up to where no run of one backtick, or of two, closes a code span.
+    no_span: [usize; 2],
+    restarts: usize,
+}
+
+/// The current top-level element.
+#[derive(Debug, Default)]
+pub(super) struct Root<'t> {
+    /// Whether prose stands before it on its line: then it may be a mention.
+    pub(super) in_prose: bool,
+    /// Whether it has text of its own, outside of its children.
+    pub(super) has_text: bool,
+    name: &'t str,
+    /// The first start tag of the same name behind text of its own.
+    twin: Option<usize>,
+    /// The state to go back to.
+    gap: usize,
+    out: usize,
+    marks: usize,
+}
+
+impl Root<'_> {
+    /// Whether an end tag should not be made up for it: a tag amid prose, and then more prose.
+    pub(super) const fn is_doubtful(&self) -> bool {
+        self.in_prose && self.has_text
+    }
+}
+
+/// How often a scan goes back because a mention was taken for an element.
+const MAX_RESTARTS: usize = 4;
+
+impl<'t> Outside<'t> {
+    pub(super) fn new(text: &'t str, skipping: bool) -> Self {
+        Self {
+            gap: 0,
+            skipped: false,
+            root: Root::default(),
+            ends: Ends::new(text),
+            skipping,
+            in_prose: false,
+            line_end: 0,
+            no_span: [0; 2],
+            restarts: 0,
+        }
+    }
+}
+
+impl<'t> Scanner<'t> {
+    /// One step outside of elements: prose up to the next special character, and what stands there.
+    pub(super) fn outside(&mut self) -> Result<(), RepairError> {
+        let bytes = self.text.as_bytes();
+        if self.pos == 0 || bytes[self.pos - 1] == b'\n' {
+            self.outside.in_prose = false;
+            if let Some(fence) = fence::open(self.text, self.pos) {
+                let skip = fence.foreign && self.outside.skipping;
+                self.skip(if skip { fence.block_end(self.text) } else { fence.end });
+                self.outside.in_prose = false;
+                return Ok(());
+            }
+        }
+        let stop = find_any(self.text, self.pos, *b"<`\n");
+        self.advance(stop);
+        match bytes.get(stop) {
+            Some(b'<') => self.outer_markup(),
+            Some(b'`') => {
+                self.code_span();
+                Ok(())
+            }
+            _ => {
+                self.pos = bytes.len().min(stop + 1);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes text of the current line as prose.
+    fn advance(&mut self, to: usize) {
+        self.outside.in_prose |= !is_blank(&self.text[self.pos..to]);
+        self.pos = to;
+    }
+
+    /// Takes as prose what may hold tags.
+    fn skip(&mut self, to: usize) {
+        self.outside.skipped |= self.text[self.pos..to].contains('<');
+        self.advance(to);
+    }
+
+    /// Skips the code span that opens here, if it ends on this line: what it holds is a mention.
+    fn code_span(&mut self) {
+        let bytes = self.text.as_bytes();
+        let run = fence::run(&bytes[self.pos..]);
+        let start = self.pos + run;
+        let close = if self.outside.skipping && run <= 2 { self.span_end(start, run) } else { None };
+        match close {
+            Some(close) => self.skip(close + run),
+            None => self.advance(start),
+        }
+    }
+
+    /// Where the code span that starts at `start` ends: at a run of as many backticks on its line.
+    fn span_end(&mut self, start: usize, run: usize) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        if start < self.outside.no_span[run - 1] {
+            return None;
+        }
+        if start >= self.outside.line_end {
+            let length = memchr::memchr(b'\n', &bytes[start..]);
+            self.outside.line_end = length.map_or(bytes.len(), |length| start + length);
+        }
+        let line_end = self.outside.line_end;
+        let mut at = start;
+        while let Some(length) = memchr::memchr(b'`', &bytes[at..line_end]) {
+            at += length;
+            let found = fence::run(&bytes[at..line_end]);
+            if found == run {
+                let span = &self.text[start..at];
+                return (!span.starts_with(is_space_char) && !span.ends_with(is_space_char)).then_some(at);
+            }
+            at += found;
+        }
+        self.outside.no_span[run - 1] = line_end;
+        None
+    }
+
+    fn outer_markup(&mut self) -> Result<(), RepairError> {
+        let at = self.pos;
+        if self.text.as_bytes().get(at + 1).is_some_and(|&byte| !may_start_markup(byte)) {
+            self.advance(at + 1);
+            return Ok(());
+        }
+        if markup::is_doctype(self.text, at) {
+            return self.doctype();
+        }
+        match markup::read(self.text, at) {
+            Markup::Comment { end } => {
+                self.flush(at);
+                self.comment(end);
+                self.outside.gap = end;
+            }
+            Markup::Instruction { end, target, well_formed } => {
+                self.flush(at);
+                self.instruction(end, target, well_formed)?;
+                self.outside.gap = end;
+            }
+            Markup::EndTag { name, end, well_formed: true } => {
+                self.flush(at);
+                self.end_tag(name, end, true);
+                self.outside.gap = end;
+            }
+            Markup::Section { end } => self.advance(end),
+            Markup::EndTag { .. } => self.advance(at + 1),
+            Markup::Cut => return Err(self.truncated(at)),
+            Markup::Text => match self.tags.read(at) {
+                Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
+                Reading::Tag(tag) => self.open_root(tag)?,
+                Reading::Cut => return Err(self.truncated(at)),
+                Reading::Text => self.advance(at + 1),
+            },
+        }
+        Ok(())
+    }
+
+    fn doctype(&mut self) -> Result<(), RepairError> {
+        let at = self.pos;
+        match markup::doctype(self.text, at) {
+            Doctype::Whole { end } => {
+                self.flush(at);
+                self.mark(at, end, RepairKind::Doctype);
+                self.pos = end;
+                self.outside.gap = end;
+                Ok(())
+            }
+            Doctype::Subset { at } => self.refuse(at, |at| RepairError::InternalSubset { at }),
+            Doctype::Text => {
+                self.advance(at + 1);
+                Ok(())
+            }
+            Doctype::Cut => Err(self.truncated(at)),
+        }
+    }
+
+    /// Whether a tag amid prose is no tag: nothing closes it, and it has attributes without values
+    /// (`a <b and c> d`), or touches the word before it and no tag behind it (`Vec<String> is`).
+    fn is_mention(&mut self, tag: &StartTag<'t>) -> bool {
+        let glued = self.text[..tag.start].ends_with(|c: char| c.is_alphanumeric())
+            && self.text.as_bytes().get(skip_space(self.text, tag.end)) != Some(&b'<');
+        self.outside.skipping
+            && self.outside.in_prose
+            && !tag.empty
+            && (tag.valueless || glued)
+            && !self.outside.ends.stands_behind(tag.name, tag.end)
+    }
+
+    fn open_root(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
+        self.count_root(&tag)?;
+        let gap = self.outside.gap;
+        let (out, marks) = (self.out.len(), self.marks.len());
+        self.outside.root =
+            Root { in_prose: self.outside.in_prose, has_text: false, name: tag.name, twin: None, gap, out, marks };
+        self.flush(tag.start);
+        self.start_tag(tag)
+    }
+
+    /// Remembers a start tag that may be what a mention before it was about.
+    pub(super) fn note_twin(&mut self, tag: &StartTag<'t>) {
+        let root = &mut self.outside.root;
+        if root.in_prose && root.has_text && root.twin.is_none() && root.name == tag.name {
+            root.twin = Some(tag.start);
+        }
+    }
+
+    /// At the end of the input, with elements open: if the root was a mention (`I will use the
+    /// <add> tag: <add>…</add>`), goes back to its twin and takes what stands before that as prose.
+    pub(super) fn restart(&mut self) -> bool {
+        let Root { twin: Some(twin), gap, out, marks, .. } = self.outside.root else { return false };
+        if self.outside.restarts == MAX_RESTARTS {
+            return false;
+        }
+        self.outside.restarts += 1;
+        self.outside.gap = gap;
+        self.outside.in_prose = true;
+        self.outside.root = Root::default();
+        self.out.truncate(out);
+        self.marks.truncate(marks);
+        self.abandon_open();
+        self.roots -= 1;
+        self.pos = twin;
+        true
+    }
+
+    /// Writes the white space between here and the last thing that was written, or records as
+    /// prose what else stands there.
+    pub(super) fn flush(&mut self, to: usize) {
+        let gap = &self.text[self.outside.gap..to];
+        let start = to - gap.trim_start_matches(is_space_char).len();
+        let core = self.text[start..to].trim_end_matches(is_space_char);
+        if core.is_empty() {
+            self.out.push_str(gap);
+        } else {
+            self.record_prose(start, core);
+        }
+        self.outside.gap = to;
+    }
+
+    /// Records fences one by one, and the lines between them together.
+    fn record_prose(&mut self, start: usize, core: &str) {
+        let mut prose: Option<(usize, usize)> = None;
+        let mut at = start;
+        for line in core.split_inclusive('\n') {
+            let bare = line.trim_matches(is_space_char);
+            let bare_start = at + (line.len() - line.trim_start_matches(is_space_char).len());
+            let bare_end = bare_start + bare.len();
+            at += line.len();
+            if fence::is_line(bare) {
+                if let Some((start, end)) = prose.take() {
+                    self.mark(start, end, RepairKind::Prose);
+                }
+                self.mark(bare_start, bare_end, RepairKind::Fence);
+            } else if !bare.is_empty() {
+                prose = Some((prose.map_or(bare_start, |(start, _)| start), bare_end));
+            }
+        }
+        if let Some((start, end)) = prose {
+            self.mark(start, end, RepairKind::Prose);
+        }
+    }
+}

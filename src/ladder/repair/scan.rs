@@ -1,0 +1,310 @@
+//! The walk over the text: one loop, a stack of open elements, no recursion.
+
+use super::elements::{Open, Tree};
+use super::error::excerpt;
+use super::lexis::{find_any, is_blank, is_space_char, may_start_markup};
+use super::markup::{self, Markup};
+use super::namespaces::Namespaces;
+use super::outside::{Outside, Root};
+use super::reference::{self, Reference};
+use super::source::{Mark, Source};
+use super::tag::{Reading, StartTag, TagReader};
+use super::{RepairError, RepairKind, Shape, declaration, fence};
+use crate::vocab::XmlLimits;
+
+/// What a scan made of a text.
+#[derive(Debug)]
+pub(super) struct Scanned {
+    pub(super) out: String,
+    /// In offsets of the text, in the order in which they were made.
+    pub(super) marks: Vec<Mark>,
+}
+
+/// The state of one scan. What belongs to the outside of elements is in `outside.rs`, what belongs
+/// to tags in `elements.rs`.
+#[derive(Debug)]
+pub(super) struct Scanner<'t> {
+    pub(super) text: &'t str,
+    pub(super) pos: usize,
+    pub(super) out: String,
+    pub(super) marks: Vec<Mark>,
+    pub(super) tags: TagReader<'t>,
+    pub(super) tree: Tree<'t>,
+    pub(super) namespaces: Namespaces<'t>,
+    pub(super) outside: Outside<'t>,
+    pub(super) shape: Shape,
+    pub(super) limits: &'t XmlLimits,
+    /// Where the last tag ended.
+    pub(super) tail: usize,
+    /// Whether it is a guess that the last tag ended there.
+    pub(super) guessed: bool,
+    /// How many top-level elements there are.
+    pub(super) roots: usize,
+    source: &'t Source<'t>,
+}
+
+/// Scans a text. What Markdown marks as something else than XML is prose; only if no element
+/// stands outside of it, it is looked into.
+///
+/// # Errors
+/// Whatever can't be repaired.
+pub(super) fn scan<'t>(source: &'t Source<'t>, shape: Shape, limits: &'t XmlLimits) -> Result<Scanned, RepairError> {
+    let mut scanner = Scanner::new(source, shape, limits, true);
+    scanner.run()?;
+    if scanner.roots == 0 && scanner.outside.skipped {
+        scanner = Scanner::new(source, shape, limits, false);
+        scanner.run()?;
+    }
+    scanner.finish()
+}
+
+impl<'t> Scanner<'t> {
+    fn new(source: &'t Source<'t>, shape: Shape, limits: &'t XmlLimits, skipping: bool) -> Self {
+        let text: &'t str = &source.text;
+        Self {
+            text,
+            pos: 0,
+            out: String::with_capacity(text.len()),
+            marks: Vec::new(),
+            tags: TagReader::new(text, limits.attributes),
+            tree: Tree::default(),
+            namespaces: Namespaces::default(),
+            outside: Outside::new(text, skipping),
+            shape,
+            limits,
+            tail: 0,
+            guessed: false,
+            roots: 0,
+            source,
+        }
+    }
+
+    fn run(&mut self) -> Result<(), RepairError> {
+        loop {
+            while self.pos < self.text.len() {
+                if self.tree.is_empty() {
+                    self.outside()?
+                } else {
+                    self.inside()?
+                }
+                self.check_size()?;
+            }
+            if self.tree.is_empty() {
+                self.flush(self.pos);
+                return Ok(());
+            }
+            if !self.restart() {
+                self.supply_end_tags()?;
+            }
+        }
+    }
+
+    fn check_size(&self) -> Result<(), RepairError> {
+        let limit = self.limits.message_bytes;
+        if self.out.len() > limit {
+            return self.refuse(self.pos, |at| RepairError::RepairedTooLarge { at, limit });
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Scanned, RepairError> {
+        self.check_size()?;
+        let dropped = |mark: &Mark| {
+            matches!(mark.kind, RepairKind::Prose | RepairKind::StrayEndTag | RepairKind::MisnestedEndTag)
+        };
+        if self.roots == 0 && (self.shape == Shape::Document || self.marks.iter().any(dropped)) {
+            let at = self.text.len() - self.text.trim_start_matches(is_space_char).len();
+            return Err(RepairError::NotXml { at: self.source.position(at) });
+        }
+        Ok(Scanned { out: self.out, marks: self.marks })
+    }
+
+    /// One step inside of an element: text up to the next special character, and what stands there.
+    fn inside(&mut self) -> Result<(), RepairError> {
+        let stop = find_any(self.text, self.pos, *b"<&>");
+        self.copy_text(stop);
+        match self.text.as_bytes().get(stop) {
+            Some(b'<') => self.markup()?,
+            Some(b'&') => {
+                self.note_text("&");
+                self.pos = self.write_reference(stop, self.text.len());
+            }
+            Some(b'>') if self.out.ends_with("]]") => {
+                self.out.push_str("&gt;");
+                let brackets = if self.text[..stop].ends_with("]]") { 2 } else { 0 };
+                self.mark(stop - brackets, stop + 1, RepairKind::SectionEnd);
+                self.pos = stop + 1;
+            }
+            Some(_) => {
+                self.out.push('>');
+                self.pos = stop + 1;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn copy_text(&mut self, to: usize) {
+        let run = &self.text[self.pos..to];
+        self.out.push_str(run);
+        self.pos = to;
+        self.note_text(run);
+    }
+
+    fn markup(&mut self) -> Result<(), RepairError> {
+        let at = self.pos;
+        if self.text.as_bytes().get(at + 1).is_some_and(|&byte| !may_start_markup(byte)) {
+            self.stray_less_than();
+            return Ok(());
+        }
+        match markup::read(self.text, at) {
+            Markup::Comment { end } => self.comment(end),
+            Markup::Section { end } => self.copy_text(end),
+            Markup::Instruction { end, target, well_formed } => self.instruction(end, target, well_formed)?,
+            Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed),
+            Markup::Cut => return Err(self.truncated(at)),
+            Markup::Text => match self.tags.read(at) {
+                Reading::Tag(tag) => self.start_tag(tag)?,
+                Reading::Cut => return Err(self.truncated(at)),
+                Reading::Text => self.stray_less_than(),
+            },
+        }
+        Ok(())
+    }
+
+    pub(super) fn stray_less_than(&mut self) {
+        self.out.push_str("&lt;");
+        self.mark(self.pos, self.pos + 1, RepairKind::StrayLessThan);
+        self.pos += 1;
+        self.note_text("<");
+    }
+
+    /// Writes the comment that ends at `end`, with a space between hyphens that may not touch.
+    pub(super) fn comment(&mut self, end: usize) {
+        let content = &self.text[self.pos + 4..end - 3];
+        if !content.contains("--") && !content.ends_with('-') {
+            self.out.push_str(&self.text[self.pos..end]);
+        } else {
+            self.out.push_str("<!--");
+            for (index, piece) in content.split('-').enumerate() {
+                if index > 0 {
+                    self.out.push_str(if piece.is_empty() { "- " } else { "-" });
+                }
+                self.out.push_str(piece);
+            }
+            self.out.push_str("-->");
+            self.mark(self.pos, end, RepairKind::Comment);
+        }
+        self.pos = end;
+    }
+
+    /// Writes the processing instruction that ends at `end`, or drops it if XML doesn't have it.
+    pub(super) fn instruction(&mut self, end: usize, target: &str, well_formed: bool) -> Result<(), RepairError> {
+        self.check_name(self.pos + 2, target)?;
+        let whole = &self.text[self.pos..end];
+        let (keep, kind) = if target.eq_ignore_ascii_case("xml") {
+            let plain = self.out.is_empty() && declaration::read(whole).is_some_and(|found| found.is_plain());
+            (plain, RepairKind::XmlDeclaration)
+        } else {
+            (well_formed, RepairKind::ProcessingInstruction)
+        };
+        if keep {
+            self.out.push_str(whole);
+        } else {
+            self.mark(self.pos, end, kind);
+        }
+        self.pos = end;
+        Ok(())
+    }
+
+    /// Writes what the `&` at `at` starts before `end`; returns the offset behind it.
+    pub(super) fn write_reference(&mut self, at: usize, end: usize) -> usize {
+        match reference::read(&self.text[at..end]) {
+            Reference::Keep(len) => {
+                self.out.push_str(&self.text[at..at + len]);
+                at + len
+            }
+            Reference::Expand { len, chars, kind } => {
+                chars.into_iter().for_each(|c| reference::write_char(&mut self.out, c));
+                self.mark(at, at + len, kind);
+                at + len
+            }
+            Reference::Escape { len, kind } => {
+                self.out.push_str("&amp;");
+                self.mark(at, at + len, kind);
+                at + 1
+            }
+        }
+    }
+
+    /// At the end of the input, with elements open: supplies their end tags if nothing but white
+    /// space or a closing fence follows the last tag.
+    fn supply_end_tags(&mut self) -> Result<(), RepairError> {
+        let tail = &self.text[self.tail..];
+        let rest = tail.trim_start_matches(is_space_char);
+        let rest_start = self.text.len() - rest.len();
+        let rest = rest.trim_end_matches(is_space_char);
+        let fence = fence::is_closing(rest);
+        if self.guessed || self.outside.root.is_doubtful() || !(rest.is_empty() || fence) {
+            return Err(self.truncated(rest_start));
+        }
+        let mut end = self.text.len();
+        if fence {
+            end = rest_start;
+            self.out.truncate(self.out.len() - (self.text.len() - end));
+            self.mark(end, end + rest.len(), RepairKind::Fence);
+        }
+        while !self.tree.is_empty() {
+            self.close_missing(end);
+        }
+        self.outside.gap = self.text.len();
+        Ok(())
+    }
+
+    pub(super) fn mark(&mut self, start: usize, end: usize, kind: RepairKind) {
+        self.marks.push(Mark::new(start, end, kind));
+    }
+
+    /// The input is cut, and `at` is where the piece starts that is not whole.
+    #[cold]
+    pub(super) fn truncated(&self, at: usize) -> RepairError {
+        let inside = self.tree.last().map(|open: &Open<'_>| excerpt(open.name));
+        RepairError::Truncated { at: self.source.position(at), inside }
+    }
+
+    #[cold]
+    pub(super) fn refuse<T>(
+        &self,
+        at: usize,
+        error: impl FnOnce(crate::vocab::Position) -> RepairError,
+    ) -> Result<T, RepairError> {
+        Err(error(self.source.position(at)))
+    }
+
+    pub(super) fn check_name(&self, at: usize, name: &str) -> Result<(), RepairError> {
+        let (bytes, limit) = (name.len(), self.limits.name_bytes);
+        if bytes > limit {
+            return self.refuse(at, |at| RepairError::NameTooLong { at, bytes, limit });
+        }
+        Ok(())
+    }
+
+    /// Remembers whether a doubtful root has text of its own.
+    fn note_text(&mut self, run: &str) {
+        let root: &mut Root<'_> = &mut self.outside.root;
+        if root.in_prose && !root.has_text && self.tree.depth() == 1 && !is_blank(run) {
+            root.has_text = true;
+        }
+    }
+}
+
+impl<'t> Scanner<'t> {
+    /// Whether a start tag may be one of several roots; counts it.
+    pub(super) fn count_root(&mut self, tag: &StartTag<'t>) -> Result<(), RepairError> {
+        if self.shape == Shape::Document && self.roots > 0 {
+            return self.refuse(tag.start, |at| RepairError::SecondElement { at });
+        }
+        self.roots += 1;
+        Ok(())
+    }
+}

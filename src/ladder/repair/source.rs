@@ -1,0 +1,296 @@
+//! From raw bytes to characters that XML allows, and the way back.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+use super::declaration;
+use super::error::excerpt;
+use super::lexis::{is_xml_char, is_xml_text};
+use super::locate::{Coding, Locator};
+use super::{RepairError, RepairKind};
+use crate::vocab::Position;
+
+/// The input as text. Every character in it is one that XML allows.
+#[derive(Debug)]
+pub(super) struct Source<'r> {
+    pub(super) text: Cow<'r, str>,
+    /// What decoding changed, in raw offsets, in order.
+    pub(super) marks: Vec<Mark>,
+    raw: &'r [u8],
+    coding: Coding,
+    runs: Vec<Run>,
+}
+
+/// A repair before anybody asked for its line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) kind: RepairKind,
+}
+
+impl Mark {
+    pub(super) fn new(start: usize, end: usize, kind: RepairKind) -> Self {
+        Self { start: narrow(start), end: narrow(end), kind }
+    }
+}
+
+/// A stretch of text in which `text_unit` bytes come from each `raw_unit` raw bytes.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    text: u32,
+    raw: u32,
+    text_unit: u8,
+    raw_unit: u8,
+}
+
+/// More raw bytes than this are refused, so that offsets into decoded text fit into 32 bits.
+pub(super) const MAX_BYTES: usize = (u32::MAX / 4) as usize;
+
+const UTF_8_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Decodes raw bytes: UTF-16 with a byte order mark; else UTF-8 if they are that; else what the
+/// XML declaration says, if it is ISO-8859-1 or windows-1252 (one decoder for both, as the WHATWG
+/// has it); else UTF-8 with U+FFFD where it is broken.
+///
+/// Bytes that are valid UTF-8 are never read as anything else: text that was written in another
+/// encoding practically never is valid UTF-8, and a declaration is often copied without thought.
+///
+/// # Errors
+/// [`RepairError::UnsupportedEncoding`].
+pub(super) fn decode(raw: &[u8]) -> Result<Source<'_>, RepairError> {
+    match *raw {
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => Err(unsupported(raw, 0, "UTF-32")),
+        [0xFF, 0xFE, ..] => Ok(decode_utf_16(raw, u16::from_le_bytes)),
+        [0xFE, 0xFF, ..] => Ok(decode_utf_16(raw, u16::from_be_bytes)),
+        [b'<', 0, low, 0, ..] | [0, b'<', 0, low, ..] if low != 0 => {
+            Err(unsupported(raw, 0, "UTF-16 without a byte order mark"))
+        }
+        _ => decode_bytes(raw),
+    }
+}
+
+fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
+    let start = if raw.starts_with(UTF_8_MARK) { UTF_8_MARK.len() } else { 0 };
+    let body = &raw[start..];
+    match std::str::from_utf8(body) {
+        Ok(text) if is_xml_text(text) => {
+            let runs = vec![Run { text: 0, raw: narrow(start), text_unit: 1, raw_unit: 1 }];
+            Ok(Source { text: Cow::Borrowed(text), marks: Vec::new(), raw, coding: Coding::Utf8 { start }, runs })
+        }
+        Ok(_) => Ok(decode_utf_8(raw, start)),
+        Err(_) => match declared_encoding(body) {
+            Some((label, at)) => match Encoding::for_label(label.as_bytes()) {
+                Some(known) if known == WINDOWS_1252 && start == 0 => Ok(decode_windows_1252(raw, at)),
+                Some(known) if known == UTF_8 || known == UTF_16LE || known == UTF_16BE => Ok(decode_utf_8(raw, start)),
+                _ if start > 0 => Ok(decode_utf_8(raw, start)),
+                _ => Err(unsupported(raw, at, label)),
+            },
+            None => Ok(decode_utf_8(raw, start)),
+        },
+    }
+}
+
+/// The encoding that the XML declaration names, and where the declaration stands. It may have
+/// prose or a fence before it, but no other markup.
+fn declared_encoding(body: &[u8]) -> Option<(&str, usize)> {
+    let at = memchr::memchr_iter(b'<', body)
+        .find(|&at| matches!(body.get(at + 1), Some(b'?' | b'!' | b'/' | b'_' | b'A'..=b'Z' | b'a'..=b'z')))?;
+    let length = memchr::memmem::find(&body[at..], b"?>")? + 2;
+    let text = std::str::from_utf8(&body[at..at + length]).ok()?;
+    Some((declaration::read(text)?.encoding?, at))
+}
+
+fn decode_utf_8(raw: &[u8], start: usize) -> Source<'_> {
+    let mut builder = Builder::new(raw.len(), start);
+    for chunk in raw[start..].utf8_chunks() {
+        for c in chunk.valid().chars() {
+            builder.push(c, c.len_utf8());
+        }
+        if !chunk.invalid().is_empty() {
+            builder.replace(chunk.invalid().len());
+        }
+    }
+    builder.finish(raw, Coding::Utf8 { start })
+}
+
+fn decode_utf_16(raw: &[u8], unit: fn([u8; 2]) -> u16) -> Source<'_> {
+    let mut builder = Builder::new(raw.len(), 2);
+    builder.marks.push(Mark::new(0, 2, RepairKind::Encoding));
+    let (pairs, rest) = raw[2..].as_chunks::<2>();
+    for c in char::decode_utf16(pairs.iter().map(|&pair| unit(pair))) {
+        match c {
+            Ok(c) => builder.push(c, 2 * c.len_utf16()),
+            Err(_) => builder.replace(2),
+        }
+    }
+    if !rest.is_empty() {
+        builder.replace(1);
+    }
+    builder.finish(raw, Coding::Utf16 { unit })
+}
+
+fn decode_windows_1252(raw: &[u8], declaration: usize) -> Source<'_> {
+    let mut builder = Builder::new(raw.len(), 0);
+    builder.marks.push(Mark::new(declaration, declaration + "<?xml".len(), RepairKind::Encoding));
+    let (text, _) = WINDOWS_1252.decode_without_bom_handling(raw);
+    for c in text.chars() {
+        builder.push(c, 1);
+    }
+    builder.finish(raw, Coding::SingleByte)
+}
+
+fn unsupported(raw: &[u8], at: usize, encoding: &str) -> RepairError {
+    RepairError::UnsupportedEncoding { at: Position::of(raw, at), encoding: excerpt(encoding) }
+}
+
+impl Source<'_> {
+    /// The raw offset of the character at `offset` of the text.
+    pub(super) fn raw_start(&self, offset: usize) -> usize {
+        self.raw_offset(offset, self.runs.partition_point(|run| run.text as usize <= offset))
+    }
+
+    /// The raw offset behind the character that ends at `offset` of the text.
+    pub(super) fn raw_end(&self, offset: usize) -> usize {
+        self.raw_offset(offset, self.runs.partition_point(|run| (run.text as usize) < offset))
+    }
+
+    fn raw_offset(&self, offset: usize, run: usize) -> usize {
+        match self.runs[..run].last().or(self.runs.first()) {
+            Some(run) => {
+                run.raw as usize + (offset - run.text as usize) / usize::from(run.text_unit) * usize::from(run.raw_unit)
+            }
+            None => self.raw.len(),
+        }
+    }
+
+    /// Where the character at `offset` of the text stands. Reads the input up to there: for errors.
+    pub(super) fn position(&self, offset: usize) -> Position {
+        self.locator().position(self.raw_start(offset))
+    }
+
+    /// Finds positions of raw offsets that don't decrease.
+    pub(super) fn locator(&self) -> Locator<'_> {
+        Locator::new(self.raw, self.coding)
+    }
+
+    /// The raw bytes that are the text, if they are.
+    pub(super) fn verbatim(&self) -> Option<std::ops::Range<usize>> {
+        match (&self.text, self.coding) {
+            (Cow::Borrowed(_), Coding::Utf8 { start }) => Some(start..self.raw.len()),
+            _ => None,
+        }
+    }
+}
+
+/// Collects text, runs and marks.
+struct Builder {
+    text: String,
+    runs: Vec<Run>,
+    marks: Vec<Mark>,
+    /// The raw offset that comes next.
+    raw: usize,
+    /// The raw offset behind the last run.
+    run_end: usize,
+}
+
+impl Builder {
+    fn new(capacity: usize, start: usize) -> Self {
+        Self { text: String::with_capacity(capacity), runs: Vec::new(), marks: Vec::new(), raw: start, run_end: start }
+    }
+
+    /// Takes a character that came from `raw` bytes.
+    fn push(&mut self, c: char, raw: usize) {
+        if is_xml_char(c) {
+            if c.len_utf8() == raw { self.keep(c, 1, 1) } else { self.keep(c, c.len_utf8(), raw) }
+        } else {
+            self.mark(raw, RepairKind::ControlCharacter);
+            self.raw += raw;
+        }
+    }
+
+    /// Puts U+FFFD for the next `raw` bytes.
+    fn replace(&mut self, raw: usize) {
+        self.mark(raw, RepairKind::InvalidBytes);
+        self.keep(char::REPLACEMENT_CHARACTER, 3, raw);
+    }
+
+    /// Adds a character to the current run, or starts a new one. Where the units are 1, the
+    /// character takes as many raw bytes as it has in UTF-8.
+    fn keep(&mut self, c: char, text_unit: usize, raw_unit: usize) {
+        let units = (unit(text_unit), unit(raw_unit));
+        let fits = |run: &Run| (run.text_unit, run.raw_unit) == units;
+        if self.run_end != self.raw || !self.runs.last().is_some_and(fits) {
+            let (text, raw) = (narrow(self.text.len()), narrow(self.raw));
+            self.runs.push(Run { text, raw, text_unit: units.0, raw_unit: units.1 });
+        }
+        self.text.push(c);
+        self.raw += c.len_utf8() / text_unit * raw_unit;
+        self.run_end = self.raw;
+    }
+
+    /// Records a change to the next `raw` bytes; neighbours of one kind become one.
+    fn mark(&mut self, raw: usize, kind: RepairKind) {
+        let end = narrow(self.raw + raw);
+        match self.marks.last_mut() {
+            Some(last) if last.kind == kind && last.end as usize == self.raw => last.end = end,
+            _ => self.marks.push(Mark { start: narrow(self.raw), end, kind }),
+        }
+    }
+
+    fn finish(self, raw: &[u8], coding: Coding) -> Source<'_> {
+        Source { text: Cow::Owned(self.text), marks: self.marks, raw, coding, runs: self.runs }
+    }
+}
+
+fn unit(bytes: usize) -> u8 {
+    u8::try_from(bytes).expect("a character has at most 4 bytes")
+}
+
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).expect("longer inputs are refused")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text, and for each character of it the raw offset.
+    fn offsets(raw: &[u8]) -> (String, Vec<usize>) {
+        let source = decode(raw).unwrap();
+        (source.text.to_string(), source.text.char_indices().map(|(at, _)| source.raw_start(at)).collect())
+    }
+
+    #[test]
+    fn offsets_lead_back_from_utf_8() {
+        assert_eq!(offsets(b"\xEF\xBB\xBFab"), ("ab".into(), vec![3, 4]));
+        assert_eq!(offsets(b"a\0\0\xC3\xA9b"), ("aéb".into(), vec![0, 3, 5]));
+        assert_eq!(offsets(b"\xFFa\xE2\x82b\xFF"), ("\u{FFFD}a\u{FFFD}b\u{FFFD}".into(), vec![0, 1, 2, 4, 5]));
+        assert_eq!(offsets(b"\0\0"), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn offsets_lead_back_from_utf_16() {
+        let raw: Vec<u8> =
+            [0xFEFF, 0x61, 0xD834, 0xDD1E, 0xD800, 0xE9].iter().flat_map(|u: &u16| u.to_le_bytes()).collect();
+        assert_eq!(offsets(&raw), ("a\u{1D11E}\u{FFFD}é".into(), vec![2, 4, 8, 10]));
+        assert_eq!(offsets(b"\xFE\xFF\0a\0"), ("a\u{FFFD}".into(), vec![2, 4]));
+    }
+
+    #[test]
+    fn a_removed_character_belongs_to_neither_neighbour() {
+        let source = decode(b"a\0b").unwrap();
+        assert_eq!((source.raw_start(1), source.raw_end(1)), (2, 1));
+    }
+
+    #[test]
+    fn a_declared_encoding_counts_only_where_utf_8_fails() {
+        let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xE9\x80</a>";
+        assert!(decode(latin).unwrap().text.contains("é€"));
+        let utf_8 = "<?xml version='1.0' encoding='ISO-8859-1'?><a>é</a>";
+        assert!(decode(utf_8.as_bytes()).unwrap().text.contains('é'));
+        let other = b"<?xml version='1.0' encoding='Shift_JIS'?><a>\x83\x41\xFF</a>";
+        assert!(matches!(decode(other), Err(RepairError::UnsupportedEncoding { .. })));
+    }
+}

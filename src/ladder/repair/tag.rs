@@ -1,0 +1,234 @@
+//! Start tags, read as tolerantly as is safe: a name at once behind `<`, then only attributes.
+
+use super::lexis::{is_qname, name_end, skip_space};
+use super::value::{self, Quotes, Value};
+
+/// What a `<` in front of a name turns out to be.
+#[derive(Debug)]
+pub(super) enum Reading<'t> {
+    /// A start tag; its attributes are in [`TagReader::attributes`].
+    Tag(StartTag<'t>),
+    /// Text.
+    Text,
+    /// A tag that the end of the input cuts, for all one can see.
+    Cut,
+}
+
+/// A start tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StartTag<'t> {
+    pub(super) name: &'t str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) empty: bool,
+    /// Attributes, those beyond the limit included.
+    pub(super) count: usize,
+    /// Whether an attribute has no value.
+    pub(super) valueless: bool,
+    /// Whether a missing quote makes it a guess where the tag ends.
+    pub(super) guessed: bool,
+}
+
+/// An attribute as it stands in a tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attribute<'t> {
+    pub(super) name: &'t str,
+    pub(super) start: usize,
+    /// Behind the closing quote.
+    pub(super) end: usize,
+    pub(super) value_start: usize,
+    pub(super) value_end: usize,
+    pub(super) form: Form,
+    /// Whether white space stands before it.
+    pub(super) spaced: bool,
+    /// Whether the same tag has one of its name before.
+    pub(super) duplicate: bool,
+}
+
+/// How the value of an attribute is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Quoted,
+    Requote,
+    Valueless,
+}
+
+/// Reads start tags of one text.
+///
+/// A reading never goes past the next `<`, except inside of quotes, and there only where no reading
+/// before has looked: so all readings together look at each byte a bounded number of times.
+#[derive(Debug)]
+pub(super) struct TagReader<'t> {
+    pub(super) attributes: Vec<Attribute<'t>>,
+    text: &'t str,
+    /// How many attributes are kept; more are only counted.
+    keep: usize,
+    /// Behind everything that readings have looked at inside of quotes.
+    seen: usize,
+}
+
+impl<'t> TagReader<'t> {
+    pub(super) fn new(text: &'t str, keep: usize) -> Self {
+        Self { attributes: Vec::new(), text, keep, seen: 0 }
+    }
+
+    /// Reads what stands at the `<` at `start`.
+    pub(super) fn read(&mut self, start: usize) -> Reading<'t> {
+        self.attributes.clear();
+        let text = self.text;
+        let Some(name_end) = name_end(text, start + 1) else { return Reading::Text };
+        let name = &text[start + 1..name_end];
+        let horizon = self.horizon(start);
+        let mut tag = StartTag { name, start, end: name_end, empty: false, count: 0, valueless: false, guessed: false };
+        let mut may_touch = false;
+        loop {
+            let at = skip_space(text, tag.end);
+            match text.as_bytes()[at..] {
+                [] | [b'/'] => return Reading::Cut,
+                [b'>', ..] => return finish(tag, at + 1, false),
+                [b'/', b'>', ..] => return finish(tag, at + 2, true),
+                _ if at == tag.end && !may_touch => return Reading::Text,
+                _ => {}
+            }
+            let attribute = match self.attribute(at, horizon) {
+                Step::Attribute(attribute, guessed) => {
+                    tag.guessed |= guessed;
+                    Attribute { spaced: at > tag.end, ..attribute }
+                }
+                Step::Text => return Reading::Text,
+                Step::Cut => return Reading::Cut,
+            };
+            tag.end = attribute.end;
+            tag.count += 1;
+            tag.valueless |= attribute.form == Form::Valueless;
+            may_touch = attribute.form == Form::Quoted || attribute.end > attribute.value_end;
+            if self.attributes.len() < self.keep {
+                self.attributes.push(attribute);
+            }
+        }
+    }
+
+    /// How far a quoted value may reach in a reading that starts at `start`.
+    fn horizon(&self, start: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        if start >= self.seen {
+            return bytes.len();
+        }
+        memchr::memchr(b'<', &bytes[start + 1..]).map_or(bytes.len(), |length| start + 1 + length)
+    }
+
+    fn attribute(&mut self, start: usize, horizon: usize) -> Step<'t> {
+        let text = self.text;
+        let Some(name_end) = name_end(text, start) else { return Step::Text };
+        let name = &text[start..name_end];
+        if !is_qname(name) {
+            return Step::Text;
+        }
+        let valueless = |end| Attribute {
+            name,
+            start,
+            end,
+            value_start: end,
+            value_end: end,
+            form: Form::Valueless,
+            spaced: true,
+            duplicate: false,
+        };
+        let equals = skip_space(text, name_end);
+        if text.as_bytes().get(equals) != Some(&b'=') {
+            return Step::Attribute(valueless(name_end), false);
+        }
+        let at = skip_space(text, equals + 1);
+        if text.as_bytes().get(at) == Some(&b'>') {
+            return Step::Attribute(valueless(at), false);
+        }
+        match value::read(text, at, horizon, &mut self.seen) {
+            Value::None => Step::Text,
+            Value::Cut => Step::Cut,
+            Value::Found(found) if found.next == at => Step::Attribute(valueless(at), false),
+            Value::Found(found) => {
+                let form = if found.quotes == Quotes::Good { Form::Quoted } else { Form::Requote };
+                let attribute = Attribute {
+                    value_start: found.start,
+                    value_end: found.end,
+                    end: found.next,
+                    form,
+                    ..valueless(found.next)
+                };
+                Step::Attribute(attribute, found.quotes == Quotes::Unclosed)
+            }
+        }
+    }
+}
+
+enum Step<'t> {
+    Attribute(Attribute<'t>, bool),
+    Text,
+    Cut,
+}
+
+/// A tag whose name is no qualified name, such as `<std::vector>`, is text.
+fn finish(tag: StartTag<'_>, end: usize, empty: bool) -> Reading<'_> {
+    if is_qname(tag.name) { Reading::Tag(StartTag { end, empty, ..tag }) } else { Reading::Text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        let mut reader = TagReader::new(text, 10);
+        match reader.read(0) {
+            Reading::Text => "text".into(),
+            Reading::Cut => "cut".into(),
+            Reading::Tag(tag) => {
+                let mut shown = tag.name.to_owned();
+                for attribute in &reader.attributes {
+                    shown += &format!(" {}={}", attribute.name, &text[attribute.value_start..attribute.value_end]);
+                }
+                if tag.empty { shown + "/" } else { shown }
+            }
+        }
+    }
+
+    #[test]
+    fn tags_are_told_from_text() {
+        for (text, expected) in [
+            ("<a>", "a"),
+            ("<a/>", "a/"),
+            ("<p:a b = 'c'\n/>", "p:a b=c/"),
+            ("<a b>", "a b="),
+            ("<a b=>", "a b="),
+            ("<a b=/>", "a b=/"),
+            ("<a b c='d'e=\"f\">", "a b= c=d e=f"),
+            ("<a b=c/>", "a b=c/"),
+            ("<a b=“c”d='e'>", "a b=c d=e"),
+            ("<a<b>", "text"),
+            ("<a,b>", "text"),
+            ("<a b && c>", "text"),
+            ("<a 1='2'>", "text"),
+            ("<a b:c:d='e'>", "text"),
+            ("<std::vector>", "text"),
+            ("<http://x.org>", "text"),
+            ("<me@x.org>", "text"),
+            ("<a/ >", "text"),
+            ("<a", "cut"),
+            ("<a ", "cut"),
+            ("<a b='c' /", "cut"),
+            ("<a b=\"c d", "cut"),
+            ("<a b=", "cut"),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_second_look_does_not_pass_the_next_tag() {
+        let text = "<a b=“c <a b=“c> ” $";
+        let mut reader = TagReader::new(text, 10);
+        assert!(matches!(reader.read(0), Reading::Text), "what follows the quote is no tag");
+        let second = text.rfind('<').unwrap();
+        assert!(matches!(reader.read(second), Reading::Tag(tag) if tag.guessed));
+        assert_eq!(reader.horizon(0), second);
+    }
+}

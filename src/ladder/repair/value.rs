@@ -1,0 +1,250 @@
+//! Attribute values: where they end, whatever their quotes look like.
+
+use super::lexis::{is_space, name_end, skip_space};
+use crate::vocab::is_name_char;
+
+/// What stands behind `=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A value.
+    Found(Found),
+    /// Nothing that a tag could have here.
+    None,
+    /// The input ends first.
+    Cut,
+}
+
+/// A value between `start` and `end`; the tag goes on at `next`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) next: usize,
+    pub(super) quotes: Quotes,
+}
+
+/// How a value was quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quotes {
+    /// As XML has it.
+    Good,
+    /// Not at all, or by other characters.
+    Bad,
+    /// The closing quote is missing: where the value ends is a guess.
+    Unclosed,
+}
+
+/// The quotes that may close what one of them opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Ascii(char),
+    /// `\"`, as it stands in a JSON string.
+    Escaped(char),
+    Double,
+    Single,
+}
+
+const DOUBLE: &[char] = &['"', '“', '”', '„', '‟', '″', '«', '»', '＂'];
+const SINGLE: &[char] = &['\'', '‘', '’', '‚', '‛', '′', '‹', '›'];
+
+impl Family {
+    /// The family of the quote that stands at the start of `text`, and its length.
+    fn opening(text: &str) -> Option<(Self, usize)> {
+        let mut chars = text.chars();
+        let c = chars.next()?;
+        match c {
+            '"' | '\'' | '`' => Some((Self::Ascii(c), 1)),
+            '\\' => chars.next().filter(|&c| matches!(c, '"' | '\'')).map(|c| (Self::Escaped(c), 2)),
+            _ if DOUBLE.contains(&c) => Some((Self::Double, c.len_utf8())),
+            _ if SINGLE.contains(&c) => Some((Self::Single, c.len_utf8())),
+            _ => None,
+        }
+    }
+
+    /// The first quote in `text` that closes: where it starts and ends.
+    fn closing(self, text: &str) -> Option<(usize, usize)> {
+        let find_any = |set: &[char]| text.char_indices().find(|(_, c)| set.contains(c));
+        let (at, c) = match self {
+            Self::Ascii(c) => (memchr::memchr(c as u8, text.as_bytes())?, c),
+            Self::Escaped(c) => {
+                let pair = [b'\\', c as u8];
+                let at = memchr::memmem::find(text.as_bytes(), &pair)?;
+                return Some((at, at + 2));
+            }
+            Self::Double => find_any(DOUBLE)?,
+            Self::Single => find_any(SINGLE)?,
+        };
+        Some((at, at + c.len_utf8()))
+    }
+
+    const fn is_xml(self) -> bool {
+        matches!(self, Self::Ascii('"' | '\''))
+    }
+}
+
+/// Reads the value at `at`. A quoted one may hold `<` only before `horizon`; `seen` is moved behind
+/// what was looked at.
+///
+/// A quote closes if what follows could follow it in a tag. The first one may stand anywhere; later
+/// ones only before the next `<` or `>`, and only if the earlier ones don't open a value: so
+/// `a="say "hi""` keeps its inner quotes, and neither `a="b>text <c d="e">` swallows the text nor
+/// `a="b c="d">` the attribute.
+pub(super) fn read(text: &str, at: usize, horizon: usize, seen: &mut usize) -> Value {
+    match Family::opening(&text[at..]) {
+        Some((family, length)) => quoted(text, at + length, family, horizon, seen),
+        None => unquoted(text, at),
+    }
+}
+
+fn quoted(text: &str, start: usize, family: Family, horizon: usize, seen: &mut usize) -> Value {
+    let horizon = horizon.max(start);
+    let mut from = start;
+    while let Some((quote, next)) = family.closing(&text[from..horizon]) {
+        let (end, next) = (from + quote, from + next);
+        *seen = (*seen).max(next);
+        let plain = memchr::memchr2(b'<', b'>', &text.as_bytes()[start..end]).is_none();
+        if may_follow(text, next, plain && from == start) {
+            let quotes = if family.is_xml() && from == start { Quotes::Good } else { Quotes::Bad };
+            return Value::Found(Found { start, end, next, quotes });
+        }
+        if !plain || opens_attribute(&text[start..end]) {
+            return unclosed(text, start, family);
+        }
+        from = next;
+    }
+    *seen = (*seen).max(horizon);
+    unclosed(text, start, family)
+}
+
+/// Whether the quote behind `text` looks like the one that opens the value of the next attribute.
+fn opens_attribute(text: &str) -> bool {
+    text.strip_suffix('=').is_some_and(|name| name.ends_with(is_name_char))
+}
+
+/// Whether a tag can go on at `at`, behind a closing quote: with its end, or with an attribute.
+/// An attribute without a value is taken for one only if `valueless`.
+fn may_follow(text: &str, at: usize, valueless: bool) -> bool {
+    let bytes = text.as_bytes();
+    let name = skip_space(text, at);
+    match &bytes[name..] {
+        [] | [b'>', ..] | [b'/'] | [b'/', b'>', ..] => return true,
+        _ => {}
+    }
+    let Some(end) = name_end(text, name) else { return false };
+    let behind = skip_space(text, end);
+    match bytes.get(behind) {
+        None | Some(b'=') => true,
+        Some(&byte) => valueless && name > at && (behind > end || matches!(byte, b'>' | b'/')),
+    }
+}
+
+/// A value whose quote is never closed ends at the end of the tag, or before the next attribute
+/// that has a quoted value. A closing quote of another kind isn't part of it.
+fn unclosed(text: &str, start: usize, family: Family) -> Value {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    let end = loop {
+        match bytes[at..].iter().position(|&byte| is_space(byte) || matches!(byte, b'<' | b'>')) {
+            None => return Value::Cut,
+            Some(length) => at += length,
+        }
+        match bytes[at] {
+            b'<' => return Value::None,
+            b'>' => break if at > start && bytes[at - 1] == b'/' { at - 1 } else { at },
+            _ => {
+                let name = skip_space(text, at);
+                let behind = name_end(text, name).unwrap_or(name);
+                let equals = skip_space(text, behind);
+                let is_attribute = behind > name
+                    && bytes.get(equals) == Some(&b'=')
+                    && Family::opening(&text[skip_space(text, equals + 1)..]).is_some();
+                if is_attribute {
+                    break at;
+                }
+                at = behind;
+            }
+        }
+    };
+    let value = without_last_quote(&text[start..end]);
+    if family.closing(value).is_some() {
+        return Value::None;
+    }
+    Value::Found(Found { start, end: start + value.len(), next: end, quotes: Quotes::Unclosed })
+}
+
+/// A value without quotes ends at white space, `>` or `/>`. A lone quote at its end goes.
+fn unquoted(text: &str, at: usize) -> Value {
+    let bytes = text.as_bytes();
+    let Some(length) = bytes[at..].iter().position(|&byte| is_space(byte) || matches!(byte, b'<' | b'>')) else {
+        return Value::Cut;
+    };
+    let stop = at + length;
+    if bytes[stop] == b'<' {
+        return Value::None;
+    }
+    let next = if bytes[stop] == b'>' && stop > at && bytes[stop - 1] == b'/' { stop - 1 } else { stop };
+    let value = without_last_quote(&text[at..next]);
+    if value.contains(['"', '\'', '`']) {
+        return Value::None;
+    }
+    Value::Found(Found { start: at, end: at + value.len(), next, quotes: Quotes::Bad })
+}
+
+fn without_last_quote(value: &str) -> &str {
+    let is_quote = |c: char| c == '`' || DOUBLE.contains(&c) || SINGLE.contains(&c);
+    value.strip_suffix(is_quote).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The value of the attribute and what follows it.
+    fn value(text: &str) -> Option<(&str, &str, Quotes)> {
+        match read(text, 0, text.len(), &mut 0) {
+            Value::Found(found) => Some((&text[found.start..found.end], &text[found.next..], found.quotes)),
+            Value::None | Value::Cut => None,
+        }
+    }
+
+    #[test]
+    fn values_end_where_their_writer_meant() {
+        use Quotes::{Bad, Good, Unclosed};
+        for (text, expected) in [
+            (r#""b">"#, ("b", ">", Good)),
+            (r#""b > c" d="e">"#, ("b > c", r#" d="e">"#, Good)),
+            (r#""1 < 2"/>"#, ("1 < 2", "/>", Good)),
+            (r#""b"c="d">"#, ("b", r#"c="d">"#, Good)),
+            (r#""b" checked>"#, ("b", " checked>", Good)),
+            (r#""say "hi" now">"#, (r#"say "hi" now"#, ">", Bad)),
+            (r#""say "hi" now" c="d">"#, (r#"say "hi" now"#, r#" c="d">"#, Bad)),
+            ("'it's' c='d'>", ("it's", " c='d'>", Bad)),
+            (r#""b>text</x><y c="d">"#, ("b", r#">text</x><y c="d">"#, Unclosed)),
+            (r#""b c="d">"#, ("b", r#" c="d">"#, Unclosed)),
+            (r#""b'>"#, ("b", ">", Unclosed)),
+            (r#""b”>"#, ("b", ">", Unclosed)),
+            (r#""b/>"#, ("b", "/>", Unclosed)),
+            ("“b”>", ("b", ">", Bad)),
+            ("„b“ c='d'>", ("b", " c='d'>", Bad)),
+            ("“b\">", ("b", ">", Bad)),
+            ("‘it’s’>", ("it’s", ">", Bad)),
+            ("`b`>", ("b", ">", Bad)),
+            (r#"\"b c\">"#, ("b c", ">", Bad)),
+            ("b>", ("b", ">", Bad)),
+            ("b c=d>", ("b", " c=d>", Bad)),
+            ("5/>", ("5", "/>", Bad)),
+            ("http://x/?a=1&b=2 c>", ("http://x/?a=1&b=2", " c>", Bad)),
+            ("b\">", ("b", ">", Bad)),
+            ("/>", ("", "/>", Bad)),
+        ] {
+            assert_eq!(value(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_is_none() {
+        for text in [r#""b" $>"#, r#""b <c"#, "b\"c\">", "\"b", "b", "b<c>"] {
+            assert_eq!(value(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Characters: what may stand in a document at all, and what ends a run of bytes.
+
+use super::error::StrictErrorKind;
+use crate::vocab::{is_name_char, is_name_start};
+
+/// Space, tab, line feed, carriage return (XML 1.0, production 3).
+pub(super) const SPACE: u8 = 1;
+/// An ASCII character that starts an NCName.
+const NAME_START: u8 = 2;
+/// An ASCII character of an NCName.
+const NAME: u8 = 4;
+/// Ends a run of text that can be copied as it is.
+pub(super) const TEXT_STOP: u8 = 8;
+/// Ends a run of an attribute value that can be copied as it is.
+pub(super) const VALUE_STOP: u8 = 16;
+
+static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b' ' => SPACE,
+            b'\t' | b'\n' => SPACE | VALUE_STOP,
+            b'\r' => SPACE | VALUE_STOP | TEXT_STOP,
+            b'<' | b'&' => TEXT_STOP | VALUE_STOP,
+            b'>' => TEXT_STOP,
+            b'"' | b'\'' => VALUE_STOP,
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' => NAME_START | NAME,
+            b'0'..=b'9' | b'-' | b'.' => NAME,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+}
+
+/// Whether `byte` is of a class.
+#[inline]
+pub(super) fn is(byte: u8, class: u8) -> bool {
+    CLASS[byte as usize] & class != 0
+}
+
+/// The offset of the first byte of a class at or behind `at`, or the end.
+#[inline]
+pub(super) fn find(src: &[u8], at: usize, class: u8) -> usize {
+    // Names, numbers and white space end soon; only what goes on is worth the start of a vector loop.
+    const SOON: usize = 8;
+    let rest = &src[at..];
+    let (near, far) = rest.split_at(rest.len().min(SOON));
+    if let Some(ahead) = near.iter().position(|&byte| is(byte, class)) {
+        return at + ahead;
+    }
+    let clear = match class {
+        TEXT_STOP => clear_len(far, |byte| matches!(byte, b'<' | b'&' | b'>' | b'\r')),
+        VALUE_STOP => clear_len(far, |byte| matches!(byte, b'<' | b'&' | b'"' | b'\'' | b'\t' | b'\n' | b'\r')),
+        _ => 0,
+    };
+    let from = at + near.len() + clear;
+    src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
+}
+
+/// The length of the chunks in front that hold no stop: without an early exit inside of a chunk, so
+/// that it is compiled to vector instructions.
+#[inline]
+fn clear_len(src: &[u8], stops: impl Fn(u8) -> bool) -> usize {
+    const CHUNK: usize = 16;
+    let holds = |chunk: &&[u8]| chunk.iter().fold(false, |found, &byte| found | stops(byte));
+    CHUNK * src.chunks_exact(CHUNK).take_while(|chunk| !holds(chunk)).count()
+}
+
+/// The offset of the first byte at or behind `at` that is no white space, or the end.
+#[inline]
+pub(super) fn skip_space(src: &[u8], at: usize) -> usize {
+    src[at..].iter().position(|&byte| !is(byte, SPACE)).map_or(src.len(), |ahead| at + ahead)
+}
+
+/// The end of the NCName that starts at `at`; `at` itself if none does (Namespaces 1.0, production 4).
+#[inline]
+pub(super) fn ncname_end(text: &str, at: usize) -> usize {
+    let src = text.as_bytes();
+    let mut end = match src.get(at) {
+        Some(&byte) if is(byte, NAME_START) => at + 1,
+        Some(0x80..) => match char_at(text, at) {
+            c if is_name_start(c) => at + c.len_utf8(),
+            _ => return at,
+        },
+        _ => return at,
+    };
+    loop {
+        match src.get(end) {
+            Some(&byte) if is(byte, NAME) => end += 1,
+            Some(0x80..) => match char_at(text, end) {
+                c if is_name_char(c) => end += c.len_utf8(),
+                _ => return end,
+            },
+            _ => return end,
+        }
+    }
+}
+
+/// The character at a boundary of `text`; U+FFFD at its end.
+pub(super) fn char_at(text: &str, at: usize) -> char {
+    text[at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// `Char` of XML 1.0 (5th edition), production 2.
+pub(crate) fn is_xml_char(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+}
+
+/// Checks that `input` is UTF-8 and holds only characters that XML allows anywhere.
+///
+/// # Errors
+/// The offset of the first byte that breaks this, and how.
+pub(super) fn check(input: &[u8]) -> Result<&str, (StrictErrorKind, usize)> {
+    let text = std::str::from_utf8(input).map_err(|error| (StrictErrorKind::NotUtf8, error.valid_up_to()))?;
+    if may_hold_forbidden(input)
+        && let Some((at, found)) = text.char_indices().find(|&(_, c)| !is_xml_char(c))
+    {
+        return Err((StrictErrorKind::ForbiddenCharacter { found }, at));
+    }
+    Ok(text)
+}
+
+/// Whether a closer look is needed: a control character, or the first byte of U+FFFE and U+FFFF.
+///
+/// Without an early exit in the inner loop, so that it is compiled to vector instructions.
+pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
+    let suspect = |byte: u8| (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0xEF;
+    input.chunks(256).any(|chunk| chunk.iter().fold(false, |found, &byte| found | suspect(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_classes_agree_with_the_productions() {
+        for byte in 0..0x80u8 {
+            let c = byte as char;
+            assert_eq!(is(byte, NAME_START), c != ':' && is_name_start(c), "{c:?}");
+            assert_eq!(is(byte, NAME), c != ':' && is_name_char(c), "{c:?}");
+            assert_eq!(is(byte, SPACE), matches!(c, ' ' | '\t' | '\r' | '\n'), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn stops_are_found_wherever_they_stand() {
+        for class in [TEXT_STOP, VALUE_STOP] {
+            for stop in (0..=255).filter(|&byte| is(byte, class)) {
+                for length in (0..100).chain([127, 128, 129]) {
+                    let text = [vec![b'x'; length], vec![stop, b'x', stop]].concat();
+                    assert_eq!(find(&text, 0, class), length, "{stop} after {length}");
+                    assert_eq!(find(&text[..length], 0, class), length, "the end after {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_end_where_the_production_says() {
+        for (text, end) in
+            [("a:b", 1), ("é·x y", 5), ("1a", 0), ("·a", 0), ("", 0), ("a\u{D7}", 1), ("\u{10000}-\u{300}>", 7)]
+        {
+            assert_eq!(ncname_end(text, 0), end, "{text}");
+        }
+    }
+
+    #[test]
+    fn forbidden_characters_are_found_wherever_they_stand() {
+        for found in ['\0', '\u{8}', '\u{B}', '\u{1F}', '\u{FFFE}', '\u{FFFF}'] {
+            for length in [0, 1, 255, 256, 700] {
+                let text = format!("{}{found}x", "é".repeat(length));
+                let expected = Err((StrictErrorKind::ForbiddenCharacter { found }, 2 * length));
+                assert_eq!(check(text.as_bytes()), expected, "{found:?} after {length}");
+            }
+        }
+        for text in ["\t\n\r \u{7F}\u{85}\u{FFFD}\u{10FFFF}", "\u{1FFFE}"] {
+            assert_eq!(check(text.as_bytes()), Ok(text));
+        }
+    }
+}

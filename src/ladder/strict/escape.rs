@@ -1,0 +1,177 @@
+//! References in, escapes out: XML 1.0, section 4.1, and Canonical XML 1.0, section 2.3.
+
+use super::chars::{self, TEXT_STOP, VALUE_STOP};
+use super::error::{StrictErrorKind, excerpt};
+use super::pass::{Check, Pass};
+
+impl Pass<'_> {
+    /// The character that the reference at `at` stands for, and where the reference ends.
+    pub(super) fn reference(&self, at: usize) -> Check<(char, usize)> {
+        if self.src.get(at + 1) == Some(&b'#') {
+            return self.character_reference(at);
+        }
+        let end = chars::ncname_end(self.text, at + 1);
+        if end == at + 1 || self.src.get(end) != Some(&b';') {
+            return Err(self.error(StrictErrorKind::StrayAmpersand, at));
+        }
+        let c = match &self.text[at + 1..end] {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            name => return Err(self.error(StrictErrorKind::UndeclaredEntity { name: excerpt(name) }, at)),
+        };
+        Ok((c, end + 1))
+    }
+
+    /// XML 1.0, production 66.
+    fn character_reference(&self, at: usize) -> Check<(char, usize)> {
+        let hex = self.src.get(at + 2) == Some(&b'x');
+        let (radix, start) = if hex { (16, at + 3) } else { (10, at + 2) };
+        let digits = self.src[start..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let end = start + digits;
+        let code = self.src[start..end].iter().try_fold(0u32, |code, &byte| {
+            let digit = char::from(byte).to_digit(radix)?;
+            Some(code.saturating_mul(radix).saturating_add(digit))
+        });
+        let (Some(code), true, Some(b';')) = (code, digits > 0, self.src.get(end)) else {
+            return Err(self.error(StrictErrorKind::BadCharacterReference, at));
+        };
+        match char::from_u32(code).filter(|&c| chars::is_xml_char(c)) {
+            Some(c) => Ok((c, end + 1)),
+            None => Err(self.error(StrictErrorKind::IllegalReference { code }, at)),
+        }
+    }
+
+    /// Whether a reference in text is what its character would be escaped as.
+    #[inline]
+    pub(super) fn is_canonical_in_text(&self, at: usize, end: usize) -> bool {
+        matches!(&self.src[at..end], b"&amp;" | b"&lt;" | b"&gt;" | b"&#xD;")
+    }
+
+    /// Whether a reference in an attribute value is what its character would be escaped as.
+    #[inline]
+    pub(super) fn is_canonical_in_value(&self, at: usize, end: usize) -> bool {
+        matches!(&self.src[at..end], b"&amp;" | b"&lt;" | b"&quot;" | b"&#x9;" | b"&#xA;" | b"&#xD;")
+    }
+
+    /// Writes a character that came from a reference in text.
+    pub(super) fn write_text_char(&mut self, c: char) {
+        let mut buffer = [0; 4];
+        let bytes = c.encode_utf8(&mut buffer).as_bytes();
+        match text_escape(bytes[0]) {
+            Some(escape) => self.writer.literal(escape),
+            None => self.writer.literal(bytes),
+        }
+    }
+
+    /// Writes the source from `start` to `end`, a CDATA section, as text.
+    pub(super) fn write_text(&mut self, start: usize, end: usize) {
+        let mut run = start;
+        loop {
+            let at = chars::find(&self.src[..end], run, TEXT_STOP);
+            if at == end {
+                return self.writer.source(run, end);
+            }
+            if self.src[at] == b'\r' {
+                self.writer.source(run, at);
+                if at + 1 == end || self.src[at + 1] != b'\n' {
+                    self.writer.literal(b"\n");
+                }
+            } else {
+                self.writer.source(run, at);
+                self.writer.literal(text_escape(self.src[at]).unwrap_or_default());
+            }
+            run = at + 1;
+        }
+    }
+
+    /// Writes the source from `start` to `end`, the data of an instruction or a comment: only
+    /// line ends change.
+    pub(super) fn write_with_line_ends(&mut self, start: usize, end: usize) {
+        let mut run = start;
+        while let Some(ahead) = memchr::memchr(b'\r', &self.src[run..end]) {
+            run = self.line_end(run, run + ahead);
+        }
+        self.writer.source(run, end);
+    }
+
+    /// Writes the attribute value between two quotes of the source in its canonical form.
+    pub(super) fn write_value(&mut self, start: usize, end: usize) -> Check {
+        let value = self.decoded(start, end)?;
+        self.writer.escaped(value.as_bytes());
+        Ok(())
+    }
+
+    /// The value of an attribute of type CDATA: references replaced, white space normalized
+    /// (XML 1.0, sections 2.11 and 3.3.3).
+    pub(super) fn decoded(&self, start: usize, end: usize) -> Check<String> {
+        let mut value = String::with_capacity(end - start);
+        let mut run = start;
+        loop {
+            let at = chars::find(&self.src[..end], run, VALUE_STOP);
+            value.push_str(&self.text[run..at]);
+            run = at + 1;
+            match self.src[at..end].first() {
+                None => return Ok(value),
+                Some(b'&') => {
+                    let (c, behind) = self.reference(at)?;
+                    value.push(c);
+                    run = behind;
+                }
+                Some(b'\r') if self.src.get(at + 1) == Some(&b'\n') => {}
+                Some(b'\t' | b'\n' | b'\r') => value.push(' '),
+                Some(&quote) => value.push(char::from(quote)),
+            }
+        }
+    }
+}
+
+/// Appends `text` as canonical text.
+pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
+    push_escaped(out, text.as_bytes(), TEXT_STOP, text_escape);
+}
+
+/// Appends `text` as what stands between the quotes of a canonical attribute.
+pub(crate) fn push_value(out: &mut Vec<u8>, text: &str) {
+    push_escaped(out, text.as_bytes(), VALUE_STOP, value_escape);
+}
+
+pub(super) fn push_escaped(out: &mut Vec<u8>, text: &[u8], stop: u8, escape: impl Fn(u8) -> Option<&'static [u8]>) {
+    let mut run = 0;
+    loop {
+        let at = chars::find(text, run, stop);
+        out.extend_from_slice(&text[run..at]);
+        let Some(&byte) = text.get(at) else { return };
+        match escape(byte) {
+            Some(escape) => out.extend_from_slice(escape),
+            None => out.push(byte),
+        }
+        run = at + 1;
+    }
+}
+
+/// What stands for a character in canonical text.
+fn text_escape(byte: u8) -> Option<&'static [u8]> {
+    match byte {
+        b'&' => Some(b"&amp;"),
+        b'<' => Some(b"&lt;"),
+        b'>' => Some(b"&gt;"),
+        b'\r' => Some(b"&#xD;"),
+        _ => None,
+    }
+}
+
+/// What stands for a character in a canonical attribute value.
+pub(super) fn value_escape(byte: u8) -> Option<&'static [u8]> {
+    match byte {
+        b'&' => Some(b"&amp;"),
+        b'<' => Some(b"&lt;"),
+        b'"' => Some(b"&quot;"),
+        b'\t' => Some(b"&#x9;"),
+        b'\n' => Some(b"&#xA;"),
+        b'\r' => Some(b"&#xD;"),
+        _ => None,
+    }
+}

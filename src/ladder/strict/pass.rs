@@ -1,0 +1,359 @@
+use std::ops::Range;
+
+use super::chars::{self, SPACE, TEXT_STOP};
+use super::error::{StrictError, StrictErrorKind, Token, excerpt};
+use super::scope::{Mark, Scope, Uri};
+use super::tag::Attribute;
+use super::writer::{Piece, Writer};
+use crate::vocab::{Position, XmlLimits};
+
+/// What may stand at the top level, and what of it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// One element, which is written.
+    Element,
+    /// Any number of elements, each of which is written as a piece of its own.
+    Fragment,
+    /// One element, which is written with the instructions and comments around it.
+    Document,
+}
+
+/// One run of the strict pass: scans, checks and writes the canonical form at once.
+///
+/// The stack of open elements is a vector, so depth costs memory and no stack. Every byte is
+/// looked at a bounded number of times.
+#[derive(Debug)]
+pub(super) struct Pass<'a> {
+    pub(super) text: &'a str,
+    pub(super) src: &'a [u8],
+    pub(super) pos: usize,
+    pub(super) limits: &'a XmlLimits,
+    pub(super) scope: Scope<'a>,
+    pub(super) writer: Writer<'a>,
+    pub(super) open: Vec<Open>,
+    /// The attributes of the current start tag, without namespace declarations.
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) roots: Vec<Root>,
+    /// How many start tags were seen.
+    pub(super) elements: usize,
+    goal: Goal,
+    comments: bool,
+}
+
+/// An element whose end tag is still to come.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) name: Range<usize>,
+    pub(super) mark: Mark,
+}
+
+/// A finished top-level element.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) piece: Piece,
+    pub(super) namespace: Uri,
+    pub(super) local: Range<usize>,
+    /// How many start tags stand before its own.
+    pub(super) first: usize,
+}
+
+/// `Ok` or the boxed error: one register.
+pub(super) type Check<T = ()> = Result<T, StrictError>;
+
+impl<'a> Pass<'a> {
+    /// Checks size and characters; everything else is for [`Pass::run`].
+    pub(super) fn new(input: &'a [u8], goal: Goal, comments: bool, limits: &'a XmlLimits) -> Check<Self> {
+        let limit = limits.message_bytes.min(u32::MAX as usize);
+        if input.len() > limit {
+            let kind = StrictErrorKind::TooLarge { bytes: input.len(), limit };
+            return Err(StrictError::new(kind, input, limit));
+        }
+        let text = chars::check(input).map_err(|(kind, at)| StrictError::new(kind, input, at))?;
+        let reserve = if goal == Goal::Fragment { 0 } else { input.len() + input.len() / 16 + 64 };
+        Ok(Self {
+            text,
+            src: input,
+            pos: super::mark_len(input),
+            limits,
+            scope: Scope::new(),
+            writer: Writer::new(input, reserve),
+            open: Vec::with_capacity(16),
+            attributes: Vec::new(),
+            roots: Vec::new(),
+            elements: 0,
+            goal,
+            comments,
+        })
+    }
+
+    /// Reads to the end of the input.
+    pub(super) fn run(&mut self) -> Check {
+        self.declaration()?;
+        loop {
+            self.pos = chars::skip_space(self.src, self.pos);
+            match (self.byte(0), self.byte(1)) {
+                (None, _) => break,
+                (Some(b'<'), Some(b'/')) => return Err(self.stray_end()),
+                (Some(b'<'), Some(b'?')) => self.instruction()?,
+                (Some(b'<'), Some(b'!')) => self.declaration_or_comment(false)?,
+                (Some(b'<'), _) => self.root()?,
+                _ => return Err(self.error(StrictErrorKind::TextOutside, self.pos)),
+            }
+        }
+        if self.elements == 0 && self.goal != Goal::Fragment {
+            return Err(self.error(StrictErrorKind::NoElement, self.pos));
+        }
+        self.check_output(self.pos)
+    }
+
+    fn root(&mut self) -> Check {
+        let at = self.pos;
+        if self.elements > 0 && self.goal != Goal::Fragment {
+            return Err(self.error(StrictErrorKind::SecondElement, at));
+        }
+        let first = self.elements;
+        let (namespace, local) = self.start_tag()?;
+        while !self.open.is_empty() {
+            self.text()?;
+            match self.byte(1) {
+                Some(b'/') => self.end_tag()?,
+                Some(b'?') => self.instruction()?,
+                Some(b'!') => self.declaration_or_comment(true)?,
+                _ => {
+                    self.start_tag()?;
+                }
+            }
+        }
+        if self.goal != Goal::Document {
+            let piece = self.writer.take();
+            self.roots.push(Root { piece, namespace, local, first });
+        }
+        Ok(())
+    }
+
+    /// Character data up to the next markup.
+    fn text(&mut self) -> Check {
+        let mut run = self.pos;
+        let mut at = run;
+        loop {
+            at = self.find_text_stop(at);
+            match self.src.get(at) {
+                Some(b'<') => break,
+                Some(b'>') => {
+                    if self.src[..at].ends_with(b"]]") {
+                        return Err(self.error(StrictErrorKind::SectionEndInText, at - 2));
+                    }
+                    self.writer.source(run, at);
+                    self.writer.literal(b"&gt;");
+                    at += 1;
+                    run = at;
+                }
+                Some(b'\r') => {
+                    run = self.line_end(run, at);
+                    at += 1;
+                }
+                Some(_) => {
+                    let (c, end) = self.reference(at)?;
+                    if !self.is_canonical_in_text(at, end) {
+                        self.writer.source(run, at);
+                        self.write_text_char(c);
+                        run = end;
+                    }
+                    at = end;
+                }
+                None => return Err(self.unclosed(at)),
+            }
+        }
+        self.writer.source(run, at);
+        self.pos = at;
+        Ok(())
+    }
+
+    /// Short runs are searched byte by byte, long ones by vector instructions.
+    #[inline]
+    fn find_text_stop(&self, at: usize) -> usize {
+        const SHORT: usize = 32;
+        let near = self.src.len().min(at + SHORT);
+        let stop = chars::find(&self.src[..near], at, TEXT_STOP);
+        if stop < near || near == self.src.len() {
+            return stop;
+        }
+        let rest = &self.src[near..];
+        let markup = memchr::memchr3(b'<', b'>', b'&', rest).unwrap_or(rest.len());
+        near + memchr::memchr(b'\r', &rest[..markup]).unwrap_or(markup)
+    }
+
+    /// Writes what stands between `run` and the carriage return at `at`, and the line feed that
+    /// it means (XML 1.0, section 2.11). Returns where the next run starts.
+    pub(super) fn line_end(&mut self, run: usize, at: usize) -> usize {
+        self.writer.source(run, at);
+        if self.src.get(at + 1) != Some(&b'\n') {
+            self.writer.literal(b"\n");
+        }
+        at + 1
+    }
+
+    /// `<!…`: a comment or a CDATA section; at the top level a comment only.
+    fn declaration_or_comment(&mut self, inside: bool) -> Check {
+        let rest = &self.src[self.pos..];
+        if rest.starts_with(b"<!--") {
+            self.comment()
+        } else if rest.starts_with(b"<![CDATA[") {
+            if inside { self.section() } else { Err(self.error(StrictErrorKind::TextOutside, self.pos)) }
+        } else if rest.starts_with(b"<!DOCTYPE") {
+            Err(self.error(StrictErrorKind::Doctype, self.pos))
+        } else {
+            Err(self.error(StrictErrorKind::UnknownMarkup, self.pos))
+        }
+    }
+
+    /// XML 1.0, production 15.
+    fn comment(&mut self) -> Check {
+        let at = self.pos;
+        let start = at + 4;
+        let Some(hyphens) = memchr::memmem::find(&self.src[start..], b"--") else {
+            return Err(self.cut(Token::Comment));
+        };
+        let end = start + hyphens;
+        match self.src.get(end + 2) {
+            Some(b'>') => self.pos = end + 3,
+            Some(_) => return Err(self.error(StrictErrorKind::DoubleHyphen, end)),
+            None => return Err(self.cut(Token::Comment)),
+        }
+        if self.comments && self.is_written() {
+            self.break_before();
+            self.write_with_line_ends(at, end + 3);
+            self.break_behind();
+        }
+        Ok(())
+    }
+
+    /// XML 1.0, productions 18 to 21: its content is text.
+    fn section(&mut self) -> Check {
+        let start = self.pos + b"<![CDATA[".len();
+        let Some(length) = memchr::memmem::find(&self.src[start..], b"]]>") else {
+            return Err(self.cut(Token::Section));
+        };
+        self.write_text(start, start + length);
+        self.pos = start + length + 3;
+        Ok(())
+    }
+
+    /// XML 1.0, productions 16 and 17.
+    fn instruction(&mut self) -> Check {
+        let at = self.pos;
+        let name = at + 2..chars::ncname_end(self.text, at + 2);
+        self.check_target(&name)?;
+        let Some(length) = memchr::memmem::find(&self.src[name.end..], b"?>") else {
+            return Err(self.cut(Token::Instruction));
+        };
+        let end = name.end + length;
+        let data = chars::skip_space(&self.src[..end], name.end);
+        if data == name.end && data != end {
+            return Err(self.error(StrictErrorKind::BadInstruction, data));
+        }
+        self.pos = end + 2;
+        if !self.is_written() {
+            return Ok(());
+        }
+        self.break_before();
+        self.writer.source(at, name.end);
+        if data < end {
+            if data == name.end + 1 && self.src[name.end] == b' ' {
+                self.writer.source(name.end, data);
+            } else {
+                self.writer.literal(b" ");
+            }
+            self.write_with_line_ends(data, end);
+        }
+        self.writer.source(end, end + 2);
+        self.break_behind();
+        Ok(())
+    }
+
+    fn check_target(&self, name: &Range<usize>) -> Check {
+        let kind = if name.is_empty() {
+            StrictErrorKind::BadTarget
+        } else if self.src[name.clone()].eq_ignore_ascii_case(b"xml") {
+            StrictErrorKind::ReservedTarget
+        } else if self.src.get(name.end) == Some(&b':') {
+            StrictErrorKind::ColonInTarget
+        } else {
+            return self.check_name(name.start, name.end);
+        };
+        Err(self.error(kind, name.start - 2))
+    }
+
+    /// Whether what stands here belongs to the output: all inside of elements, and around them
+    /// where the whole document is wanted.
+    fn is_written(&self) -> bool {
+        !self.open.is_empty() || self.goal == Goal::Document
+    }
+
+    /// Canonical XML 1.0, section 2.3: outside of the element each node has a line of its own.
+    fn break_before(&mut self) {
+        if self.open.is_empty() && self.elements > 0 {
+            self.writer.literal(b"\n");
+        }
+    }
+
+    fn break_behind(&mut self) {
+        if self.open.is_empty() && self.elements == 0 {
+            self.writer.literal(b"\n");
+        }
+    }
+
+    #[inline]
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
+        self.src.get(self.pos + ahead).copied()
+    }
+
+    #[inline]
+    pub(super) fn is_space(&self, at: usize) -> bool {
+        self.src.get(at).is_some_and(|&byte| chars::is(byte, SPACE))
+    }
+
+    #[inline]
+    pub(super) fn check_name(&self, start: usize, end: usize) -> Check {
+        let (bytes, limit) = (end - start, self.limits.name_bytes);
+        if bytes > limit { Err(self.error(StrictErrorKind::NameTooLong { bytes, limit }, start)) } else { Ok(()) }
+    }
+
+    /// The output can outgrow the input, because a namespace is rendered wherever it is used.
+    #[inline]
+    pub(super) fn check_output(&self, at: usize) -> Check {
+        let limit = self.limits.message_bytes;
+        if self.writer.len() > limit {
+            return Err(self.error(StrictErrorKind::CanonicalTooLarge { limit }, at));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn error(&self, kind: StrictErrorKind, at: usize) -> StrictError {
+        StrictError::new(kind, self.src, at)
+    }
+
+    /// The input ends inside a token that starts at the current place.
+    #[cold]
+    pub(super) fn cut(&self, token: Token) -> StrictError {
+        self.error(StrictErrorKind::EndOfInput { token }, self.pos)
+    }
+
+    #[cold]
+    fn unclosed(&self, at: usize) -> StrictError {
+        let kind = match self.open.last() {
+            Some(open) => {
+                let name = excerpt(&self.text[open.name.clone()]);
+                StrictErrorKind::Unclosed { name, opened: self.opened(open) }
+            }
+            None => StrictErrorKind::NoElement,
+        };
+        self.error(kind, at)
+    }
+
+    pub(super) fn opened(&self, open: &Open) -> Position {
+        let mark = super::mark_len(self.src);
+        Position::of(&self.src[mark..], open.name.start - 1 - mark)
+    }
+}

@@ -1,0 +1,135 @@
+//! The canonical form of start tags: Exclusive XML Canonicalization 1.0, section 3.
+
+use super::error::{StrictErrorKind, excerpt};
+use super::pass::{Check, Pass};
+use super::scope::{Prefix, Scope, Uri};
+use super::tag::{Attribute, Name};
+
+impl<'a> Pass<'a> {
+    /// The prefix of an element, which must be bound.
+    pub(super) fn element_prefix(&mut self, name: &Name) -> Check<Prefix> {
+        if name.local == name.start { Ok(Prefix::DEFAULT) } else { self.bound_prefix(name) }
+    }
+
+    /// Gives every attribute its namespace, and refuses two of the same name.
+    ///
+    /// They come out in canonical order: by namespace name, then by local name (Canonical
+    /// XML 1.0, section 2.3), so that equal names are neighbours.
+    pub(super) fn resolve_attributes(&mut self) -> Check {
+        for index in 0..self.attributes.len() {
+            let name = self.attributes[index].name;
+            if name.local != name.start {
+                let prefix = self.bound_prefix(&name)?;
+                self.attributes[index].prefix = prefix;
+                self.attributes[index].namespace = self.scope.binding(prefix).uri;
+            }
+        }
+        if self.attributes.len() > 1 {
+            let (src, scope) = (self.src, &self.scope);
+            self.attributes.sort_unstable_by(|a, b| expanded(src, scope, a).cmp(&expanded(src, scope, b)));
+            self.check_unique()?;
+        }
+        Ok(())
+    }
+
+    fn check_unique(&self) -> Check {
+        let local = |attribute: &Attribute| &self.src[attribute.name.local..attribute.name.end];
+        let same = |pair: &&[Attribute]| pair[0].namespace == pair[1].namespace && local(&pair[0]) == local(&pair[1]);
+        let Some(pair) = self.attributes.windows(2).find(same) else { return Ok(()) };
+        let second = if pair[0].name.start < pair[1].name.start { &pair[1] } else { &pair[0] };
+        let name = excerpt(&self.text[second.name.start..second.name.end]);
+        let kind = if pair[0].prefix == pair[1].prefix {
+            StrictErrorKind::DuplicateAttribute { name }
+        } else {
+            StrictErrorKind::DuplicateExpandedName { name }
+        };
+        Err(self.error(kind, second.name.start))
+    }
+
+    fn bound_prefix(&mut self, name: &Name) -> Check<Prefix> {
+        let text = &self.src[name.start..name.local - 1];
+        let prefix = self.scope.prefix(text);
+        if self.scope.binding(prefix).uri != Uri::NONE {
+            return Ok(prefix);
+        }
+        let kind = if text == b"xmlns" {
+            StrictErrorKind::ReservedName
+        } else {
+            StrictErrorKind::UndeclaredPrefix { prefix: excerpt(&self.text[name.start..name.local - 1]) }
+        };
+        Err(self.error(kind, name.start))
+    }
+
+    /// Writes the tag that starts at `at` up to its end, which stands at `end`. Uses up the attributes.
+    pub(super) fn write_start_tag(&mut self, at: usize, name: &Name, prefix: Prefix, end: usize) -> Check {
+        self.writer.source(at, name.end);
+        if end == name.end && prefix == Prefix::DEFAULT {
+            if self.scope.render(prefix) {
+                self.write_namespace(prefix);
+            }
+            return Ok(());
+        }
+        let limit = self.limits.attributes;
+        if self.write_namespaces(prefix) + self.attributes.len() > limit {
+            return Err(self.error(StrictErrorKind::TooManyAttributes { limit }, at));
+        }
+        let mut attributes = std::mem::take(&mut self.attributes);
+        for attribute in &attributes {
+            let value = attribute.value;
+            if value.verbatim {
+                self.writer.source(value.lead, value.end + 1);
+                continue;
+            }
+            self.writer.literal(b" ");
+            self.writer.source(attribute.name.start, attribute.name.end);
+            self.writer.literal(b"=\"");
+            self.write_value(value.start, value.end)?;
+            self.writer.literal(b"\"");
+        }
+        attributes.clear();
+        self.attributes = attributes;
+        Ok(())
+    }
+
+    /// Renders what the names of this tag use and no output ancestor has rendered, by prefix.
+    /// Returns how many declarations that takes.
+    fn write_namespaces(&mut self, element: Prefix) -> usize {
+        let mut first = None;
+        let mut others = Vec::new();
+        let of_attributes = self.attributes.iter().map(|a| a.prefix).filter(|&prefix| prefix != Prefix::DEFAULT);
+        for prefix in std::iter::once(element).chain(of_attributes) {
+            if self.scope.render(prefix) {
+                match first {
+                    None => first = Some(prefix),
+                    Some(_) => others.push(prefix),
+                }
+            }
+        }
+        if !others.is_empty() {
+            others.extend(first.take());
+            others.sort_unstable_by(|&a, &b| self.scope.prefix_name(a).cmp(self.scope.prefix_name(b)));
+        }
+        let count = others.len() + usize::from(first.is_some());
+        for prefix in first.into_iter().chain(others) {
+            self.write_namespace(prefix);
+        }
+        count
+    }
+
+    fn write_namespace(&mut self, prefix: Prefix) {
+        let binding = self.scope.binding(prefix);
+        if let Some((start, end)) = binding.verbatim {
+            return self.writer.source(start, end);
+        }
+        let name = self.scope.prefix_name(prefix);
+        self.writer.literal(if name.is_empty() { b" xmlns" } else { b" xmlns:" });
+        self.writer.literal(name);
+        self.writer.literal(b"=\"");
+        self.writer.escaped(self.scope.uri_name(binding.uri));
+        self.writer.literal(b"\"");
+    }
+}
+
+fn expanded<'b>(src: &'b [u8], scope: &'b Scope, attribute: &Attribute) -> (&'b [u8], &'b [u8]) {
+    (scope.uri_name(attribute.namespace), &src[attribute.name.local..attribute.name.end])
+}

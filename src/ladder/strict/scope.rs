@@ -1,0 +1,316 @@
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::error::{StrictErrorKind, excerpt};
+use crate::vocab::{XmlLimits, ns};
+
+/// A namespace name, by its place in the table of the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Uri(u32);
+
+impl Uri {
+    /// No namespace: what an unprefixed name has where no default namespace is declared.
+    pub(super) const NONE: Self = Self(0);
+    const XML: Self = Self(1);
+}
+
+/// A prefix, by its place in the table of the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prefix(u32);
+
+impl Prefix {
+    /// The empty prefix, which the default namespace is bound to.
+    pub(super) const DEFAULT: Self = Self(0);
+}
+
+/// Which prefix means what at the current element, in the input and in the output.
+///
+/// Everything is looked up by number; declarations and renderings are undone from logs when their
+/// element ends. So an element costs time for its own names and declarations only, however many
+/// others are in scope.
+#[derive(Debug)]
+pub(super) struct Scope<'a> {
+    prefixes: Table<&'a [u8]>,
+    uris: Table<Cow<'a, [u8]>>,
+    states: Vec<State>,
+    declared: Vec<(Prefix, Binding)>,
+    rendered: Vec<(Prefix, Uri)>,
+    in_scope: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    bound: Binding,
+    /// What the nearest output ancestor that rendered the prefix says.
+    rendered: Uri,
+}
+
+/// What a prefix is bound to, and by which bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Binding {
+    pub(super) uri: Uri,
+    /// Where a declaration stands that can be copied as it is, with the space before it.
+    pub(super) verbatim: Option<(usize, usize)>,
+    depth: usize,
+    /// Whether it counts as in scope. An undeclared default namespace still does: the output
+    /// may declare it later than the input.
+    counts: bool,
+}
+
+/// A point to go back to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    declared: usize,
+    rendered: usize,
+}
+
+const UNBOUND: State =
+    State { bound: Binding { uri: Uri::NONE, verbatim: None, depth: 0, counts: false }, rendered: Uri::NONE };
+
+impl<'a> Scope<'a> {
+    pub(super) fn new() -> Self {
+        let mut scope = Self {
+            prefixes: Table::default(),
+            uris: Table::default(),
+            states: Vec::new(),
+            declared: Vec::new(),
+            rendered: Vec::new(),
+            in_scope: 0,
+        };
+        scope.uris.intern(Cow::Borrowed(b""));
+        let xml = scope.uri(Cow::Borrowed(ns::XML.as_bytes()));
+        scope.prefix(b"");
+        let prefix = scope.prefix(b"xml");
+        scope.state(prefix).bound.uri = xml;
+        // never rendered, because every document has it
+        scope.state(prefix).rendered = xml;
+        scope
+    }
+
+    /// Binds a prefix outside of the bytes that the pass reads.
+    pub(super) fn inherit(&mut self, prefix: &'a str, uri: &'a str) {
+        let prefix = self.prefix(prefix.as_bytes());
+        let uri = self.uri(Cow::Borrowed(uri.as_bytes()));
+        self.rebind(prefix, Binding { uri, verbatim: None, depth: 0, counts: true });
+    }
+
+    /// Says that an ancestor outside of the bytes has rendered a prefix already.
+    pub(super) fn inherit_rendered(&mut self, prefix: &'a str, uri: &'a str) {
+        let prefix = self.prefix(prefix.as_bytes());
+        self.state(prefix).rendered = self.uri(Cow::Borrowed(uri.as_bytes()));
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark { declared: self.declared.len(), rendered: self.rendered.len() }
+    }
+
+    /// Forgets what was declared and rendered since `mark`.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        while self.declared.len() > mark.declared
+            && let Some((prefix, before)) = self.declared.pop()
+        {
+            self.rebind(prefix, before);
+        }
+        while self.rendered.len() > mark.rendered
+            && let Some((prefix, before)) = self.rendered.pop()
+        {
+            self.state(prefix).rendered = before;
+        }
+    }
+
+    /// The number of a prefix.
+    pub(super) fn prefix(&mut self, name: &'a [u8]) -> Prefix {
+        if name.is_empty() && !self.states.is_empty() {
+            return Prefix::DEFAULT;
+        }
+        let number = self.prefixes.intern(name);
+        if number as usize == self.states.len() {
+            self.states.push(UNBOUND);
+        }
+        Prefix(number)
+    }
+
+    pub(super) fn prefix_name(&self, prefix: Prefix) -> &'a [u8] {
+        self.prefixes.entries[prefix.0 as usize]
+    }
+
+    pub(super) fn uri_name(&self, uri: Uri) -> &[u8] {
+        &self.uris.entries[uri.0 as usize]
+    }
+
+    #[inline]
+    pub(super) fn binding(&self, prefix: Prefix) -> Binding {
+        self.states[prefix.0 as usize].bound
+    }
+
+    /// Marks a prefix as rendered with what it is bound to; false if the output says so already.
+    #[inline]
+    pub(super) fn render(&mut self, prefix: Prefix) -> bool {
+        let state = &mut self.states[prefix.0 as usize];
+        if state.rendered == state.bound.uri {
+            return false;
+        }
+        self.rendered.push((prefix, state.rendered));
+        state.rendered = state.bound.uri;
+        true
+    }
+
+    /// Declares `prefix` on an element at `depth`.
+    pub(super) fn declare(
+        &mut self,
+        prefix: &'a [u8],
+        uri: Cow<'a, [u8]>,
+        verbatim: Option<(usize, usize)>,
+        depth: usize,
+        limits: &XmlLimits,
+    ) -> Result<(), StrictErrorKind> {
+        check_declaration(prefix, &uri, limits)?;
+        let uri = self.uri(uri);
+        let prefix = self.prefix(prefix);
+        let before = self.binding(prefix);
+        if before.depth == depth {
+            return Err(StrictErrorKind::DuplicateAttribute { name: declaration_name(self.prefix_name(prefix)) });
+        }
+        self.declared.push((prefix, before));
+        let counts = before.counts || !matches!(uri, Uri::NONE | Uri::XML);
+        self.rebind(prefix, Binding { uri, verbatim, depth, counts });
+        if self.in_scope > limits.namespaces {
+            return Err(StrictErrorKind::TooManyNamespaces { limit: limits.namespaces });
+        }
+        Ok(())
+    }
+
+    fn rebind(&mut self, prefix: Prefix, binding: Binding) {
+        let before = std::mem::replace(&mut self.state(prefix).bound, binding);
+        self.in_scope -= usize::from(before.counts);
+        self.in_scope += usize::from(binding.counts);
+    }
+
+    fn uri(&mut self, name: Cow<'a, [u8]>) -> Uri {
+        Uri(self.uris.intern(name))
+    }
+
+    fn state(&mut self, prefix: Prefix) -> &mut State {
+        &mut self.states[prefix.0 as usize]
+    }
+}
+
+/// Namespaces in XML 1.0, section 3: what may be bound to what.
+fn check_declaration(prefix: &[u8], uri: &[u8], limits: &XmlLimits) -> Result<(), StrictErrorKind> {
+    let text = |bytes| excerpt(std::str::from_utf8(bytes).unwrap_or_default());
+    if uri.len() > limits.name_bytes {
+        return Err(StrictErrorKind::NamespaceTooLong { bytes: uri.len(), limit: limits.name_bytes });
+    }
+    if prefix == b"xmlns" || uri == ns::XMLNS.as_bytes() || (prefix == b"xml") != (uri == ns::XML.as_bytes()) {
+        return Err(StrictErrorKind::ReservedName);
+    }
+    if uri.is_empty() && !prefix.is_empty() {
+        return Err(StrictErrorKind::PrefixUndeclared { prefix: text(prefix) });
+    }
+    if !uri.is_empty() && !has_scheme(uri) {
+        return Err(StrictErrorKind::RelativeNamespace { name: text(uri) });
+    }
+    Ok(())
+}
+
+/// Whether a URI is absolute (RFC 3986, section 3.1).
+fn has_scheme(uri: &[u8]) -> bool {
+    let Some(colon) = memchr::memchr(b':', uri) else { return false };
+    let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    uri[..colon].first().is_some_and(u8::is_ascii_alphabetic) && uri[..colon].iter().all(rest)
+}
+
+fn declaration_name(prefix: &[u8]) -> Box<str> {
+    match std::str::from_utf8(prefix) {
+        Ok(prefix) if !prefix.is_empty() => excerpt(&format!("xmlns:{prefix}")),
+        _ => "xmlns".into(),
+    }
+}
+
+/// Distinct byte strings by number. A few are searched one by one, more by a hash that the sender
+/// can't foresee.
+#[derive(Debug)]
+struct Table<T> {
+    entries: Vec<T>,
+    index: HashMap<T, u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { entries: Vec::with_capacity(Self::FEW), index: HashMap::new() }
+    }
+}
+
+impl<T> Table<T> {
+    const FEW: usize = 8;
+}
+
+impl<T: AsRef<[u8]> + Hash + Eq + Clone> Table<T> {
+    fn intern(&mut self, name: T) -> u32 {
+        let known = if self.entries.len() <= Self::FEW {
+            self.entries.iter().position(|entry| entry.as_ref() == name.as_ref()).map(number)
+        } else {
+            self.index.get(&name).copied()
+        };
+        known.unwrap_or_else(|| self.add(name))
+    }
+
+    fn add(&mut self, name: T) -> u32 {
+        let new = number(self.entries.len());
+        self.entries.push(name);
+        if self.entries.len() > Self::FEW {
+            let first = self.index.len();
+            self.index.extend(self.entries[first..].iter().cloned().zip(number(first)..));
+        }
+        new
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("a document has fewer than 2^32 names: each takes a byte, and 4 GiB are refused")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_the_same_past_the_linear_search() {
+        let names: Vec<String> = (0..100).map(|i| format!("n{i}")).collect();
+        let mut table = Table::default();
+        for round in 0..2 {
+            for (i, name) in names.iter().enumerate() {
+                assert_eq!(table.intern(name.as_bytes()) as usize, i, "{name} in round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn shadowed_declarations_come_back_and_count_once() {
+        let mut scope = Scope::new();
+        let limits = XmlLimits { namespaces: 2, ..XmlLimits::default() };
+        let uri = |name: &'static str| Cow::Borrowed(name.as_bytes());
+        scope.declare(b"a", uri("urn:1"), None, 1, &limits).unwrap();
+        let mark = scope.mark();
+        scope.declare(b"a", uri("urn:2"), None, 2, &limits).unwrap();
+        scope.declare(b"", uri("urn:3"), None, 2, &limits).unwrap();
+        let full = scope.declare(b"b", uri("urn:3"), None, 2, &limits);
+        assert_eq!(full, Err(StrictErrorKind::TooManyNamespaces { limit: 2 }));
+        scope.rewind(mark);
+        let prefix = scope.prefix(b"a");
+        assert_eq!(scope.uri_name(scope.binding(prefix).uri), b"urn:1");
+        assert_eq!(scope.binding(Prefix::DEFAULT).uri, Uri::NONE);
+        assert_eq!(scope.in_scope, 1);
+    }
+
+    #[test]
+    fn only_uris_with_a_scheme_are_absolute() {
+        for uri in ["urn:x", "http://x", "a+b-c.1:", "x:"] {
+            assert!(has_scheme(uri.as_bytes()), "{uri}");
+        }
+        for uri in ["", "x", "//x", "/a:b", "1a:b", ":a", " urn:x", "é:x", "a b:c"] {
+            assert!(!has_scheme(uri.as_bytes()), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::ops::Range;
+
+use super::chars::VALUE_STOP;
+use super::escape::{push_escaped, value_escape};
+
+/// Collects canonical output out of ranges of the source and literal bytes.
+///
+/// Neighbouring ranges are joined and copied at once; if the output is one range of the source,
+/// nothing is copied at all.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    src: &'a [u8],
+    out: Vec<u8>,
+    pending: Range<usize>,
+    taken: usize,
+    reserve: usize,
+}
+
+/// One piece of finished output.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// The canonical form stands in the source as it is.
+    Source(Range<usize>),
+    /// It had to be written.
+    Written(Vec<u8>),
+}
+
+impl<'a> Writer<'a> {
+    /// `reserve` is how long a piece that has to be written may be expected to get.
+    pub(super) fn new(src: &'a [u8], reserve: usize) -> Self {
+        Self { src, out: Vec::new(), pending: 0..0, taken: 0, reserve }
+    }
+
+    /// Appends a range of the source.
+    #[inline]
+    pub(super) fn source(&mut self, start: usize, end: usize) {
+        if self.pending.end != start {
+            self.flush();
+            self.pending.start = start;
+        }
+        self.pending.end = end;
+    }
+
+    /// Appends bytes that don't stand in the source.
+    #[inline]
+    pub(super) fn literal(&mut self, bytes: &[u8]) {
+        self.flush();
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// Appends a decoded attribute value.
+    pub(super) fn escaped(&mut self, value: &[u8]) {
+        self.flush();
+        push_escaped(&mut self.out, value, VALUE_STOP, value_escape);
+    }
+
+    /// Bytes of output so far, with all pieces that were taken.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.taken + self.out.len() + self.pending.len()
+    }
+
+    /// Ends a piece and starts the next one.
+    pub(super) fn take(&mut self) -> Piece {
+        self.taken = self.len();
+        let piece = if self.out.is_empty() {
+            Piece::Source(self.pending.clone())
+        } else {
+            self.flush();
+            Piece::Written(std::mem::take(&mut self.out))
+        };
+        self.pending = 0..0;
+        piece
+    }
+
+    fn flush(&mut self) {
+        if !self.pending.is_empty() {
+            if self.out.capacity() == 0 {
+                self.out.reserve(self.reserve);
+            }
+            self.out.extend_from_slice(&self.src[self.pending.clone()]);
+        }
+        self.pending.start = self.pending.end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_is_shared_and_anything_else_is_written() {
+        let mut writer = Writer::new(b"abcdef", 0);
+        writer.source(1, 3);
+        writer.source(3, 4);
+        assert!(matches!(writer.take(), Piece::Source(range) if range == (1..4)));
+        writer.source(0, 2);
+        writer.literal(b"-");
+        writer.source(2, 3);
+        writer.source(5, 6);
+        assert_eq!(writer.len(), 8);
+        assert!(matches!(writer.take(), Piece::Written(bytes) if bytes == b"ab-cf"));
+        assert_eq!(writer.len(), 8);
+    }
+}

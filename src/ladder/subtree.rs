@@ -1,0 +1,76 @@
+use super::Canonical;
+use super::strict::{Surroundings, UNLIMITED, canonicalize_in};
+use crate::schema::scan::{Scanner, Token, declared_prefix};
+
+impl Canonical {
+    /// The `index`-th element (document order, from 0) as a canonical document of its own; `None` if there are
+    /// fewer. It keeps the repairs and, for positions, the origin of the whole.
+    pub(crate) fn subtree(&self, index: usize) -> Option<Self> {
+        let text = self.as_str();
+        let mut scanner = Scanner::new(text);
+        let (mut declared, mut open): (Vec<(&str, &str)>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut elements = 0;
+        // Where the element starts, and how many elements are around it.
+        let mut found: Option<(usize, usize)> = None;
+        loop {
+            let token = scanner.next()?;
+            match (token, found) {
+                (Token::Start(tag), None) if elements == index => {
+                    found = Some((scanner.offset() - tag.len(), open.len()));
+                    open.push(declared.len());
+                }
+                (Token::Start(tag), _) => {
+                    elements += 1;
+                    open.push(declared.len());
+                    if found.is_none() {
+                        let own = tag.attributes().filter_map(|(name, uri)| Some((declared_prefix(name)?, uri)));
+                        declared.extend(own);
+                    }
+                }
+                (Token::End, found) => {
+                    let outside = open.pop()?;
+                    match found {
+                        None => declared.truncate(outside),
+                        Some((start, depth)) if open.len() == depth => {
+                            let bytes = self.bytes().slice(start..scanner.offset());
+                            let surroundings = Surroundings { declared: &declared, rendered: &[] };
+                            let subtree = canonicalize_in(&bytes, surroundings, self.origin_of(index), &UNLIMITED);
+                            // An element of a canonical document is well-formed.
+                            return subtree.ok().map(|subtree| subtree.sharing_repairs(self));
+                        }
+                        Some(_) => {}
+                    }
+                }
+                (Token::Text(_), _) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::strict::canonicalize;
+    use crate::vocab::{Position, XmlLimits};
+
+    #[test]
+    fn elements_become_documents() {
+        let text = "<a xmlns='urn:1' xmlns:p='urn:2' p:k=''><b/>\n<p:c><d xmlns=''/>x</p:c><e xmlns='urn:3'/></a>";
+        let whole = canonicalize(&Bytes::from(text), &XmlLimits::default()).unwrap();
+        let subtree =
+            |index| whole.subtree(index).map(|subtree| (subtree.root().to_string(), subtree.as_str().to_owned()));
+        let expected = [
+            ("{urn:1}a", whole.as_str()),
+            ("{urn:1}b", "<b xmlns=\"urn:1\"></b>"),
+            ("{urn:2}c", "<p:c xmlns:p=\"urn:2\"><d></d>x</p:c>"),
+            ("d", "<d></d>"),
+            ("{urn:3}e", "<e xmlns=\"urn:3\"></e>"),
+        ];
+        for (index, (root, text)) in expected.into_iter().enumerate() {
+            assert_eq!(subtree(index), Some((root.to_owned(), text.to_owned())));
+        }
+        assert_eq!(subtree(5), None);
+        assert_eq!(whole.subtree(2).unwrap().position(0), Some(Position { line: 2, column: 1 }));
+    }
+}

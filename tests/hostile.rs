@@ -1,0 +1,166 @@
+//! Documents that are made to hurt: each ends with the right error or the right result, soon, in
+//! little memory, and without using up the stack.
+
+use bytes::Bytes;
+use systole::ladder::strict::{self, StrictErrorKind};
+use systole::ladder::{Canonical, Envelope, StrictError};
+use systole::vocab::XmlLimits;
+
+/// Limits that let everything through, so that the work itself is what is tested.
+const NONE: XmlLimits = XmlLimits {
+    message_bytes: usize::MAX,
+    depth: usize::MAX,
+    attributes: usize::MAX,
+    namespaces: usize::MAX,
+    name_bytes: usize::MAX,
+};
+
+fn strict(text: impl Into<Bytes>) -> Result<Canonical, StrictError> {
+    strict::canonicalize(&text.into(), &XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() })
+}
+
+fn kind(result: Result<Canonical, StrictError>) -> StrictErrorKind {
+    match result {
+        Ok(canonical) => panic!("{} bytes were taken", canonical.bytes().len()),
+        Err(error) => error.kind().clone(),
+    }
+}
+
+#[test]
+fn nesting_is_bounded_by_the_limit_and_not_by_the_stack() {
+    for depth in [4_000, 100_000] {
+        let text = "<a>".repeat(depth) + &"</a>".repeat(depth);
+        assert_eq!(kind(strict(text.clone())), StrictErrorKind::TooDeep { limit: 256 });
+        let canonical = strict::canonicalize(&text.clone().into(), &NONE).unwrap();
+        assert_eq!(canonical.as_str(), text);
+        assert!(canonical.position(depth - 1).is_some());
+        assert_eq!(canonical.position(depth), None);
+    }
+    let open = "<a>".repeat(100_000);
+    assert!(matches!(kind(strict::canonicalize(&open.into(), &NONE)), StrictErrorKind::Unclosed { .. }));
+}
+
+#[test]
+fn deep_payloads_are_cut_out_without_recursion() {
+    let payload = format!("<p:a xmlns:p='urn:p'>{}{}</p:a>", "<a>".repeat(50_000), "</a>".repeat(50_000));
+    let text =
+        format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from/></meta>{payload}</message>");
+    let message = strict::canonicalize(&text.into(), &NONE).unwrap();
+    let envelope = Envelope::open(&message).unwrap();
+    assert!(envelope.payload().as_str().starts_with("<p:a xmlns:p=\"urn:p\"><a xmlns=\"https:"));
+}
+
+#[test]
+fn attributes_are_bounded() {
+    let attributes = |count: usize| (0..count).map(|i| format!(" a{i}=''")).collect::<String>();
+    let million = format!("<a{}/>", attributes(1_000_000));
+    assert_eq!(kind(strict(million)), StrictErrorKind::TooManyAttributes { limit: 256 });
+    let many = format!("<a{} a7=''/>", attributes(50_000));
+    let twice = kind(strict::canonicalize(&many.into(), &NONE));
+    assert_eq!(twice, StrictErrorKind::DuplicateAttribute { name: "a7".into() });
+}
+
+#[test]
+fn namespace_declarations_are_bounded() {
+    let declarations = |count: usize| (0..count).map(|i| format!(" xmlns:a{i}='urn:{i}'")).collect::<String>();
+    let wide = format!("<a{}/>", declarations(100_000));
+    assert_eq!(kind(strict(wide.clone())), StrictErrorKind::TooManyAttributes { limit: 256 });
+    let deep: String = (0..100).map(|i| format!("<a xmlns:b{i}='urn:b'{}>", declarations(200))).collect();
+    let limits = XmlLimits { namespaces: 250, message_bytes: 64 << 20, ..XmlLimits::default() };
+    assert_eq!(kind(strict::canonicalize(&deep.into(), &limits)), StrictErrorKind::TooManyNamespaces { limit: 250 });
+    assert_eq!(strict::canonicalize(&wide.into(), &NONE).unwrap().as_str(), "<a></a>");
+}
+
+#[test]
+fn names_are_bounded() {
+    let name = "n".repeat(10 << 20);
+    assert_eq!(kind(strict(format!("<{name}/>"))), StrictErrorKind::NameTooLong { bytes: 10 << 20, limit: 1024 });
+    let name = &name[..1 << 20];
+    let too_long = StrictErrorKind::NameTooLong { bytes: 1 << 20, limit: 1024 };
+    assert_eq!(kind(strict(format!("<a {name}=''/>"))), too_long);
+    assert_eq!(kind(strict(format!("<a><?{name}?></a>"))), too_long);
+    assert!(matches!(kind(strict(format!("<a></{name}>"))), StrictErrorKind::MismatchedEnd { .. }));
+    assert!(matches!(kind(strict(format!("<a>&{name};</a>"))), StrictErrorKind::UndeclaredEntity { .. }));
+    let number = "9".repeat(1 << 20);
+    assert!(matches!(kind(strict(format!("<a>&#{number};</a>"))), StrictErrorKind::IllegalReference { .. }));
+    let namespace = format!("<a xmlns='urn:{name}'/>");
+    assert_eq!(kind(strict(namespace)), StrictErrorKind::NamespaceTooLong { bytes: (1 << 20) + 4, limit: 1024 });
+}
+
+#[test]
+fn what_is_too_large_is_not_looked_at() {
+    let large = vec![0; (1 << 20) + 1];
+    let error = strict::canonicalize(&large.into(), &XmlLimits::default()).unwrap_err();
+    assert_eq!(*error.kind(), StrictErrorKind::TooLarge { bytes: (1 << 20) + 1, limit: 1 << 20 });
+    assert!(error.is_limit());
+}
+
+/// A namespace of 1 KB that a hundred thousand siblings use would be written for each of them.
+#[test]
+fn the_canonical_form_is_bounded_too() {
+    let text = format!("<a xmlns:p='urn:{}'>{}</a>", "x".repeat(1000), "<p:b/>".repeat(100_000));
+    let error = strict::canonicalize(&text.into(), &XmlLimits::default()).unwrap_err();
+    assert_eq!(*error.kind(), StrictErrorKind::CanonicalTooLarge { limit: 1 << 20 });
+    let escapes = format!("<a b='{}'/>", "\"".repeat(1_000_000));
+    let error = strict::canonicalize(&escapes.into(), &XmlLimits::default()).unwrap_err();
+    assert_eq!(*error.kind(), StrictErrorKind::CanonicalTooLarge { limit: 1 << 20 });
+}
+
+/// Attributes are sorted by namespace names that differ in their last byte only.
+#[test]
+fn sorting_by_long_namespace_names_is_bounded() {
+    let long = "x".repeat(1000);
+    let declarations: String = (0..100).map(|i| format!(" xmlns:n{i:02}='urn:{long}{i:02}'")).collect();
+    let attributes: String = (0..100).rev().map(|i| format!(" n{i:02}:a=''")).collect();
+    let text = format!("<a{declarations}><b{attributes}>{}</b></a>", format!("<c{attributes}/>").repeat(600));
+    let canonical = strict::canonicalize(&text.into(), &XmlLimits { message_bytes: 8 << 20, ..XmlLimits::default() });
+    assert!(canonical.unwrap().as_str().contains("<c n00:a=\"\" n01:a=\"\""));
+}
+
+#[test]
+fn entities_are_never_expanded() {
+    let bomb = "<!DOCTYPE a [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]><a>&b;</a>";
+    assert_eq!(kind(strict(bomb)), StrictErrorKind::Doctype);
+    let external = "<!DOCTYPE a SYSTEM 'file:///etc/passwd'><a/>";
+    assert_eq!(kind(strict(external)), StrictErrorKind::Doctype);
+}
+
+#[test]
+fn bytes_that_are_no_characters_are_refused() {
+    assert_eq!(kind(strict("<a>\0</a>")), StrictErrorKind::ForbiddenCharacter { found: '\0' });
+    for bytes in [
+        &b"\xC0\x80"[..],
+        b"\xC1\xBF",
+        b"\xE0\x80\xBC",
+        b"\xF0\x80\x80\xBC",
+        b"\xED\xA0\x80",
+        b"\xED\xBF\xBF",
+        b"\xFF",
+        b"\x80",
+    ] {
+        assert_eq!(kind(strict([b"<a>", bytes, b"</a>"].concat())), StrictErrorKind::NotUtf8, "{bytes:x?}");
+    }
+}
+
+#[test]
+fn megabytes_of_one_thing_are_read_in_one_pass() {
+    for (part, canonical) in [
+        (">", "&gt;"),
+        ("]", "]"),
+        ("\r", "\n"),
+        ("&amp;", "&amp;"),
+        ("&#38;", "&amp;"),
+        ("<b/>", "<b></b>"),
+        ("<!---->", ""),
+        ("<![CDATA[]]>", ""),
+        ("<?p?>", "<?p?>"),
+        ("<b xmlns:p='urn:p' p:c='d'>x</b>", "<b xmlns:p=\"urn:p\" p:c=\"d\">x</b>"),
+    ] {
+        let count = 100_000;
+        let result = strict::canonicalize(&format!("<a>{}</a>", part.repeat(count)).into(), &NONE).unwrap();
+        assert_eq!(result.bytes().len(), 7 + count * canonical.len(), "{part}");
+    }
+    for opener in ["<!--", "<![CDATA[", "<?p ", "<b c='", "&", "<", "</"] {
+        assert!(strict(format!("<a>{}", opener.repeat(100_000))).is_err(), "{opener}");
+    }
+}

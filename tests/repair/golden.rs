@@ -1,0 +1,46 @@
+//! `NAME.in.xml` beside `NAME.out.xml` and `NAME.repairs`, or beside `NAME.err`.
+//!
+//! With `BLESS=1` in the environment the expectations are written instead of compared.
+
+use std::fs;
+use std::path::Path;
+
+use crate::files::{beside, inputs, list, run, shape};
+use crate::{judge, property};
+
+#[test]
+fn golden_files() {
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut failures = Vec::new();
+    for (name, path) in inputs("golden/repair", ".in.xml") {
+        let raw = fs::read(&path).expect("a readable file");
+        property::check(&raw);
+        let actual: [(&str, Option<Vec<u8>>); 3] = match run(raw, shape(&name)) {
+            Ok(repaired) => {
+                if let Err(error) = judge::accepts(repaired.bytes(), shape(&name)) {
+                    failures.push(format!("{name}: the output is not well-formed: {error}"));
+                }
+                let bytes = repaired.bytes().to_vec();
+                [(".out.xml", Some(bytes)), (".repairs", Some(list(&repaired).into_bytes())), (".err", None)]
+            }
+            Err(error) => [(".out.xml", None), (".repairs", None), (".err", Some(format!("{error}\n").into_bytes()))],
+        };
+        for (suffix, actual) in actual {
+            let file = beside(&path, &name, suffix);
+            if bless {
+                write(&file, actual.as_deref());
+            } else if fs::read(&file).ok() != actual {
+                let shown = actual.as_deref().map(String::from_utf8_lossy);
+                failures.push(format!("{name}{suffix} differs; now it is {shown:?}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn write(file: &Path, content: Option<&[u8]>) {
+    match content {
+        Some(content) => fs::write(file, content).expect("a writable folder"),
+        None => drop(fs::remove_file(file)),
+    }
+}

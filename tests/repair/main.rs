@@ -1,0 +1,11 @@
+//! The repair stage, from outside: golden files, a corpus of model outputs, properties, hostile inputs.
+
+mod corpus;
+mod damage;
+mod files;
+mod golden;
+mod hostile;
+mod judge;
+mod meaning;
+mod properties;
+mod property;
