@@ -1,0 +1,78 @@
+use std::collections::HashMap;
+
+use super::{ContractError, PayloadSchema, builtins};
+use crate::vocab::{QName, ns};
+
+/// Every payload schema of an organism, by name; immutable once built.
+///
+/// It always knows the payloads of the core and meta namespaces.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    schemas: HashMap<QName, PayloadSchema>,
+    /// In the order in which they were added, those of the pump first.
+    order: Vec<QName>,
+}
+
+impl Catalog {
+    /// A catalog that knows what the pump itself speaks.
+    pub fn new() -> Self {
+        let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
+        builtins::all().iter().for_each(|schema| catalog.insert(schema.clone()));
+        catalog
+    }
+
+    /// A catalog that knows the given schemas and nothing else, for judging documents that are no messages: of two
+    /// for one name the first counts, and no namespace is reserved.
+    pub fn only(schemas: impl IntoIterator<Item = PayloadSchema>) -> Self {
+        let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
+        for schema in schemas {
+            if catalog.get(schema.qname()).is_none() {
+                catalog.insert(schema);
+            }
+        }
+        catalog
+    }
+
+    /// Adds a schema. The same one twice is fine.
+    ///
+    /// # Errors
+    /// [`ContractError::Conflict`] if the payload has another schema, [`ContractError::Reserved`] if it is in a
+    /// namespace of the pump.
+    pub fn add(&mut self, schema: PayloadSchema) -> Result<(), ContractError> {
+        let payload = schema.qname();
+        match self.schemas.get(payload) {
+            Some(known) if known.digest() == schema.digest() => Ok(()),
+            Some(_) => Err(ContractError::Conflict { payload: payload.clone() }),
+            None if is_reserved(payload.namespace()) => Err(ContractError::Reserved { payload: payload.clone() }),
+            None => {
+                self.insert(schema);
+                Ok(())
+            }
+        }
+    }
+
+    /// The schema of a payload.
+    pub fn get(&self, qname: &QName) -> Option<&PayloadSchema> {
+        self.schemas.get(qname)
+    }
+
+    /// All schemas, those of the pump first, then as they were added.
+    pub fn payloads(&self) -> impl Iterator<Item = &PayloadSchema> {
+        self.order.iter().filter_map(|qname| self.schemas.get(qname))
+    }
+
+    fn insert(&mut self, schema: PayloadSchema) {
+        self.order.push(schema.qname().clone());
+        self.schemas.insert(schema.qname().clone(), schema);
+    }
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn is_reserved(namespace: &str) -> bool {
+    [ns::CORE, ns::META, ns::ENVELOPE, ns::SYSTOLE_META, ns::XML, ns::XMLNS, ns::XSD, ns::XSI].contains(&namespace)
+}

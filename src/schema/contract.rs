@@ -1,0 +1,281 @@
+use std::fmt;
+
+use crate::vocab::{Position, QName};
+
+/// Why a type or a document can't be a contract, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContractError {
+    /// A Rust type has a shape that XML can't carry faithfully.
+    #[error("{place} {shape}")]
+    Shape {
+        /// The type and field.
+        place: Place,
+        /// What is wrong with it, and what to write instead.
+        shape: Shape,
+    },
+    /// `NAMESPACE` or `ROOT` of a payload type names no element.
+    #[error("{type_name} can't be <{root}> in namespace '{namespace}': {reason}")]
+    Name {
+        /// The type.
+        type_name: String,
+        /// Its `NAMESPACE`.
+        namespace: String,
+        /// Its `ROOT`.
+        root: String,
+        /// Which of the two is wrong, and what to write instead.
+        reason: &'static str,
+    },
+    /// Values of a type come back from XML changed, or not at all.
+    #[error("{type_name} doesn't survive the way through XML: {problem}")]
+    RoundTrip {
+        /// The type.
+        type_name: String,
+        /// What happened, and what to write instead.
+        problem: RoundTrip,
+    },
+    /// Two schemas differ for one payload.
+    #[error("{payload} has two schemas that differ: register it from one type or document only")]
+    Conflict {
+        /// The payload.
+        payload: QName,
+    },
+    /// A payload stands in a namespace of the pump.
+    #[error("{payload} is in a namespace that the pump keeps for itself: choose a namespace of your own")]
+    Reserved {
+        /// The payload.
+        payload: QName,
+    },
+    /// A document is no XML Schema that can be compiled.
+    #[error("{document}{}: {problem}", Line(*at))]
+    Document {
+        /// The name of the document.
+        document: String,
+        /// Where; the column is 1 where only the line is known.
+        at: Option<Position>,
+        /// What is wrong, and what to write instead.
+        problem: DocumentProblem,
+    },
+}
+
+/// A type, or a field of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the type in the schema.
+    pub type_name: String,
+    /// The name that the field has in XML.
+    pub field: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.field {
+            Some(field) => write!(f, "field '{field}' of {}", self.type_name),
+            None => f.write_str(&self.type_name),
+        }
+    }
+}
+
+/// A shape of a Rust type that XML can't carry faithfully.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Shape {
+    /// Any JSON value.
+    #[error("may hold anything, so no schema can check it: write a struct, or a String")]
+    Anything,
+    /// A map.
+    #[error("is a map, whose keys are no element names: write a Vec of a struct with a field for the key")]
+    Map,
+    /// A set.
+    #[error("is a set, which XSD can't check: write a Vec, and make the set from it")]
+    Set,
+    /// A tuple or a tuple struct.
+    #[error("is a tuple, whose parts have no names: write a struct with named fields")]
+    Tuple,
+    /// A flattened field.
+    #[error(
+        "has a flattened field, whose elements no schema names: remove #[serde(flatten)], so that it is an element"
+    )]
+    Flatten,
+    /// A list of lists.
+    #[error("is a list of lists, whose borders XML loses: wrap the inner list in a struct")]
+    NestedList,
+    /// An optional list.
+    #[error(
+        "is an optional list, which XML can't tell from an empty one: write a Vec with #[serde(default)], without Option"
+    )]
+    OptionalList,
+    /// A list that must stand, though an empty one writes nothing.
+    #[error(
+        "is a list that can't be read back when it is empty: add #[serde(default)], or #[schemars(length(min = 1))] if it never is"
+    )]
+    ListWithoutDefault,
+    /// A list of optional values.
+    #[error("is a list of Options, and an absent item writes nothing: write a list of the values that are there")]
+    ListOfOptions,
+    /// An optional value that must stand.
+    #[error("is optional but must be read: add #[serde(default)]")]
+    RequiredOption,
+    /// An integer wider than 64 bits.
+    #[error("is an integer of 128 bits, wider than XSD processors go: write i64, u64 or a String")]
+    WideInteger,
+    /// An untagged enum, or another choice between kinds of value.
+    #[error(
+        "is one of several kinds, and XML doesn't say which: write an externally tagged enum (no #[serde(untagged)])"
+    )]
+    Untagged,
+    /// An enum that is tagged inside or beside its content.
+    #[error(
+        "is an enum with its tag in a field: write an externally tagged enum (no #[serde(tag)]) whose field is renamed to $value"
+    )]
+    Tagged,
+    /// An enum with data in an ordinary field.
+    #[error("is an enum with data, whose variant names the element: add #[serde(rename = \"$value\")] to the field")]
+    DataEnum,
+    /// A variant with several unnamed values.
+    #[error("has the variant '{0}' with several unnamed values: name its fields")]
+    TupleVariant(String),
+    /// A variant that holds a list or an optional value.
+    #[error("has the variant '{0}' that holds a list or an Option: let it hold a struct with a field for it")]
+    VariantContent(String),
+    /// An enum at the root.
+    #[error(
+        "is an enum, and a payload has one fixed element: write a struct with the enum in a field renamed to $value"
+    )]
+    RootEnum,
+    /// A list at the root.
+    #[error("is a list, and a payload is one element: write a struct with the list in a field")]
+    RootList,
+    /// An optional value at the root.
+    #[error("is optional, and a payload is always there: write a struct with an Option field")]
+    RootOption,
+    /// A struct or a unit in an attribute.
+    #[error("is an attribute but no simple value: remove the @ from its name to make it an element")]
+    ComplexAttribute,
+    /// A list in an attribute or in the text.
+    #[error(
+        "is a list in an attribute or in text, whose items could hold spaces: make it an element, without @ or $text"
+    )]
+    ListInText,
+    /// A struct in the text.
+    #[error("is the text of its element but no simple value: rename it from $text to a name of its own")]
+    ComplexText,
+    /// Optional text.
+    #[error("is optional text, and no text is the same as empty text: write a String, or give it a name of its own")]
+    OptionalText,
+    /// Text beside elements.
+    #[error("has text beside elements: rename $text to a name of its own")]
+    MixedText,
+    /// Something else than an enum in a `$value` field.
+    #[error("is $value, which is for enums only: give it a name of its own, or $text")]
+    ValueWithoutEnum,
+    /// A variant of a `$value` field with the name of another field.
+    #[error("has the variant '{0}', which is also the name of a field beside it: rename one of them")]
+    VariantClash(String),
+    /// A name that no element or attribute can have.
+    #[error(
+        "has a name that XML doesn't allow for it: add #[serde(rename = \"…\")] with letters, digits, '-', '_' and '.', no colon, and not xmlns"
+    )]
+    FieldName,
+    /// A variant whose name no element can have.
+    #[error("has the variant '{0}', which is no name of an element: add #[serde(rename = \"…\")] to it")]
+    VariantName(String),
+    /// A value of an enumeration that XML can't carry.
+    #[error("has a value other than text in its enumeration: write an enum of plain variants")]
+    EnumValue,
+    /// A field that is left out at times but must stand.
+    #[error("may be left out when it is written, but must stand when it is read: add #[serde(default)]")]
+    SkippedButRequired,
+    /// A field that goes one way only.
+    #[error("is written but not read, or read but not written: let it go both ways, or mark it #[serde(skip)]")]
+    OneWay,
+    /// A pattern that XSD can't express.
+    #[error("has the pattern '{pattern}', which XSD can't express: {reason}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// Which part of it.
+        reason: &'static str,
+    },
+    /// A format that isn't checked.
+    #[error(
+        "has the format '{0}', which XSD doesn't know: add #[schemars(regex(pattern = \"…\"))] and #[schemars(example = …)]"
+    )]
+    Format(String),
+    /// A rule of JSON Schema that has no counterpart.
+    #[error("has the rule '{0}', which has no counterpart in XSD: remove it and check it in the listener")]
+    Rule(String),
+    /// Rules that leave no value, or none that was found.
+    #[error("has rules for which no example was found: add #[schemars(example = …)] with a value that keeps them")]
+    NoExample,
+    /// A type that refers to itself without end.
+    #[error("contains itself in every value, so it has none: put it into an Option or a list")]
+    Endless,
+}
+
+/// What happened to an example on its way through XML.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RoundTrip {
+    /// The schema made from the type can't be compiled: a bug here.
+    #[error("its schema can't be compiled ({0})")]
+    Schema(String),
+    /// The example breaks the schema.
+    #[error("the example breaks its own schema ({0}): correct #[schemars(example = …)]")]
+    Example(String),
+    /// The type, or one in it, asks for names that no schema tells.
+    #[error(
+        "it has a flattened field, whose elements no schema names: remove #[serde(flatten)], so that it is an element"
+    )]
+    Flattened,
+    /// The type refuses an example that keeps its schema.
+    #[error(
+        "it refuses a value that its schema allows ({0}): say which texts a type with a Deserialize of its own takes, with #[schemars(regex(pattern = \"…\"))] and #[schemars(example = …)]"
+    )]
+    Decode(String),
+    /// The type doesn't write what it read.
+    #[error("it can't be written ({0})")]
+    Encode(String),
+    /// What the type writes breaks the schema.
+    #[error("what it writes breaks its schema ({0}): read and write it under the same names and rules")]
+    Written(String),
+    /// The type writes something else than what it read.
+    #[error("it read {read} and wrote {written}: every field must be written as it was read")]
+    Changed {
+        /// What was decoded.
+        read: String,
+        /// What it was encoded as.
+        written: String,
+    },
+}
+
+/// What is wrong with a schema document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentProblem {
+    /// It is not well-formed.
+    #[error("not well-formed XML: {0}")]
+    Malformed(String),
+    /// It is well-formed, but no schema.
+    #[error("not a schema: the root element must be schema in namespace http://www.w3.org/2001/XMLSchema")]
+    NotASchema,
+    /// It refers to a document that was not given.
+    #[error("refers to '{0}', which is not among the given documents: list that file too; nothing is ever fetched")]
+    Missing(String),
+    /// Two documents have one name.
+    #[error("is given twice with different content")]
+    Twice,
+    /// No global element.
+    #[error("declares no global element, so it can't be a payload: declare one below xs:schema")]
+    NoElement,
+    /// It breaks a rule of XML Schema.
+    #[error("{0}")]
+    Rule(String),
+}
+
+struct Line(Option<Position>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(at) => write!(f, ":{at}"),
+            None => Ok(()),
+        }
+    }
+}

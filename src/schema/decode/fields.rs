@@ -1,0 +1,96 @@
+use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
+use serde::de::{DeserializeSeed, MapAccess};
+
+use super::field::FieldValue;
+use super::reader::Reader;
+use super::text::TextValue;
+use super::variant::VariantValue;
+use super::{DecodeError, Undecodable};
+use crate::schema::scan::{Attributes, Tag, declared_prefix, unescape};
+
+/// The fields of a struct, from the attributes and the content of its element.
+pub(super) struct Fields<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    attributes: Attributes<'de>,
+    names: &'static [&'static str],
+    next: Next<'de>,
+}
+
+/// What the value of the key just given is, or where to look for the next key.
+enum Next<'de> {
+    /// Written value of an attribute.
+    Attribute(&'de str),
+    /// The text of the element.
+    Text,
+    /// The child that comes next.
+    Child(&'de str),
+    /// The child that comes next, as an enum.
+    Variant,
+    /// Nothing was given yet, or its value was taken.
+    Key,
+    /// The end tag was taken.
+    End,
+}
+
+impl<'r, 'de> Fields<'r, 'de> {
+    pub(super) fn new(reader: &'r mut Reader<'de>, tag: Tag<'de>, names: &'static [&'static str]) -> Self {
+        Self { reader, attributes: tag.attributes(), names, next: Next::Key }
+    }
+
+    /// Takes what the visitor left, end tag included.
+    pub(super) fn finish(self) -> Result<(), DecodeError> {
+        if matches!(self.next, Next::End) { Ok(()) } else { self.reader.skip() }
+    }
+
+    fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
+        self.attributes.find(|(name, _)| declared_prefix(name).is_none() && !name.contains(':'))
+    }
+}
+
+impl<'de> MapAccess<'de> for Fields<'_, 'de> {
+    type Error = DecodeError;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
+        if matches!(self.next, Next::End) {
+            return Ok(None);
+        }
+        if let Some((name, value)) = self.own_attribute() {
+            self.next = Next::Attribute(value);
+            // A key that the type knows is borrowed from it: no text is built for the `@`.
+            let known = self.names.iter().find(|field| field.strip_prefix('@') == Some(name));
+            return match known {
+                Some(field) => seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(field)),
+                None => seed.deserialize(StringDeserializer::<DecodeError>::new(format!("@{name}"))),
+            }
+            .map(Some);
+        }
+        if self.names.contains(&"$text") {
+            self.next = Next::Text;
+            return seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new("$text")).map(Some);
+        }
+        let Some(child) = self.reader.peek_child()? else {
+            self.reader.skip()?;
+            self.next = Next::End;
+            return Ok(None);
+        };
+        let name = child.local();
+        let other = self.names.contains(&"$value") && !self.names.contains(&name);
+        self.next = if other { Next::Variant } else { Next::Child(name) };
+        let key = if other { "$value" } else { name };
+        seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(key)).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, DecodeError> {
+        match std::mem::replace(&mut self.next, Next::Key) {
+            Next::Attribute(written) => seed.deserialize(TextValue(unescape(written))),
+            Next::Text => {
+                let text = self.reader.text()?;
+                self.next = Next::End;
+                seed.deserialize(TextValue(text))
+            }
+            Next::Child(name) => seed.deserialize(FieldValue { reader: self.reader, name }),
+            Next::Variant => seed.deserialize(VariantValue { reader: self.reader, fields: self.names }),
+            Next::Key | Next::End => Err(Undecodable::End.into()),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! From a value to canonical bytes, in one pass.
+//!
+//! The conventions are those of quick-xml's serde: a field is a child element, `@name` an attribute,
+//! `$text` the text, `$value` an enum whose variant names the element. Three shapes go further, because the
+//! decoder beside it reads them back: `None` writes nothing, a list may hold unit variants, and the floats
+//! that are no numbers are spelled as XSD spells them.
+
+mod content;
+mod element;
+mod fields;
+mod text;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Payload;
+use crate::ladder::Canonical;
+use crate::vocab::QName;
+use element::Element;
+pub(in crate::schema) use text::float_text;
+
+/// Elements inside each other that a value may become; as deep as the strict pass lets a message be.
+const MAX_DEPTH: usize = 256;
+
+/// Encodes a value as the canonical element of its type.
+///
+/// # Errors
+/// [`EncodeError`] names the field. A value whose type was accepted as a contract fails only for a
+/// character that XML can't carry, or for its depth.
+pub fn encode<T: Payload>(value: &T) -> Result<Canonical, EncodeError> {
+    encode_as(value, T::NAMESPACE, T::ROOT, T::qname())
+}
+
+/// [`encode`] for an element of a name that isn't the type's own; `qname` is that name once more.
+pub(in crate::schema) fn encode_as<T: Serialize>(
+    value: &T,
+    namespace: &'static str,
+    root: &'static str,
+    qname: QName,
+) -> Result<Canonical, EncodeError> {
+    let mut out = Vec::with_capacity(256);
+    value.serialize(Element::root(&mut out, root, namespace))?;
+    Ok(Canonical::from_encoder(Bytes::from(out), qname))
+}
+
+/// Why a value has no XML form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// A character that XML 1.0 doesn't have.
+    #[error("{field} holds the character {character:?}, which XML can't carry: remove it or encode the text")]
+    Character {
+        /// The field, as a path of names.
+        field: String,
+        /// The character.
+        character: char,
+    },
+    /// A shape that has no XML form here.
+    #[error("{field}: {shape}")]
+    Shape {
+        /// The field, as a path of names.
+        field: String,
+        /// What it is, and what to write instead.
+        shape: Unencodable,
+    },
+    /// A recursive value deeper than a message may be.
+    #[error("{field} is nested deeper than {MAX_DEPTH} elements")]
+    Depth {
+        /// The field, as a path of names.
+        field: String,
+    },
+    /// The type's own `Serialize` refused.
+    #[error("{field}: {message}")]
+    Refused {
+        /// The field, as a path of names.
+        field: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// A shape that [`encode`] doesn't write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unencodable {
+    /// A map, or a struct with a flattened field.
+    #[error("a map or a flattened field has no fixed elements: write a struct that names each field")]
+    Map,
+    /// A list in a list.
+    #[error("a list of lists loses its borders: wrap the inner list in a struct")]
+    NestedList,
+    /// A list where one value must stand.
+    #[error("a list can't stand in an attribute, in text or at the root: put it into a field")]
+    List,
+    /// `None` where something must stand.
+    #[error("an absent value can't stand in a list, in text or at the root: use an Option field, or leave it out")]
+    Absent,
+    /// An enum with data in an ordinary field.
+    #[error("an enum with data needs #[serde(rename = \"$value\")] on its field")]
+    DataEnum,
+    /// A tuple variant.
+    #[error("a variant with several unnamed values has no names for them: name its fields")]
+    TupleVariant,
+    /// Something else than an enum in a `$value` field.
+    #[error("$value is for enums: give the field a name, or rename it to $text")]
+    Value,
+    /// A struct in an attribute or in text.
+    #[error("a struct can't stand in an attribute or in text: make it an element")]
+    Struct,
+    /// Raw bytes.
+    #[error("bytes have no XML form: write a String in base64, or Vec<u8> as a list of numbers")]
+    Bytes,
+}
+
+impl EncodeError {
+    fn character(character: char) -> Self {
+        Self::Character { field: String::new(), character }
+    }
+
+    fn shape(shape: Unencodable) -> Self {
+        Self::Shape { field: String::new(), shape }
+    }
+
+    fn depth() -> Self {
+        Self::Depth { field: String::new() }
+    }
+
+    /// The same error one element further out.
+    fn inside(mut self, name: &str) -> Self {
+        let (Self::Character { field, .. }
+        | Self::Shape { field, .. }
+        | Self::Depth { field }
+        | Self::Refused { field, .. }) = &mut self;
+        // Recursive values would repeat their path hundreds of times.
+        if field.len() < 256 {
+            let inner = std::mem::take(field);
+            field.push_str(name);
+            if !inner.is_empty() {
+                field.push('/');
+                field.push_str(&inner);
+            }
+        }
+        self
+    }
+}
+
+impl serde::ser::Error for EncodeError {
+    fn custom<M: std::fmt::Display>(message: M) -> Self {
+        Self::Refused { field: String::new(), message: message.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Instances of a [`Model`]: the example that people and models see, and those that test a type.
+//!
+//! The values are the author's where there are examples, else plain ones that keep the bounds: `text`, `1`,
+//! `1.5`, `true`, the first of an enumeration, the shortest match of a pattern. libxml judges the result; what
+//! it refuses is nobody's example.
+
+mod finite;
+mod value;
+mod write;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::model::{Attribute, Complex, Content, Element, Model, Order, Particle, Term, Type};
+use crate::ladder::Canonical;
+use crate::ladder::strict::{UNLIMITED, canonicalize};
+use finite::Sizes;
+use write::Writer;
+
+/// Which instance is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish {
+    /// All that may stand, or only what must.
+    pub(crate) full: bool,
+    /// Which alternative of each choice.
+    pub(crate) choice: usize,
+    /// Which of two plain values.
+    pub(crate) values: usize,
+    /// Whether the author's examples count.
+    pub(crate) hints: bool,
+}
+
+impl Wish {
+    /// The one that is shown.
+    pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true };
+}
+
+/// An instance; `None` if no finite one was found. Whether it is valid must be asked.
+pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
+    let mut sampler = Sampler {
+        model,
+        wish,
+        sizes: Sizes::of(model),
+        writer: Writer::new(model),
+        open: Vec::new(),
+        budget: 200,
+        ids: 0,
+    };
+    sampler.element(&model.root, None)?;
+    // It may be larger than a message may be; then it can be no message, but still an example.
+    canonicalize(&Bytes::from(sampler.writer.finish()), &UNLIMITED).ok()
+}
+
+/// Whether the payload has any value that ends.
+pub(crate) fn is_finite(model: &Model) -> bool {
+    Sizes::of(model).particle(&Particle::once(Term::Element(Box::new(model.root.clone())))).is_some()
+}
+
+/// How many alternatives the widest choice or enumeration has.
+pub(crate) fn alternatives(model: &Model) -> usize {
+    fn of_particle(particle: &Particle) -> usize {
+        match &particle.term {
+            Term::Group(order, particles) => {
+                let own = if *order == Order::Choice { particles.len() } else { 1 };
+                particles.iter().map(of_particle).max().unwrap_or(1).max(own)
+            }
+            Term::Element(_) | Term::Any => 1,
+        }
+    }
+    let of_type = |ty: &Type| match ty {
+        Type::Simple(simple) => simple.facets.values.len(),
+        Type::Complex(Complex { content: Content::Children(particle), .. }) => of_particle(particle),
+        Type::Complex(_) => 1,
+    };
+    model.types.iter().map(of_type).max().unwrap_or(1)
+}
+
+struct Sampler<'a> {
+    model: &'a Model,
+    wish: Wish,
+    sizes: Sizes,
+    writer: Writer,
+    /// The complex types that are being written.
+    open: Vec<usize>,
+    /// How many elements that need not stand may still be written.
+    budget: usize,
+    /// How many values of type `xs:ID` were written.
+    ids: usize,
+}
+
+impl<'a> Sampler<'a> {
+    fn element(&mut self, element: &'a Element, hint: Option<&'a Value>) -> Option<()> {
+        const DEEPEST: usize = 100;
+        if self.open.len() > DEEPEST {
+            return None;
+        }
+        let hint = hint.or_else(|| if self.wish.hints { element.hints.first() } else { None });
+        self.writer.start(&element.namespace, &element.local);
+        match (&self.model.types[element.ty], &element.fixed) {
+            (Type::Simple(_), Some(fixed)) => self.writer.text(fixed),
+            (Type::Simple(_), None) => {
+                let value = self.value(element.ty, hint)?;
+                self.writer.text(&value);
+            }
+            (Type::Complex(complex), fixed) => {
+                self.open.push(element.ty);
+                self.complex(complex, fixed.as_deref(), hint)?;
+                self.open.pop();
+            }
+        }
+        self.writer.end();
+        Some(())
+    }
+
+    fn complex(&mut self, complex: &'a Complex, fixed: Option<&str>, hint: Option<&'a Value>) -> Option<()> {
+        for attribute in &complex.attributes {
+            self.attribute(attribute, hint)?;
+        }
+        match &complex.content {
+            Content::Empty => Some(()),
+            Content::Text(ty) => {
+                let value = match fixed {
+                    Some(fixed) => fixed.to_owned(),
+                    None => self.value(*ty, hint.and_then(|hint| hint.get("$text")))?,
+                };
+                self.writer.text(&value);
+                Some(())
+            }
+            Content::Children(particle) => self.particle(particle, hint),
+        }
+    }
+
+    fn attribute(&mut self, attribute: &'a Attribute, hint: Option<&'a Value>) -> Option<()> {
+        let given = hint.map(|hint| hint.get(format!("@{}", attribute.local)).filter(|value| !value.is_null()));
+        if !attribute.required && !given.map_or(self.wish.full, |given| given.is_some()) {
+            return Some(());
+        }
+        let own = if self.wish.hints { attribute.hints.first() } else { None };
+        let value = match &attribute.fixed {
+            Some(fixed) => fixed.clone(),
+            None => self.value(attribute.ty, given.flatten().or(own))?,
+        };
+        self.writer.attribute(&attribute.namespace, &attribute.local, &value);
+        Some(())
+    }
+
+    fn particle(&mut self, particle: &'a Particle, hint: Option<&'a Value>) -> Option<()> {
+        match &particle.term {
+            Term::Element(element) => {
+                match hint.map(|hint| hint.get(&element.local).filter(|value| !value.is_null())) {
+                    Some(given) => {
+                        let items = match given {
+                            Some(Value::Array(items)) => items.as_slice(),
+                            Some(item) => std::slice::from_ref(item),
+                            None => &[],
+                        };
+                        items.iter().try_for_each(|item| self.element(element, Some(item)))?;
+                        // What must stand does so, whatever the author's example lacks.
+                        (items.len() as u64..particle.min).try_for_each(|_| self.element(element, None))
+                    }
+                    None => (0..self.count(particle)).try_for_each(|_| self.element(element, None)),
+                }
+            }
+            Term::Group(Order::Choice, alternatives) => match hint.and_then(|hint| hint.get("$value")) {
+                Some(Value::Array(items)) => items.iter().try_for_each(|item| self.chosen(alternatives, item)),
+                Some(item) if !item.is_null() => self.chosen(alternatives, item),
+                _ => self.choice(particle, alternatives),
+            },
+            Term::Group(_, particles) => (0..self.count(particle).min(1.max(particle.min)))
+                .try_for_each(|_| particles.iter().try_for_each(|particle| self.particle(particle, hint))),
+            // Nothing is known of it, and what may be left out is.
+            Term::Any => {
+                if particle.min == 0 {
+                    Some(())
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    fn choice(&mut self, particle: &'a Particle, alternatives: &'a [Particle]) -> Option<()> {
+        let count = self.count(particle);
+        // A list shows each alternative once.
+        let several = self.wish.full && particle.max != Some(1) && count > 0 && !self.is_recursive();
+        let count =
+            if several { count.max(particle.max.unwrap_or(u64::MAX).min(alternatives.len() as u64)) } else { count };
+        for turn in 0..count {
+            let wanted = usize::try_from(turn).unwrap_or(0) + self.wish.choice;
+            let wanted = alternatives.get(wanted % alternatives.len().max(1));
+            let least = alternatives.iter().min_by_key(|alternative| self.sizes.particle(alternative));
+            let recurs = |alternative: &&Particle| self.leads_back(alternative);
+            self.particle(wanted.filter(|wanted| !recurs(wanted)).or(least)?, None)?;
+        }
+        Some(())
+    }
+
+    /// The alternative that the author's example names: `"Name"` or `{"Name": …}`.
+    fn chosen(&mut self, alternatives: &'a [Particle], hint: &'a Value) -> Option<()> {
+        let (name, data) = match hint {
+            Value::String(name) => (name, None),
+            Value::Object(object) => object.iter().next().map(|(name, data)| (name, Some(data)))?,
+            _ => return None,
+        };
+        let named = alternatives.iter().find_map(|alternative| match &alternative.term {
+            Term::Element(element) if element.local == *name => Some(element),
+            _ => None,
+        });
+        self.element(named?, data)
+    }
+
+    /// How often a particle is written.
+    fn count(&mut self, particle: &Particle) -> u64 {
+        if !self.wish.full || self.leads_back(particle) || self.budget == 0 {
+            return particle.min;
+        }
+        self.budget -= 1;
+        // Two show that there may be many.
+        particle.max.map_or(2, |max| max.min(2)).max(particle.min)
+    }
+
+    /// Whether a particle would repeat a type that is open twice: then only what must stand is written.
+    fn leads_back(&self, particle: &Particle) -> bool {
+        match &particle.term {
+            Term::Element(element) => {
+                self.sizes.particle(particle).is_none()
+                    || self.open.iter().filter(|open| **open == element.ty).count() > 1
+                    || (self.is_recursive() && self.open.contains(&element.ty))
+            }
+            Term::Group(..) | Term::Any => false,
+        }
+    }
+
+    fn is_recursive(&self) -> bool {
+        let innermost = self.open.last();
+        self.open.len() > 20 || self.open.iter().filter(|open| Some(*open) == innermost).count() > 1
+    }
+}

@@ -1,0 +1,94 @@
+use std::sync::Arc;
+
+use crate::schema::escape::{Place, escape_lossy};
+use crate::schema::model::Model;
+use crate::vocab::ns;
+
+/// Writes namespace-well-formed XML; the strict pass makes it canonical.
+pub(super) struct Writer {
+    out: Vec<u8>,
+    open: Vec<Open>,
+    /// Whether names get a prefix: where the root has a namespace and what is in it has none, a default
+    /// namespace would have to be taken back on every child.
+    prefixed: bool,
+}
+
+struct Open {
+    name: String,
+    /// The default namespace inside.
+    default: Arc<str>,
+    /// Whether its start tag still lacks the `>`.
+    unfinished: bool,
+    /// How many prefixes it declares.
+    prefixes: usize,
+}
+
+impl Writer {
+    pub(super) fn new(model: &Model) -> Self {
+        Self { out: Vec::new(), open: Vec::new(), prefixed: !model.is_qualified() }
+    }
+
+    pub(super) fn start(&mut self, namespace: &Arc<str>, local: &str) {
+        self.finish_tag();
+        let outer = self.open.last().map_or_else(|| "".into(), |open| open.default.clone());
+        let prefixed = self.prefixed && !namespace.is_empty();
+        let name = if prefixed { format!("p:{local}") } else { local.to_owned() };
+        self.out.push(b'<');
+        self.out.extend_from_slice(name.as_bytes());
+        let default = if prefixed { outer.clone() } else { namespace.clone() };
+        if prefixed {
+            self.declare("xmlns:p", namespace);
+        } else if default != outer {
+            self.declare("xmlns", namespace);
+        }
+        self.open.push(Open { name, default, unfinished: true, prefixes: 0 });
+    }
+
+    pub(super) fn attribute(&mut self, namespace: &str, local: &str, value: &str) {
+        let prefix = match namespace {
+            "" => String::new(),
+            ns::XML => "xml:".to_owned(),
+            _ => {
+                let Some(open) = self.open.last_mut() else { return };
+                open.prefixes += 1;
+                let prefix = format!("a{}", open.prefixes);
+                self.declare(&format!("xmlns:{prefix}"), namespace);
+                prefix + ":"
+            }
+        };
+        self.declare(&format!("{prefix}{local}"), value);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.finish_tag();
+        escape_lossy(&mut self.out, text, Place::Text);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.finish_tag();
+        if let Some(open) = self.open.pop() {
+            self.out.extend_from_slice(b"</");
+            self.out.extend_from_slice(open.name.as_bytes());
+            self.out.push(b'>');
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.out
+    }
+
+    fn declare(&mut self, name: &str, value: &str) {
+        self.out.push(b' ');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"=\"");
+        escape_lossy(&mut self.out, value, Place::Attribute);
+        self.out.push(b'"');
+    }
+
+    fn finish_tag(&mut self) {
+        if let Some(open) = self.open.last_mut().filter(|open| open.unfinished) {
+            open.unfinished = false;
+            self.out.push(b'>');
+        }
+    }
+}

@@ -1,0 +1,27 @@
+use super::Catalog;
+use crate::ladder::Canonical;
+use crate::ladder::strict::UNLIMITED;
+use crate::vocab::QName;
+
+/// Schema-guided repair of what a listener emits: gives a root without a namespace the namespace of the one
+/// candidate that has its local name. Anything else comes back as it was.
+///
+/// `candidates` are the payloads that the emitter may send. Where the schema's local elements are qualified, the
+/// namespace becomes the default one; else the root alone gets it.
+pub fn guide<'a>(payload: Canonical, candidates: impl Iterator<Item = &'a QName>, catalog: &Catalog) -> Canonical {
+    if !payload.root().namespace().is_empty() {
+        return payload;
+    }
+    let mut found: Option<&QName> = None;
+    for candidate in candidates.filter(|candidate| candidate.local() == payload.root().local()) {
+        if found.is_some_and(|found| found != candidate) {
+            return payload;
+        }
+        found = Some(candidate);
+    }
+    let Some(schema) = found.filter(|found| !found.namespace().is_empty()).and_then(|found| catalog.get(found)) else {
+        return payload;
+    };
+    // The payload was within the limits, and one declaration more takes it hardly past them.
+    payload.in_namespace(schema.qname().namespace(), schema.is_qualified(), &UNLIMITED).unwrap_or(payload)
+}

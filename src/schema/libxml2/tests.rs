@@ -1,0 +1,112 @@
+use super::*;
+
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">
+  <xs:element name="list"><xs:complexType><xs:sequence>
+    <xs:element name="item" maxOccurs="unbounded"><xs:complexType><xs:simpleContent><xs:extension base="xs:long">
+      <xs:attribute name="k" type="xs:string"/><xs:attribute name="q" type="xs:QName"/>
+    </xs:extension></xs:simpleContent></xs:complexType></xs:element>
+  </xs:sequence></xs:complexType></xs:element>
+</xs:schema>"#;
+
+fn violations(schema: &Compiled, canonical: &str) -> Vec<Violation> {
+    let mut events = Events::default();
+    events.read(canonical);
+    schema.validate(&events, 8)
+}
+
+#[test]
+fn valid_payloads_pass_and_others_name_the_element() {
+    let schema = Compiled::new(SCHEMA, &[]).unwrap();
+    let wrap = |items: &str| format!("<list xmlns=\"urn:t\">{items}</list>");
+    assert_eq!(violations(&schema, &wrap("<item>1</item><item k=\"&amp;&quot;\">-2</item>")), []);
+    let found = violations(&schema, &wrap("<item>1</item><item>x</item><item>3</item><item z=\"1\">4</item>"));
+    assert_eq!(found.iter().map(|v| v.element).collect::<Vec<_>>(), [2, 4], "{found:?}");
+    assert_eq!(violations(&schema, &wrap("")).len(), 1);
+    assert_eq!(violations(&schema, &wrap("<other></other>"))[0].element, 1);
+    assert_eq!(violations(&schema, "<list></list>")[0].element, 0);
+    assert_eq!(violations(&schema, &wrap(&"<item></item>".repeat(100))).len(), 8);
+}
+
+#[test]
+fn prefixes_in_values_are_resolved() {
+    let schema = Compiled::new(SCHEMA, &[]).unwrap();
+    let item = |declared: &str| {
+        format!("<list xmlns=\"urn:t\"><p:item xmlns:p=\"urn:t\"{declared} q=\"p:x\">1</p:item></list>")
+    };
+    assert_eq!(violations(&schema, &item("")), []);
+    assert_eq!(violations(&schema, &item("").replace("p:x", "nobody:x"))[0].element, 1);
+}
+
+#[test]
+fn hints_in_a_payload_load_nothing() {
+    let schema = Compiled::new(SCHEMA, &[]).unwrap();
+    let payload = "<list xmlns=\"urn:t\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
+                   xsi:schemaLocation=\"urn:t file:///etc/passwd urn:u http://localhost:1/x\"><item>1</item></list>";
+    assert_eq!(violations(&schema, payload), []);
+}
+
+#[test]
+fn only_given_documents_are_loaded() {
+    let import = |location: &str| {
+        format!(
+            "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:include schemaLocation=\"{location}\"/></xs:schema>"
+        )
+    };
+    let given = Source { url: "systole-schema:0".into(), text: SCHEMA.replace(" targetNamespace=\"urn:t\"", "") };
+    assert!(Compiled::new(&import("systole-schema:0"), std::slice::from_ref(&given)).is_ok());
+    let path = format!("{}/schemas/core.xsd", env!("CARGO_MANIFEST_DIR"));
+    for location in [path.as_str(), "Cargo.toml", "http://localhost:1/a.xsd"] {
+        let faults = Compiled::new(&import(location), std::slice::from_ref(&given)).unwrap_err();
+        assert!(faults[0].message.contains("Failed to parse the XML resource"), "{faults:?}");
+    }
+}
+
+#[test]
+fn faults_name_their_document_and_line() {
+    let broken = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\">\n\n<xs:element name=\"a\" type=\"nothing\"/></xs:schema>";
+    let faults = Compiled::new(broken, &[]).unwrap_err();
+    assert_eq!((faults[0].line, faults[0].url.as_deref()), (3, None), "{faults:?}");
+    let main =
+        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:include schemaLocation=\"u:1\"/></xs:schema>";
+    let faults = Compiled::new(main, &[Source { url: "u:1".into(), text: broken.into() }]).unwrap_err();
+    assert_eq!((faults[0].line, faults[0].url.as_deref()), (3, Some("u:1")), "{faults:?}");
+    assert!(Compiled::new("<a>", &[]).is_err());
+    assert!(Compiled::new("", &[]).is_err());
+}
+
+#[test]
+fn a_doctype_is_resolved_without_loading() {
+    let text = "<!DOCTYPE s SYSTEM \"file:///etc/passwd\" [<!ENTITY n 'urn:n'><!ENTITY x SYSTEM 'file:///etc/passwd'>]>\n<s a=\"&n;\">&x;</s>";
+    let plain = without_doctype(text).unwrap_or_else(|fault| panic!("{fault:?}"));
+    assert!(plain.contains("<s a=\"urn:n\"") && !plain.contains("root:"), "{plain}");
+}
+
+#[test]
+fn text_in_many_pieces_costs_linear_time() {
+    let schema = Compiled::new(SCHEMA, &[]).unwrap();
+    let text = "a&amp;<?p?>".repeat(100_000);
+    let found = violations(&schema, &format!("<list xmlns=\"urn:t\"><item>{text}</item></list>"));
+    assert_eq!(found[0].element, 1);
+}
+
+/// Exclusive C14N by libxml: a judge of what the encoder writes.
+pub(in crate::schema) fn exclusive_c14n(text: &str) -> Option<Vec<u8>> {
+    initialize();
+    let length = c_int::try_from(text.len()).unwrap();
+    // SAFETY: the text outlives the calls; document and dump are freed once.
+    unsafe {
+        let doc = c::xmlReadMemory(text.as_ptr().cast(), length, ptr::null(), ptr::null(), 0);
+        if doc.is_null() {
+            return None;
+        }
+        let mut bytes = ptr::null_mut();
+        let exclusive = c::xmlC14NMode_XML_C14N_EXCLUSIVE_1_0 as c_int;
+        let size = c::xmlC14NDocDumpMemory(doc, ptr::null_mut(), exclusive, ptr::null_mut(), 0, &raw mut bytes);
+        let canonical = usize::try_from(size).ok().map(|size| std::slice::from_raw_parts(bytes, size).to_vec());
+        if let (false, Some(free)) = (bytes.is_null(), c::xmlFree) {
+            free(bytes.cast());
+        }
+        c::xmlFreeDoc(doc);
+        canonical
+    }
+}

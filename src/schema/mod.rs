@@ -1,0 +1,56 @@
+//! Layer 1, contracts of payloads: XSD, example and prompt from Rust types or `.xsd` files; validation,
+//! encoding, decoding.
+//!
+//! A contract is a [`PayloadSchema`]; the [`Catalog`] holds those of an organism. A [`Validator`] judges canonical
+//! payloads by them and alone mints [`Validated`] ones; [`decode`] and [`encode`](encode()) are the way from there
+//! to Rust values and back. [`guide`] is the one repair that knows schemas.
+//!
+//! What always holds: nothing here reads a file or the network, and nothing is fetched for a message or a schema.
+
+mod builtin;
+mod builtins;
+mod catalog;
+mod contract;
+mod decode;
+mod document;
+mod encode;
+pub(crate) mod escape;
+mod events;
+mod example;
+mod guide;
+mod libxml2;
+mod messages;
+mod model;
+mod pattern;
+mod payload;
+mod payload_schema;
+mod probe;
+mod prompt;
+pub(crate) mod scan;
+mod types;
+mod validator;
+mod xsd;
+
+pub(crate) use builtins::builtin;
+pub use catalog::Catalog;
+pub use contract::{ContractError, DocumentProblem, Place, RoundTrip, Shape};
+pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
+pub use encode::{EncodeError, Unencodable, encode};
+pub use guide::guide;
+pub use payload::Payload;
+pub use payload_schema::PayloadSchema;
+pub use validator::{Finding, SchemaError, Validator};
+pub use xsd::XsdDocument;
+
+use crate::ladder::{Element, Validated};
+
+impl Validated<Element> {
+    /// Decodes the payload, and keeps the proof with the value.
+    ///
+    /// # Errors
+    /// As [`decode`].
+    pub fn decode<T: Payload>(self) -> Result<Validated<T>, DecodeError> {
+        let value = decode::decode(&self)?;
+        Ok(self.decoded(value))
+    }
+}

@@ -1,0 +1,201 @@
+//! What a schema says, whether it came from a Rust type or from `.xsd` documents: enough to write an
+//! example and a prompt, and, for Rust types, the XSD itself. libxml decides what is valid; this never does.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::builtin::Builtin;
+use super::pattern::Pattern;
+
+/// Index of a type in [`Model::types`]; types refer to each other, and to themselves, by it.
+pub(crate) type TypeId = usize;
+
+/// The element of one payload with the types it needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    pub(crate) root: Element,
+    pub(crate) types: Vec<Type>,
+}
+
+/// An element declaration.
+#[derive(Debug, Clone)]
+pub(crate) struct Element {
+    /// Empty for none.
+    pub(crate) namespace: Arc<str>,
+    pub(crate) local: String,
+    pub(crate) doc: String,
+    pub(crate) ty: TypeId,
+    pub(crate) fixed: Option<String>,
+    /// Values that the author gave as examples, as serde_json writes them.
+    pub(crate) hints: Vec<Value>,
+}
+
+/// An attribute declaration and its use.
+#[derive(Debug, Clone)]
+pub(crate) struct Attribute {
+    pub(crate) namespace: Arc<str>,
+    pub(crate) local: String,
+    pub(crate) doc: String,
+    pub(crate) ty: TypeId,
+    pub(crate) required: bool,
+    pub(crate) fixed: Option<String>,
+    pub(crate) hints: Vec<Value>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Type {
+    Simple(Simple),
+    Complex(Complex),
+}
+
+/// A type of text.
+#[derive(Debug, Clone)]
+pub(crate) struct Simple {
+    /// `None` for a type that is written where it is used.
+    pub(crate) name: Option<String>,
+    pub(crate) doc: String,
+    pub(crate) variety: Variety,
+    pub(crate) facets: Facets,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Variety {
+    Atomic(&'static Builtin),
+    /// Items between spaces.
+    List(TypeId),
+    Union(Vec<TypeId>),
+}
+
+/// Constraining facets (XSD 1.0 part 2, section 4.3).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facets {
+    pub(crate) min_length: Option<u64>,
+    pub(crate) max_length: Option<u64>,
+    pub(crate) min: Option<Bound>,
+    pub(crate) max: Option<Bound>,
+    /// All of them must match.
+    pub(crate) patterns: Vec<Pattern>,
+    /// Empty for any value.
+    pub(crate) values: Vec<Enumerator>,
+}
+
+/// One end of a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// As it is written in the schema.
+    pub(crate) value: String,
+    pub(crate) exclusive: bool,
+}
+
+/// One value of an enumeration.
+#[derive(Debug, Clone)]
+pub(crate) struct Enumerator {
+    pub(crate) value: String,
+    pub(crate) doc: String,
+}
+
+/// A type of elements and attributes.
+#[derive(Debug, Clone)]
+pub(crate) struct Complex {
+    /// `None` for a type that is written where it is used.
+    pub(crate) name: Option<String>,
+    pub(crate) doc: String,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) content: Content,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Empty,
+    /// A simple type.
+    Text(TypeId),
+    Children(Particle),
+}
+
+/// A term and how often it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Particle {
+    pub(crate) min: u64,
+    /// `None` for any number.
+    pub(crate) max: Option<u64>,
+    pub(crate) term: Term,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Term {
+    Element(Box<Element>),
+    Group(Order, Vec<Particle>),
+    /// Any element.
+    Any,
+}
+
+/// How the particles of a group stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Each, in this order.
+    Sequence,
+    /// One of them.
+    Choice,
+    /// Each, in any order.
+    All,
+}
+
+impl Model {
+    pub(crate) fn complex(&self, id: TypeId) -> Option<&Complex> {
+        match &self.types[id] {
+            Type::Complex(complex) => Some(complex),
+            Type::Simple(_) => None,
+        }
+    }
+
+    pub(crate) fn simple(&self, id: TypeId) -> Option<&Simple> {
+        match &self.types[id] {
+            Type::Simple(simple) => Some(simple),
+            Type::Complex(_) => None,
+        }
+    }
+
+    /// The docs of the root, or else of its type.
+    pub(crate) fn doc(&self) -> &str {
+        let of_type = match &self.types[self.root.ty] {
+            Type::Complex(complex) => &complex.doc,
+            Type::Simple(simple) => &simple.doc,
+        };
+        if self.root.doc.is_empty() { of_type } else { &self.root.doc }
+    }
+
+    /// Whether the elements inside of the root are in its namespace, so that a default namespace fits.
+    pub(crate) fn is_qualified(&self) -> bool {
+        let mut pending: Vec<&Particle> = match self.complex(self.root.ty).map(|complex| &complex.content) {
+            Some(Content::Children(particle)) => vec![particle],
+            _ => Vec::new(),
+        };
+        while let Some(particle) = pending.pop() {
+            match &particle.term {
+                Term::Element(element) if element.namespace.is_empty() => return self.root.namespace.is_empty(),
+                Term::Element(_) | Term::Any => {}
+                Term::Group(_, particles) => pending.extend(particles),
+            }
+        }
+        true
+    }
+}
+
+impl Facets {
+    /// Whether they allow every value of the base type.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { min_length, max_length, min, max, patterns, values } = self;
+        (min_length, max_length) == (&None, &None)
+            && (min, max) == (&None, &None)
+            && patterns.is_empty()
+            && values.is_empty()
+    }
+}
+
+impl Particle {
+    /// A term that stands exactly once.
+    pub(crate) fn once(term: Term) -> Self {
+        Self { min: 1, max: Some(1), term }
+    }
+}

@@ -1,0 +1,59 @@
+//! Regular expressions of Rust and of XSD: from one to the other, and texts that match.
+//!
+//! A pattern of JSON Schema finds a match anywhere; one of XSD matches the whole value, and `^` and `$` are
+//! plain characters in it (XSD 1.0 part 2, appendix F). Both become one syntax tree.
+
+mod emit;
+mod sample;
+mod translate;
+
+use regex_syntax::hir::Hir;
+
+/// A pattern in both languages.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    /// As its author wrote it.
+    pub(crate) written: String,
+    /// In the language of XSD.
+    pub(crate) xsd: String,
+    /// In the language of the regex crate, for the same texts; `None` if it can't be said there.
+    tree: Option<(Hir, regex::Regex)>,
+}
+
+impl Pattern {
+    /// A pattern as schemars takes it.
+    ///
+    /// # Errors
+    /// What XSD has no counterpart for.
+    pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
+        let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
+        let regex = regex::Regex::new(pattern).map_err(|_| "it is too large")?;
+        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, regex)) })
+    }
+
+    /// A pattern as it stands in an `.xsd` document.
+    pub(crate) fn from_xsd(pattern: &str) -> Self {
+        let rust = translate::translate(pattern);
+        let tree = rust.and_then(|rust| Some((parse(&rust)?, regex::Regex::new(&rust).ok()?)));
+        Self { written: pattern.to_owned(), xsd: pattern.to_owned(), tree }
+    }
+
+    /// Whether a text matches; `true` if only an XSD processor can tell.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        self.tree.as_ref().is_none_or(|(_, regex)| regex.is_match(text))
+    }
+
+    /// Texts that match, simple ones first; they differ by `variant`.
+    pub(crate) fn samples(&self, variant: usize) -> impl Iterator<Item = String> {
+        const LONGEST: usize = 64;
+        let tree = self.tree.as_ref().map(|(tree, _)| tree);
+        (0..LONGEST).filter_map(move |extra| tree.map(|tree| sample::sample(tree, variant, extra)))
+    }
+}
+
+fn parse(pattern: &str) -> Option<Hir> {
+    regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok()
+}
+
+#[cfg(test)]
+mod tests;

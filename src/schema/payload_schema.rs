@@ -1,0 +1,223 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use schemars::SchemaGenerator;
+use serde_json::Value;
+
+use super::contract::{ContractError, Place, RoundTrip, Shape};
+use super::events::Events;
+use super::example::{Wish, example, is_finite};
+use super::libxml2::{Compiled, Source};
+use super::model::Model;
+use super::validator::check;
+use super::xsd::embed;
+use super::{Payload, document, probe, prompt, types};
+use crate::ladder::Canonical;
+use crate::vocab::{QName, ns};
+
+/// The schema of one payload with all that is made from it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PayloadSchema(Arc<Inner>);
+
+/// BLAKE3 of the documents of a schema.
+pub(super) type Digest = [u8; 32];
+
+#[derive(Debug)]
+struct Inner {
+    qname: QName,
+    sources: Sources,
+    document: String,
+    embeddable: Canonical,
+    example: Option<Canonical>,
+    description: String,
+    prompt: String,
+    json_schema: Option<Value>,
+    qualified: bool,
+    expectations: HashMap<(String, String), String>,
+}
+
+/// The documents that libxml compiles.
+#[derive(Debug, Clone)]
+pub(super) struct Sources {
+    pub(super) main: String,
+    pub(super) others: Arc<[Source]>,
+    pub(super) digest: Digest,
+}
+
+impl PayloadSchema {
+    /// The schema of a Rust type.
+    ///
+    /// # Errors
+    /// [`ContractError`] names the type and field that XML can't carry, and says what to write instead.
+    pub fn of<T: Payload>() -> Result<Self, ContractError> {
+        T::contract()
+    }
+
+    /// The schema that the fields and docs of a Rust type make.
+    pub(super) fn derive<T: Payload>() -> Result<Self, ContractError> {
+        let type_name = T::schema_name().into_owned();
+        let qname = name_of::<T>(&type_name)?;
+        let model = types::model_of::<T>(T::NAMESPACE, T::ROOT)?;
+        let refuse = |shape| {
+            let place = Place { type_name: type_name.clone(), field: None };
+            ContractError::Shape { place, shape }
+        };
+        if !is_finite(&model) {
+            return Err(refuse(Shape::Endless));
+        }
+        let document = document::write(&model);
+        let sources = Sources::single(document.clone());
+        let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
+        let compiled = sources.compile().map_err(|faults| round_trip(RoundTrip::Schema(faults)))?;
+        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, &compiled).map_err(round_trip)?;
+        let example = valid_example(&model, &compiled).ok_or_else(|| refuse(Shape::NoExample))?;
+        let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+        let embeddable = embed::embeddable(&document);
+        let embeddable = embeddable.map_err(|problem| round_trip(RoundTrip::Schema(problem.to_string())))?;
+        Ok(Self::assemble(qname, sources, document, embeddable, &model, Some(example), Some(json_schema)))
+    }
+
+    /// The schema of a global element of `.xsd` documents.
+    pub(super) fn of_element(
+        sources: Sources,
+        compiled: &Compiled,
+        document: String,
+        embeddable: Canonical,
+        model: &Model,
+        qname: QName,
+    ) -> Self {
+        let example = valid_example(model, compiled);
+        Self::assemble(qname, sources, document, embeddable, model, example, None)
+    }
+
+    fn assemble(
+        qname: QName,
+        sources: Sources,
+        document: String,
+        embeddable: Canonical,
+        model: &Model,
+        example: Option<Canonical>,
+        json_schema: Option<Value>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            description: prompt::description(model),
+            prompt: prompt::prompt(model, example.as_ref()),
+            qualified: model.is_qualified(),
+            expectations: prompt::expectations(model),
+            qname,
+            sources,
+            document,
+            embeddable,
+            example,
+            json_schema,
+        }))
+    }
+
+    /// The name of the payload.
+    pub fn qname(&self) -> &QName {
+        &self.0.qname
+    }
+
+    /// The XSD document that declares the payload.
+    pub fn document(&self) -> &str {
+        &self.0.document
+    }
+
+    /// The same document as one canonical element, for inside of a message: each prefix that its references use
+    /// is bound where canonicalization keeps it.
+    pub fn embeddable_document(&self) -> &Canonical {
+        &self.0.embeddable
+    }
+
+    /// A valid instance; a Rust type always has one, an `.xsd` contract if one was found.
+    pub fn example(&self) -> Option<&Canonical> {
+        self.0.example.as_ref()
+    }
+
+    /// One line on what the payload is for; empty if its docs say nothing.
+    pub fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    /// A fragment for a model: description, fields with docs and bounds, example, how to reply.
+    pub fn prompt(&self) -> &str {
+        &self.0.prompt
+    }
+
+    /// The JSON Schema of a Rust type.
+    pub fn json_schema(&self) -> Option<&Value> {
+        self.0.json_schema.as_ref()
+    }
+
+    /// Whether the elements inside of the payload are in its namespace.
+    pub fn is_qualified(&self) -> bool {
+        self.0.qualified
+    }
+
+    /// What an element, or an attribute of it, should hold.
+    pub(super) fn expected(&self, element: &str, attribute: Option<&str>) -> Option<&str> {
+        let key = (element.to_owned(), attribute.unwrap_or_default().to_owned());
+        self.0.expectations.get(&key).map(String::as_str)
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        self.0.sources.digest
+    }
+
+    pub(super) fn compile(&self) -> Result<Compiled, String> {
+        self.0.sources.compile()
+    }
+}
+
+impl Sources {
+    /// One document that refers to no other.
+    fn single(document: String) -> Self {
+        let digest = digest([document.as_str()]);
+        Self { main: document, others: Arc::new([]), digest }
+    }
+
+    fn compile(&self) -> Result<Compiled, String> {
+        Compiled::new(&self.main, &self.others)
+            .map_err(|faults| faults.first().map(|fault| fault.message.trim().to_owned()).unwrap_or_default())
+    }
+}
+
+/// The digest of documents in any order.
+pub(super) fn digest<'a>(documents: impl IntoIterator<Item = &'a str>) -> Digest {
+    let mut digests: Vec<Digest> = documents.into_iter().map(|text| blake3::hash(text.as_bytes()).into()).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    blake3::hash(digests.as_flattened()).into()
+}
+
+/// The example that is shown: the author's if it is valid, else a plain one.
+fn valid_example(model: &Model, compiled: &Compiled) -> Option<Canonical> {
+    let mut events = Events::default();
+    let wishes = [
+        Wish::SHOWN,
+        Wish { hints: false, ..Wish::SHOWN },
+        Wish { full: false, ..Wish::SHOWN },
+        Wish { full: false, hints: false, ..Wish::SHOWN },
+    ];
+    wishes
+        .into_iter()
+        .filter_map(|wish| example(model, wish))
+        .find(|example| check(compiled, &mut events, example, |_, _| None).is_ok())
+}
+
+fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {
+    let refuse = |reason| ContractError::Name {
+        type_name: type_name.to_owned(),
+        namespace: T::NAMESPACE.to_owned(),
+        root: T::ROOT.to_owned(),
+        reason,
+    };
+    if [ns::XML, ns::XMLNS, ns::XSI].contains(&T::NAMESPACE) {
+        return Err(refuse("that namespace belongs to XML itself: choose one of your own"));
+    }
+    if T::NAMESPACE.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '{' | '}')) {
+        return Err(refuse("a namespace is a URI without spaces: write NAMESPACE such as urn:example:calculator:v1"));
+    }
+    QName::new(T::NAMESPACE, T::ROOT)
+        .map_err(|_| refuse("ROOT must be a name without colon that starts with a letter or '_', such as add"))
+}

@@ -1,0 +1,99 @@
+//! The round trip of a type at registration: examples made from its schema must be valid, must be decoded, and
+//! must come out of the encoder as they went in. What JSON Schema hides about a type shows here.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::contract::RoundTrip;
+use super::decode::{DecodeProblem, Undecodable, decode_canonical};
+use super::encode::encode_as;
+use super::events::Events;
+use super::example::{Wish, alternatives, example};
+use super::libxml2::Compiled;
+use super::model::Model;
+use super::scan::{Scanner, Token};
+use super::validator::check;
+use crate::ladder::Canonical;
+use crate::vocab::QName;
+
+/// Choices and enumerations are tried up to this width.
+const MOST_ALTERNATIVES: usize = 32;
+
+/// Sends examples of a type through XML and back.
+///
+/// # Errors
+/// [`RoundTrip`] says what became of the first one that failed.
+pub(super) fn probe<T: Serialize + DeserializeOwned>(
+    payload: &QName,
+    root: (&'static str, &'static str),
+    model: &Model,
+    compiled: &Compiled,
+) -> Result<(), RoundTrip> {
+    let mut trip = Trip { payload, root, compiled, events: Events::default() };
+    let least = Wish { full: false, choice: 0, values: 0, hints: true };
+    for example in [example(model, least), example(model, Wish::SHOWN)].into_iter().flatten() {
+        trip.go::<T>(&example)?;
+    }
+    for choice in 0..alternatives(model).clamp(1, MOST_ALTERNATIVES) {
+        // A field may be left out for one value, but not for two different ones.
+        let mut changed = None;
+        for values in 0..2 {
+            let Some(example) = example(model, Wish { full: true, choice, values, hints: true }) else { continue };
+            let written = trip.go::<T>(&example)?;
+            changed = if same_structure(&example, &written) { None } else { Some((example, written)) };
+            if changed.is_none() {
+                break;
+            }
+        }
+        if let Some((read, written)) = changed {
+            return Err(RoundTrip::Changed { read: read.as_str().to_owned(), written: written.as_str().to_owned() });
+        }
+    }
+    Ok(())
+}
+
+struct Trip<'a> {
+    payload: &'a QName,
+    /// Namespace and local name.
+    root: (&'static str, &'static str),
+    compiled: &'a Compiled,
+    events: Events,
+}
+
+impl Trip<'_> {
+    /// What the type makes of an example; that must come back unchanged.
+    fn go<T: Serialize + DeserializeOwned>(&mut self, example: &Canonical) -> Result<Canonical, RoundTrip> {
+        check(self.compiled, &mut self.events, example, |_, _| None)
+            .map_err(|error| RoundTrip::Example(error.to_string()))?;
+        let once = self.through::<T>(example)?;
+        let twice = self.through::<T>(&once)?;
+        if once.bytes() != twice.bytes() {
+            let [read, written] = [once, twice].map(|canonical| canonical.as_str().to_owned());
+            return Err(RoundTrip::Changed { read, written });
+        }
+        Ok(once)
+    }
+
+    fn through<T: Serialize + DeserializeOwned>(&mut self, payload: &Canonical) -> Result<Canonical, RoundTrip> {
+        let value: T = decode_canonical(payload).map_err(|error| match error.problem {
+            DecodeProblem::Shape(Undecodable::Map) => RoundTrip::Flattened,
+            problem => RoundTrip::Decode(problem.to_string()),
+        })?;
+        let written = encode_as(&value, self.root.0, self.root.1, self.payload.clone());
+        let written = written.map_err(|error| RoundTrip::Encode(error.to_string()))?;
+        check(self.compiled, &mut self.events, &written, |_, _| None)
+            .map_err(|error| RoundTrip::Written(error.to_string()))?;
+        Ok(written)
+    }
+}
+
+/// Whether two payloads have the same elements and attributes: a value may be spelled in another way.
+fn same_structure(one: &Canonical, other: &Canonical) -> bool {
+    let shape = |token: Token| match token {
+        Token::Start(tag) => (tag.name().to_owned(), tag.attributes().map(|(name, _)| name.to_owned()).collect()),
+        Token::End => (String::new(), Vec::<String>::new()),
+        Token::Text(_) => ("#".to_owned(), Vec::new()),
+    };
+    let structure = |canonical: &Canonical| Scanner::new(canonical.as_str()).map(shape).collect::<Vec<_>>();
+    structure(one) == structure(other)
+}

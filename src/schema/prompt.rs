@@ -1,0 +1,271 @@
+//! What a model must know to write a payload: what it is for, its fields with their docs and bounds, an example,
+//! and how to answer.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::builtin::{Builtin, Kind};
+use super::model::{
+    Attribute, Bound, Complex, Content, Element, Enumerator, Facets, Model, Order, Particle, Simple, Term, Type,
+    TypeId, Variety,
+};
+use crate::ladder::Canonical;
+
+/// Lines of fields at most: beyond that a model reads the schema itself.
+const MOST_LINES: usize = 200;
+
+/// One line on what a payload is for: the first paragraph of its docs.
+pub(crate) fn description(model: &Model) -> String {
+    let doc = model.doc();
+    let paragraph: Vec<&str> =
+        doc.lines().map(str::trim).skip_while(|l| l.is_empty()).take_while(|l| !l.is_empty()).collect();
+    paragraph.join(" ")
+}
+
+/// The prompt fragment of a payload.
+pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> String {
+    let root = &model.root;
+    let mut out = format!("<{}>", root.local);
+    if !root.namespace.is_empty() {
+        let _ = write!(out, " in namespace {}", root.namespace);
+    }
+    out.push('\n');
+    let doc = model.doc().trim();
+    if !doc.is_empty() {
+        out.push_str(doc);
+        out.push('\n');
+    }
+    out.push('\n');
+    let mut fields = Fields { model, out: String::new(), lines: 0, described: Vec::new() };
+    fields.root();
+    out.push_str(&fields.out);
+    if let Some(example) = example {
+        let _ = write!(out, "\nExample:\n{}\n", example.as_str());
+    }
+    let as_shown = if example.is_some() { ", written as in the example" } else { "" };
+    let namespace = if root.namespace.is_empty() { "" } else { " in that namespace" };
+    let _ = write!(
+        out,
+        "\nTo send it, answer with exactly one <{}> element{namespace}{as_shown}, and nothing else.\n",
+        root.local
+    );
+    out
+}
+
+/// What the simple elements and attributes of a payload hold: by element, then by attribute (empty for text).
+/// Names that mean different things in different places are left out.
+pub(crate) fn expectations(model: &Model) -> HashMap<(String, String), String> {
+    let fields = Fields { model, out: String::new(), lines: 0, described: Vec::new() };
+    let mut found: HashMap<(String, String), Option<String>> = HashMap::new();
+    let mut note = |element: &str, attribute: &str, ty: TypeId| {
+        let Some(simple) = model.simple(ty) else { return };
+        let words = fields.words(simple);
+        let known = found.entry((element.to_owned(), attribute.to_owned())).or_insert_with(|| Some(words.clone()));
+        if known.as_ref() != Some(&words) {
+            *known = None;
+        }
+    };
+    let mut elements: Vec<&Element> = vec![&model.root];
+    for ty in &model.types {
+        let Type::Complex(Complex { content: Content::Children(particle), .. }) = ty else { continue };
+        let mut pending = vec![particle];
+        while let Some(particle) = pending.pop() {
+            match &particle.term {
+                Term::Element(element) => elements.push(element),
+                Term::Group(_, particles) => pending.extend(particles),
+                Term::Any => {}
+            }
+        }
+    }
+    for element in elements {
+        note(&element.local, "", element.ty);
+        let Some(complex) = model.complex(element.ty) else { continue };
+        if let Content::Text(ty) = complex.content {
+            note(&element.local, "", ty);
+        }
+        complex.attributes.iter().for_each(|attribute| note(&element.local, &attribute.local, attribute.ty));
+    }
+    found.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
+}
+
+struct Fields<'a> {
+    model: &'a Model,
+    out: String,
+    lines: usize,
+    /// The complex types that were described, with the element where.
+    described: Vec<(TypeId, &'a str)>,
+}
+
+impl<'a> Fields<'a> {
+    fn root(&mut self) {
+        let root = &self.model.root;
+        match &self.model.types[root.ty] {
+            Type::Simple(simple) => {
+                let _ = writeln!(self.out, "Its content: {}.", self.words(simple));
+            }
+            Type::Complex(complex) => {
+                if matches!(complex.content, Content::Empty) && complex.attributes.is_empty() {
+                    self.out.push_str("It is empty.\n");
+                    return;
+                }
+                self.out.push_str("It has, in this order:\n");
+                self.described.push((root.ty, &root.local));
+                self.complex(complex, 0);
+            }
+        }
+    }
+
+    fn complex(&mut self, complex: &'a Complex, depth: usize) {
+        for attribute in &complex.attributes {
+            self.attribute(attribute, depth);
+        }
+        match &complex.content {
+            Content::Empty => {}
+            Content::Text(ty) => {
+                let words = self.model.simple(*ty).map(|simple| self.words(simple)).unwrap_or_default();
+                self.line(depth, &format!("its text: {words}"), "");
+            }
+            Content::Children(particle) => self.particle(particle, depth),
+        }
+    }
+
+    fn attribute(&mut self, attribute: &Attribute, depth: usize) {
+        let words = self.model.simple(attribute.ty).map(|simple| self.words(simple)).unwrap_or_default();
+        let optional = if attribute.required { "" } else { "; may be left out" };
+        let fixed = attribute.fixed.as_ref().map(|fixed| format!("; always \"{fixed}\"")).unwrap_or_default();
+        self.line(depth, &format!("attribute {}: {words}{fixed}{optional}", attribute.local), &attribute.doc);
+    }
+
+    fn particle(&mut self, particle: &'a Particle, depth: usize) {
+        match &particle.term {
+            Term::Element(element) => self.element(element, particle, depth),
+            Term::Any => self.line(depth, &format!("any element{}", occurs(particle)), ""),
+            // A sequence that stands once is just its parts.
+            Term::Group(Order::Sequence, particles) if (particle.min, particle.max) == (1, Some(1)) => {
+                particles.iter().for_each(|particle| self.particle(particle, depth));
+            }
+            Term::Group(order, particles) => {
+                let head = match (order, particle.max) {
+                    (Order::Sequence, _) => "these together",
+                    (Order::All, _) => "these, in any order",
+                    (Order::Choice, Some(1)) => "one of these",
+                    (Order::Choice, _) => "these, mixed as you like",
+                };
+                self.line(depth, &format!("{head}{}:", occurs(particle)), "");
+                particles.iter().for_each(|particle| self.particle(particle, depth + 1));
+            }
+        }
+    }
+
+    fn element(&mut self, element: &'a Element, particle: &Particle, depth: usize) {
+        let occurs = occurs(particle);
+        match &self.model.types[element.ty] {
+            Type::Simple(simple) => {
+                let fixed = element.fixed.as_ref().map(|fixed| format!("; always \"{fixed}\"")).unwrap_or_default();
+                self.line(depth, &format!("<{}>: {}{fixed}{occurs}", element.local, self.words(simple)), &element.doc);
+            }
+            Type::Complex(complex) => {
+                let doc = if element.doc.is_empty() { &complex.doc } else { &element.doc };
+                let empty = matches!(complex.content, Content::Empty) && complex.attributes.is_empty();
+                let before = self.described.iter().find(|(ty, _)| *ty == element.ty).map(|(_, element)| *element);
+                match before {
+                    Some(before) => self.line(depth, &format!("<{}>: like <{before}>{occurs}", element.local), doc),
+                    None if empty => self.line(depth, &format!("<{}>: empty{occurs}", element.local), doc),
+                    None => {
+                        self.line(depth, &format!("<{}>: has the following{occurs}", element.local), doc);
+                        self.described.push((element.ty, &element.local));
+                        self.complex(complex, depth + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, depth: usize, head: &str, doc: &str) {
+        self.lines += 1;
+        match self.lines {
+            n if n > MOST_LINES + 1 => return,
+            n if n > MOST_LINES => return self.out.push_str("- and more: ask for the schema\n"),
+            _ => {}
+        }
+        let doc: Vec<&str> = doc.split_whitespace().collect();
+        let dot = if head.ends_with(':') { "" } else { "." };
+        let space = if doc.is_empty() { "" } else { " " };
+        let _ = writeln!(self.out, "{:indent$}- {head}{dot}{space}{}", "", doc.join(" "), indent = 2 * depth);
+    }
+
+    fn words(&self, simple: &Simple) -> String {
+        if !simple.facets.values.is_empty() {
+            return values(&simple.facets.values);
+        }
+        match &simple.variety {
+            Variety::Atomic(base) => format!("{}{}", base.words(), bounds(base, &simple.facets)),
+            Variety::List(item) => {
+                let item = self.model.simple(*item).map(|item| self.words(item)).unwrap_or_default();
+                format!("any number of values between spaces, each: {item}")
+            }
+            Variety::Union(members) => {
+                let members = members.iter().filter_map(|member| self.model.simple(*member));
+                members.map(|member| self.words(member)).collect::<Vec<_>>().join("; or ")
+            }
+        }
+    }
+}
+
+fn occurs(particle: &Particle) -> String {
+    match (particle.min, particle.max) {
+        (1, Some(1)) => String::new(),
+        (0, Some(1)) => "; may be left out".to_owned(),
+        (0, None) => "; any number of times".to_owned(),
+        (min, None) => format!("; {min} times or more"),
+        (min, Some(max)) if min == max => format!("; {min} times"),
+        (min, Some(max)) => format!("; {min} to {max} times"),
+    }
+}
+
+fn values(values: &[Enumerator]) -> String {
+    let value = |v: &Enumerator| {
+        let doc: Vec<&str> = v.doc.split_whitespace().collect();
+        let doc = doc.join(" ");
+        let doc = doc.trim_end_matches('.');
+        if doc.is_empty() { format!("\"{}\"", v.value) } else { format!("\"{}\" ({doc})", v.value) }
+    };
+    format!("one of {}", values.iter().map(value).collect::<Vec<_>>().join(", "))
+}
+
+fn bounds(base: &Builtin, facets: &Facets) -> String {
+    // Nobody counts to the bounds of 64 bits.
+    const COUNTABLE: i128 = u32::MAX as i128;
+    let implied = |bound: Option<i128>| {
+        let bound = bound.filter(|bound| bound.abs() <= COUNTABLE)?;
+        Some(Bound { value: bound.to_string(), exclusive: false })
+    };
+    let (least, most) = match base.kind {
+        Kind::Integer(min, max) => (implied(min), implied(max)),
+        _ => (None, None),
+    };
+    let mut out = match (facets.min.as_ref().or(least.as_ref()), facets.max.as_ref().or(most.as_ref())) {
+        (Some(Bound { value: min, exclusive: false }), Some(Bound { value: max, exclusive: false })) => {
+            format!(" from {min} to {max}")
+        }
+        (min, max) => {
+            let side =
+                |bound: &Bound, words: [&str; 2]| format!(", {} {}", words[usize::from(bound.exclusive)], bound.value);
+            let min = min.map(|bound| side(bound, ["at least", "more than"])).unwrap_or_default();
+            let max = max.map(|bound| side(bound, ["at most", "less than"])).unwrap_or_default();
+            min + &max
+        }
+    };
+    match (facets.min_length, facets.max_length) {
+        (None | Some(0), None) => {}
+        (Some(1), Some(1)) => out.push_str(", exactly one character"),
+        (Some(min), Some(max)) if min == max => drop(write!(out, ", exactly {min} characters")),
+        (None | Some(0), Some(max)) => drop(write!(out, ", at most {max} characters")),
+        (Some(min), None) => drop(write!(out, ", at least {min} characters")),
+        (Some(min), Some(max)) => drop(write!(out, ", {min} to {max} characters")),
+    }
+    for pattern in &facets.patterns {
+        let _ = write!(out, ", matching {}", pattern.written);
+    }
+    out
+}

@@ -1,0 +1,135 @@
+use serde_json::{Number, Value};
+
+use super::variants::Variant;
+use super::view::View;
+use super::{Derivation, at};
+use crate::schema::builtin::{Builtin, Kind};
+use crate::schema::contract::{ContractError, Place, Shape};
+use crate::schema::encode::float_text;
+use crate::schema::escape::uncarriable;
+use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
+use crate::schema::pattern::Pattern;
+
+impl<'a> Derivation<'a> {
+    /// The type of a number, a text or a truth value.
+    pub(super) fn simple(&mut self, view: &View<'a>, ty: &str, place: &Place) -> Result<TypeId, ContractError> {
+        let (base, patterns) = base(view, ty).map_err(at(place))?;
+        let facets = facets(view, base, patterns).map_err(at(place))?;
+        Ok(self.named(view, base, facets))
+    }
+
+    /// The type of an enum without data.
+    pub(super) fn enumeration(
+        &mut self,
+        view: &View<'a>,
+        variants: &[Variant<'a>],
+        place: &Place,
+    ) -> Result<TypeId, ContractError> {
+        if variants.iter().any(|variant| uncarriable(variant.name).is_some()) {
+            return Err(at(place)(Shape::EnumValue));
+        }
+        let enumerator = |v: &Variant| Enumerator { value: v.name.to_owned(), doc: v.doc.to_owned() };
+        let facets = Facets { values: variants.iter().map(enumerator).collect(), ..Facets::default() };
+        Ok(self.named(view, Builtin::named("string"), facets))
+    }
+
+    /// A type that is named like the Rust type, unless its place adds rules to it.
+    fn named(&mut self, view: &View<'a>, base: &'static Builtin, facets: Facets) -> TypeId {
+        let definition = view.definition.filter(|_| !view.has_own_rules());
+        if let Some(id) = definition.and_then(|name| self.made.get(name)) {
+            return *id;
+        }
+        let name = definition.map(|name| self.type_name(name));
+        let doc = if name.is_some() { view.type_doc().to_owned() } else { String::new() };
+        let id = self.add(Type::Simple(Simple { name, doc, variety: Variety::Atomic(base), facets }));
+        if let Some(definition) = definition {
+            self.made.insert(definition.to_owned(), id);
+        }
+        id
+    }
+}
+
+/// The built-in type with the values of `type` and `format`, and the patterns that narrow it to them.
+fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), Shape> {
+    const BYTE: &str = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
+    let format = view.get("format").and_then(Value::as_str);
+    let (name, pattern) = match (ty, format) {
+        ("boolean", _) => ("boolean", None),
+        ("integer", Some("int8")) => ("byte", None),
+        ("integer", Some("int16")) => ("short", None),
+        ("integer", Some("int32")) => ("int", None),
+        ("integer", Some("uint8")) => ("unsignedByte", None),
+        ("integer", Some("uint16")) => ("unsignedShort", None),
+        ("integer", Some("uint32")) => ("unsignedInt", None),
+        ("integer", Some("uint64")) => ("unsignedLong", None),
+        ("integer", Some("int")) => (if isize::BITS == 64 { "long" } else { "int" }, None),
+        ("integer", Some("uint")) => (if usize::BITS == 64 { "unsignedLong" } else { "unsignedInt" }, None),
+        ("integer", Some("int128" | "uint128")) => return Err(Shape::WideInteger),
+        ("integer", _) => ("long", None),
+        ("number", Some("float")) => ("float", None),
+        ("number", _) => ("double", None),
+        ("string", None) => ("string", None),
+        // A pattern of the author's says more than a name of a format.
+        ("string", Some(_)) if view.get("pattern").is_some() => ("string", None),
+        ("string", Some("uuid")) => {
+            ("string", Some("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$".to_owned()))
+        }
+        ("string", Some("ipv4")) => ("string", Some(format!("^({BYTE}\\.){{3}}{BYTE}$"))),
+        ("string", Some("date")) => ("date", Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$".to_owned())),
+        ("string", Some("date-time")) => {
+            let zone = "(Z|[+-][0-9]{2}:[0-9]{2})";
+            ("dateTime", Some(format!("^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T[0-9:]{{8}}(\\.[0-9]{{1,9}})?{zone}$")))
+        }
+        ("string", Some(format)) => return Err(Shape::Format(format.to_owned())),
+        _ => return Err(Shape::Anything),
+    };
+    let patterns = pattern.iter().filter_map(|pattern| Pattern::from_rust(pattern).ok()).collect();
+    Ok((Builtin::named(name), patterns))
+}
+
+fn facets(view: &View, base: &Builtin, mut patterns: Vec<Pattern>) -> Result<Facets, Shape> {
+    for pattern in view.all("pattern").filter_map(Value::as_str) {
+        let refused = |reason| Shape::Pattern { pattern: pattern.to_owned(), reason };
+        patterns.push(Pattern::from_rust(pattern).map_err(refused)?);
+    }
+    let lengths = |key| view.all(key).filter_map(Value::as_u64);
+    Ok(Facets {
+        min_length: lengths("minLength").max(),
+        max_length: lengths("maxLength").min(),
+        min: bound(view, base, "minimum", "exclusiveMinimum", |one, other| one > other)?,
+        max: bound(view, base, "maximum", "exclusiveMaximum", |one, other| one < other)?,
+        patterns,
+        values: Vec::new(),
+    })
+}
+
+/// The tightest bound on one side, unless the base type has it already.
+fn bound(
+    view: &View,
+    base: &Builtin,
+    inclusive: &str,
+    exclusive: &str,
+    tighter: impl Fn(f64, f64) -> bool,
+) -> Result<Option<Bound>, Shape> {
+    let found = |key, exclusive| view.all(key).filter_map(Value::as_number).map(move |number| (number, exclusive));
+    let mut tightest: Option<(&Number, bool)> = None;
+    for (number, exclusive) in found(inclusive, false).chain(found(exclusive, true)) {
+        let value = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
+        let replaces = tightest.is_none_or(|(other, _)| {
+            tighter(value(number), value(other)) || (exclusive && value(number) == value(other))
+        });
+        if replaces {
+            tightest = Some((number, exclusive));
+        }
+    }
+    let Some((number, exclusive)) = tightest else { return Ok(None) };
+    let Kind::Integer(min, max) = base.kind else {
+        let value = float_text(number.as_f64().unwrap_or(f64::NAN));
+        return Ok(Some(Bound { value, exclusive }));
+    };
+    let whole = number.as_i128().or_else(|| number.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i128));
+    let whole = whole.ok_or_else(|| Shape::Rule(format!("{inclusive} {number}")))?;
+    // What the base type implies is not repeated.
+    let implied = !exclusive && (min == Some(whole) || max == Some(whole));
+    Ok((!implied).then(|| Bound { value: whole.to_string(), exclusive }))
+}

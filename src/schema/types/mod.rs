@@ -1,0 +1,120 @@
+//! From a Rust type to a [`Model`], by way of the JSON Schema that schemars makes of it.
+//!
+//! What JSON Schema says and XSD can't is refused here, with what to write instead. What JSON Schema doesn't
+//! say (flattened fields, a `Deserialize` written by hand) the round trip of [`probe`](super::probe) finds.
+
+mod agree;
+mod facets;
+mod fields;
+mod variants;
+mod view;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::contract::{ContractError, Place, Shape};
+use super::model::{Complex, Content, Element, Model, Type, TypeId};
+use view::{Kind, View};
+
+/// The model of the element `{namespace}local` whose content is a `T`.
+///
+/// # Errors
+/// [`ContractError::Shape`] if XML can't carry the type.
+pub(crate) fn model_of<T: JsonSchema>(namespace: &str, local: &str) -> Result<Model, ContractError> {
+    let (read, definitions) = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let (written, written_definitions) = generate::<T>(SchemaSettings::draft2020_12().for_serialize());
+    let name = T::schema_name();
+    agree::check(&name, &read, &written)?;
+    for (name, schema) in &definitions {
+        agree::check(name, schema, written_definitions.get(name).unwrap_or(&Value::Null))?;
+    }
+    Derivation::new(&definitions, namespace).model(&name, local, &read)
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> (Value, Map<String, Value>) {
+    let mut generator = settings.into_generator();
+    let schema = generator.subschema_for::<T>().to_value();
+    (schema, generator.take_definitions(false))
+}
+
+/// A model in the making.
+struct Derivation<'a> {
+    definitions: &'a Map<String, Value>,
+    namespace: Arc<str>,
+    types: Vec<Type>,
+    /// The types that have a name, by what they were made from.
+    made: HashMap<String, TypeId>,
+    names: HashSet<String>,
+}
+
+impl<'a> Derivation<'a> {
+    fn new(definitions: &'a Map<String, Value>, namespace: &str) -> Self {
+        let (types, made, names) = Default::default();
+        Self { definitions, namespace: namespace.into(), types, made, names }
+    }
+
+    fn model(mut self, type_name: &str, local: &str, schema: &'a Value) -> Result<Model, ContractError> {
+        let place = Place { type_name: type_name.to_owned(), field: None };
+        let view = View::of(schema, self.definitions).map_err(at(&place))?;
+        let doc = view.own_doc().to_owned();
+        let hints = view.hints();
+        if view.nullable {
+            return Err(at(&place)(Shape::RootOption));
+        }
+        let ty = match view.kind().map_err(at(&place))? {
+            Kind::List => return Err(at(&place)(Shape::RootList)),
+            Kind::Enum(variants) if variants.iter().any(|variant| variant.data.is_some()) => {
+                return Err(at(&place)(Shape::RootEnum));
+            }
+            _ => self.type_of(&view, &place)?,
+        };
+        let root = Element { namespace: self.namespace, local: local.to_owned(), doc, ty, fixed: None, hints };
+        Ok(Model { root, types: self.types })
+    }
+
+    /// The type of a value that is one element.
+    fn type_of(&mut self, view: &View<'a>, place: &Place) -> Result<TypeId, ContractError> {
+        match view.kind().map_err(at(place))? {
+            Kind::Simple(base) => self.simple(view, base, place),
+            Kind::Enum(variants) if variants.iter().all(|variant| variant.data.is_none()) => {
+                self.enumeration(view, &variants, place)
+            }
+            Kind::Enum(_) => Err(at(place)(Shape::DataEnum)),
+            Kind::Unit => Ok(self.add(Type::Complex(empty()))),
+            Kind::Struct => self.complex(view, view.definition.map(str::to_owned)),
+            Kind::List => Err(at(place)(Shape::NestedList)),
+        }
+    }
+
+    fn add(&mut self, ty: Type) -> TypeId {
+        self.types.push(ty);
+        self.types.len() - 1
+    }
+
+    /// A name for a type in the schema: that of the Rust type where XML allows it and nobody else has it.
+    fn type_name(&mut self, wanted: &str) -> String {
+        let mut name: String =
+            wanted.chars().map(|c| if crate::vocab::is_ncname(&format!("a{c}")) { c } else { '_' }).collect();
+        if !crate::vocab::is_ncname(&name) {
+            name.insert(0, '_');
+        }
+        let free = (1..).map(|n| if n == 1 { name.clone() } else { format!("{name}.{n}") });
+        let name = free.into_iter().find(|name| !self.names.contains(name)).unwrap_or_default();
+        self.names.insert(name.clone());
+        name
+    }
+}
+
+/// The type of an element that is always empty.
+fn empty() -> Complex {
+    Complex { name: None, doc: String::new(), attributes: Vec::new(), content: Content::Empty }
+}
+
+/// Puts a shape at its place.
+fn at(place: &Place) -> impl Fn(Shape) -> ContractError {
+    move |shape| ContractError::Shape { place: place.clone(), shape }
+}

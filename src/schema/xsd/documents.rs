@@ -1,0 +1,323 @@
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
+
+use super::tree::{NodeId, Tree};
+use super::{XsdDocument, document_error, embed};
+use crate::ladder::Canonical;
+use crate::ladder::strict::{UNLIMITED, canonicalize};
+use crate::schema::contract::{ContractError, DocumentProblem};
+use crate::schema::libxml2::{Fault, Source, without_doctype};
+use crate::schema::payload_schema::{Sources, digest};
+use crate::vocab::{Position, XmlLimits, ns};
+
+/// The attributes of the namespace `xml`, which schemas import from a place in the web.
+const XML_ATTRIBUTES: &str = include_str!("xml.xsd");
+
+/// A set of schema documents with their links resolved.
+pub(super) struct Documents {
+    documents: Vec<Document>,
+    /// How many of them were given; what follows is ours.
+    given: usize,
+}
+
+pub(super) struct Document {
+    name: String,
+    /// The text as it was given.
+    pub(super) given: String,
+    /// The text without XML declaration and DOCTYPE, with the same lines.
+    text: String,
+    pub(super) tree: Tree,
+    /// Its target namespace; empty for none.
+    pub(super) target: String,
+    pub(super) links: Vec<Link>,
+    pub(super) embeddable: Canonical,
+}
+
+/// An include, a redefinition or an import of documents of the set.
+pub(super) struct Link {
+    pub(super) node: NodeId,
+    pub(super) import: bool,
+    pub(super) to: Vec<usize>,
+}
+
+impl Documents {
+    pub(super) fn new(given: &[XsdDocument]) -> Result<Self, ContractError> {
+        let mut documents: Vec<Document> = Vec::new();
+        for XsdDocument { name, text } in given {
+            match documents.iter().find(|known| known.name == *name) {
+                Some(known) if known.given == *text => {}
+                Some(_) => return Err(document_error(name, None, DocumentProblem::Twice)),
+                None => documents.push(Document::new(name, text)?),
+            }
+        }
+        let given = documents.len();
+        if documents.iter().all(|document| document.target != ns::XML) {
+            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES)?);
+        }
+        let mut set = Self { documents, given };
+        for index in 0..set.documents.len() {
+            set.documents[index].links = set.links(index)?;
+        }
+        Ok(set)
+    }
+
+    pub(super) fn get(&self, index: usize) -> &Document {
+        &self.documents[index]
+    }
+
+    /// The documents that no other one includes: their elements, and those of what they include, are payloads.
+    pub(super) fn roots(&self) -> Vec<usize> {
+        let included = |index: usize| {
+            let mut links =
+                self.documents.iter().enumerate().flat_map(|(from, d)| d.links.iter().map(move |l| (from, l)));
+            links.any(|(from, link)| from != index && !link.import && link.to.contains(&index))
+        };
+        let mut roots: Vec<usize> = (0..self.given).filter(|index| !included(*index)).collect();
+        let mut reached: BTreeSet<usize> = roots.iter().flat_map(|root| self.closure(*root)).collect();
+        // Documents that include each other in a circle have no first one.
+        for index in 0..self.given {
+            if !reached.contains(&index) {
+                roots.push(index);
+                reached.extend(self.closure(index));
+            }
+        }
+        roots
+    }
+
+    /// What libxml needs to know a document and all that it leads to.
+    pub(super) fn sources(&self, root: usize) -> Sources {
+        let closure = self.closure(root);
+        let mut wrappers = Vec::new();
+        let mut others: Vec<Source> = Vec::new();
+        for &index in &closure {
+            let text = self.linked_text(index, &mut wrappers);
+            others.push(Source { url: url(index), text });
+        }
+        others.append(&mut wrappers);
+        let target = &self.documents[root].target;
+        let link = if target.is_empty() {
+            format!("<xs:include schemaLocation=\"{}\"/>", url(root))
+        } else {
+            format!("<xs:import namespace=\"{}\" schemaLocation=\"{}\"/>", attribute(target), url(root))
+        };
+        let main = format!("<xs:schema xmlns:xs=\"{}\">{link}</xs:schema>", ns::XSD);
+        let digest = digest(closure.iter().map(|index| self.documents[*index].text.as_str()));
+        Sources { main, others: others.into(), digest }
+    }
+
+    /// The error of a schema that libxml doesn't compile.
+    pub(super) fn error(&self, root: usize, faults: Vec<Fault>) -> ContractError {
+        let fault = faults.into_iter().next();
+        let index = fault.as_ref().and_then(|fault| index_of(fault.url.as_deref()?)).unwrap_or(root);
+        let at = fault.as_ref().filter(|fault| fault.line > 0).map(|fault| Position { line: fault.line, column: 1 });
+        let message =
+            fault.map(|fault| fault.message.trim().replace(&format!("{{{}}}", ns::XSD), "xs:")).unwrap_or_default();
+        document_error(&self.documents[index].name, at, DocumentProblem::Rule(message))
+    }
+
+    pub(super) fn no_element(&self) -> ContractError {
+        let name = self.documents.first().map_or("", |document| &document.name);
+        document_error(name, None, DocumentProblem::NoElement)
+    }
+
+    /// A document and all that its links lead to.
+    fn closure(&self, root: usize) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::from([root]);
+        let mut pending = VecDeque::from([root]);
+        while let Some(index) = pending.pop_front() {
+            for &next in self.documents[index].links.iter().flat_map(|link| &link.to) {
+                if reached.insert(next) {
+                    pending.push_back(next);
+                }
+            }
+        }
+        reached
+    }
+
+    fn links(&self, index: usize) -> Result<Vec<Link>, ContractError> {
+        let document = &self.documents[index];
+        let tree = &document.tree;
+        let mut links = Vec::new();
+        for node in tree.parts(0) {
+            let import = match tree.node(node).local.as_str() {
+                "import" => true,
+                "include" | "redefine" => false,
+                _ => continue,
+            };
+            let location = tree.get(node, "schemaLocation");
+            let mut to: Vec<usize> =
+                location.and_then(|location| self.named(&document.name, location)).into_iter().collect();
+            if import {
+                let namespace = tree.get(node, "namespace").unwrap_or_default();
+                let all = self.documents.iter().enumerate().filter(|(_, other)| other.target == namespace);
+                // libxml takes one document for a namespace, so it must lead to all of them.
+                let all: Vec<usize> = all.map(|(other, _)| other).filter(|other| *other != index).collect();
+                if !all.is_empty() {
+                    to = all;
+                }
+            }
+            match (location, to.is_empty()) {
+                (Some(location), true) => {
+                    let at = Some(Position::of(document.text.as_bytes(), tree.node(node).tag.start));
+                    return Err(document_error(&document.name, at, DocumentProblem::Missing(location.to_owned())));
+                }
+                (None, true) => {}
+                (_, false) => links.push(Link { node, import, to }),
+            }
+        }
+        Ok(links)
+    }
+
+    /// The document that another one calls by a location.
+    fn named(&self, from: &str, location: &str) -> Option<usize> {
+        let directory = from.rfind('/').map_or("", |at| &from[..=at]);
+        let path = normal(&format!("{directory}{location}"));
+        if let Some(index) = self.documents.iter().position(|document| normal(&document.name) == path) {
+            return Some(index);
+        }
+        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut same = self.documents.iter().enumerate().filter(|(_, document)| last(&document.name) == last(location));
+        match (same.next(), same.next()) {
+            (Some((index, _)), None) => Some(index),
+            _ => None,
+        }
+    }
+
+    /// The text of a document with its links leading to the URLs that the loader knows.
+    fn linked_text(&self, index: usize, wrappers: &mut Vec<Source>) -> String {
+        let document = &self.documents[index];
+        let mut text = document.text.clone();
+        for link in document.links.iter().rev() {
+            let target = match link.to.as_slice() {
+                [one] => url(*one),
+                several => {
+                    let target = format!("systole-schema:{index}.{}", link.node);
+                    wrappers.push(Source { url: target.clone(), text: self.wrapper(several) });
+                    target
+                }
+            };
+            let tag = document.tree.node(link.node).tag.clone();
+            let linked = relocated(&document.text[tag.clone()], &target);
+            text.replace_range(tag, &linked);
+        }
+        text
+    }
+
+    /// A document that includes all documents of one namespace.
+    fn wrapper(&self, documents: &[usize]) -> String {
+        let target = documents.first().map_or("", |first| &self.documents[*first].target);
+        let target =
+            if target.is_empty() { String::new() } else { format!(" targetNamespace=\"{}\"", attribute(target)) };
+        let includes: String =
+            documents.iter().map(|index| format!("<xs:include schemaLocation=\"{}\"/>", url(*index))).collect();
+        format!("<xs:schema xmlns:xs=\"{}\"{target}>{includes}</xs:schema>", ns::XSD)
+    }
+}
+
+impl Document {
+    fn new(name: &str, given: &str) -> Result<Self, ContractError> {
+        // Generous, because a schema is trusted; depth bounds what recurses over it.
+        const LIMITS: XmlLimits = XmlLimits {
+            message_bytes: 64 << 20,
+            depth: 256,
+            attributes: 1 << 12,
+            namespaces: 1 << 12,
+            name_bytes: 1 << 12,
+        };
+        let error = |at, problem| document_error(name, at, problem);
+        let text = plain(given).map_err(|fault| {
+            error(
+                Some(Position { line: fault.line.max(1), column: 1 }),
+                DocumentProblem::Malformed(fault.message.trim().to_owned()),
+            )
+        })?;
+        canonicalize(&Bytes::from(text.clone()), &LIMITS)
+            .map_err(|strict| error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string())))?;
+        let tree = Tree::parse(&text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+        let root = tree.node(0);
+        if root.namespace != ns::XSD || root.local != "schema" {
+            return Err(error(Some(Position::of(text.as_bytes(), root.tag.start)), DocumentProblem::NotASchema));
+        }
+        let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
+        let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+        let (name, given) = (name.to_owned(), given.to_owned());
+        Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
+    }
+}
+
+/// The text without byte order mark, XML declaration and DOCTYPE, its lines kept.
+fn plain(given: &str) -> Result<String, Fault> {
+    let mut text = given.strip_prefix('\u{FEFF}').unwrap_or(given).to_owned();
+    if text.starts_with("<?xml ") || text.starts_with("<?xml\n") {
+        let end = text.find("?>").map_or(0, |at| at + 2);
+        blank(&mut text, 0..end);
+    }
+    let Some(start) = text.find("<!DOCTYPE") else { return Ok(text) };
+    let head = &text[start..];
+    match (head.find('['), head.find('>')) {
+        (Some(subset), Some(end)) if subset < end => {
+            let expanded = without_doctype(text.trim_start())?;
+            // The dump begins with a declaration of its own.
+            plain(&expanded)
+        }
+        (_, Some(end)) => {
+            blank(&mut text, start..start + end + 1);
+            Ok(text)
+        }
+        _ => Ok(text),
+    }
+}
+
+fn blank(text: &mut String, range: std::ops::Range<usize>) {
+    let lines = "\n".repeat(text[range.clone()].matches('\n').count());
+    text.replace_range(range, &lines);
+}
+
+/// A tag with another `schemaLocation`.
+fn relocated(tag: &str, target: &str) -> String {
+    let attribute = format!(" schemaLocation=\"{target}\"");
+    let end_of_name = tag.find([' ', '\t', '\n', '\r', '/', '>']).unwrap_or(tag.len());
+    let mut tag = tag.to_owned();
+    let old = tag[end_of_name..].find("schemaLocation").map(|at| at + end_of_name);
+    if let Some(old) = old {
+        let quote = tag[old..].find(['"', '\'']).map(|at| at + old);
+        let end = quote.and_then(|open| tag[open + 1..].find(&tag[open..=open]).map(|at| at + open + 2));
+        tag.replace_range(old..end.unwrap_or(old), "");
+    }
+    tag.insert_str(end_of_name, &attribute);
+    tag
+}
+
+fn url(index: usize) -> String {
+    format!("systole-schema:{index}")
+}
+
+fn index_of(url: &str) -> Option<usize> {
+    url.strip_prefix("systole-schema:")?.parse().ok()
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// A text between the quotes of an attribute.
+pub(super) fn attribute(text: &str) -> String {
+    let mut out = Vec::new();
+    crate::schema::escape::escape_lossy(&mut out, text, crate::schema::escape::Place::Attribute);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The canonical form of a text that is a schema.
+pub(super) fn canonical(text: String) -> Option<Canonical> {
+    canonicalize(&Bytes::from(text), &UNLIMITED).ok()
+}

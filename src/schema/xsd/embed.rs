@@ -1,0 +1,152 @@
+//! A schema document as one canonical element that still means the same inside of a message.
+//!
+//! Exclusive canonicalization keeps a namespace declaration only where an element or attribute name uses its
+//! prefix. A schema uses prefixes in values (`type="tns:Add"`), so each such prefix gets an attribute of no
+//! meaning on the root, `tns:used=""`, which XML Schema allows; names in a default namespace get a prefix.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::documents::{attribute, canonical};
+use super::tree::{Child, NodeId, Tree};
+use crate::ladder::Canonical;
+use crate::schema::contract::DocumentProblem;
+use crate::vocab::ns;
+
+/// The attributes whose values are QNames, or lists of them (XSD 1.0 part 1).
+const REFERENCES: [&str; 8] =
+    ["type", "ref", "base", "itemType", "memberTypes", "substitutionGroup", "refer", "defaultOpenContent"];
+/// The attributes with paths of QNames.
+const PATHS: [&str; 1] = ["xpath"];
+
+/// The embeddable form of a document that was made here.
+pub(in crate::schema) fn embeddable(document: &str) -> Result<Canonical, DocumentProblem> {
+    let element = document.split_once("?>").map_or(document, |(_, element)| element.trim_start());
+    Tree::parse(element).and_then(|tree| of_tree(&tree)).ok_or(DocumentProblem::NotASchema)
+}
+
+/// The embeddable form of a schema document.
+pub(super) fn of_tree(tree: &Tree) -> Option<Canonical> {
+    let mut out = Embedding { tree, prefixes: BTreeMap::new() };
+    let mut body = String::new();
+    out.children(&mut body, 0);
+    let mut text = String::from("<xs:schema");
+    let _ = write!(text, " xmlns:xs=\"{}\"", ns::XSD);
+    out.attributes(&mut text, 0);
+    for (uri, prefix) in &out.prefixes {
+        let _ = write!(text, " xmlns:{prefix}=\"{}\" {prefix}:used=\"\"", attribute(uri));
+    }
+    text.push('>');
+    text.push_str(&body);
+    text.push_str("</xs:schema>");
+    canonical(text)
+}
+
+struct Embedding<'a> {
+    tree: &'a Tree,
+    /// The prefixes of the namespaces that are used in values, by namespace.
+    prefixes: BTreeMap<String, String>,
+}
+
+impl Embedding<'_> {
+    /// Schema documents nest no deeper than 256, which they were checked for.
+    fn children(&mut self, out: &mut String, id: NodeId) {
+        for child in &self.tree.node(id).children {
+            match child {
+                Child::Element(child) => self.element(out, *child),
+                Child::Text(text) => text.chars().for_each(|c| match c {
+                    '&' => out.push_str("&amp;"),
+                    '<' => out.push_str("&lt;"),
+                    '>' => out.push_str("&gt;"),
+                    '\r' => out.push_str("&#xD;"),
+                    c => out.push(c),
+                }),
+            }
+        }
+    }
+
+    fn element(&mut self, out: &mut String, id: NodeId) {
+        let node = self.tree.node(id);
+        // What is no part of the schema keeps its names, under a default namespace.
+        let own = node.namespace == ns::XSD;
+        let name = if own { format!("xs:{}", node.local) } else { node.local.clone() };
+        let _ = write!(out, "<{name}");
+        if !own {
+            let _ = write!(out, " xmlns=\"{}\"", attribute(&node.namespace));
+        }
+        self.attributes(out, id);
+        out.push('>');
+        self.children(out, id);
+        let _ = write!(out, "</{name}>");
+    }
+
+    fn attributes(&mut self, out: &mut String, id: NodeId) {
+        let node = self.tree.node(id);
+        let mut foreign = 0;
+        for (name, value) in &node.attributes {
+            let Some((prefix, local)) = name.split_once(':') else {
+                let own = node.namespace == ns::XSD;
+                let value = match name.as_str() {
+                    reference if own && REFERENCES.contains(&reference) => self.references(id, value),
+                    path if own && PATHS.contains(&path) => self.path(id, value),
+                    _ => value.clone(),
+                };
+                let _ = write!(out, " {name}=\"{}\"", attribute(&value));
+                continue;
+            };
+            // Such a mark of an earlier embedding is written again where it is needed.
+            if (local, value.as_str()) == ("used", "") && id == 0 {
+                continue;
+            }
+            if prefix == "xml" {
+                let _ = write!(out, " {name}=\"{}\"", attribute(value));
+                continue;
+            }
+            foreign += 1;
+            let uri = attribute(self.tree.resolve(id, prefix));
+            let _ = write!(out, " xmlns:f{foreign}=\"{uri}\" f{foreign}:{local}=\"{}\"", attribute(value));
+        }
+    }
+
+    fn references(&mut self, id: NodeId, names: &str) -> String {
+        names.split_whitespace().map(|name| self.reference(id, name)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn reference(&mut self, id: NodeId, name: &str) -> String {
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        match self.tree.resolve(id, prefix) {
+            "" => local.to_owned(),
+            ns::XSD => format!("xs:{local}"),
+            ns::XML => format!("xml:{local}"),
+            uri => format!("{}:{local}", self.prefix(uri)),
+        }
+    }
+
+    /// The names in a path of an identity constraint: only those with a prefix are in a namespace.
+    fn path(&mut self, id: NodeId, path: &str) -> String {
+        let is_name = |c: char| crate::vocab::is_ncname(&format!("a{c}")) || c == ':';
+        let mut out = String::new();
+        let mut rest = path;
+        while !rest.is_empty() {
+            let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(end);
+            let (axis, name) = name.rfind("::").map_or(("", name), |at| name.split_at(at + 2));
+            out.push_str(axis);
+            match name.contains(':') {
+                true => out.push_str(&self.reference(id, name)),
+                false => out.push_str(name),
+            }
+            let separator = behind.chars().next().map_or(0, char::len_utf8);
+            out.push_str(&behind[..separator]);
+            rest = &behind[separator..];
+        }
+        out
+    }
+
+    fn prefix(&mut self, uri: &str) -> String {
+        let target = self.tree.get(0, "targetNamespace") == Some(uri);
+        let number = self.prefixes.len();
+        let new = if target { "tns".to_owned() } else { format!("n{number}") };
+        self.prefixes.entry(uri.to_owned()).or_insert(new).clone()
+    }
+}

@@ -1,0 +1,177 @@
+use quick_xml::Reader;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+use crate::schema::scan::declared_prefix;
+use crate::vocab::ns;
+
+/// The elements of a schema document, in document order; the first is its root.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+}
+
+pub(super) type NodeId = usize;
+
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// As it is written.
+    pub(super) prefix: String,
+    pub(super) namespace: String,
+    pub(super) local: String,
+    /// Names as they are written, values without references; no declarations.
+    pub(super) attributes: Vec<(String, String)>,
+    /// Prefix and namespace name.
+    pub(super) declarations: Vec<(String, String)>,
+    pub(super) children: Vec<Child>,
+    parent: Option<NodeId>,
+    /// The bytes of the start tag.
+    pub(super) tag: std::ops::Range<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Child {
+    Element(NodeId),
+    Text(String),
+}
+
+impl Tree {
+    /// The tree of a text that passed the strict pass; what did not yields some tree or none.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut reader = Reader::from_str(text);
+        let mut tree = Self::default();
+        let mut open: Vec<NodeId> = Vec::new();
+        loop {
+            let start = usize::try_from(reader.buffer_position()).ok()?;
+            let event = reader.read_event().ok()?;
+            let end = usize::try_from(reader.buffer_position()).ok()?;
+            match event {
+                Event::Start(tag) => open.push(tree.open(&tag, open.last().copied(), start..end)),
+                Event::Empty(tag) => drop(tree.open(&tag, open.last().copied(), start..end)),
+                Event::End(_) => drop(open.pop()?),
+                Event::Text(text) => tree.text(open.last(), &text.xml10_content()),
+                Event::CData(text) => tree.text(open.last(), &text.xml10_content()),
+                Event::GeneralRef(reference) => tree.text(open.last(), &character(&reference).unwrap_or_default()),
+                Event::Eof => return Some(tree).filter(|tree| !tree.nodes.is_empty()),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id]
+    }
+
+    /// The child elements in the namespace of XML Schema.
+    pub(super) fn parts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes[id].children.iter().filter_map(|child| match child {
+            Child::Element(id) if self.nodes[*id].namespace == ns::XSD => Some(*id),
+            Child::Element(_) | Child::Text(_) => None,
+        })
+    }
+
+    /// The value of an attribute without namespace.
+    pub(super) fn get(&self, id: NodeId, attribute: &str) -> Option<&str> {
+        let found = self.nodes[id].attributes.iter().find(|(name, _)| name == attribute);
+        found.map(|(_, value)| value.trim_matches([' ', '\t', '\n', '\r']))
+    }
+
+    /// The namespace name that a prefix is bound to at a node; empty for none.
+    pub(super) fn resolve(&self, mut id: NodeId, prefix: &str) -> &str {
+        if prefix == "xml" {
+            return ns::XML;
+        }
+        loop {
+            let node = &self.nodes[id];
+            if let Some((_, uri)) = node.declarations.iter().find(|(declared, _)| declared == prefix) {
+                return uri;
+            }
+            match node.parent {
+                Some(parent) => id = parent,
+                None => return "",
+            }
+        }
+    }
+
+    /// The docs of a component.
+    pub(super) fn documentation(&self, id: NodeId) -> String {
+        let notes = self.parts(id).filter(|part| self.nodes[*part].local == "annotation");
+        let docs = notes.flat_map(|note| self.parts(note)).filter(|part| self.nodes[*part].local == "documentation");
+        let texts: Vec<String> = docs.map(|doc| unindented(&self.text_of(doc))).filter(|doc| !doc.is_empty()).collect();
+        texts.join("\n\n")
+    }
+
+    /// All text inside of an element.
+    fn text_of(&self, id: NodeId) -> String {
+        let mut text = String::new();
+        let mut pending: Vec<&Child> = self.nodes[id].children.iter().rev().collect();
+        while let Some(child) = pending.pop() {
+            match child {
+                Child::Text(part) => text.push_str(part),
+                Child::Element(id) => pending.extend(self.nodes[*id].children.iter().rev()),
+            }
+        }
+        text
+    }
+
+    fn open(&mut self, tag: &BytesStart, parent: Option<NodeId>, span: std::ops::Range<usize>) -> NodeId {
+        let name = tag.name().into_inner().to_owned();
+        let (prefix, local) = name.split_once(':').unwrap_or(("", &name));
+        let (mut attributes, mut declarations) = (Vec::new(), Vec::new());
+        for attribute in tag.attributes().with_checks(false).flatten() {
+            let name = attribute.key.into_inner();
+            let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).unwrap_or_default().into_owned();
+            match declared_prefix(name) {
+                Some(prefix) => declarations.push((prefix.to_owned(), value)),
+                None => attributes.push((name.to_owned(), value)),
+            }
+        }
+        let id = self.nodes.len();
+        let (prefix, local) = (prefix.to_owned(), local.to_owned());
+        let node = Node {
+            prefix,
+            local,
+            attributes,
+            declarations,
+            parent,
+            tag: span,
+            namespace: String::new(),
+            children: Vec::new(),
+        };
+        self.nodes.push(node);
+        self.nodes[id].namespace = self.resolve(id, &self.nodes[id].prefix).to_owned();
+        if let Some(parent) = parent {
+            self.nodes[parent].children.push(Child::Element(id));
+        }
+        id
+    }
+
+    fn text(&mut self, open: Option<&NodeId>, text: &str) {
+        let Some(&open) = open else { return };
+        match self.nodes[open].children.last_mut() {
+            Some(Child::Text(before)) => before.push_str(text),
+            _ => self.nodes[open].children.push(Child::Text(text.to_owned())),
+        }
+    }
+}
+
+/// The character of a reference.
+fn character(reference: &BytesRef) -> Option<String> {
+    if let Some(character) = reference.resolve_char_ref().ok()? {
+        return Some(character.to_string());
+    }
+    let character = match &*reference.xml10_content() {
+        "amp" => "&",
+        "lt" => "<",
+        "gt" => ">",
+        "quot" => "\"",
+        "apos" => "'",
+        _ => return None,
+    };
+    Some(character.to_owned())
+}
+
+/// Docs without the indentation that they have in the document.
+fn unindented(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join("\n").trim().to_owned()
+}

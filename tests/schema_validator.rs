@@ -1,0 +1,191 @@
+//! Judging payloads, and the repair that knows schemas.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use systole::ladder::Canonical;
+use systole::ladder::strict::canonicalize;
+use systole::schema::{
+    Catalog, Payload, PayloadSchema, SchemaError, Validator, decoder, element_decoder, encode, guide,
+};
+use systole::vocab::{Position, QName, XmlLimits};
+
+/// A list of numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Numbers {
+    #[serde(rename = "@unit")]
+    unit: String,
+    #[schemars(inner(range(min = 0, max = 99)))]
+    #[serde(default)]
+    number: Vec<u8>,
+    last: Option<Last>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Last {
+    word: String,
+}
+
+impl Payload for Numbers {
+    const NAMESPACE: &'static str = "urn:example:numbers:v1";
+    const ROOT: &'static str = "numbers";
+}
+
+fn catalog() -> Arc<Catalog> {
+    let mut catalog = Catalog::new();
+    catalog.add(PayloadSchema::of::<Numbers>().unwrap()).unwrap();
+    let xsd = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:u\"><xs:element name=\"plain\"><xs:complexType>\
+               <xs:sequence><xs:element name=\"x\" type=\"xs:int\"/></xs:sequence></xs:complexType></xs:element></xs:schema>";
+    for schema in PayloadSchema::from_xsd("u.xsd", xsd).unwrap() {
+        catalog.add(schema).unwrap();
+    }
+    Arc::new(catalog)
+}
+
+fn canonical(text: &str) -> Canonical {
+    canonicalize(
+        &Bytes::from(text.to_owned()),
+        &XmlLimits { message_bytes: 16 << 20, depth: 1 << 20, ..XmlLimits::default() },
+    )
+    .unwrap()
+}
+
+fn refused(text: &str) -> SchemaError {
+    Validator::new(catalog()).validate(canonical(text)).unwrap_err()
+}
+
+#[test]
+fn a_broken_rule_is_told_with_its_place_in_the_input() {
+    let error = refused(
+        "<numbers xmlns='urn:example:numbers:v1' unit='m'>\n  <number>1</number>\n  <number>100</number><number>x</number>\n <last/></numbers>",
+    );
+    assert_eq!(error.rule, "<number>: the value '100' is greater than the maximum value allowed ('99')");
+    assert_eq!(error.at, Some(Position { line: 3, column: 3 }));
+    let more: Vec<_> = error.more.iter().map(|finding| (finding.rule.as_str(), finding.at.unwrap())).collect();
+    assert_eq!(
+        more,
+        [
+            ("<number>: found 'x', expected whole number from 0 to 99", Position { line: 3, column: 23 }),
+            ("<last>: ends too early; expected <word>", Position { line: 4, column: 2 }),
+        ]
+    );
+}
+
+#[test]
+fn each_kind_of_mistake_has_words_of_its_own() {
+    let head = "<numbers xmlns='urn:example:numbers:v1'";
+    for (text, rule) in [
+        (format!("{head}/>"), "<numbers>: the attribute 'unit' is required but missing"),
+        (format!("{head} unit='' more=''/>"), "attribute 'more' of <numbers>: the attribute 'more' is not allowed"),
+        (format!("{head} unit=''>text</numbers>"), "<numbers>: text is not allowed between its elements"),
+        (format!("{head} unit=''><other/></numbers>"), "<other>: not expected here; expected one of <number>, <last>"),
+        (
+            format!("{head} unit=''><number><x/></number></numbers>"),
+            "<number>: elements are not allowed in it, only text",
+        ),
+        (format!("{head} unit=''><last><word/><word/></last></numbers>"), "<word>: not expected here"),
+        ("<unknown xmlns='urn:x'/>".to_owned(), "no schema is known for {urn:x}unknown"),
+    ] {
+        let error = refused(&text);
+        assert_eq!(error.rule, rule);
+        assert!(error.at.is_some());
+    }
+}
+
+#[test]
+fn many_mistakes_are_not_all_told() {
+    let text =
+        format!("<numbers xmlns='urn:example:numbers:v1' unit=''>{}</numbers>", "<number>x</number>".repeat(20_000));
+    assert!(refused(&text).more.len() < 10);
+}
+
+#[test]
+fn proofs_are_decoded_by_type_or_taken_whole() {
+    let value = Numbers { unit: "m".into(), number: vec![1, 2], last: Some(Last { word: "end".into() }) };
+    let mut validator = Validator::new(catalog());
+    let proof = validator.validate(encode(&value).unwrap()).unwrap();
+    assert_eq!(*decoder::<Numbers>()(&proof).unwrap().downcast::<Numbers>().unwrap(), value);
+    let element = element_decoder()(&proof).unwrap().downcast::<systole::ladder::Element>().unwrap();
+    assert_eq!(element.as_str(), proof.payload().as_str());
+    assert_eq!(proof.decode::<Numbers>().unwrap().into_value(), value);
+}
+
+#[test]
+fn a_catalog_of_given_schemas_knows_no_others() {
+    let catalog = Catalog::only([PayloadSchema::of::<Numbers>().unwrap()]);
+    assert_eq!(catalog.payloads().count(), 1);
+    let own = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"https://xml-pipeline.org/ns/core/v1\"><xs:element name=\"boot\" type=\"xs:int\"/></xs:schema>";
+    let catalog = Catalog::only(PayloadSchema::from_xsd("own.xsd", own).unwrap());
+    let boot = canonical("<boot xmlns='https://xml-pipeline.org/ns/core/v1'>1</boot>");
+    assert!(Validator::new(Arc::new(catalog)).validate(boot.clone()).is_ok());
+    assert!(Validator::new(Arc::new(Catalog::new())).validate(boot).is_err());
+}
+
+#[test]
+fn threads_judge_at_once() {
+    let catalog = catalog();
+    std::thread::scope(|scope| {
+        for number in 0..8u8 {
+            let catalog = catalog.clone();
+            scope.spawn(move || {
+                let mut validator = Validator::new(catalog);
+                for _ in 0..200 {
+                    let value = Numbers { unit: "m".into(), number: vec![number; 20], last: None };
+                    let proof = validator.validate(encode(&value).unwrap()).unwrap();
+                    assert_eq!(proof.decode::<Numbers>().unwrap().into_value(), value);
+                    let bad = canonical("<numbers xmlns='urn:example:numbers:v1' unit=''><number>x</number></numbers>");
+                    assert!(validator.validate(bad).is_err());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn large_payloads_are_judged() {
+    let mut validator = Validator::new(catalog());
+    let wide = Numbers { unit: "m".into(), number: vec![7; 20_000], last: None };
+    assert!(validator.validate(encode(&wide).unwrap()).is_ok());
+    let long = "a&b<".repeat(40_000);
+    let text = Numbers { unit: long.clone(), number: Vec::new(), last: Some(Last { word: long }) };
+    let proof = validator.validate(encode(&text).unwrap()).unwrap();
+    assert_eq!(proof.decode::<Numbers>().unwrap().into_value(), text);
+    let deep = format!(
+        "<numbers xmlns='urn:example:numbers:v1' unit=''>{}{}</numbers>",
+        "<last>".repeat(100_000),
+        "</last>".repeat(100_000)
+    );
+    assert_eq!(validator.validate(canonical(&deep)).unwrap_err().rule, "<last>: not expected here; expected <word>");
+}
+
+fn guided(text: &str, candidates: &[&str]) -> String {
+    let candidates: Vec<QName> = candidates.iter().map(|name| name.parse().unwrap()).collect();
+    guide(canonical(text), candidates.iter(), &catalog()).as_str().to_owned()
+}
+
+#[test]
+fn a_root_without_namespace_gets_that_of_the_one_candidate() {
+    let numbers = "{urn:example:numbers:v1}numbers";
+    let text = "<numbers unit=\"m\"><number>1</number></numbers>";
+    let repaired = "<numbers xmlns=\"urn:example:numbers:v1\" unit=\"m\"><number>1</number></numbers>";
+    assert_eq!(guided(text, &[numbers, numbers, "{urn:u}plain"]), repaired);
+    assert_eq!(guided("<plain><x>1</x></plain>", &["{urn:u}plain"]), "<n:plain xmlns:n=\"urn:u\"><x>1</x></n:plain>");
+    // Several candidates, none, one without a schema, one without a namespace, and a root that has one.
+    assert_eq!(guided(text, &[numbers, "{urn:other}numbers"]), text);
+    assert_eq!(guided(text, &["{urn:u}plain"]), text);
+    assert_eq!(guided(text, &["{urn:other}numbers"]), text);
+    assert_eq!(guided(text, &["numbers"]), text);
+    assert_eq!(guided(repaired, &[numbers]), repaired);
+    let foreign = "<numbers xmlns=\"urn:foreign\"></numbers>";
+    assert_eq!(guided(foreign, &[numbers]), foreign);
+}
+
+#[test]
+fn a_guided_payload_is_valid_and_says_that_it_was_repaired() {
+    let text = canonical("<numbers unit='m'><number>1</number></numbers>");
+    let repaired = guide(text, [Numbers::qname()].iter(), &catalog());
+    assert_eq!(repaired.repairs().len(), 1);
+    assert!(Validator::new(catalog()).validate(repaired).is_ok());
+}

@@ -1,0 +1,288 @@
+//! Contracts from `.xsd` documents: payloads, examples, prompts; documents that refer to each other; errors.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use systole::ladder::Canonical;
+use systole::ladder::strict::canonicalize;
+use systole::schema::{Catalog, ContractError, DocumentProblem, PayloadSchema, Validator, XsdDocument};
+use systole::vocab::{Position, XmlLimits};
+
+fn golden(path: &str, actual: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(path);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(actual, expected, "{} differs: UPDATE_GOLDEN=1 writes it", path.display());
+}
+
+fn document(name: &str, text: &str) -> XsdDocument {
+    XsdDocument { name: name.to_owned(), text: text.to_owned() }
+}
+
+fn canonical(text: &str) -> Canonical {
+    canonicalize(&Bytes::from(text.to_owned()), &XmlLimits::default()).unwrap()
+}
+
+fn validator(schemas: Vec<PayloadSchema>) -> Validator {
+    let mut catalog = Catalog::new();
+    schemas.into_iter().for_each(|schema| catalog.add(schema).unwrap());
+    Validator::new(Arc::new(catalog))
+}
+
+fn names(schemas: &[PayloadSchema]) -> Vec<String> {
+    schemas.iter().map(|schema| schema.qname().to_string()).collect()
+}
+
+const HEAD: &str = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"";
+
+/// All that an example may have to cope with.
+const LIBRARY: &str = include_str!("golden/schema/library.xsd");
+
+#[test]
+fn each_global_element_is_a_payload_with_example_and_prompt() {
+    let schemas = PayloadSchema::from_xsd("library.xsd", LIBRARY).unwrap();
+    let mut out = String::new();
+    for schema in &schemas {
+        assert_eq!(schema.document(), LIBRARY);
+        assert!(schema.is_qualified() && schema.example().is_some(), "{}", schema.qname());
+        out.push_str(&format!("{}: {}\n\n{}\n", schema.qname(), schema.description(), schema.prompt()));
+    }
+    golden("prompt/library.txt", &out);
+    let mut validator = validator(schemas.clone());
+    for schema in &schemas {
+        validator.validate(schema.example().unwrap().clone()).unwrap();
+    }
+}
+
+#[test]
+fn unqualified_children_stay_without_namespace() {
+    let text = format!(
+        "{HEAD} xmlns:t=\"urn:t\" targetNamespace=\"urn:t\"><xs:element name=\"r\"><xs:complexType><xs:sequence>\
+         <xs:element name=\"a\" type=\"xs:int\"/><xs:element ref=\"t:s\"/></xs:sequence></xs:complexType></xs:element>\
+         <xs:element name=\"s\" type=\"xs:string\"/></xs:schema>"
+    );
+    let schemas = PayloadSchema::from_xsd("t.xsd", &text).unwrap();
+    assert!(!schemas[0].is_qualified() && schemas[1].is_qualified());
+    let example = schemas[0].example().unwrap().as_str();
+    assert_eq!(example, "<p:r xmlns:p=\"urn:t\"><a>1</a><p:s>text</p:s></p:r>");
+}
+
+#[test]
+fn documents_include_and_import_each_other() {
+    let set = [
+        document(
+            "orders/main.xsd",
+            &format!(
+                "<?xml version=\"1.0\"?>\n<!DOCTYPE xs:schema>\n{HEAD} xmlns:m=\"urn:m\" xmlns:p=\"urn:p\" targetNamespace=\"urn:m\" elementFormDefault=\"qualified\">\
+                 <xs:include schemaLocation='./parts.xsd'/><xs:import namespace=\"urn:p\" schemaLocation=\"../people/person.xsd\"/>\
+                 <xs:import namespace=\"http://www.w3.org/XML/1998/namespace\" schemaLocation=\"http://www.w3.org/2001/xml.xsd\"/>\
+                 <xs:element name=\"order\"><xs:complexType><xs:sequence><xs:element name=\"part\" type=\"m:Part\"/><xs:element ref=\"p:person\"/></xs:sequence>\
+                 <xs:attribute ref=\"xml:lang\"/></xs:complexType></xs:element></xs:schema>"
+            ),
+        ),
+        // A chameleon: it has no namespace of its own.
+        document(
+            "orders/parts.xsd",
+            &format!(
+                "{HEAD} elementFormDefault=\"qualified\"><xs:complexType name=\"Part\"><xs:sequence><xs:element name=\"n\" type=\"Number\"/></xs:sequence></xs:complexType>\
+                 <xs:simpleType name=\"Number\"><xs:restriction base=\"xs:int\"><xs:maxInclusive value=\"9\"/></xs:restriction></xs:simpleType>\
+                 <xs:element name=\"part\" type=\"Part\"/></xs:schema>"
+            ),
+        ),
+        document(
+            "people/person.xsd",
+            &format!(
+                "{HEAD} xmlns:p=\"urn:p\" targetNamespace=\"urn:p\"><xs:include schemaLocation=\"names.xsd\"/><xs:element name=\"person\" type=\"p:Name\"/></xs:schema>"
+            ),
+        ),
+        document(
+            "people/names.xsd",
+            &format!(
+                "{HEAD} xmlns:m=\"urn:m\" targetNamespace=\"urn:p\"><xs:import namespace=\"urn:m\"/>\
+                 <xs:simpleType name=\"Name\"><xs:restriction base=\"xs:string\"><xs:minLength value=\"2\"/></xs:restriction></xs:simpleType>\
+                 <xs:element name=\"ordered\"><xs:complexType><xs:sequence><xs:element ref=\"m:order\" minOccurs=\"0\"/></xs:sequence></xs:complexType></xs:element></xs:schema>"
+            ),
+        ),
+    ];
+    let schemas = PayloadSchema::from_xsd_set(&set).unwrap();
+    assert_eq!(names(&schemas), ["{urn:m}order", "{urn:m}part", "{urn:p}person", "{urn:p}ordered"]);
+    let order = schemas[0].example().unwrap().as_str();
+    assert_eq!(
+        order,
+        "<order xmlns=\"urn:m\" xml:lang=\"en\"><part><n>1</n></part><person xmlns=\"urn:p\">text</person></order>"
+    );
+    let mut validator = validator(schemas.clone());
+    for schema in &schemas {
+        validator.validate(schema.example().unwrap().clone()).unwrap();
+    }
+    assert!(validator.validate(canonical(&order.replace(">1<", ">10<"))).is_err());
+    // Names of files and white space around the set change nothing.
+    let moved: Vec<_> = set.iter().map(|d| document(&format!("/other/{}", d.name), &d.text)).collect();
+    let mut catalog = Catalog::new();
+    for schema in schemas.into_iter().chain(PayloadSchema::from_xsd_set(&moved).unwrap()) {
+        catalog.add(schema).unwrap();
+    }
+}
+
+#[test]
+fn one_payload_may_come_from_two_sets_if_its_schema_is_the_same() {
+    let add = document(
+        "add.xsd",
+        &format!("{HEAD} targetNamespace=\"urn:a\"><xs:element name=\"add\" type=\"xs:int\"/></xs:schema>"),
+    );
+    let ask = document(
+        "ask.xsd",
+        &format!("{HEAD} targetNamespace=\"urn:b\"><xs:element name=\"ask\" type=\"xs:int\"/></xs:schema>"),
+    );
+    let mut catalog = Catalog::new();
+    for set in [vec![add.clone()], vec![ask, add.clone()]] {
+        for schema in PayloadSchema::from_xsd_set(&set).unwrap() {
+            catalog.add(schema).unwrap();
+        }
+    }
+    let other = add.text.replace("xs:int", "xs:long");
+    let other = PayloadSchema::from_xsd("other.xsd", &other).unwrap().remove(0);
+    assert!(matches!(catalog.add(other), Err(ContractError::Conflict { .. })));
+}
+
+#[test]
+fn redefinitions_and_substitutions_are_understood() {
+    let set = [
+        document(
+            "base.xsd",
+            &format!(
+                "{HEAD} xmlns=\"urn:z\" targetNamespace=\"urn:z\" elementFormDefault=\"qualified\">\
+                 <xs:complexType name=\"T\"><xs:sequence><xs:element name=\"a\" type=\"xs:int\"/></xs:sequence></xs:complexType>\
+                 <xs:element name=\"shape\" abstract=\"true\"/><xs:element name=\"circle\" type=\"xs:double\" substitutionGroup=\"shape\"/></xs:schema>"
+            ),
+        ),
+        document(
+            "main.xsd",
+            &format!(
+                "{HEAD} xmlns=\"urn:z\" targetNamespace=\"urn:z\" elementFormDefault=\"qualified\"><xs:redefine schemaLocation=\"base.xsd\">\
+                 <xs:complexType name=\"T\"><xs:complexContent><xs:extension base=\"T\"><xs:sequence><xs:element name=\"b\" type=\"xs:int\"/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>\
+                 </xs:redefine><xs:element name=\"r\" type=\"T\"/><xs:element name=\"drawing\"><xs:complexType><xs:sequence><xs:element ref=\"shape\"/></xs:sequence></xs:complexType></xs:element></xs:schema>"
+            ),
+        ),
+    ];
+    let schemas = PayloadSchema::from_xsd_set(&set).unwrap();
+    let example = |local: &str| {
+        let schema = schemas.iter().find(|schema| schema.qname().local() == local).unwrap();
+        schema.example().map(|example| example.as_str().to_owned())
+    };
+    assert_eq!(example("r").as_deref(), Some("<r xmlns=\"urn:z\"><a>1</a><b>1</b></r>"));
+    assert_eq!(example("drawing").as_deref(), Some("<drawing xmlns=\"urn:z\"><circle>1.5</circle></drawing>"));
+    assert_eq!(example("shape"), None);
+}
+
+#[test]
+fn a_doctype_with_entities_is_resolved() {
+    let text = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE xs:schema PUBLIC \"x\" \"http://localhost:1/x.dtd\" [\n\
+                <!ATTLIST xs:schema id CDATA #IMPLIED>\n<!ENTITY t 'urn:ü'>\n]>\n<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"&t;\"><xs:element name=\"r\"/></xs:schema>";
+    assert_eq!(names(&PayloadSchema::from_xsd("d.xsd", text).unwrap()), ["{urn:ü}r"]);
+}
+
+fn refused(documents: &[(&str, String)]) -> String {
+    let documents: Vec<_> = documents.iter().map(|(name, text)| document(name, text)).collect();
+    PayloadSchema::from_xsd_set(&documents).unwrap_err().to_string()
+}
+
+#[test]
+fn bad_documents_are_refused_at_their_place() {
+    let sentences = [
+        refused(&[("a.xsd", "<xs:schema".to_owned())]),
+        refused(&[("a.xsd", String::new())]),
+        refused(&[("a.xsd", "<schema/>".to_owned())]),
+        refused(&[("a.xsd", format!("{HEAD}/>"))]),
+        refused(&[("a.xsd", format!("{HEAD}>\n  <xs:include schemaLocation=\"/etc/b.xsd\"/></xs:schema>"))]),
+        refused(&[("a.xsd", format!("{HEAD}>\n<xs:element name=\"r\" type=\"nothing\"/></xs:schema>"))]),
+        refused(&[
+            ("a.xsd", format!("{HEAD}><xs:include schemaLocation=\"b.xsd\"/></xs:schema>")),
+            ("b.xsd", format!("{HEAD}>\n\n<xs:element name=\"r\"><xs:complexTyp/></xs:element></xs:schema>")),
+        ]),
+        refused(&[("a.xsd", format!("{HEAD}/>")), ("a.xsd", format!("{HEAD}> </xs:schema>"))]),
+    ];
+    golden("schema/documents-refused.txt", &sentences.join("\n"));
+    let missing =
+        format!("{HEAD}>\n  <xs:import namespace=\"urn:x\" schemaLocation=\"http://localhost:1/b.xsd\"/></xs:schema>");
+    let error = PayloadSchema::from_xsd("a.xsd", &missing).unwrap_err();
+    let at = Some(Position { line: 2, column: 3 });
+    let problem = DocumentProblem::Missing("http://localhost:1/b.xsd".into());
+    assert_eq!(error, ContractError::Document { document: "a.xsd".into(), at, problem });
+}
+
+#[test]
+fn namespaces_of_the_pump_are_kept() {
+    let text = format!(
+        "{HEAD} targetNamespace=\"https://xml-pipeline.org/ns/core/v1\"><xs:element name=\"mine\"/></xs:schema>"
+    );
+    let schema = PayloadSchema::from_xsd("c.xsd", &text).unwrap().remove(0);
+    assert!(matches!(Catalog::new().add(schema), Err(ContractError::Reserved { .. })));
+    let text = text.replace("mine", "boot");
+    let schema = PayloadSchema::from_xsd("c.xsd", &text).unwrap().remove(0);
+    assert!(matches!(Catalog::new().add(schema), Err(ContractError::Conflict { .. })));
+}
+
+#[test]
+fn threads_compile_and_judge_at_once() {
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    let text = format!("{HEAD}><xs:element name=\"e{number}\" type=\"xs:int\"/></xs:schema>");
+                    let mut validator = validator(PayloadSchema::from_xsd("e.xsd", &text).unwrap());
+                    for _ in 0..20 {
+                        let element = |value: &str| canonical(&format!("<e{number}>{value}</e{number}>"));
+                        assert!(validator.validate(element("1")).is_ok());
+                        let error = validator.validate(element("x")).unwrap_err();
+                        assert!(error.rule.contains(&format!("<e{number}>")), "{error}");
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn every_built_in_type_has_an_example() {
+    let types = [
+        "dateTime",
+        "date",
+        "time",
+        "duration",
+        "gYear",
+        "gYearMonth",
+        "gMonth",
+        "gMonthDay",
+        "gDay",
+        "hexBinary",
+        "base64Binary",
+        "anyURI",
+        "language",
+        "Name",
+        "NCName",
+        "NMTOKEN",
+        "NMTOKENS",
+        "ID",
+        "IDREF",
+        "QName",
+        "token",
+        "normalizedString",
+        "decimal",
+        "integer",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "anySimpleType",
+        "anyType",
+        "IDREFS",
+    ];
+    let elements: String = types.iter().map(|ty| format!("<xs:element name=\"{ty}\" type=\"xs:{ty}\"/>")).collect();
+    let schemas = PayloadSchema::from_xsd("types.xsd", &format!("{HEAD}>{elements}</xs:schema>")).unwrap();
+    let without: Vec<_> = schemas.iter().filter(|s| s.example().is_none()).map(|s| s.qname().to_string()).collect();
+    assert_eq!(without, Vec::<String>::new());
+}
