@@ -1,0 +1,245 @@
+//! Messages at an entrance, taken from Queue 1.
+
+use std::sync::Arc;
+
+use super::answer::{Recipient, Reply};
+use super::blueprint::{ClientId, ListenerId};
+use super::event::EventKind;
+use super::faults;
+use super::gauge::Permit;
+use super::io::{Injected, Output, ShardId, ShardMessage};
+use super::join::protocol_index;
+use super::judge::{Refusal, Sound, Verdict};
+use super::key::ThreadKey;
+use super::machine::Core;
+use super::meta::is_for_threads;
+use super::open::Call;
+use super::thread::{Origin, Sender};
+use crate::ladder::{Canonical, Claims, Element, Envelope, Validated, climb};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
+
+/// A message of a client, as far as it has been read.
+struct Entry {
+    client: ClientId,
+    remote: bool,
+    root: ThreadId,
+    /// Its id, and that of the thread that it opens.
+    ids: (MessageId, ThreadId),
+    claims: Claims,
+    label: Option<Arc<str>>,
+}
+
+/// Bytes of the label that a client may give a message: it is kept until the answer leaves.
+const LABEL: usize = 256;
+
+impl Core {
+    /// Takes one message of a client up the ladder and into its conversation.
+    pub(super) fn admit(&mut self, message: Injected) {
+        let Injected { client, root, remote, last, .. } = message;
+        let is_lane = message.permit.is_lane();
+        let read = if is_lane && !self.lane.take(client, self.now) {
+            Err(faults::overload())
+        } else {
+            self.read_entry(&message)
+        };
+        let claimed = read.as_ref().ok().and_then(|envelope| envelope.claims().thread.as_deref()?.parse().ok());
+        let root = match self.conversation(client, claimed, root) {
+            Ok(root) => root,
+            Err(shard) => {
+                self.counts.injected -= 1;
+                return self.send(shard, ShardMessage::Injected(Box::new(message)));
+            }
+        };
+        let ids = self.entry_id(root);
+        let mut entry = Entry { client, remote, root, ids, claims: Claims::default(), label: None };
+        match read {
+            Ok(envelope) => {
+                let (claims, payload) = envelope.into_parts();
+                entry.label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
+                entry.claims = claims;
+                self.enter(&entry, payload, message.permit);
+            }
+            Err(fault) => self.refuse_entry(&entry, ids.0, fault, None, false),
+        }
+        self.conclude_entry(client, root, last);
+    }
+
+    fn read_entry(&self, message: &Injected) -> Result<Envelope, Fault> {
+        let canonical = climb(&message.raw, &self.blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
+        Envelope::open(&canonical).map_err(|error| faults::envelope(&error))
+    }
+
+    /// The conversation of a client that a message belongs to: the one that it names, if it is
+    /// the client's own, else the one that the entrance gave it. An error is the shard of it.
+    fn conversation(
+        &mut self,
+        client: ClientId,
+        claimed: Option<ThreadId>,
+        given: ThreadId,
+    ) -> Result<ThreadId, ShardId> {
+        for id in claimed.into_iter().chain([given]) {
+            match self.directory.owned_by(id, client) {
+                Some(shard) if shard == self.shard => return Ok(id),
+                Some(shard) => return Err(shard),
+                None => {}
+            }
+        }
+        // Ids that entrances give are fresh. One that isn't must not open somebody else's door.
+        let taken = self.directory.shard_of(given).is_some();
+        Ok(if taken { self.entry_id(given).1 } else { given })
+    }
+
+    fn enter(&mut self, entry: &Entry, payload: Canonical, permit: Permit) {
+        let blueprint = self.blueprint.clone();
+        let client = blueprint.client(entry.client);
+        self.entry_events(entry, &client.name, &payload);
+        if let Err(fault) = may_enter(entry, &payload, &permit) {
+            return self.refuse_entry(entry, entry.ids.0, fault, Some(payload), false);
+        }
+        // A text that is no name is nobody's name: routed like any other unknown one.
+        let to = entry.claims.to.as_deref().map(|to| Name::parse(to).unwrap_or_else(|_| Name::root()));
+        match self.judge_call(to.as_ref(), &client.calls, Sound::Unproved(payload)) {
+            Verdict::Call { first, others, payload } => self.open_calls(entry, first, others, payload, permit),
+            Verdict::Core { request, .. } => match self.ask_as_client(entry.client, entry.remote, request) {
+                Ok(answer) => self.tell_client(entry, answer),
+                Err(fault) => self.refuse_entry(entry, entry.ids.0, fault, None, false),
+            },
+            Verdict::Refused(Refusal { payload, fault, denied, .. }) => {
+                self.refuse_entry(entry, entry.ids.0, fault, payload, denied);
+            }
+            // A client has no thread that could reply, continue, or own another one.
+            other @ (Verdict::Reply(_)
+            | Verdict::Continue { .. }
+            | Verdict::Addressed { .. }
+            | Verdict::CloseThread { .. }
+            | Verdict::Spawn { .. }) => {
+                let payload = other.into_payload();
+                let fault = payload.as_ref().map_or_else(faults::nobody_asked, |payload| faults::route(payload.root()));
+                self.refuse_entry(entry, entry.ids.0, fault, payload, false);
+            }
+        }
+    }
+
+    /// Opens a child of the conversation's root for each receiver.
+    fn open_calls(
+        &mut self,
+        entry: &Entry,
+        first: ListenerId,
+        others: Vec<ListenerId>,
+        payload: Validated<Element>,
+        permit: Permit,
+    ) {
+        let parent = match self.client_root(entry.root, entry.client) {
+            Ok(parent) => parent,
+            Err(fault) => return self.refuse_entry(entry, entry.ids.0, fault, None, false),
+        };
+        self.counts.made += others.len() as u64;
+        let mut permit = Some(permit);
+        for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
+            let ids = if copy == 0 { entry.ids } else { self.entry_id(entry.root) };
+            let call = Call {
+                parent,
+                target,
+                payload: payload.clone(),
+                origin: Origin::Single,
+                ids,
+                from: Sender::Client(entry.client),
+                label: entry.label.clone(),
+                traceparent: entry.traceparent(),
+                deadline: entry.claims.deadline.unwrap_or(Time::MAX),
+                spawned: false,
+                permit: permit.take(),
+            };
+            if let Err(fault) = self.place(call) {
+                self.refuse_entry(entry, ids.0, fault, None, false);
+            }
+        }
+    }
+
+    fn tell_client(&mut self, entry: &Entry, answer: Canonical) {
+        self.counts.delivered += 1;
+        self.counts.made += 1;
+        let (id, _) = self.key.derive(entry.ids.0, protocol_index::ANSWER);
+        let (from, reply) = match self.validator.validate(answer) {
+            Ok(payload) => (Sender::Core, Reply::Payload(payload)),
+            Err(error) => (Sender::System, Reply::Fault(faults::internal(&error))),
+        };
+        self.leave_for(entry.recipient(), from, id, reply);
+    }
+
+    /// Answers a client's message with a fault.
+    fn refuse_entry(
+        &mut self,
+        entry: &Entry,
+        about: MessageId,
+        fault: Fault,
+        payload: Option<Canonical>,
+        denied: bool,
+    ) {
+        self.counts.faulted += 1;
+        self.counts.made += 1;
+        self.root_event(entry.root, || EventKind::Faulted { fault: fault.clone(), denied });
+        if fault.code == FaultCode::Route {
+            let qname = payload.as_ref().map(|payload| payload.root().clone());
+            self.root_event(entry.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
+            self.bury_entry(entry.client, payload, fault.clone());
+        }
+        let (id, _) = self.key.derive(about, protocol_index::FAULT);
+        self.leave_for(entry.recipient(), Sender::System, id, Reply::Fault(fault));
+    }
+
+    /// What a message does to its conversation, whatever became of the message. One that was
+    /// never opened is closed: nothing more will leave it.
+    fn conclude_entry(&mut self, client: ClientId, root: ThreadId, last: bool) {
+        let Some(&key) = self.roots.get(&root) else {
+            return self.outputs.push_back(Output::Closed { client, root });
+        };
+        self.touch_root(key);
+        self.let_leave(key, last);
+        self.settle(key);
+    }
+
+    fn let_leave(&mut self, key: ThreadKey, last: bool) {
+        if let Some(state) = self.threads[key].extra().root.as_mut().filter(|_| last) {
+            state.left = true;
+        }
+    }
+
+    fn entry_events(&mut self, entry: &Entry, client: &Name, payload: &Canonical) {
+        let claimed = || Some(entry.claims.from.clone()).filter(|claimed| claimed != client.as_str());
+        self.root_event(entry.root, || EventKind::Injected {
+            message: entry.ids.0,
+            from: client.clone(),
+            claimed: claimed(),
+        });
+        if !payload.repairs().is_empty() {
+            let repairs = || payload.repairs().to_vec();
+            self.root_event(entry.root, || EventKind::Repaired { by: client.clone(), repairs: repairs() });
+        }
+    }
+}
+
+impl Entry {
+    fn recipient(&self) -> Recipient {
+        Recipient { client: self.client, root: self.root, label: self.label.clone(), traceparent: self.traceparent() }
+    }
+
+    /// A longer one is none (W3C Trace Context, section 3.2.2), and would be kept with the thread.
+    fn traceparent(&self) -> Option<Arc<str>> {
+        self.claims.traceparent.as_deref().filter(|text| text.len() <= LABEL).map(Arc::from)
+    }
+}
+
+/// What keeps a message out before anybody asks whom it is for.
+fn may_enter(entry: &Entry, payload: &Canonical, permit: &Permit) -> Result<(), Fault> {
+    if permit.is_lane() && payload.root().namespace() != ns::META {
+        return Err(faults::overload());
+    }
+    if entry.claims.id.as_deref().is_some_and(|label| label.len() > LABEL) {
+        return Err(faults::limit(format_args!("the id of a message may have {LABEL} bytes")));
+    }
+    if is_for_threads(payload.root()) {
+        return Err(faults::route(payload.root()));
+    }
+    Ok(())
+}

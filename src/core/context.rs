@@ -1,0 +1,49 @@
+//! The bounded history of a thread.
+
+use std::collections::VecDeque;
+
+use super::gauge::{Gauge, Permit};
+use super::io::Remembered;
+use crate::vocab::Limits;
+
+/// The last canonical messages of a thread, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    entries: VecDeque<(Remembered, Permit)>,
+    bytes: usize,
+}
+
+impl History {
+    /// Remembers a message; the oldest go where a bound of the thread or the organism asks for it.
+    pub(super) fn remember(&mut self, message: Remembered, limits: &Limits, total: &Gauge) {
+        let size = message.payload.bytes().len();
+        if size > limits.context_bytes {
+            return;
+        }
+        while self.entries.len() >= limits.context_messages || self.bytes + size > limits.context_bytes {
+            if !self.forget_oldest() {
+                return;
+            }
+        }
+        loop {
+            if let Ok(permit) = total.admit(size) {
+                self.bytes += size;
+                self.entries.push_back((message, permit));
+                return;
+            }
+            if !self.forget_oldest() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn messages(&self) -> Vec<Remembered> {
+        self.entries.iter().map(|(message, _)| message.clone()).collect()
+    }
+
+    fn forget_oldest(&mut self) -> bool {
+        let Some((oldest, _)) = self.entries.pop_front() else { return false };
+        self.bytes -= oldest.payload.bytes().len();
+        true
+    }
+}

@@ -1,0 +1,48 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+
+use super::blueprint::ClientId;
+use super::io::ShardId;
+use crate::vocab::ThreadId;
+
+/// What all shards and entrances know together: where each conversation of a client lives, and
+/// how many threads are open.
+#[derive(Debug, Clone, Default)]
+pub struct Directory {
+    roots: Arc<DashMap<ThreadId, (ClientId, ShardId)>>,
+    threads: Arc<AtomicUsize>,
+}
+
+impl Directory {
+    /// The shard that a client's conversation lives in, while it is open.
+    pub fn shard_of(&self, root: ThreadId) -> Option<ShardId> {
+        self.roots.get(&root).map(|entry| entry.1)
+    }
+
+    /// Open threads of all shards.
+    pub fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn owned_by(&self, root: ThreadId, client: ClientId) -> Option<ShardId> {
+        self.roots.get(&root).filter(|entry| entry.0 == client).map(|entry| entry.1)
+    }
+
+    pub(super) fn insert(&self, root: ThreadId, client: ClientId, shard: ShardId) {
+        self.roots.insert(root, (client, shard));
+    }
+
+    pub(super) fn remove(&self, root: ThreadId) {
+        self.roots.remove(&root);
+    }
+
+    pub(super) fn thread_opened(&self) {
+        self.threads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn thread_closed(&self) {
+        self.threads.fetch_sub(1, Ordering::Relaxed);
+    }
+}

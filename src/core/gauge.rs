@@ -1,0 +1,144 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What waits in the organism, over all shards: messages and bytes on Queue 1 and in mailboxes.
+///
+/// Entrances and calls are refused above the bounds; answers are only counted.
+#[derive(Debug, Clone)]
+pub struct Gauge {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    messages: AtomicUsize,
+    bytes: AtomicUsize,
+    max_messages: usize,
+    max_bytes: usize,
+    /// Messages in the lane of the core.
+    lane: AtomicUsize,
+}
+
+/// A place among what waits; given back when it is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    inner: Arc<Inner>,
+    bytes: usize,
+    lane: bool,
+}
+
+/// The organism is full: nothing was taken, try again later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the organism is full ({messages} messages, {bytes} bytes wait): try again later")]
+pub struct Overloaded {
+    /// Messages that wait.
+    pub messages: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+impl Gauge {
+    /// Messages that the lane of the core holds.
+    pub const LANE: usize = 64;
+    /// Bytes that each of them may have.
+    pub const LANE_BYTES: usize = 64 << 10;
+
+    /// A gauge with its bounds.
+    pub fn new(max_messages: usize, max_bytes: usize) -> Self {
+        let [messages, bytes, lane] = [0; 3].map(AtomicUsize::new);
+        Self { inner: Arc::new(Inner { messages, bytes, max_messages, max_bytes, lane }) }
+    }
+
+    /// Takes a place for a message of `bytes`.
+    ///
+    /// # Errors
+    /// [`Overloaded`] if the messages or the bytes that wait would pass a bound.
+    pub fn admit(&self, bytes: usize) -> Result<Permit, Overloaded> {
+        let permit = self.count(bytes);
+        if self.messages() > self.inner.max_messages || self.bytes() > self.inner.max_bytes {
+            drop(permit);
+            return Err(Overloaded { messages: self.messages(), bytes: self.bytes() });
+        }
+        Ok(permit)
+    }
+
+    /// Takes a place in the lane of the core, for a message that [`Gauge::admit`] has refused: a
+    /// question to the core is answered while the organism is overloaded. Anything else that
+    /// comes this way is refused with `overload` once it has been read.
+    ///
+    /// # Errors
+    /// [`Overloaded`] if the lane is full, or the message longer than [`Gauge::LANE_BYTES`].
+    pub fn admit_core(&self, bytes: usize) -> Result<Permit, Overloaded> {
+        let permit = Permit { inner: self.inner.clone(), bytes, lane: true };
+        let taken = self.inner.lane.fetch_add(1, Ordering::Relaxed);
+        if taken >= Self::LANE || bytes > Self::LANE_BYTES {
+            drop(permit);
+            return Err(Overloaded { messages: self.messages(), bytes: self.bytes() });
+        }
+        Ok(permit)
+    }
+
+    /// Takes a place whatever the bounds say.
+    pub fn count(&self, bytes: usize) -> Permit {
+        self.inner.messages.fetch_add(1, Ordering::Relaxed);
+        self.inner.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Permit { inner: self.inner.clone(), bytes, lane: false }
+    }
+
+    /// Messages that wait.
+    pub fn messages(&self) -> usize {
+        self.inner.messages.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that wait.
+    pub fn bytes(&self) -> usize {
+        self.inner.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Permit {
+    /// Whether it is a place in the lane of the core.
+    pub(super) fn is_lane(&self) -> bool {
+        self.lane
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.lane {
+            self.inner.lane.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        self.inner.messages.fetch_sub(1, Ordering::Relaxed);
+        self.inner.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_gauge_refuses_and_recovers() {
+        let gauge = Gauge::new(2, 100);
+        let first = gauge.admit(60).unwrap();
+        assert_eq!(gauge.admit(41).unwrap_err(), Overloaded { messages: 1, bytes: 60 });
+        let second = gauge.admit(40).unwrap();
+        assert!(gauge.admit(0).is_err());
+        let forced = gauge.count(1000);
+        drop((first, second, forced));
+        assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn the_lane_of_the_core_is_short_and_on_its_own() {
+        let gauge = Gauge::new(0, 0);
+        assert!(gauge.admit(0).is_err());
+        let lane: Vec<_> = std::iter::from_fn(|| gauge.admit_core(Gauge::LANE_BYTES).ok()).take(1000).collect();
+        assert_eq!(lane.len(), Gauge::LANE);
+        assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
+        drop(lane);
+        assert!(gauge.admit_core(Gauge::LANE_BYTES + 1).is_err());
+        assert!(gauge.admit_core(1).is_ok_and(|permit| permit.is_lane()));
+    }
+}

@@ -1,0 +1,377 @@
+//! Everything that goes into the core and everything that comes out of it: one closed enum each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::blueprint::{ClientId, ListenerId};
+use super::event::Event;
+use super::gauge::Permit;
+use super::key::{TaskId, ThreadKey};
+use crate::ladder::{Canonical, Element, EnvelopeError, Raw, Validated};
+use crate::schema::{Decoded, EncodeError};
+use crate::vocab::{Fault, MessageId, Name, ThreadId, Time};
+
+/// One of the shards of an organism.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShardId(pub u16);
+
+/// Everything that can move the core.
+#[derive(Debug)]
+pub enum Input {
+    /// The organism starts: `<boot>` goes to each listener that accepts it, below a root of its own.
+    Boot {
+        /// The id of that root, from outside.
+        root: ThreadId,
+    },
+    /// A message came in at an entrance.
+    Injected(Injected),
+    /// A handler ended. Each `Output::Start` gets exactly one of these, also after an `Abort`.
+    Finished {
+        /// Which one.
+        task: TaskId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// A handler awaits the answers to calls.
+    Called {
+        /// The handler.
+        task: TaskId,
+        /// Its number for this group of calls.
+        call: CallId,
+        /// What it calls; each is an [`EmissionKind::Call`].
+        requests: Vec<Emission>,
+        /// When the waiting ends.
+        join: Join,
+    },
+    /// A handler dropped the future of a group of calls.
+    CallDropped {
+        /// The handler.
+        task: TaskId,
+        /// The group.
+        call: CallId,
+    },
+    /// A handler waits for nothing but calls: it gives its slot back.
+    Parked {
+        /// The handler.
+        task: TaskId,
+    },
+    /// A listener failed too often: its messages fault at once.
+    ListenerDown {
+        /// Which one.
+        listener: ListenerId,
+    },
+    /// Its cool-down passed.
+    ListenerUp {
+        /// Which one.
+        listener: ListenerId,
+    },
+    /// Nobody will read what this conversation still has to say: it closes when it has no open child.
+    Left {
+        /// The root of the conversation.
+        root: ThreadId,
+    },
+    /// A conversation is given up: everything in it is cancelled.
+    Cancel {
+        /// The root of the conversation.
+        root: ThreadId,
+    },
+    /// Another shard has something to say.
+    Shard(ShardMessage),
+    /// Time has passed.
+    Tick,
+    /// The organism stops: pending continues and boot handlers are cancelled, the rest goes on.
+    Drain,
+    /// The drain's deadline passed: a `cancelled` fault for each open conversation, the rest to
+    /// the dead letters.
+    Stop,
+}
+
+/// Everything that the core asks of its shell.
+#[derive(Debug)]
+pub enum Output {
+    /// Run a handler.
+    Start(Start),
+    /// Hand a parked handler what it awaits.
+    Resume {
+        /// The handler.
+        task: TaskId,
+        /// The group of calls that is decided.
+        call: CallId,
+        /// The answers in order of index, or the fault that decided against.
+        result: Result<Vec<Settled>, Fault>,
+    },
+    /// Drop a handler at its next await, and report [`Outcome::Aborted`].
+    Abort {
+        /// The handler.
+        task: TaskId,
+    },
+    /// Something leaves the organism.
+    Egress(Egress),
+    /// A conversation of a client has closed; nothing more will leave it.
+    Closed {
+        /// The client that owned it.
+        client: ClientId,
+        /// Its root.
+        root: ThreadId,
+    },
+    /// Something for another shard.
+    Shard {
+        /// Which shard.
+        to: ShardId,
+        /// What.
+        message: ShardMessage,
+    },
+    /// Something that operators may see.
+    Event(Event),
+}
+
+/// A message at an entrance.
+#[derive(Debug)]
+pub struct Injected {
+    /// The principal that the entrance knows.
+    pub client: ClientId,
+    /// The bytes of one envelope.
+    pub raw: Raw,
+    /// The id of the conversation that it opens, unless it continues one.
+    pub root: ThreadId,
+    /// Whether it came over a network.
+    pub remote: bool,
+    /// Whether the client sends nothing else: the conversation closes once it has no open child.
+    pub last: bool,
+    /// Its place on Queue 1.
+    pub permit: Permit,
+}
+
+/// The number of a group of awaited calls, counted by the handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u32);
+
+/// How a handler ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It returned; these are its emissions, maybe none.
+    Emitted(Vec<Emission>),
+    /// It wrote bytes: none, one or several payloads, maybe dirty.
+    Wrote(Raw),
+    /// It returned an error.
+    Failed(Failure),
+    /// It panicked.
+    Panicked,
+    /// Its actor was rebuilt under it.
+    Discarded,
+    /// It was dropped because the core asked for it.
+    Aborted,
+}
+
+/// The error of a handler.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// What went wrong, for whoever called.
+    pub message: Arc<str>,
+    /// A fault that passes on unchanged.
+    pub fault: Option<Fault>,
+}
+
+/// One thing that a handler says.
+#[derive(Debug, Clone)]
+pub struct Emission {
+    /// What it is.
+    pub kind: EmissionKind,
+    /// The listener that it names; only for calls.
+    pub to: Option<Name>,
+    /// A spawned thread of its own that it addresses; only for calls.
+    pub thread: Option<ThreadId>,
+    /// The payload.
+    pub payload: Draft,
+}
+
+/// What an emission is meant as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmissionKind {
+    /// The answer to whoever called.
+    Reply,
+    /// A request to another listener.
+    Call,
+    /// Whatever the contract makes of its QName.
+    Inferred,
+    /// A message to the tail of the thread's own mailbox.
+    Continue {
+        /// After how long.
+        after: Duration,
+    },
+}
+
+/// A payload on its way out of a handler.
+#[derive(Debug, Clone)]
+pub enum Draft {
+    /// Not checked against its schema yet.
+    Canonical(Canonical),
+    /// Taken from a delivery: its proof still holds.
+    Proved(Validated<Element>),
+    /// A value that has no XML form.
+    Unencodable(EncodeError),
+    /// A `<message>` that is no envelope.
+    NoEnvelope(EnvelopeError),
+}
+
+/// When the waiting for several answers ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// With the last reply, or the first fault.
+    All,
+    /// With the first reply; a fault only if none replied.
+    First,
+    /// With the n-th reply; a fault once that is out of reach.
+    Quorum(u32),
+    /// When every call has an outcome.
+    Settled,
+}
+
+/// The outcome of one awaited call.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// Its index among the calls of its group.
+    pub index: u32,
+    /// The reply, or what went wrong.
+    pub outcome: Result<Answer, Fault>,
+}
+
+/// A reply to an awaited call.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Who replied.
+    pub from: Name,
+    /// With what.
+    pub payload: Validated<Element>,
+}
+
+/// A handler to run.
+#[derive(Debug)]
+pub struct Start {
+    /// Its name from now on.
+    pub task: TaskId,
+    /// Whose handler.
+    pub listener: ListenerId,
+    /// What it gets.
+    pub message: Message,
+}
+
+/// A processed message, as its receiver gets it.
+#[derive(Debug)]
+pub struct Message {
+    /// Its id.
+    pub id: MessageId,
+    /// The thread that it is on: the receiver's own.
+    pub thread: ThreadId,
+    /// Who sent it, as stamped by the pump.
+    pub from: Name,
+    /// The message that it answers.
+    pub in_reply_to: Option<MessageId>,
+    /// Payload or fault.
+    pub body: Body,
+    /// Its place in the fan-out that it answers.
+    pub join: Option<JoinPosition>,
+    /// When the thread ends at the latest.
+    pub deadline: Option<Time>,
+    /// W3C trace context, passed on down the tree.
+    pub traceparent: Option<Arc<str>>,
+    /// The canonical payloads of the thread before this one, oldest first; for contracts with context.
+    pub history: Vec<Remembered>,
+}
+
+/// A message that the context of a thread remembers.
+#[derive(Debug, Clone)]
+pub struct Remembered {
+    /// Who sent it.
+    pub from: Name,
+    /// What it said.
+    pub payload: Canonical,
+}
+
+/// What a message carries.
+#[derive(Debug)]
+pub enum Body {
+    /// A payload that keeps its contract, decoded for its receiver.
+    Payload {
+        /// The proof.
+        payload: Validated<Element>,
+        /// The value that the receiver's decoder made.
+        value: Decoded,
+    },
+    /// Something went wrong.
+    Fault(Fault),
+}
+
+/// The place of an answer in its fan-out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JoinPosition {
+    /// Which call of the fan-out, from 0.
+    pub index: u32,
+    /// How many calls there were.
+    pub total: u32,
+    /// How many answers are still to come.
+    pub remaining: u32,
+}
+
+/// Something for a client.
+#[derive(Debug)]
+pub struct Egress {
+    /// The client.
+    pub client: ClientId,
+    /// The root of the conversation.
+    pub root: ThreadId,
+    /// Who answers.
+    pub from: Name,
+    /// The label of the message that is answered, if the client gave one.
+    pub in_reply_to: Option<Arc<str>>,
+    /// The canonical envelope.
+    pub envelope: Bytes,
+    /// The fault inside, if it is one.
+    pub fault: Option<Fault>,
+    /// The payload inside.
+    pub payload: Canonical,
+    /// The proof that the payload keeps its schema; none for a fault.
+    pub proof: Option<Validated<Element>>,
+}
+
+/// What shards say to each other. A conversation lives wholly in one shard; only slots of
+/// singletons and messages that continue a conversation cross.
+#[derive(Debug)]
+pub enum ShardMessage {
+    /// A thread wants a slot of a listener whose home is the receiving shard.
+    SlotWanted {
+        /// Where the thread lives.
+        from: ShardId,
+        /// The listener.
+        listener: ListenerId,
+        /// The thread.
+        thread: ThreadKey,
+        /// Whether it resumes a parked handler.
+        resume: bool,
+    },
+    /// The slot is given.
+    SlotGranted {
+        /// The listener.
+        listener: ListenerId,
+        /// The thread that asked.
+        thread: ThreadKey,
+    },
+    /// A slot comes back.
+    SlotReturned {
+        /// The listener.
+        listener: ListenerId,
+    },
+    /// The thread doesn't want it any more.
+    SlotDeclined {
+        /// Where the thread lived.
+        from: ShardId,
+        /// The listener.
+        listener: ListenerId,
+        /// The thread.
+        thread: ThreadKey,
+    },
+    /// A message for a conversation that lives in the receiving shard.
+    Injected(Box<Injected>),
+}

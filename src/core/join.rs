@@ -1,0 +1,210 @@
+//! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
+
+use super::io::{Answer, CallId, Join, JoinPosition, Settled};
+use super::key::{FanKey, TaskId, ThreadKey};
+use super::machine::Core;
+use super::thread::{Content, Origin, Queued, Sender};
+use crate::protocol;
+use crate::vocab::{Fault, FaultCode, MessageId};
+
+/// The calls that were made together. Every index gets exactly one answer, fault or count-off.
+#[derive(Debug)]
+pub(super) struct Fan {
+    pub owner: ThreadKey,
+    pub total: u32,
+    pub kind: FanKind,
+}
+
+/// Where the answers go.
+#[derive(Debug)]
+pub(super) enum FanKind {
+    /// To the mailbox, one by one.
+    Mailbox {
+        /// The message whose response made the calls.
+        source: MessageId,
+        delivered: u32,
+        counted_off: u32,
+    },
+    /// To a handler that waits.
+    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Vec<Option<Result<Answer, Fault>>> },
+}
+
+impl Core {
+    pub(super) fn open_fan(&mut self, owner: ThreadKey, total: u32, kind: FanKind) -> FanKey {
+        let fan = self.fans.insert(Fan { owner, total, kind });
+        self.threads[owner].extra().fans.push(fan);
+        fan
+    }
+
+    /// The answer of `index` goes to its handler now; the fan is over with the last one.
+    pub(super) fn deliver_index(&mut self, key: FanKey, index: u32) -> Option<JoinPosition> {
+        let fan = self.fans.get_mut(key)?;
+        let total = fan.total;
+        let FanKind::Mailbox { delivered, counted_off, .. } = &mut fan.kind else { return None };
+        *delivered += 1;
+        let remaining = total.saturating_sub(*delivered + *counted_off);
+        if remaining == 0 {
+            self.remove_fan(key);
+        }
+        Some(JoinPosition { index, total, remaining })
+    }
+
+    /// A call ends without an answer and without a fault.
+    pub(super) fn count_off(&mut self, owner: ThreadKey, origin: Origin, opened_by: MessageId) {
+        let Origin::Fan { fan: key, index } = origin else {
+            if origin == Origin::Single {
+                self.fan_out_ended(owner, 1, opened_by);
+            }
+            return;
+        };
+        let Some(fan) = self.fans.get_mut(key) else { return };
+        let total = fan.total;
+        match &mut fan.kind {
+            FanKind::Awaited { .. } => {
+                let silent = Fault::new(FaultCode::Silent, "the listener ended without an answer");
+                self.settle_call(key, index, Err(silent));
+            }
+            FanKind::Mailbox { delivered, counted_off, source } => {
+                *counted_off += 1;
+                if *delivered + *counted_off == total {
+                    let source = *source;
+                    self.remove_fan(key);
+                    self.fan_out_ended(owner, total, source);
+                }
+            }
+        }
+    }
+
+    /// Tells a listener that asked for it that no further answer comes.
+    fn fan_out_ended(&mut self, owner: ThreadKey, total: u32, source: MessageId) {
+        let Some(listener) = self.threads[owner].listener() else { return };
+        if !self.blueprint.listener(listener).returns.contains(&protocol::fan_out_ended_qname()) {
+            return;
+        }
+        let (id, _) = self.key.derive(source, protocol_index::FAN_OUT_ENDED);
+        self.counts.made += 1;
+        match self.own_payload(listener, protocol::write_fan_out_ended(total)) {
+            Ok(body) => self.enqueue(
+                owner,
+                Queued {
+                    id,
+                    from: Sender::Core,
+                    in_reply_to: None,
+                    content: Content::Body(body),
+                    answers: Origin::None,
+                    permit: self.gauge.count(0),
+                },
+            ),
+            Err(fault) => self.fault_to(owner, Origin::None, id, None, fault),
+        }
+    }
+
+    /// The outcome of one awaited call is there; maybe it decides the group.
+    pub(super) fn settle_call(&mut self, key: FanKey, index: u32, outcome: Result<Answer, Fault>) {
+        let Some(fan) = self.fans.get_mut(key) else { return };
+        let FanKind::Awaited { outcomes, .. } = &mut fan.kind else { return };
+        if let Some(place) = outcomes.get_mut(index as usize)
+            && place.is_none()
+        {
+            *place = Some(outcome);
+        }
+        self.decide(key);
+    }
+
+    /// Ends a group of awaited calls whose outcome is fixed; the losers are cancelled.
+    pub(super) fn decide(&mut self, key: FanKey) {
+        let Some(fan) = self.fans.get(key) else { return };
+        let FanKind::Awaited { task, call, join, outcomes } = &fan.kind else { return };
+        let Some(result) = decided(*join, outcomes) else { return };
+        let (task, call) = (*task, *call);
+        self.abandon_fan(key);
+        self.call_ready(task, call, result);
+    }
+
+    /// Forgets a group of calls and cancels those that are still open.
+    pub(super) fn abandon_fan(&mut self, key: FanKey) {
+        let Some(fan) = self.fans.get(key) else { return };
+        let owner = fan.owner;
+        self.remove_fan(key);
+        if self.threads.contains_key(owner) {
+            self.cancel_calls(owner, key);
+        }
+    }
+
+    fn remove_fan(&mut self, key: FanKey) {
+        let Some(fan) = self.fans.remove(key) else { return };
+        if let Some(extra) = self.threads.get_mut(fan.owner).and_then(|thread| thread.extra.as_mut()) {
+            extra.fans.retain(|&other| other != key);
+        }
+    }
+}
+
+/// Indices of the pump's own messages among those derived from one message; emissions count from 0.
+pub(super) mod protocol_index {
+    pub(in crate::core) const FAULT: u64 = 1 << 62;
+    pub(in crate::core) const FAN_OUT_ENDED: u64 = 2 << 62;
+    pub(in crate::core) const ANSWER: u64 = 3 << 62;
+}
+
+/// The result of a group, once it is fixed.
+fn decided(join: Join, outcomes: &[Option<Result<Answer, Fault>>]) -> Option<Result<Vec<Settled>, Fault>> {
+    let replies = outcomes.iter().flatten().filter(|outcome| outcome.is_ok()).count();
+    let open = outcomes.iter().filter(|outcome| outcome.is_none()).count();
+    let first_fault = || outcomes.iter().flatten().find_map(|outcome| outcome.as_ref().err()).cloned();
+    let collect = |only_replies: bool| -> Vec<Settled> {
+        let all = (0..).zip(outcomes).filter_map(|(index, outcome)| Some((index, outcome.as_ref()?)));
+        all.filter(|(_, outcome)| !only_replies || outcome.is_ok())
+            .map(|(index, outcome)| Settled { index, outcome: outcome.clone() })
+            .collect()
+    };
+    let needed = match join {
+        Join::Settled => return (open == 0).then(|| Ok(collect(false))),
+        Join::All => outcomes.len(),
+        Join::First => 1.min(outcomes.len()),
+        Join::Quorum(n) => n as usize,
+    };
+    if replies >= needed {
+        return Some(Ok(collect(true)));
+    }
+    if replies + open >= needed {
+        return None;
+    }
+    let unreachable =
+        || Fault::new(FaultCode::Failed, format!("{needed} replies were awaited from {} calls", outcomes.len()));
+    Some(Err(first_fault().unwrap_or_else(unreachable)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> Option<Result<Answer, Fault>> {
+        Some(Err(Fault::new(FaultCode::Failed, text)))
+    }
+
+    #[test]
+    fn the_first_fault_ends_all_but_not_the_others() {
+        let outcomes = [None, fault("b"), None];
+        assert_eq!(decided(Join::All, &outcomes).unwrap().unwrap_err().message.as_ref(), "b");
+        assert!(decided(Join::First, &outcomes).is_none());
+        assert!(decided(Join::Quorum(2), &outcomes).is_none());
+        assert!(decided(Join::Settled, &outcomes).is_none());
+    }
+
+    #[test]
+    fn a_quorum_fails_once_it_is_out_of_reach() {
+        let outcomes = [fault("a"), None, fault("c")];
+        assert!(decided(Join::Quorum(2), &outcomes).unwrap().is_err());
+        assert!(decided(Join::First, &outcomes).is_none());
+        let outcomes = [fault("a"), fault("b")];
+        assert!(decided(Join::First, &outcomes).unwrap().is_err());
+        assert_eq!(decided(Join::Settled, &outcomes).unwrap().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn no_calls_are_decided_at_once() {
+        assert!(decided(Join::All, &[]).unwrap().unwrap().is_empty());
+        assert!(decided(Join::First, &[]).unwrap().unwrap().is_empty());
+        assert!(decided(Join::Quorum(1), &[]).unwrap().is_err());
+    }
+}

@@ -1,0 +1,275 @@
+//! The judgement of one emission: what it is, who gets it, whether it keeps its contract.
+//! Nothing takes effect here.
+
+use std::time::Duration;
+
+use super::blueprint::{ListenerId, Party};
+use super::contract::{Contract, Routing};
+use super::faults;
+use super::io::{Draft, Emission, EmissionKind};
+use super::key::ThreadKey;
+use super::machine::Core;
+use crate::ladder::{Canonical, Element, Validated};
+use crate::protocol::MetaRequest;
+use crate::schema;
+use crate::vocab::{Fault, Name, QName, ns};
+
+/// What becomes of an emission.
+pub(super) enum Verdict {
+    Reply(Validated<Element>),
+    Continue {
+        payload: Validated<Element>,
+        after: Duration,
+    },
+    Call {
+        first: ListenerId,
+        others: Vec<ListenerId>,
+        payload: Validated<Element>,
+    },
+    /// A call on a spawned thread.
+    Addressed {
+        thread: ThreadKey,
+        payload: Validated<Element>,
+    },
+    /// The end of a spawned thread.
+    CloseThread {
+        thread: ThreadKey,
+        payload: Canonical,
+    },
+    Core {
+        request: MetaRequest,
+        payload: Canonical,
+    },
+    Spawn {
+        target: ListenerId,
+        first: Validated<Element>,
+        payload: Canonical,
+    },
+    Refused(Refusal),
+}
+
+/// Why an emission has no effect but a fault.
+pub(super) struct Refusal {
+    pub payload: Option<Canonical>,
+    pub fault: Fault,
+    /// The route exists, but not for this sender. Only operators learn it.
+    pub denied: bool,
+    /// Indices of the fan-out that it holds.
+    pub width: usize,
+}
+
+/// A payload that is XML, at least.
+pub(super) enum Sound {
+    Unproved(Canonical),
+    Proved(Validated<Element>),
+}
+
+/// The listeners that a payload goes to, in the order of registration.
+pub(super) struct Targets {
+    pub first: ListenerId,
+    pub others: Vec<ListenerId>,
+}
+
+impl Verdict {
+    /// The payload that it is about, as far as there is one.
+    pub(super) fn into_payload(self) -> Option<Canonical> {
+        match self {
+            Self::Reply(payload)
+            | Self::Continue { payload, .. }
+            | Self::Call { payload, .. }
+            | Self::Addressed { payload, .. } => Some(payload.payload().clone()),
+            Self::CloseThread { payload, .. } | Self::Core { payload, .. } | Self::Spawn { payload, .. } => {
+                Some(payload)
+            }
+            Self::Refused(refusal) => refusal.payload,
+        }
+    }
+
+    /// Indices of the fan-out that it takes.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Self::Reply(_) | Self::Continue { .. } => 0,
+            Self::Call { others, .. } => 1 + others.len(),
+            Self::Addressed { .. } | Self::CloseThread { .. } | Self::Core { .. } => 1,
+            Self::Spawn { .. } => SPAWN_WIDTH,
+            Self::Refused(refusal) => refusal.width,
+        }
+    }
+}
+
+/// One index for `<thread-spawned>`, one for the answer to the first payload.
+const SPAWN_WIDTH: usize = 2;
+
+impl Core {
+    /// Judges what the listener of a thread emits.
+    pub(super) fn judge(&mut self, thread: ThreadKey, listener: ListenerId, emission: Emission) -> Verdict {
+        let Emission { kind, to, thread: address, payload } = emission;
+        let blueprint = self.blueprint.clone();
+        let contract = blueprint.listener(listener);
+        let draft = match payload {
+            Draft::Unencodable(error) => {
+                let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
+                return refuse(None, faults::unencodable(&error), usize::from(is_call));
+            }
+            Draft::NoEnvelope(error) => return refuse(None, faults::envelope(&error), 1),
+            Draft::Canonical(payload) => {
+                Sound::Unproved(schema::guide(payload, contract.replies.iter().chain(&contract.calls), &self.catalog))
+            }
+            Draft::Proved(payload) => Sound::Proved(payload),
+        };
+        let qname = draft.root().clone();
+        match kind {
+            EmissionKind::Continue { after } => {
+                self.judge_own(draft, &contract.accepts, |payload| Verdict::Continue { payload, after })
+            }
+            EmissionKind::Reply => self.judge_own(draft, &contract.replies, Verdict::Reply),
+            EmissionKind::Inferred if to.is_none() && address.is_none() && contract.replies.contains(&qname) => {
+                self.judge_own(draft, &contract.replies, Verdict::Reply)
+            }
+            EmissionKind::Call | EmissionKind::Inferred => match address {
+                Some(id) => {
+                    let child = self.spawned.get(&id).copied();
+                    match child.filter(|&child| self.threads[child].parent == Some(thread)) {
+                        Some(child) => self.judge_addressed(child, contract, draft),
+                        None => refuse_route(draft, false),
+                    }
+                }
+                None => self.judge_call(to.as_ref(), &contract.calls, draft),
+            },
+        }
+    }
+
+    /// Judges a request, whoever makes it.
+    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Verdict {
+        let qname = draft.root().clone();
+        if qname.namespace() == ns::META {
+            return self.judge_meta(calls, draft);
+        }
+        match self.route(&qname, to, calls) {
+            Err(denied) => refuse_route(draft, denied),
+            Ok(Targets { first, others }) => match self.prove(draft) {
+                Ok(payload) => Verdict::Call { first, others, payload },
+                Err((payload, fault)) => refuse(Some(payload), fault, 1),
+            },
+        }
+    }
+
+    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Verdict {
+        let payload = draft.into_canonical();
+        let request = match MetaRequest::read(&payload) {
+            Ok(request) => request,
+            Err(error) => return refuse(Some(payload), faults::meta(&error), 1),
+        };
+        let MetaRequest::SpawnThread { first } = request else { return Verdict::Core { request, payload } };
+        if first.root().namespace() == ns::META {
+            return refuse(Some(payload), faults::route(first.root()), SPAWN_WIDTH);
+        }
+        let asked = first.root().clone();
+        match self.judge_call(None, calls, Sound::Unproved(first)) {
+            Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
+                Verdict::Spawn { target, first, payload }
+            }
+            Verdict::Refused(refusal) => {
+                Verdict::Refused(Refusal { payload: Some(payload), width: SPAWN_WIDTH, ..refusal })
+            }
+            // A thread has one listener, and a broadcast several.
+            _ => refuse(Some(payload), faults::route(&asked), SPAWN_WIDTH),
+        }
+    }
+
+    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Verdict {
+        let qname = draft.root().clone();
+        if qname.namespace() == ns::META {
+            let payload = draft.into_canonical();
+            return match MetaRequest::read(&payload) {
+                Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
+                Ok(_) => refuse_route(Sound::Unproved(payload), false),
+                Err(error) => refuse(Some(payload), faults::meta(&error), 1),
+            };
+        }
+        let Some(target) = self.threads[child].listener() else { return refuse_route(draft, false) };
+        let accepted = self.blueprint.listener(target).accepts.contains(&qname);
+        if !accepted || !contract.calls.contains(&qname) {
+            return refuse_route(draft, accepted);
+        }
+        match self.prove(draft) {
+            Ok(payload) => Verdict::Addressed { thread: child, payload },
+            Err((payload, fault)) => refuse(Some(payload), fault, 1),
+        }
+    }
+
+    /// Judges a payload that goes no further than its own thread or its parent.
+    fn judge_own(
+        &mut self,
+        draft: Sound,
+        allowed: &[QName],
+        verdict: impl FnOnce(Validated<Element>) -> Verdict,
+    ) -> Verdict {
+        if !allowed.contains(draft.root()) {
+            let fault = faults::route(draft.root());
+            return refuse(Some(draft.into_canonical()), fault, 0);
+        }
+        match self.prove(draft) {
+            Ok(payload) => verdict(payload),
+            Err((payload, fault)) => refuse(Some(payload), fault, 0),
+        }
+    }
+
+    /// Who gets a payload; `Err(true)` if somebody would, but not from this sender.
+    fn route(&self, qname: &QName, to: Option<&Name>, calls: &[QName]) -> Result<Targets, bool> {
+        let accepting = self.blueprint.accepting(qname);
+        let targets = match to {
+            Some(name) => match self.blueprint.party(name.as_str()) {
+                Some(Party::Listener(listener)) if accepting.contains(&listener) => {
+                    Some(Targets { first: listener, others: Vec::new() })
+                }
+                _ => None,
+            },
+            None => {
+                let routed = |listener: &&ListenerId| self.blueprint.listener(**listener).routing != Routing::Addressed;
+                let mut routed = accepting.iter().filter(routed).copied();
+                routed.next().map(|first| Targets { first, others: routed.collect() })
+            }
+        };
+        match targets {
+            Some(targets) if calls.contains(qname) && qname.namespace() != ns::CORE => Ok(targets),
+            Some(_) => Err(true),
+            None => Err(false),
+        }
+    }
+
+    fn prove(&mut self, draft: Sound) -> Result<Validated<Element>, (Canonical, Fault)> {
+        match draft {
+            Sound::Proved(payload) => Ok(payload),
+            Sound::Unproved(payload) => self.validator.validate(payload.clone()).map_err(|error| {
+                let fault = faults::payload(payload.root(), &error, &self.catalog);
+                (payload, fault)
+            }),
+        }
+    }
+}
+
+impl Sound {
+    fn root(&self) -> &QName {
+        match self {
+            Self::Unproved(payload) => payload.root(),
+            Self::Proved(payload) => payload.payload().root(),
+        }
+    }
+
+    fn into_canonical(self) -> Canonical {
+        match self {
+            Self::Unproved(payload) => payload,
+            Self::Proved(payload) => payload.payload().clone(),
+        }
+    }
+}
+
+fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
+    Verdict::Refused(Refusal { payload, fault, denied: false, width })
+}
+
+fn refuse_route(draft: Sound, denied: bool) -> Verdict {
+    let fault = faults::route(draft.root());
+    Verdict::Refused(Refusal { payload: Some(draft.into_canonical()), fault, denied, width: 1 })
+}

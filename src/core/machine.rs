@@ -1,0 +1,368 @@
+//! The state machine itself: what it holds, how inputs enter, how outputs leave.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use slotmap::SlotMap;
+
+use super::blueprint::{Blueprint, ListenerId};
+use super::dead::DeadLetters;
+use super::directory::Directory;
+use super::gauge::Gauge;
+use super::io::{Injected, Input, Outcome, Output, ShardId, ShardMessage};
+use super::join::Fan;
+use super::key::{FanKey, TaskId, ThreadKey};
+use super::lane::Lane;
+use super::respond::{Calls, Response};
+use super::ring::Ring;
+use super::slots::Slots;
+use super::task::Task;
+use super::thread::{Owner, Thread};
+use super::timer::Timers;
+use crate::schema::{Catalog, DecodeFn, Validator};
+use crate::vocab::{IdKey, QName, ThreadId, ThreadPath, Time};
+
+/// What a core is made from.
+pub struct CoreConfig {
+    /// Its own shard.
+    pub shard: ShardId,
+    /// How many shards there are, at least 1. The home of listener n is shard n modulo this.
+    pub shards: u16,
+    /// Who is there.
+    pub blueprint: Arc<Blueprint>,
+    /// The schemas of all payloads.
+    pub catalog: Arc<Catalog>,
+    /// How payloads become what listeners take.
+    pub decoders: Arc<Decoders>,
+    /// The secret of derived ids.
+    pub key: IdKey,
+    /// What waits in all shards.
+    pub gauge: Gauge,
+    /// Where conversations live, and how many threads there are in all shards.
+    pub directory: Directory,
+    /// Whether to make events for operators.
+    pub events: bool,
+    /// When the organism started, for `<boot>`.
+    pub started: Time,
+}
+
+/// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
+#[derive(Clone, Default)]
+pub struct Decoders(Vec<HashMap<QName, DecodeFn>>);
+
+impl Decoders {
+    /// Sets the decoder of a payload for a listener.
+    pub fn insert(&mut self, listener: ListenerId, payload: QName, decode: DecodeFn) {
+        let listener = listener.0 as usize;
+        if self.0.len() <= listener {
+            self.0.resize_with(listener + 1, HashMap::new);
+        }
+        self.0[listener].insert(payload, decode);
+    }
+
+    pub(super) fn get(&self, listener: ListenerId, payload: &QName) -> Option<&DecodeFn> {
+        self.0.get(listener.0 as usize)?.get(payload)
+    }
+}
+
+/// What became of all messages so far. At any moment injected + emitted + made is
+/// delivered + faulted + dead + cancelled + [`Core::waiting`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Messages of clients.
+    pub injected: u64,
+    /// Payloads that handlers emitted.
+    pub emitted: u64,
+    /// Messages of the pump itself: boot, faults, answers of the core, copies of a broadcast.
+    pub made: u64,
+    /// Given to a handler, to the core or to a client.
+    pub delivered: u64,
+    /// Refused with a fault, or faults that passed on.
+    pub faulted: u64,
+    /// Given to nobody.
+    pub dead: u64,
+    /// Discarded because their thread was over.
+    pub cancelled: u64,
+}
+
+/// The open threads of a shard at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// The threads, in order of opening.
+    pub threads: Vec<OpenThread>,
+}
+
+/// An open thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenThread {
+    /// Its conversation.
+    pub root: ThreadId,
+    /// Its id.
+    pub id: ThreadId,
+    /// The listeners from the root to it.
+    pub path: ThreadPath,
+    /// Messages in its mailbox.
+    pub queued: usize,
+}
+
+/// A deterministic message pump: threads, mailboxes, turns, joins, faults.
+///
+/// It belongs to one OS thread, because compiled schemas do.
+pub struct Core {
+    pub(super) shard: ShardId,
+    pub(super) shards: u16,
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) decoders: Arc<Decoders>,
+    pub(super) validator: Validator,
+    pub(super) key: IdKey,
+    pub(super) gauge: Gauge,
+    pub(super) context: Gauge,
+    pub(super) directory: Directory,
+    pub(super) events: bool,
+    pub(super) started: Time,
+    pub(super) now: Time,
+
+    pub(super) threads: SlotMap<ThreadKey, Thread>,
+    pub(super) tasks: SlotMap<TaskId, Task>,
+    pub(super) fans: SlotMap<FanKey, Fan>,
+    pub(super) roots: HashMap<ThreadId, ThreadKey>,
+    pub(super) spawned: HashMap<ThreadId, ThreadKey>,
+    /// Threads opened so far.
+    pub(super) sequence: u64,
+    /// Messages that entered from outside so far.
+    pub(super) entries: u64,
+
+    pub(super) queue: VecDeque<Item>,
+    pub(super) ring: Ring,
+    pub(super) slots: Vec<Slots>,
+    pub(super) down: Vec<bool>,
+    pub(super) lane: Lane,
+    pub(super) timers: Timers,
+    pub(super) outputs: VecDeque<Output>,
+    pub(super) draining: bool,
+    pub(super) stopped: bool,
+    pub(super) turn_of_ring: bool,
+
+    /// Messages in mailboxes and backlogs.
+    pub(super) queued: usize,
+    /// Messages that wait for their delay.
+    pub(super) delayed: usize,
+    /// Handlers that keep the core from being idle.
+    pub(super) running: usize,
+    /// Results that wait until it is the turn of the handlers which await them.
+    pub(super) resumes: usize,
+    pub(super) counts: Counts,
+    pub(super) dead: DeadLetters,
+}
+
+/// One item of Queue 1.
+pub(super) enum Item {
+    Injected(Injected),
+    Response(Response),
+    Calls(Calls),
+    /// What a client sent before it left comes first.
+    Left(ThreadId),
+    Cancel(ThreadId),
+}
+
+impl Core {
+    /// An empty core; compiles the schemas.
+    pub fn new(config: CoreConfig) -> Self {
+        let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started } = config;
+        let limits = &blueprint.limits;
+        Self {
+            shard,
+            shards: shards.max(1),
+            validator: Validator::new(catalog.clone()),
+            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(shards.max(1))),
+            ring: Ring::new(blueprint.scheduling),
+            slots: blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
+            down: blueprint.listeners().map(|_| false).collect(),
+            dead: DeadLetters::new(limits.dead_letters),
+            blueprint,
+            catalog,
+            decoders,
+            key,
+            gauge,
+            directory,
+            events,
+            started,
+            now: started,
+            threads: SlotMap::with_key(),
+            tasks: SlotMap::with_key(),
+            fans: SlotMap::with_key(),
+            roots: HashMap::new(),
+            spawned: HashMap::new(),
+            sequence: 0,
+            entries: 0,
+            queue: VecDeque::new(),
+            lane: Lane::default(),
+            timers: Timers::default(),
+            outputs: VecDeque::new(),
+            draining: false,
+            stopped: false,
+            turn_of_ring: false,
+            queued: 0,
+            delayed: 0,
+            running: 0,
+            resumes: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes one input. What follows from it comes out of [`Core::poll`].
+    pub fn handle(&mut self, input: Input, now: Time) {
+        self.now = self.now.max(now);
+        match input {
+            Input::Boot { root } => self.boot(root),
+            Input::Injected(message) => self.inject(message),
+            Input::Finished { task, outcome } => self.finished(task, outcome),
+            Input::Called { task, call, requests, join } => self.called(task, call, requests, join),
+            Input::CallDropped { task, call } => self.call_dropped(task, call),
+            Input::Parked { task } => self.parked(task),
+            Input::ListenerDown { listener } => self.set_down(listener, true),
+            Input::ListenerUp { listener } => self.set_down(listener, false),
+            Input::Left { root } => self.queue.push_back(Item::Left(root)),
+            Input::Cancel { root } => {
+                self.cancel_conversation(root);
+                // The message that opens it may still be on Queue 1.
+                self.queue.push_back(Item::Cancel(root));
+            }
+            Input::Shard(message) => self.from_shard(message),
+            Input::Tick => {}
+            Input::Drain => self.drain(),
+            Input::Stop => self.stop(),
+        }
+    }
+
+    /// Does the next steps of work until one of them asks for something; `None` when there is
+    /// nothing to do before the next input or [`Core::next_wake`].
+    ///
+    /// Queue 1 and the ring take turns, so that neither starves the other.
+    pub fn poll(&mut self, now: Time) -> Option<Output> {
+        self.now = self.now.max(now);
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return Some(output);
+            }
+            if let Some((id, timer)) = self.timers.due(self.now) {
+                self.expire(id, timer);
+                continue;
+            }
+            self.turn_of_ring = !self.turn_of_ring;
+            let worked =
+                if self.turn_of_ring { self.dispatch() || self.process() } else { self.process() || self.dispatch() };
+            if !worked && self.outputs.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// When [`Core::poll`] has something to do even if nothing comes in.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Whether nothing is queued, running or parked. Delayed continues and boot handlers don't count.
+    pub fn is_idle(&self) -> bool {
+        let waiting = self.queue.len() + self.queued + self.resumes + self.outputs.len();
+        waiting == 0 && self.running == 0
+    }
+
+    /// What became of all messages so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Messages that still have something before them.
+    pub fn waiting(&self) -> u64 {
+        let injected = self.queue.iter().filter(|item| matches!(item, Item::Injected(_))).count();
+        (injected + self.queued + self.delayed) as u64
+    }
+
+    /// The dead letters, oldest first.
+    pub fn dead_letters(&self) -> &DeadLetters {
+        &self.dead
+    }
+
+    /// The open threads, in order of opening.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut keys: Vec<_> = self.threads.iter().map(|(key, thread)| (thread.sequence, key)).collect();
+        keys.sort_unstable();
+        let describe = |(_, key): (u64, ThreadKey)| {
+            let thread = &self.threads[key];
+            OpenThread {
+                root: self.threads[thread.root].id,
+                id: thread.id,
+                path: self.path(key),
+                queued: thread.mailbox.len(),
+            }
+        };
+        Snapshot { threads: keys.into_iter().map(describe).collect() }
+    }
+
+    pub(super) fn path(&self, mut key: ThreadKey) -> ThreadPath {
+        let mut segments = Vec::new();
+        while let Some(thread) = self.threads.get(key) {
+            if let Owner::Listener(listener) = thread.owner {
+                segments.push((self.blueprint.listener(listener).name.clone(), thread.ordinal));
+            }
+            let Some(parent) = thread.parent else { break };
+            key = parent;
+        }
+        segments.reverse();
+        ThreadPath::new(segments)
+    }
+
+    /// One item of Queue 1.
+    fn process(&mut self) -> bool {
+        match self.queue.pop_front() {
+            Some(Item::Injected(message)) => self.admit(message),
+            Some(Item::Response(response)) => self.respond(response),
+            Some(Item::Calls(calls)) => self.place_calls(calls),
+            Some(Item::Left(root)) => self.leave(root),
+            Some(Item::Cancel(root)) => self.cancel_conversation(root),
+            None => return false,
+        }
+        true
+    }
+
+    fn inject(&mut self, message: Injected) {
+        self.counts.injected += 1;
+        if self.stopped {
+            return self.abandon(Item::Injected(message));
+        }
+        self.queue.push_back(Item::Injected(message));
+    }
+
+    fn from_shard(&mut self, message: ShardMessage) {
+        match message {
+            ShardMessage::SlotWanted { from, listener, thread, resume } => {
+                self.slot_wanted(listener, (from, thread), resume);
+            }
+            ShardMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
+            ShardMessage::SlotReturned { listener } => self.slot_returned(listener),
+            ShardMessage::SlotDeclined { from, listener, thread } => {
+                self.slot_declined(listener, (from, thread));
+            }
+            ShardMessage::Injected(message) => self.inject(*message),
+        }
+    }
+
+    fn finished(&mut self, id: TaskId, outcome: Outcome) {
+        let Some(task) = self.end_task(id) else { return };
+        let emissions = match &outcome {
+            Outcome::Emitted(emissions) => emissions.len(),
+            Outcome::Wrote(_) => 1,
+            _ => 0,
+        };
+        match task.thread.filter(|&thread| self.threads.contains_key(thread)) {
+            Some(thread) => self.thread_finished(thread, task, outcome),
+            None => {
+                self.counts.emitted += emissions as u64;
+                self.counts.cancelled += emissions as u64;
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Layer 2, the core: a deterministic state machine that owns threads and mailboxes.
+//!
+//! [`Core::handle`] takes an [`Input`] and the time, [`Core::poll`] gives one [`Output`] after the
+//! other. No clock, no I/O, no async: the same inputs give the same outputs.
+
+mod admit;
+mod answer;
+mod blueprint;
+mod close;
+mod context;
+mod contract;
+mod dead;
+mod directory;
+mod effect;
+mod event;
+mod faults;
+mod gauge;
+mod io;
+mod join;
+mod judge;
+mod key;
+mod lane;
+mod machine;
+mod meta;
+mod open;
+mod read;
+mod respond;
+mod ring;
+mod slots;
+mod stop;
+mod task;
+mod thread;
+mod timer;
+mod turn;
+
+pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
+pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
+pub use dead::{DeadLetter, DeadLetters};
+pub use directory::Directory;
+pub use event::{Event, EventKind};
+pub use gauge::{Gauge, Overloaded, Permit};
+pub use io::{
+    Answer, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition, Message,
+    Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
+};
+pub use key::{TaskId, ThreadKey};
+pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};

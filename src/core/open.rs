@@ -1,0 +1,278 @@
+//! New threads: roots, boot, children for calls, spawned ones.
+
+use std::sync::Arc;
+
+use super::blueprint::{ClientId, ListenerId};
+use super::event::EventKind;
+use super::faults;
+use super::gauge::Permit;
+use super::key::ThreadKey;
+use super::machine::Core;
+use super::thread::{
+    Backlog, Children, Content, Extra, Mailbox, Origin, Owner, Queued, RootState, Sender, Thread, Turn,
+};
+use super::timer::Timer;
+use crate::ladder::{Element, Validated};
+use crate::protocol::{self, Boot};
+use crate::vocab::{Fault, MessageId, ThreadId, Time};
+
+/// A call that is about to open a thread.
+pub(super) struct Call {
+    pub parent: ThreadKey,
+    pub target: ListenerId,
+    pub payload: Validated<Element>,
+    pub origin: Origin,
+    pub ids: (MessageId, ThreadId),
+    pub from: Sender,
+    pub label: Option<Arc<str>>,
+    pub traceparent: Option<Arc<str>>,
+    pub deadline: Time,
+    pub spawned: bool,
+    /// Its place among what waits, if it has one already.
+    pub permit: Option<Permit>,
+}
+
+impl Core {
+    /// Sends `<boot>` to whoever accepts it, each on a thread below a root that nobody reads.
+    pub(super) fn boot(&mut self, root: ThreadId) {
+        let qname = protocol::boot_qname();
+        let listeners: Vec<ListenerId> = self.blueprint.accepting(&qname).to_vec();
+        if listeners.is_empty() {
+            return;
+        }
+        let boot = Boot {
+            organism: self.blueprint.organism.clone(),
+            started: self.started,
+            listeners: self.blueprint.listeners().count(),
+        };
+        let (opened_by, _) = self.key.derive_entry(root, 0);
+        let parent = self.open_root(root, Owner::Boot, opened_by);
+        for (index, listener) in (1..).zip(listeners) {
+            self.counts.made += 1;
+            let ids = self.key.derive_entry(root, index);
+            match self.own_payload(listener, boot.write()) {
+                Ok(body) => {
+                    let (child, opened) = self.open_thread(parent, Owner::Listener(listener), ids);
+                    let permit = self.gauge.count(0);
+                    self.threads[child].deadline = Time::MAX;
+                    let content = Content::Body(body);
+                    let (from, in_reply_to, answers) = (Sender::System, None, Origin::None);
+                    self.enqueue(child, Queued { id: opened, from, in_reply_to, content, answers, permit });
+                }
+                Err(fault) => {
+                    self.counts.dead += 1;
+                    self.bury(parent, Sender::System, None, fault);
+                }
+            }
+        }
+        self.settle(parent);
+    }
+
+    /// The root of a client's conversation, opened if it isn't there.
+    pub(super) fn client_root(&mut self, root: ThreadId, client: ClientId) -> Result<ThreadKey, Fault> {
+        if let Some(&key) = self.roots.get(&root) {
+            return Ok(key);
+        }
+        self.room_in_organism()?;
+        let opened_by = self.key.derive_entry(root, 0).0;
+        let key = self.open_root(root, Owner::Client(client), opened_by);
+        self.roots.insert(root, key);
+        self.directory.insert(root, client, self.shard);
+        Ok(key)
+    }
+
+    /// Ids for the next message that enters from outside.
+    pub(super) fn entry_id(&mut self, root: ThreadId) -> (MessageId, ThreadId) {
+        self.entries += 1;
+        self.key.derive_entry(root, self.entries)
+    }
+
+    /// Whether a thread may make one more call.
+    fn room_for_call(&self, parent: ThreadKey) -> Result<(), Fault> {
+        let limits = &self.blueprint.limits;
+        let thread = &self.threads[parent];
+        if u32::from(thread.depth) >= limits.thread_depth {
+            return Err(faults::limit(format_args!(
+                "calls can be {} deep, and this would be deeper",
+                limits.thread_depth
+            )));
+        }
+        self.room_in_mailbox(parent)
+    }
+
+    /// Whether one more message may come to a thread, or be promised to it.
+    pub(super) fn room_in_mailbox(&self, key: ThreadKey) -> Result<(), Fault> {
+        let limit = self.blueprint.limits.mailbox;
+        if self.threads[key].reserved() >= limit {
+            return Err(faults::limit(format_args!("a thread may have {limit} open calls and messages together")));
+        }
+        Ok(())
+    }
+
+    /// Whether one more thread may open.
+    fn room_for_thread(&self, parent: ThreadKey) -> Result<(), Fault> {
+        let (limits, thread) = (&self.blueprint.limits, &self.threads[parent]);
+        let live = self.threads[thread.root].extra.as_ref().and_then(|extra| extra.root.as_ref());
+        if live.is_some_and(|root| root.live_threads >= limits.conversation_threads) {
+            return Err(faults::limit(format_args!("a conversation may have {} threads", limits.conversation_threads)));
+        }
+        self.room_in_organism()
+    }
+
+    fn room_in_organism(&self) -> Result<(), Fault> {
+        let limit = self.blueprint.limits.threads;
+        if self.directory.threads() >= limit {
+            return Err(faults::limit(format_args!("the organism may have {limit} threads")));
+        }
+        Ok(())
+    }
+
+    /// Opens the thread of a call and puts the request into its mailbox.
+    pub(super) fn place(&mut self, call: Call) -> Result<ThreadKey, Fault> {
+        self.room_for_call(call.parent)?;
+        self.room_for_thread(call.parent)?;
+        let permit = self.permit(call.permit, &call.payload)?;
+        let body = self.decode(call.target, call.payload)?;
+        let (key, id) = self.open_thread(call.parent, Owner::Listener(call.target), call.ids);
+        let thread = &mut self.threads[key];
+        thread.origin = call.origin;
+        if call.spawned || call.label.is_some() || call.traceparent.is_some() {
+            let extra = thread.extra();
+            extra.label = call.label;
+            extra.traceparent = call.traceparent;
+            extra.spawned = call.spawned.then(Default::default);
+        }
+        self.threads[call.parent].children.open += u32::from(call.origin != Origin::None);
+        if call.deadline < self.threads[call.parent].deadline {
+            let timer = self.timers.set(call.deadline, Timer::Deadline(key));
+            let thread = &mut self.threads[key];
+            thread.deadline = call.deadline;
+            thread.extra().timer = Some(timer);
+        }
+        if call.spawned {
+            self.spawned.insert(call.ids.1, key);
+        }
+        let content = Content::Body(body);
+        self.enqueue(key, Queued { id, from: call.from, in_reply_to: None, content, answers: Origin::None, permit });
+        Ok(key)
+    }
+
+    /// Puts a call on a spawned thread; it starts when the one before it is answered.
+    pub(super) fn place_on(&mut self, key: ThreadKey, call: Call) -> Result<(), Fault> {
+        self.room_for_call(call.parent)?;
+        self.room_in_mailbox(key)?;
+        let permit = self.permit(call.permit, &call.payload)?;
+        let body = self.decode(call.target, call.payload)?;
+        self.threads[call.parent].children.open += 1;
+        let (id, content) = (call.ids.0, Content::Body(body));
+        let message = Queued { id, from: call.from, in_reply_to: None, content, answers: Origin::None, permit };
+        self.queued += 1;
+        if let Some(backlog) = &mut self.threads[key].extra().spawned {
+            backlog.push_back(Backlog { message, origin: call.origin });
+        }
+        self.next_call(key);
+        Ok(())
+    }
+
+    /// Starts the next call of a spawned thread that owes nothing.
+    pub(super) fn next_call(&mut self, key: ThreadKey) {
+        let Some(thread) = self.threads.get_mut(key) else { return };
+        if thread.origin != Origin::None {
+            return;
+        }
+        let Some(next) = thread.extra.as_mut().and_then(|extra| extra.spawned.as_mut()?.pop_front()) else { return };
+        thread.origin = next.origin;
+        thread.opened_by = next.message.id;
+        self.queued -= 1;
+        self.enqueue(key, next.message);
+    }
+
+    fn permit(&self, permit: Option<Permit>, payload: &Validated<Element>) -> Result<Permit, Fault> {
+        permit.map_or_else(|| self.gauge.admit(payload.payload().bytes().len()).map_err(|_| faults::overload()), Ok)
+    }
+
+    fn open_root(&mut self, id: ThreadId, owner: Owner, opened_by: MessageId) -> ThreadKey {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        self.directory.thread_opened();
+        let key = self.threads.insert_with_key(|key| Thread {
+            id,
+            owner,
+            parent: None,
+            root: key,
+            opened_by,
+            origin: Origin::None,
+            deadline: Time::MAX,
+            sequence,
+            mailbox: Mailbox::default(),
+            task: None,
+            children: Children::default(),
+            ordinal: 1,
+            depth: 0,
+            turn: Turn::None,
+            invalid: 0,
+            judging: 0,
+            extra: Some(Box::new(Extra { root: Some(RootState { live_threads: 1, left: false }), ..Extra::default() })),
+        });
+        self.event(key, || EventKind::Opened { thread: id });
+        key
+    }
+
+    fn open_thread(
+        &mut self,
+        parent: ThreadKey,
+        owner: Owner,
+        (opened_by, id): (MessageId, ThreadId),
+    ) -> (ThreadKey, MessageId) {
+        self.sequence += 1;
+        self.directory.thread_opened();
+        let above = &mut self.threads[parent];
+        above.children.made = above.children.made.wrapping_add(1);
+        let previous = above.children.last;
+        let thread = Thread {
+            id,
+            owner,
+            parent: Some(parent),
+            root: above.root,
+            opened_by,
+            origin: Origin::None,
+            deadline: above.deadline,
+            sequence: self.sequence,
+            mailbox: Mailbox::default(),
+            task: None,
+            children: Children { previous, ..Children::default() },
+            ordinal: above.children.made,
+            depth: above.depth + 1,
+            turn: Turn::None,
+            invalid: 0,
+            judging: 0,
+            extra: None,
+        };
+        let root = thread.root;
+        let key = self.threads.insert(thread);
+        match previous {
+            Some(previous) => self.threads[previous].children.next = Some(key),
+            None => self.threads[parent].children.first = Some(key),
+        }
+        self.threads[parent].children.last = Some(key);
+        if let Some(state) = &mut self.threads[root].extra().root {
+            state.live_threads += 1;
+        }
+        self.event(key, || EventKind::Opened { thread: id });
+        (key, opened_by)
+    }
+
+    /// Puts a message at the tail of the thread's own mailbox.
+    pub(super) fn place_continue(&mut self, key: ThreadKey, message: Queued, after: std::time::Duration) {
+        if after.is_zero() {
+            return self.enqueue(key, message);
+        }
+        if self.draining {
+            self.counts.cancelled += 1;
+            return;
+        }
+        let timer = self.timers.set(self.now.after(after), Timer::Continue(key, Box::new(message)));
+        self.delayed += 1;
+        self.threads[key].extra().continues.push(timer);
+    }
+}

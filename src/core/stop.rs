@@ -1,0 +1,139 @@
+//! The end of the organism: drain, then stop.
+
+use super::answer::{Recipient, Reply};
+use super::faults;
+use super::io::{Draft, Emission, Injected, Outcome, Output};
+use super::join::protocol_index;
+use super::key::ThreadKey;
+use super::machine::{Core, Item};
+use super::respond::Response;
+use super::thread::{Owner, Queued, Sender};
+use crate::ladder::Canonical;
+use crate::vocab::MessageId;
+
+impl Core {
+    /// Stops what would go on for ever: pending continues and boot handlers.
+    pub(super) fn drain(&mut self) {
+        self.draining = true;
+        let mut keys: Vec<_> = self.threads.iter().map(|(key, thread)| (thread.sequence, key)).collect();
+        keys.sort_unstable();
+        for (_, key) in keys {
+            if !self.threads.contains_key(key) {
+                continue;
+            }
+            if self.is_booting(key) {
+                self.end_child(key);
+            } else if self.cancel_continues(key) {
+                self.settle(key);
+            }
+        }
+    }
+
+    /// Ends every conversation: one fault each where an answer is owed, the rest to the dead letters.
+    pub(super) fn stop(&mut self) {
+        self.drain();
+        self.stopped = true;
+        for item in std::mem::take(&mut self.queue) {
+            self.abandon(item);
+        }
+        let roots = self.threads.iter().filter(|(_, thread)| thread.parent.is_none());
+        let mut roots: Vec<_> = roots.map(|(key, thread)| (thread.sequence, key)).collect();
+        roots.sort_unstable();
+        for (_, key) in roots {
+            let thread = &self.threads[key];
+            if let (Owner::Client(client), true) = (thread.owner, thread.children.open > 0) {
+                let about = thread.opened_by;
+                let recipient = Recipient { client, root: thread.id, label: None, traceparent: None };
+                self.cancelled_fault(recipient, about);
+            }
+            self.bury_queued(key);
+            self.close(key);
+        }
+    }
+
+    /// An item of Queue 1 that will not be processed.
+    pub(super) fn abandon(&mut self, item: Item) {
+        match item {
+            Item::Injected(Injected { client, root, .. }) => {
+                self.counts.faulted += 1;
+                let about = self.entry_id(root).0;
+                self.cancelled_fault(Recipient { client, root, label: None, traceparent: None }, about);
+                if !self.roots.contains_key(&root) {
+                    self.outputs.push_back(Output::Closed { client, root });
+                }
+            }
+            Item::Response(Response { thread, outcome: Outcome::Emitted(emissions), .. }) => {
+                self.bury_emissions(thread, emissions);
+            }
+            Item::Response(Response { thread, .. }) => {
+                self.counts.emitted += 1;
+                self.bury_emission(thread, None);
+            }
+            Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
+            Item::Left(_) | Item::Cancel(_) => {}
+        }
+    }
+
+    /// Cancels the continues of a thread that wait for their time; whether there were any.
+    fn cancel_continues(&mut self, key: ThreadKey) -> bool {
+        let Some(extra) = &mut self.threads[key].extra else { return false };
+        let continues = std::mem::take(&mut extra.continues);
+        for &timer in &continues {
+            self.timers.cancel(timer);
+            self.delayed -= 1;
+            self.counts.cancelled += 1;
+        }
+        !continues.is_empty()
+    }
+
+    /// Moves what is queued below a root to the dead letters.
+    fn bury_queued(&mut self, root: ThreadKey) {
+        let mut subtree = vec![root];
+        let mut read = 0;
+        while let Some(&key) = subtree.get(read) {
+            read += 1;
+            self.children_of(key, &mut subtree);
+            while let Some(message) = self.threads[key].mailbox.pop() {
+                self.bury_message(key, message);
+            }
+            let spawned = self.threads[key].extra.as_mut().and_then(|extra| extra.spawned.as_mut());
+            for call in spawned.map(std::mem::take).unwrap_or_default() {
+                self.bury_message(key, call.message);
+            }
+        }
+    }
+
+    fn bury_message(&mut self, key: ThreadKey, message: Queued) {
+        self.queued -= 1;
+        self.counts.dead += 1;
+        self.bury(key, message.from, message.content.payload(), faults::cancelled());
+    }
+
+    fn bury_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
+        self.counts.emitted += emissions.len() as u64;
+        for emission in emissions {
+            let payload = match emission.payload {
+                Draft::Canonical(payload) => Some(payload),
+                Draft::Proved(payload) => Some(payload.payload().clone()),
+                Draft::Unencodable(_) | Draft::NoEnvelope(_) => None,
+            };
+            self.bury_emission(thread, payload);
+        }
+    }
+
+    fn bury_emission(&mut self, key: ThreadKey, payload: Option<Canonical>) {
+        match self.threads.get(key).and_then(|thread| thread.listener()) {
+            Some(listener) => {
+                self.counts.dead += 1;
+                self.bury(key, Sender::Listener(listener), payload, faults::cancelled());
+            }
+            None => self.counts.cancelled += 1,
+        }
+    }
+
+    fn cancelled_fault(&mut self, recipient: Recipient, about: MessageId) {
+        let (id, _) = self.key.derive(about, protocol_index::FAULT);
+        self.counts.made += 1;
+        self.leave_for(recipient, Sender::System, id, Reply::Fault(faults::cancelled()));
+    }
+}

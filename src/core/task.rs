@@ -1,0 +1,194 @@
+//! Handlers in flight: running, parked, ended.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::blueprint::ListenerId;
+use super::io::{CallId, Outcome, Output, Settled};
+use super::key::{FanKey, TaskId, ThreadKey};
+use super::machine::{Core, Item};
+use super::respond::Response;
+use super::thread::Turn;
+use super::timer::{Timer, TimerId};
+use super::{faults, io};
+use crate::vocab::{Fault, MessageId, Time};
+
+/// A handler that runs or is parked.
+#[derive(Debug)]
+pub(super) struct Task {
+    /// `None` once its thread is closed.
+    pub thread: Option<ThreadKey>,
+    pub listener: ListenerId,
+    pub message: MessageId,
+    /// Emissions of this message so far: the next one's index.
+    pub emitted: u64,
+    pub phase: Phase,
+    /// Time that its timeout leaves it; `None` for ever.
+    pub left: Option<Duration>,
+    /// A handler of `<boot>`: the organism can be idle while it runs.
+    pub boot: bool,
+    /// Groups of calls that are on Queue 1.
+    pub asked: Vec<CallId>,
+    /// Groups of calls that it awaits.
+    pub calls: Vec<(CallId, FanKey)>,
+    /// Groups that are decided and wait for their turn.
+    pub ready: VecDeque<(CallId, Result<Vec<Settled>, Fault>)>,
+}
+
+/// What a handler does at the moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Phase {
+    /// It runs. `slot`: it holds one, as all do but those that went on, while they were parked,
+    /// without the answer that they waited for.
+    Running { since: Time, timer: Option<TimerId>, slot: bool },
+    /// It awaits calls and holds none.
+    Parked,
+}
+
+impl Task {
+    pub(super) fn new(
+        thread: ThreadKey,
+        listener: ListenerId,
+        message: MessageId,
+        left: Option<Duration>,
+        boot: bool,
+    ) -> Self {
+        Self {
+            thread: Some(thread),
+            listener,
+            message,
+            emitted: 0,
+            phase: Phase::Parked,
+            left,
+            boot,
+            asked: Vec::new(),
+            calls: Vec::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
+    }
+
+    /// Whether an answer is still to be handed to it.
+    fn awaits(&self) -> bool {
+        !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
+    }
+}
+
+impl Core {
+    /// Starts the clock of a handler.
+    pub(super) fn run_task(&mut self, id: TaskId, slot: bool) {
+        let now = self.now;
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        let timer = task.left.map(|left| self.timers.set(now.after(left), Timer::Handler(id)));
+        task.phase = Phase::Running { since: now, timer, slot };
+    }
+
+    /// Takes the slot of a handler back, and stops its clock.
+    fn rest_task(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        let Phase::Running { since, timer, slot } = task.phase else { return };
+        task.phase = Phase::Parked;
+        task.left = task.left.map(|left| left.saturating_sub(self.now.since(since)));
+        let listener = task.listener;
+        if let Some(timer) = timer {
+            self.timers.cancel(timer);
+        }
+        if slot {
+            self.release_slot(listener);
+        }
+    }
+
+    pub(super) fn parked(&mut self, id: TaskId) {
+        // A handler that awaits nothing has been resumed in the meantime: it runs.
+        if !self.tasks.get(id).is_some_and(Task::awaits) {
+            return;
+        }
+        self.rest_task(id);
+        if let Some(thread) = self.tasks.get(id).and_then(|task| task.thread) {
+            self.make_ready(thread);
+        }
+    }
+
+    /// Forgets a handler: its slot is free, its calls are cancelled.
+    pub(super) fn end_task(&mut self, id: TaskId) -> Option<Task> {
+        self.rest_task(id);
+        let task = self.tasks.remove(id)?;
+        if !task.boot {
+            self.running -= 1;
+        }
+        self.resumes -= task.ready.len();
+        if let Some(thread) = task.thread.and_then(|key| self.threads.get_mut(key)) {
+            thread.task = None;
+        }
+        for &(_, fan) in &task.calls {
+            self.abandon_fan(fan);
+        }
+        Some(task)
+    }
+
+    /// Asks the shell to drop a handler whose thread is over. It keeps its slot until it ends.
+    pub(super) fn abort_task(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        task.thread = None;
+        task.asked.clear();
+        task.calls.clear();
+        self.resumes -= std::mem::take(&mut task.ready).len();
+        if let Phase::Running { timer, .. } = &mut task.phase
+            && let Some(timer) = timer.take()
+        {
+            self.timers.cancel(timer);
+        }
+        self.outputs.push_back(Output::Abort { task: id });
+    }
+
+    /// A handler ended whose thread is open.
+    pub(super) fn thread_finished(&mut self, key: ThreadKey, task: Task, outcome: Outcome) {
+        // A resume that stood in a queue for the ended handler has lost its purpose.
+        if self.threads[key].turn != Turn::None {
+            self.leave_turn(key);
+        }
+        match outcome {
+            Outcome::Emitted(emissions) if emissions.is_empty() => self.settle(key),
+            Outcome::Emitted(_) | Outcome::Wrote(_) => {
+                let thread = &mut self.threads[key];
+                thread.judging += 1;
+                let answers = thread.opened_by;
+                let response = Response { thread: key, answers, message: task.message, index: task.emitted, outcome };
+                self.queue.push_back(Item::Response(response));
+            }
+            Outcome::Failed(failure) => self.fail(key, faults::failed(failure)),
+            Outcome::Panicked => self.fail(key, faults::panicked()),
+            Outcome::Discarded | Outcome::Aborted => self.fail(key, faults::discarded()),
+        }
+    }
+
+    /// Notes that a group of awaited calls has its result.
+    pub(super) fn call_ready(&mut self, id: TaskId, call: CallId, result: Result<Vec<io::Settled>, Fault>) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        task.calls.retain(|(other, _)| *other != call);
+        let Some(thread) = task.thread else { return };
+        task.ready.push_back((call, result));
+        self.resumes += 1;
+        self.make_ready(thread);
+    }
+
+    pub(super) fn call_dropped(&mut self, id: TaskId, call: CallId) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        if let Some(at) = task.ready.iter().position(|(other, _)| *other == call) {
+            task.ready.remove(at);
+            self.resumes -= 1;
+        } else if let Some(at) = task.calls.iter().position(|(other, _)| *other == call) {
+            let (_, fan) = task.calls.remove(at);
+            self.abandon_fan(fan);
+        } else {
+            task.asked.retain(|other| *other != call);
+        }
+        let Some(task) = self.tasks.get(id) else { return };
+        if task.thread.is_some() && !task.is_running() && !task.awaits() {
+            self.run_task(id, false);
+        }
+    }
+}

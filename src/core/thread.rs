@@ -1,0 +1,231 @@
+//! The state of one thread. An idle thread is what an organism has most of, so this is small.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::blueprint::{ClientId, ListenerId};
+use super::gauge::Permit;
+use super::io::Body;
+use super::key::{FanKey, TaskId, ThreadKey};
+use super::ring::Ticket;
+use super::timer::TimerId;
+use crate::vocab::{Fault, MessageId, ThreadId, Time};
+
+/// One step of a conversation.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub id: ThreadId,
+    pub owner: Owner,
+    pub parent: Option<ThreadKey>,
+    pub root: ThreadKey,
+    /// The message whose answer it owes; for a root, nothing.
+    pub opened_by: MessageId,
+    /// Where the answer that it owes goes.
+    pub origin: Origin,
+    /// The end of the thread; `Time::MAX` for none.
+    pub deadline: Time,
+    /// Place in the order of opening: depth-first runs the newest first.
+    pub sequence: u64,
+    pub mailbox: Mailbox,
+    /// The handler of the message in flight, running or parked.
+    pub task: Option<TaskId>,
+    pub children: Children,
+    pub ordinal: u32,
+    pub depth: u16,
+    pub turn: Turn,
+    /// Responses in a row without one valid emission.
+    pub invalid: u8,
+    /// Responses and awaited calls of this thread on Queue 1.
+    pub judging: u32,
+    pub extra: Option<Box<Extra>>,
+}
+
+/// Whose thread it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    Listener(ListenerId),
+    Client(ClientId),
+    Boot,
+}
+
+/// Where an answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nowhere: a root, a boot thread, or a spawned thread that owes nothing.
+    None,
+    /// To the parent, as the answer to its only call.
+    Single,
+    /// To the parent, as one of several answers or to an awaited call.
+    Fan { fan: FanKey, index: u32 },
+}
+
+/// Whether the thread stands in a queue for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It doesn't.
+    None,
+    /// It waits for a slot of its listener.
+    Waiting,
+    /// In the ring; `slot` says whether it holds one of its listener's.
+    Ring { slot: bool, ticket: Ticket },
+}
+
+/// The messages of a thread: allocated only while there are any.
+#[derive(Debug, Default)]
+pub(super) struct Mailbox(Option<Box<VecDeque<Queued>>>);
+
+/// The open children of a thread, as an intrusive list in order of opening.
+#[derive(Debug, Default)]
+pub(super) struct Children {
+    pub first: Option<ThreadKey>,
+    pub last: Option<ThreadKey>,
+    pub previous: Option<ThreadKey>,
+    pub next: Option<ThreadKey>,
+    /// Children that owe an answer.
+    pub open: u32,
+    /// Children opened so far.
+    pub made: u32,
+}
+
+/// What few threads need.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    /// The label that the client gave the message which opened this child of a root.
+    pub label: Option<Arc<str>>,
+    pub traceparent: Option<Arc<str>>,
+    /// The timer of a deadline of its own, or of an idle root.
+    pub timer: Option<TimerId>,
+    pub continues: Vec<TimerId>,
+    pub history: Option<super::context::History>,
+    /// The fan-outs of this thread that are not over.
+    pub fans: Vec<FanKey>,
+    pub root: Option<RootState>,
+    /// Calls that a spawned thread has not started; it is one if this is there.
+    pub spawned: Option<VecDeque<Backlog>>,
+}
+
+/// What only roots have.
+#[derive(Debug, Default)]
+pub(super) struct RootState {
+    pub live_threads: usize,
+    pub left: bool,
+}
+
+/// A call on a spawned thread that waits for the one before it.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    pub message: Queued,
+    pub origin: Origin,
+}
+
+/// A processed message in a mailbox.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub id: MessageId,
+    pub from: Sender,
+    pub in_reply_to: Option<MessageId>,
+    pub content: Content,
+    /// Which fan-out and which of its indices it answers.
+    pub answers: Origin,
+    /// Its place among what waits.
+    pub permit: Permit,
+}
+
+/// What a queued message says.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// For the listener's handler.
+    Body(Body),
+    /// A fault which ends the thread when its turn comes, whatever the contract says.
+    Fatal(Fault),
+}
+
+/// Who sent a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    Listener(ListenerId),
+    Client(ClientId),
+    Core,
+    System,
+}
+
+impl Thread {
+    pub(super) fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// The listener whose thread it is.
+    pub(super) fn listener(&self) -> Option<ListenerId> {
+        match self.owner {
+            Owner::Listener(listener) => Some(listener),
+            Owner::Client(_) | Owner::Boot => None,
+        }
+    }
+
+    pub(super) fn traceparent(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref()?.traceparent.as_ref()
+    }
+
+    pub(super) fn label(&self) -> Option<&Arc<str>> {
+        self.extra.as_ref()?.label.as_ref()
+    }
+
+    pub(super) fn is_spawned(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.spawned.is_some())
+    }
+
+    fn pending_continues(&self) -> usize {
+        self.extra.as_ref().map_or(0, |extra| extra.continues.len())
+    }
+
+    pub(super) fn backlog_len(&self) -> usize {
+        self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
+    }
+
+    /// Slots of its mailbox that are taken: queued messages and those that are promised.
+    pub(super) fn reserved(&self) -> usize {
+        self.children.open as usize + self.mailbox.len() + self.pending_continues() + self.backlog_len()
+    }
+
+    /// Whether something can still happen on it without a message from outside.
+    pub(super) fn is_busy(&self) -> bool {
+        self.task.is_some()
+            || self.judging > 0
+            || self.children.open > 0
+            || self.mailbox.len() > 0
+            || self.pending_continues() > 0
+    }
+}
+
+impl Mailbox {
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |queue| queue.len())
+    }
+
+    pub(super) fn push(&mut self, message: Queued) {
+        // Most hold one message: room for more comes with the second.
+        self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(message);
+    }
+
+    pub(super) fn front(&self) -> Option<&Queued> {
+        self.0.as_ref()?.front()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Queued> {
+        let queue = self.0.as_mut()?;
+        let message = queue.pop_front();
+        if queue.is_empty() {
+            self.0 = None;
+        }
+        message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_idle_thread_is_small() {
+        let size = size_of::<super::Thread>();
+        assert!(size <= 184, "a thread takes {size} bytes; the bar is 200 with its place in the table");
+    }
+}

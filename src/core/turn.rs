@@ -1,0 +1,319 @@
+//! Turns: which thread is ready, who has a slot, who is dispatched next.
+
+use super::blueprint::ListenerId;
+use super::faults;
+use super::io::{Body, JoinPosition, Message, Output, Remembered, ShardId, ShardMessage, Start};
+use super::key::{TaskId, ThreadKey};
+use super::machine::Core;
+use super::slots::Waiter;
+use super::task::Task;
+use super::thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
+use crate::core::event::EventKind;
+use crate::protocol;
+use crate::vocab::{MessageId, Name, Time};
+
+/// What a message says about itself.
+struct Head {
+    id: MessageId,
+    from: Name,
+    in_reply_to: Option<MessageId>,
+    join: Option<JoinPosition>,
+}
+
+impl Core {
+    /// Lets a thread that has something to do stand in line for its turn.
+    pub(super) fn make_ready(&mut self, key: ThreadKey) {
+        let thread = &self.threads[key];
+        let Some(listener) = thread.listener() else { return };
+        if thread.turn != Turn::None {
+            return;
+        }
+        let resume = match thread.task.and_then(|task| self.tasks.get(task)) {
+            Some(task) if task.ready.is_empty() => return,
+            Some(task) if task.is_running() => return self.enter_ring(key, false),
+            Some(_) => true,
+            None if thread.judging > 0 || thread.mailbox.len() == 0 => return,
+            None if !self.needs_handler(key) => return self.enter_ring(key, false),
+            None => false,
+        };
+        if self.take_slot(listener, key, resume) {
+            self.enter_ring(key, true);
+        } else {
+            self.threads[key].turn = Turn::Waiting;
+        }
+    }
+
+    /// Dispatches the next thread of the ring; `false` if it is empty.
+    pub(super) fn dispatch(&mut self) -> bool {
+        while let Some((key, place)) = self.ring.pop() {
+            let Some(thread) = self.threads.get_mut(key) else { continue };
+            let Turn::Ring { slot, ticket } = thread.turn else { continue };
+            if ticket != place {
+                continue;
+            }
+            thread.turn = Turn::None;
+            let task = thread.task;
+            match task {
+                Some(task) => self.resume(key, task, slot),
+                None if !self.needs_handler(key) => self.end_by_message(key, slot),
+                None if slot => self.start(key),
+                None => self.make_ready(key),
+            }
+            return true;
+        }
+        false
+    }
+
+    /// The messages of a listener that is down fault at once, also those that wait for a slot.
+    pub(super) fn set_down(&mut self, listener: ListenerId, down: bool) {
+        if let Some(flag) = self.down.get_mut(listener.0 as usize) {
+            *flag = down;
+        }
+        if !down {
+            return;
+        }
+        let waits = |thread: &Thread| {
+            thread.listener() == Some(listener) && thread.turn == Turn::Waiting && thread.task.is_none()
+        };
+        let waiting = self.threads.iter().filter(|(_, thread)| waits(thread));
+        let mut waiting: Vec<_> = waiting.map(|(key, thread)| (thread.sequence, key)).collect();
+        waiting.sort_unstable();
+        for (_, key) in waiting {
+            self.leave_turn(key);
+            self.make_ready(key);
+        }
+    }
+
+    /// Takes a thread out of the queues that it stands in.
+    pub(super) fn leave_turn(&mut self, key: ThreadKey) {
+        let turn = std::mem::replace(&mut self.threads[key].turn, Turn::None);
+        let Some(listener) = self.threads[key].listener() else { return };
+        match turn {
+            Turn::None | Turn::Ring { slot: false, .. } => {}
+            Turn::Ring { slot: true, .. } => self.release_slot(listener),
+            Turn::Waiting => match self.home(listener) {
+                home if home == self.shard => self.slot_declined(listener, (self.shard, key)),
+                home => self.send(home, ShardMessage::SlotDeclined { from: self.shard, listener, thread: key }),
+            },
+        }
+    }
+
+    pub(super) fn release_slot(&mut self, listener: ListenerId) {
+        match self.home(listener) {
+            home if home == self.shard => self.slot_returned(listener),
+            home => self.send(home, ShardMessage::SlotReturned { listener }),
+        }
+    }
+
+    pub(super) fn slot_wanted(&mut self, listener: ListenerId, waiter: Waiter, resume: bool) {
+        if self.slots[listener.0 as usize].take(waiter, resume) {
+            self.grant(listener, waiter);
+        }
+    }
+
+    pub(super) fn slot_granted(&mut self, listener: ListenerId, key: ThreadKey) {
+        if self.threads.get(key).is_some_and(|thread| thread.turn == Turn::Waiting) {
+            self.enter_ring(key, true);
+        } else {
+            self.release_slot(listener);
+        }
+    }
+
+    pub(super) fn slot_returned(&mut self, listener: ListenerId) {
+        if let Some(waiter) = self.slots[listener.0 as usize].give_back() {
+            self.grant(listener, waiter);
+        }
+    }
+
+    pub(super) fn slot_declined(&mut self, listener: ListenerId, waiter: Waiter) {
+        self.slots[listener.0 as usize].decline(waiter);
+    }
+
+    fn grant(&mut self, listener: ListenerId, (shard, thread): Waiter) {
+        if shard == self.shard {
+            self.slot_granted(listener, thread);
+        } else {
+            self.send(shard, ShardMessage::SlotGranted { listener, thread });
+        }
+    }
+
+    fn take_slot(&mut self, listener: ListenerId, thread: ThreadKey, resume: bool) -> bool {
+        let home = self.home(listener);
+        if home == self.shard {
+            return self.slots[listener.0 as usize].take((self.shard, thread), resume);
+        }
+        self.send(home, ShardMessage::SlotWanted { from: self.shard, listener, thread, resume });
+        false
+    }
+
+    /// The shard that keeps the slots of a listener.
+    fn home(&self, listener: ListenerId) -> ShardId {
+        if self.blueprint.listener(listener).stateless {
+            return self.shard;
+        }
+        ShardId((listener.0 % u32::from(self.shards)) as u16)
+    }
+
+    pub(super) fn send(&mut self, to: ShardId, message: ShardMessage) {
+        self.outputs.push_back(Output::Shard { to, message });
+    }
+
+    fn enter_ring(&mut self, key: ThreadKey, slot: bool) {
+        let thread = &mut self.threads[key];
+        thread.turn = Turn::Ring { slot, ticket: self.ring.push(key, thread.sequence) };
+    }
+
+    /// Whether the next message of a thread is for its listener, rather than the end of the thread.
+    fn needs_handler(&self, key: ThreadKey) -> bool {
+        let thread = &self.threads[key];
+        let Some((listener, message)) = thread.listener().zip(thread.mailbox.front()) else { return false };
+        match &message.content {
+            _ if self.down[listener.0 as usize] => false,
+            Content::Fatal(_) => false,
+            Content::Body(Body::Fault(_)) => self.blueprint.listener(listener).accepts_faults,
+            Content::Body(Body::Payload { .. }) => true,
+        }
+    }
+
+    fn resume(&mut self, key: ThreadKey, id: TaskId, slot: bool) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        let (listener, running) = (task.listener, task.is_running());
+        // Either it went on without its answer, or it parked again after it had entered the ring.
+        if slot && (running || task.ready.is_empty()) {
+            self.release_slot(listener);
+            return self.make_ready(key);
+        }
+        if !slot && !running {
+            return self.make_ready(key);
+        }
+        let Some((call, result)) = task.ready.pop_front() else { return };
+        self.resumes -= 1;
+        if !running {
+            self.run_task(id, true);
+        }
+        self.outputs.push_back(Output::Resume { task: id, call, result });
+        self.make_ready(key);
+    }
+
+    fn start(&mut self, key: ThreadKey) {
+        let Some(listener) = self.threads[key].listener() else { return };
+        let Some(queued) = self.take_message(key) else { return self.release_slot(listener) };
+        let thread = &self.threads[key];
+        let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
+        let Queued { id, from, in_reply_to, content, answers, permit } = queued;
+        drop(permit);
+        let body = match content {
+            Content::Body(body) => body,
+            Content::Fatal(fault) => {
+                self.counts.faulted += 1;
+                self.release_slot(listener);
+                return self.fail(key, fault);
+            }
+        };
+        let boot = below_boot && is_boot(from, &body);
+        let left = self.blueprint.listener(listener).timeout.filter(|_| !boot);
+        let task = self.tasks.insert(Task::new(key, listener, id, left, boot));
+        self.running += usize::from(!boot);
+        self.threads[key].task = Some(task);
+        self.run_task(task, true);
+        let join = self.position(answers);
+        let head = Head { id, from: self.sender_name(from), in_reply_to, join };
+        let message = self.message(key, listener, head, body);
+        self.counts.delivered += 1;
+        self.outputs.push_back(Output::Start(Start { task, listener, message }));
+    }
+
+    /// The message as the handler gets it; its context remembers it.
+    fn message(&mut self, key: ThreadKey, listener: ListenerId, head: Head, body: Body) -> Message {
+        let Head { id, from, in_reply_to, join } = head;
+        self.event(key, || EventKind::Delivered {
+            message: id,
+            from: from.clone(),
+            payload: match &body {
+                Body::Payload { payload, .. } => Some(payload.payload().root().clone()),
+                Body::Fault(_) => None,
+            },
+        });
+        let mut history = Vec::new();
+        if self.blueprint.listener(listener).context {
+            history = self.threads[key].extra().history.get_or_insert_default().messages();
+            let payload = match &body {
+                Body::Payload { payload, .. } => payload.payload().clone(),
+                Body::Fault(fault) => protocol::write_fault(fault),
+            };
+            self.remember(key, Remembered { from: from.clone(), payload });
+        }
+        let thread = &self.threads[key];
+        Message {
+            id,
+            thread: thread.id,
+            from,
+            in_reply_to,
+            body,
+            join,
+            deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
+            traceparent: thread.traceparent().cloned(),
+            history,
+        }
+    }
+
+    pub(super) fn remember(&mut self, key: ThreadKey, message: Remembered) {
+        let Self { threads, blueprint, context, .. } = self;
+        let history = threads[key].extra().history.get_or_insert_default();
+        history.remember(message, &blueprint.limits, context);
+    }
+
+    fn position(&mut self, answers: Origin) -> Option<JoinPosition> {
+        match answers {
+            Origin::None => None,
+            Origin::Single => Some(JoinPosition { index: 0, total: 1, remaining: 0 }),
+            Origin::Fan { fan, index } => self.deliver_index(fan, index),
+        }
+    }
+
+    /// The next message ends its thread: a fault that passes on, or a listener that is down.
+    fn end_by_message(&mut self, key: ThreadKey, slot: bool) {
+        let Some(listener) = self.threads[key].listener() else { return };
+        if slot {
+            self.release_slot(listener);
+        }
+        let Some(queued) = self.take_message(key) else { return };
+        self.counts.faulted += 1;
+        let fault = match queued.content {
+            Content::Fatal(fault) | Content::Body(Body::Fault(fault)) => fault,
+            Content::Body(Body::Payload { .. }) => faults::down(),
+        };
+        self.fail(key, fault);
+    }
+
+    fn take_message(&mut self, key: ThreadKey) -> Option<Queued> {
+        let message = self.threads[key].mailbox.pop()?;
+        self.queued -= 1;
+        Some(message)
+    }
+
+    /// Whether a thread below the root of boot has not come further than `<boot>` itself.
+    pub(super) fn is_booting(&self, key: ThreadKey) -> bool {
+        let thread = &self.threads[key];
+        let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
+        let waits = || match thread.mailbox.front().map(|message| (message.from, &message.content)) {
+            Some((from, Content::Body(body))) => is_boot(from, body),
+            Some((_, Content::Fatal(_))) | None => false,
+        };
+        below_boot && thread.task.map_or_else(waits, |task| self.tasks.get(task).is_some_and(|task| task.boot))
+    }
+
+    pub(super) fn sender_name(&self, sender: Sender) -> Name {
+        match sender {
+            Sender::Listener(id) => self.blueprint.listener(id).name.clone(),
+            Sender::Client(id) => self.blueprint.client(id).name.clone(),
+            Sender::Core => Name::core(),
+            Sender::System => Name::system(),
+        }
+    }
+}
+
+/// The only payload that the system sends of its own accord.
+fn is_boot(from: Sender, body: &Body) -> bool {
+    from == Sender::System && matches!(body, Body::Payload { .. })
+}
