@@ -1,0 +1,21 @@
+//! What a program that registers listeners needs: `use systole::prelude::*;`
+//!
+//! The names of actix that collide with ours (`Response`, `Message`, `AtomicResponse`) are left
+//! out or replaced; the rest of actix is under [`actix`].
+
+pub use actix::{
+    self, Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, ResponseFuture,
+    WrapFuture,
+};
+pub use schemars::JsonSchema;
+pub use serde::{Deserialize, Serialize};
+
+pub use crate::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
+pub use crate::ladder::Element;
+pub use crate::protocol::Boot;
+pub use crate::schema::Payload;
+pub use crate::shell::{
+    Answers, AskError, AtomicResponse, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, Response,
+    SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply, spawn_thread, write,
+};
+pub use crate::vocab::{Fault, FaultCode, Limits};

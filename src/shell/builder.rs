@@ -1,0 +1,273 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{Actor, Context};
+use tokio::sync::broadcast;
+
+use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
+use super::clock::Clock;
+use super::contract::{ClientBuilder, ContractBuilder, Words, undecoded};
+use super::desk::Desk;
+use super::entropy::Entropy;
+use super::events::Events;
+use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
+use super::organism::Organism;
+use super::raw::RawListener;
+use super::start::{Refusal, StartError};
+use crate::core::{Blueprint, Client, Contract, Decoders, Event, ListenerId, MetaFlags, Problem, Scheduling};
+use crate::schema::{Catalog, DecodeFn, PayloadSchema};
+use crate::vocab::{Limits, Name, QName};
+
+/// Events that wait for a subscriber; past it the oldest are missed.
+const EVENTS: usize = 16_384;
+
+/// Lays out an organism, then starts it.
+///
+/// Nothing fails before [`OrganismBuilder::start`], which says everything that is wrong at once.
+pub struct OrganismBuilder {
+    name: String,
+    listeners: Vec<Registration>,
+    clients: Vec<Client>,
+    limits: Limits,
+    scheduling: Scheduling,
+    meta: MetaFlags,
+    shards: Option<u16>,
+    events: Option<broadcast::Sender<Event>>,
+    words: Words,
+}
+
+struct Registration {
+    contract: Contract,
+    decoders: Vec<(QName, DecodeFn)>,
+    /// Whether the contract leaves the timeout to the limits.
+    default_timeout: bool,
+    host: HostFactory,
+}
+
+/// An organism that fits together.
+pub(crate) struct Plan {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) decoders: Arc<Decoders>,
+    pub(super) hosts: Arc<[HostFactory]>,
+    pub(super) shards: u16,
+    pub(super) events: Option<broadcast::Sender<Event>>,
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl OrganismBuilder {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            listeners: Vec::new(),
+            clients: Vec::new(),
+            limits: Limits::default(),
+            scheduling: Scheduling::default(),
+            meta: MetaFlags::default(),
+            shards: None,
+            events: None,
+            words: Words::default(),
+        }
+    }
+
+    /// Registers an actix actor: its name, how it is made, its contract.
+    ///
+    /// The factory makes it again after a panic. There is one instance in the organism, unless the
+    /// contract is [`stateless`](ContractBuilder::stateless).
+    #[must_use]
+    pub fn listener<A, F, C>(mut self, name: &str, factory: F, contract: C) -> Self
+    where
+        A: Actor<Context = Context<A>>,
+        F: Fn() -> A + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<A, AsActor>) -> ContractBuilder<A, AsActor>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let built = contract(ContractBuilder::new(name));
+        let factory: Arc<dyn Fn() -> A + Send + Sync> = Arc::new(factory);
+        let routes: Arc<[ActorRoute<A>]> = built.routes.into();
+        let host = move |desk: Rc<Desk>, id| {
+            let host: Rc<dyn super::host::Host> = ActorHost::spawn(desk, id, factory.clone(), routes.clone());
+            host
+        };
+        self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
+    }
+
+    /// Registers a listener that blocks its thread: its handlers run on a pool of their own and
+    /// can't await answers.
+    #[must_use]
+    pub fn blocking_listener<L, F, C>(mut self, name: &str, factory: F, contract: C) -> Self
+    where
+        L: Send + Sync + 'static,
+        F: Fn() -> L + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<L, AsBlocking>) -> ContractBuilder<L, AsBlocking>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let mut built = contract(ContractBuilder::new(name));
+        built.contract.can_park = false;
+        let routes: Arc<[BlockingRoute<L>]> = built.routes.into();
+        let factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync> =
+            Arc::new(move || Arc::new(Routed { listener: factory(), routes: routes.clone() }));
+        let host = move |desk: Rc<Desk>, id| {
+            let host: Rc<dyn super::host::Host> = BlockingHost::new(desk, id, factory.clone());
+            host
+        };
+        self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
+    }
+
+    /// Registers a listener that is no actor, with its contract as it is. Its schemas come with
+    /// [`OrganismBuilder::schemas`].
+    #[must_use]
+    pub fn raw_listener<L, F>(mut self, contract: Contract, factory: F) -> Self
+    where
+        L: RawListener,
+        F: Fn() -> L + Send + Sync + 'static,
+    {
+        let decoders = contract.accepts.iter().chain(&contract.returns).map(|payload| (payload.clone(), undecoded()));
+        let decoders = decoders.collect();
+        let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> = Arc::new(move || Rc::new(factory()));
+        let host = move |desk: Rc<Desk>, id| {
+            let host: Rc<dyn super::host::Host> = RawHost::new(desk, id, factory.clone());
+            host
+        };
+        self.listeners.push(Registration { contract, decoders, default_timeout: false, host: Box::new(host) });
+        self
+    }
+
+    /// Lets somebody outside in: a name and what it may send.
+    #[must_use]
+    pub fn client(mut self, name: &str, client: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
+        let Some(name) = self.name(name) else { return self };
+        let built = client(ClientBuilder::new(name));
+        self.words.append(built.words);
+        self.raw_client(built.client)
+    }
+
+    /// Lets somebody outside in, as described.
+    #[must_use]
+    pub fn raw_client(mut self, client: Client) -> Self {
+        self.clients.push(client);
+        self
+    }
+
+    /// Adds schemas of payloads that have no Rust type: `.xsd` contracts.
+    #[must_use]
+    pub fn schemas(mut self, schemas: impl IntoIterator<Item = PayloadSchema>) -> Self {
+        self.words.schemas.extend(schemas);
+        self
+    }
+
+    /// Sets the bounds.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the order of dispatch.
+    #[must_use]
+    pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
+        self.scheduling = scheduling;
+        self
+    }
+
+    /// Sets who may ask the core for what.
+    #[must_use]
+    pub fn meta(mut self, meta: MetaFlags) -> Self {
+        self.meta = meta;
+        self
+    }
+
+    /// Sets the number of shards, each a thread; at least 1. Without it, one for each processor.
+    #[must_use]
+    pub fn shards(mut self, shards: u16) -> Self {
+        self.shards = Some(shards.max(1));
+        self
+    }
+
+    /// Subscribes to what happens from the start on. Without a call of this, no events are made.
+    pub fn events(&mut self) -> Events {
+        let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
+        Events::new(sender.subscribe())
+    }
+
+    /// Starts the organism: its threads run, and `<boot>` is on its way.
+    ///
+    /// # Errors
+    /// [`StartError`] with everything that is wrong.
+    pub fn start(self) -> Result<Organism, StartError> {
+        Organism::start(self.plan()?, Clock::real(), Entropy::Real)
+    }
+
+    pub(crate) fn plan(mut self) -> Result<Plan, StartError> {
+        let catalog = self.catalog();
+        let (mut contracts, mut hosts, mut decoders) = (Vec::new(), Vec::new(), Decoders::default());
+        for (id, registration) in (0..).map(ListenerId).zip(self.listeners) {
+            let Registration { mut contract, decoders: own, default_timeout, host } = registration;
+            if default_timeout {
+                contract.timeout = Some(self.limits.handler_timeout);
+            }
+            own.into_iter().for_each(|(payload, decode)| decoders.insert(id, payload, decode));
+            contracts.push(contract);
+            hosts.push(host);
+        }
+        let mut blueprint = Blueprint::new(self.name, contracts, self.clients);
+        blueprint.limits = self.limits;
+        blueprint.scheduling = self.scheduling;
+        blueprint.meta = self.meta;
+        let (warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
+        self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
+        if !self.words.refusals.is_empty() {
+            return Err(StartError::Refused(self.words.refusals));
+        }
+        let shards = self.shards.unwrap_or_else(|| {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            u16::try_from(processors).unwrap_or(u16::MAX)
+        });
+        Ok(Plan {
+            blueprint: Arc::new(blueprint),
+            catalog: Arc::new(catalog),
+            decoders: Arc::new(decoders),
+            hosts: hosts.into(),
+            shards,
+            events: self.events,
+            warnings,
+        })
+    }
+
+    fn catalog(&mut self) -> Catalog {
+        let mut catalog = Catalog::new();
+        for schema in std::mem::take(&mut self.words.schemas) {
+            let payload = schema.qname().to_string();
+            if let Err(error) = catalog.add(schema) {
+                self.words.refusals.push(Refusal::Contract { party: None, payload, error });
+            }
+        }
+        catalog
+    }
+
+    fn register(
+        mut self,
+        mut contract: Contract,
+        decoders: Vec<(QName, DecodeFn)>,
+        timeout: Option<Option<std::time::Duration>>,
+        words: Words,
+        host: HostFactory,
+    ) -> Self {
+        if let Some(timeout) = timeout {
+            contract.timeout = timeout;
+        }
+        self.words.append(words);
+        self.listeners.push(Registration { contract, decoders, default_timeout: timeout.is_none(), host });
+        self
+    }
+
+    fn name(&mut self, text: &str) -> Option<Name> {
+        match Name::parse(text) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.words.refusals.push(Refusal::Name { text: text.to_owned(), error });
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc::WeakUnboundedSender;
+
+use super::exit::{Inlet, Outlet, Unread, way};
+use super::letter::Letter;
+use super::link::Command;
+use super::organism::Shared;
+use super::thread::IntoRequest;
+use crate::core::{Answer, ClientId, Egress, Injected, Input, Overloaded, ShardId};
+use crate::ladder::Raw;
+use crate::vocab::{Fault, Name, ThreadId};
+
+/// Somebody outside who speaks to an organism, under one name.
+///
+/// Clones speak for the same client: what is for it, and for no conversation of its own, goes to
+/// whichever of them reads first.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    id: ClientId,
+    patience: Option<Duration>,
+    remote: bool,
+}
+
+/// Why a message was not taken. Nothing of it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The organism is full.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    /// The client leaves too much unread: it gets no more before it reads.
+    #[error("too much is left unread: read before sending more")]
+    Unread,
+    /// The organism takes no more messages, or the conversation has closed.
+    #[error("the organism or the conversation has closed")]
+    Closed,
+    /// The message can't be written.
+    #[error("the message can't be written: {reason}")]
+    Unwritable {
+        /// Why.
+        reason: Arc<str>,
+    },
+}
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// It was not taken.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// A fault came back.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The conversation closed without a word.
+    #[error("the conversation closed without an answer")]
+    Ended,
+}
+
+impl Client {
+    pub(super) fn new(shared: Arc<Shared>, id: ClientId) -> Self {
+        Self { shared, id, patience: None, remote: false }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.shared.blueprint.client(self.id).name
+    }
+
+    /// The same client, whose messages end `patience` after they are sent at the latest.
+    #[must_use]
+    pub fn with_deadline(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
+    /// The same client, as one that comes over a network.
+    #[must_use]
+    pub fn over_network(self) -> Self {
+        Self { remote: true, ..self }
+    }
+
+    /// Sends the bytes of one envelope, dirty or not. It continues the conversation that its
+    /// `<thread>` names, or opens one; the answers come to [`receive`](Self::receive).
+    ///
+    /// Gives back the id of the conversation, if it opens one.
+    ///
+    /// # Errors
+    /// [`SendError`] if it was not taken.
+    pub fn send(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
+        let root = self.shared.entropy.root();
+        self.inject(self.shared.next_shard(), root, envelope.into(), false, None)?;
+        Ok(root)
+    }
+
+    /// Sends the bytes of one envelope as [`send`](Self::send) does, and nothing else in that
+    /// conversation: it closes when its threads have, rather than 15 minutes later.
+    ///
+    /// # Errors
+    /// [`SendError`] if it was not taken.
+    pub fn send_last(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
+        let root = self.shared.entropy.root();
+        self.inject(self.shared.next_shard(), root, envelope.into(), true, None)?;
+        Ok(root)
+    }
+
+    /// Sends a request in a conversation of its own, and gives back its id; the answers come to
+    /// [`receive`](Self::receive).
+    ///
+    /// # Errors
+    /// [`SendError`] if it was not taken.
+    pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
+        let root = self.shared.entropy.root();
+        self.inject(self.shared.next_shard(), root, self.write(request)?, true, None)?;
+        Ok(root)
+    }
+
+    /// Sends a request in a conversation of its own and waits for its first answer.
+    ///
+    /// # Errors
+    /// [`AskError`]: the fault that came as the answer, or why none could come.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the conversation.
+    pub async fn ask(&self, request: impl IntoRequest) -> Result<Answer, AskError> {
+        let mut conversation = self.converse();
+        conversation.give_up = true;
+        let envelope = self.write(request)?;
+        conversation.put(envelope, true)?;
+        let answer = conversation.receive().await;
+        conversation.give_up = false;
+        let Egress { from, fault, proof, .. } = answer.ok_or(AskError::Ended)?;
+        match (fault, proof) {
+            (Some(fault), _) => Err(AskError::Fault(fault)),
+            (None, Some(payload)) => Ok(Answer { from, payload }),
+            (None, None) => Err(AskError::Ended),
+        }
+    }
+
+    /// A conversation of its own, not opened before the first message.
+    pub fn converse(&self) -> Conversation {
+        let (outlet, inlet) = way();
+        Conversation {
+            client: self.clone(),
+            root: self.shared.entropy.root(),
+            shard: self.shared.next_shard(),
+            inlet,
+            outlet: outlet.downgrade(),
+            unopened: Some(outlet),
+            give_up: false,
+        }
+    }
+
+    /// The next message that is for no conversation of its own; `None` when the organism has ended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn receive(&self) -> Option<Egress> {
+        self.shared.inlets[self.id.0 as usize].lock().await.next().await
+    }
+
+    /// The next such message, if it is there.
+    pub fn try_receive(&self) -> Option<Egress> {
+        self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next()
+    }
+
+    fn write(&self, request: impl IntoRequest) -> Result<Bytes, SendError> {
+        let deadline = self.patience.map(|patience| self.shared.clock.now().after(patience));
+        Letter { from: self.name(), deadline }.write(request)
+    }
+
+    fn inject(
+        &self,
+        shard: ShardId,
+        root: ThreadId,
+        envelope: Bytes,
+        last: bool,
+        outlet: Option<Outlet>,
+    ) -> Result<(), SendError> {
+        if self.shared.closed.load(Ordering::Acquire) {
+            return Err(SendError::Closed);
+        }
+        self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
+        let permit = self.shared.gauge.admit(envelope.len())?;
+        let (client, remote) = (self.id, self.remote);
+        let input = Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, permit });
+        let command = match outlet {
+            Some(outlet) => Command::Open { root, client, outlet, input },
+            None => Command::Core(input),
+        };
+        if self.shared.links.send(shard, command) { Ok(()) } else { Err(SendError::Closed) }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("name", self.name()).finish_non_exhaustive()
+    }
+}
+
+/// A conversation of a client: messages that it sends into one root, and what leaves there.
+///
+/// Each message opens a child of its own there, in parallel with earlier ones. Dropping it says
+/// that nobody reads on: the conversation closes when it has no open child.
+pub struct Conversation {
+    client: Client,
+    root: ThreadId,
+    shard: ShardId,
+    inlet: Inlet,
+    outlet: WeakUnboundedSender<Unread>,
+    unopened: Option<Outlet>,
+    give_up: bool,
+}
+
+impl Conversation {
+    /// Its id.
+    pub fn id(&self) -> ThreadId {
+        self.root
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// [`SendError`] if it was not taken; [`SendError::Closed`] also if the conversation has
+    /// closed, which it does 15 minutes after its last message.
+    pub fn send(&mut self, request: impl IntoRequest) -> Result<(), SendError> {
+        let envelope = self.client.write(request)?;
+        self.put(envelope, false)
+    }
+
+    /// Sends the bytes of one envelope, dirty or not.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_bytes(&mut self, envelope: impl Into<Bytes>) -> Result<(), SendError> {
+        self.put(envelope.into(), false)
+    }
+
+    /// The next message that leaves; `None` when the conversation has closed.
+    ///
+    /// Waits for ever if nothing was sent.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn receive(&mut self) -> Option<Egress> {
+        self.inlet.next().await
+    }
+
+    /// The next message, if it is there.
+    pub fn try_receive(&mut self) -> Option<Egress> {
+        self.inlet.try_next()
+    }
+
+    /// Gives the conversation up: everything in it is cancelled.
+    pub fn cancel(mut self) {
+        self.give_up = true;
+    }
+
+    fn put(&mut self, envelope: Bytes, last: bool) -> Result<(), SendError> {
+        let outlet = self.unopened.clone().or_else(|| self.outlet.upgrade()).ok_or(SendError::Closed)?;
+        self.client.inject(self.shard, self.root, envelope, last, Some(outlet))?;
+        self.unopened = None;
+        Ok(())
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        if self.unopened.is_none() {
+            let leave = Command::Leave { root: self.root, cancel: self.give_up };
+            self.client.shared.links.send(self.shard, leave);
+        }
+    }
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation").field("client", self.client.name()).field("id", &self.root).finish()
+    }
+}

@@ -1,0 +1,235 @@
+//! Listeners that are programs: one process for each message.
+//!
+//! The process gets the canonical payload on its standard input and writes raw bytes, 0 to n
+//! payloads, on its standard output; they count only if it exits with 0. Its standard error goes
+//! to the log. It runs beside the organism's file, in a process group of its own, with an
+//! environment of `PATH`, `HOME`, `LANG`, what `env` lists and the `SYSTOLE_*` variables.
+//!
+//! What always holds: when the future of [`CommandListener::answer`] is done or dropped, the whole
+//! group is killed and the process is reaped. A descendant that leaves the group (`setsid`) is out
+//! of reach; it can't hold up the answer.
+
+mod environment;
+mod history;
+mod process;
+mod streams;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::core::{Body, Failure, Message, Outcome, Remembered};
+use crate::ladder::Raw;
+use crate::protocol::write_fault;
+use crate::shell::{LocalBoxFuture, RawListener, RunContext};
+use crate::vocab::{Fault, FaultCode, Name};
+use environment::variables;
+use history::History;
+use process::{CommandError, Invocation};
+
+pub use process::kill_all;
+
+/// The `tracing` target of what commands write on their standard error.
+pub const STDERR_TARGET: &str = "systole::stderr";
+
+/// A program and how to call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The program: an absolute path.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What else its environment holds.
+    pub env: Vec<Variable>,
+    /// The directory that it runs in.
+    pub directory: PathBuf,
+}
+
+/// A variable of a command's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    /// As the pump's own environment has it when a message comes; absent if it is absent there.
+    Inherited(String),
+    /// Set to a value.
+    Set(String, String),
+}
+
+/// A listener that runs a program for each message.
+#[derive(Debug, Clone)]
+pub struct CommandListener {
+    name: Name,
+    spec: CommandSpec,
+}
+
+impl From<&str> for Variable {
+    /// `NAME` is inherited, `NAME=value` is set.
+    fn from(entry: &str) -> Self {
+        match entry.split_once('=') {
+            Some((name, value)) => Self::Set(name.to_owned(), value.to_owned()),
+            None => Self::Inherited(entry.to_owned()),
+        }
+    }
+}
+
+impl CommandListener {
+    /// A listener of that name.
+    pub fn new(name: Name, spec: CommandSpec) -> Self {
+        Self { name, spec }
+    }
+
+    /// Runs the program for a message: `Wrote` at exit 0, `Failed` for all else.
+    ///
+    /// With a history, it finds it in the file that `SYSTOLE_HISTORY` names. One that writes more
+    /// than `max_output` bytes is killed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills the process and everything in its group.
+    pub async fn answer(&self, message: &Message, history: Option<&[Remembered]>, max_output: usize) -> Outcome {
+        let input = match &message.body {
+            Body::Payload { payload, .. } => payload.payload().bytes().clone(),
+            Body::Fault(fault) => write_fault(fault).bytes().clone(),
+        };
+        let history = history.map(|history| History::write(message.id, history)).transpose();
+        let output = match history.map_err(CommandError::Start) {
+            Ok(history) => {
+                let environment = variables(&self.spec.env, message, history.as_ref().map(History::path));
+                process::run(&self.name, Invocation { spec: &self.spec, environment, input, max_output }).await
+            }
+            Err(error) => Err(error),
+        };
+        match output {
+            Ok(output) => Outcome::Wrote(Raw::new(output)),
+            Err(error) => Outcome::Failed(self.failure(&error)),
+        }
+    }
+
+    /// What the caller may know; the rest is for the log.
+    fn failure(&self, error: &CommandError) -> Failure {
+        tracing::warn!(listener = %self.name, program = %self.spec.program.display(), error = error.detail(), "a command failed");
+        let fault = match error {
+            CommandError::Start(_) => {
+                let fault = Fault::new(FaultCode::ListenerFailed, error.to_string());
+                Some(Fault { retryable: error.is_temporary(), ..fault })
+            }
+            CommandError::TooMuch { .. } => Some(Fault::new(FaultCode::Limit, error.to_string())),
+            CommandError::Exit(_) | CommandError::Stream(_) => None,
+        };
+        Failure { message: error.to_string().into(), fault }
+    }
+}
+
+impl RawListener for CommandListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move {
+            let history = context.contract().context.then(|| context.thread().history());
+            self.answer(&message, history, context.limits().xml.message_bytes).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use bytes::Bytes;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::core::JoinPosition;
+    use crate::ladder::{Canonical, Validated, strict};
+    use crate::vocab::{MessageId, ThreadId, XmlLimits};
+
+    fn canonical(xml: &'static str) -> Canonical {
+        strict::canonicalize(&Bytes::from_static(xml.as_bytes()), &XmlLimits::default()).unwrap()
+    }
+
+    fn message(xml: &'static str) -> Message {
+        Message {
+            id: MessageId::from_uuid(Uuid::from_u128(1)),
+            thread: ThreadId::from_uuid(Uuid::from_u128(2)),
+            from: Name::parse("asker").unwrap(),
+            in_reply_to: Some(MessageId::from_uuid(Uuid::from_u128(3))),
+            body: Body::Payload { payload: Validated::by_schema(canonical(xml)), value: Box::new(()) },
+            join: Some(JoinPosition { index: 1, total: 3, remaining: 0 }),
+            deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
+            traceparent: None,
+            history: Vec::new(),
+        }
+    }
+
+    async fn answer(script: &str, env: &[&str], context: bool) -> Outcome {
+        let spec = CommandSpec {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            env: env.iter().map(|&entry| entry.into()).collect(),
+            directory: std::env::temp_dir(),
+        };
+        let listener = CommandListener::new(Name::parse("test").unwrap(), spec);
+        let history = [Remembered { from: Name::parse("other").unwrap(), payload: canonical("<b>&amp;</b>") }];
+        listener.answer(&message("<a>x</a>"), context.then_some(&history), 10_000).await
+    }
+
+    fn written(outcome: Outcome) -> String {
+        let Outcome::Wrote(raw) = outcome else { panic!("{outcome:?}") };
+        String::from_utf8(raw.bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_canonical_payload_comes_in_and_raw_bytes_go_out() {
+        assert_eq!(written(answer("cat; echo ' & more'", &[], false).await), "<a>x</a> & more\n");
+    }
+
+    #[tokio::test]
+    async fn the_environment_tells_where_the_message_stands() {
+        let script = r#"env | grep -E '^(SYSTOLE_|SET|CARGO_MANIFEST_DIR|CARGO_PKG_NAME)' | sort"#;
+        let expected = "\
+            CARGO_PKG_NAME=systole\n\
+            SET=a=b\n\
+            SYSTOLE_DEADLINE=2031-05-07T12:00:00Z\n\
+            SYSTOLE_FROM=asker\n\
+            SYSTOLE_INDEX=1\n\
+            SYSTOLE_IN_REPLY_TO=00000000-0000-0000-0000-000000000003\n\
+            SYSTOLE_MESSAGE_ID=00000000-0000-0000-0000-000000000001\n\
+            SYSTOLE_REMAINING=0\n\
+            SYSTOLE_THREAD=00000000-0000-0000-0000-000000000002\n\
+            SYSTOLE_TOTAL=3\n";
+        assert_eq!(written(answer(script, &["SET=a=b", "CARGO_PKG_NAME", "NO_SUCH_VARIABLE"], false).await), expected);
+    }
+
+    #[tokio::test]
+    async fn the_history_is_a_private_file_that_goes_with_the_process() {
+        let script = r#"stat -c %a "$SYSTOLE_HISTORY"; echo "$SYSTOLE_HISTORY"; cat "$SYSTOLE_HISTORY""#;
+        let output = written(answer(script, &[], true).await);
+        let [mode, path, history] = output.lines().collect::<Vec<_>>()[..] else { panic!("{output}") };
+        assert_eq!(mode, "600");
+        assert_eq!(history, r#"<history><message from="other"><b>&amp;</b></message></history>"#);
+        assert!(!std::path::Path::new(path).exists());
+    }
+
+    #[tokio::test]
+    async fn each_failure_says_to_the_caller_what_it_may_know() {
+        let failed = async |script: &str| match answer(script, &[], false).await {
+            Outcome::Failed(failure) => (failure.message.to_string(), failure.fault.map(|fault| fault.code)),
+            outcome => panic!("{outcome:?}"),
+        };
+        assert_eq!(failed("exit 7").await, ("the listener exited with status 7".into(), None));
+        let limit = ("the listener wrote more than 10000 bytes".into(), Some(FaultCode::Limit));
+        assert_eq!(failed("yes").await, limit);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_lost_its_permission_fails_the_listener() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-program", std::process::id()));
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let spec = CommandSpec {
+            program: file.clone(),
+            arguments: Vec::new(),
+            env: Vec::new(),
+            directory: std::env::temp_dir(),
+        };
+        let outcome = CommandListener::new(Name::parse("test").unwrap(), spec).answer(&message("<a/>"), None, 1).await;
+        std::fs::remove_file(&file).unwrap();
+        let Outcome::Failed(Failure { fault: Some(fault), .. }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
+    }
+}

@@ -1,0 +1,282 @@
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+
+use super::{CommandSpec, streams};
+use crate::vocab::Name;
+
+/// One run of a program.
+pub(super) struct Invocation<'a> {
+    pub(super) spec: &'a CommandSpec,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) input: Bytes,
+    pub(super) max_output: usize,
+}
+
+/// Why a process gave no output.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CommandError {
+    #[error("the listener can't be started")]
+    Start(#[source] io::Error),
+    #[error("the listener wrote more than {max} bytes")]
+    TooMuch { max: usize },
+    #[error("{}", exit(*.0))]
+    Exit(ExitStatus),
+    #[error("the output of the listener can't be read")]
+    Stream(#[source] io::Error),
+}
+
+/// How long a descendant outside the group may keep the streams open after the process ended.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Runs a process to its end and returns what it wrote.
+pub(super) async fn run(name: &Name, invocation: Invocation<'_>) -> Result<Bytes, CommandError> {
+    let mut group = Group::spawn(&invocation).map_err(CommandError::Start)?;
+    let pipes = group.child.as_mut().map(|child| (child.stdin.take(), child.stdout.take(), child.stderr.take()));
+    let (stdin, stdout, stderr) = pipes.unwrap_or_default();
+    let mut output = Vec::new();
+    let status = {
+        let mut streams = pin!(async {
+            tokio::try_join!(
+                streams::feed(stdin, invocation.input),
+                streams::collect(stdout, &mut output, invocation.max_output),
+                streams::log_lines(stderr, name),
+            )
+        });
+        tokio::select! {
+            done = &mut streams => {
+                done?;
+                group.wait().await.map_err(CommandError::Stream)?
+            }
+            status = group.wait() => {
+                group.kill();
+                if let Ok(done) = tokio::time::timeout(LINGER, streams).await {
+                    done?;
+                }
+                status.map_err(CommandError::Stream)?
+            }
+        }
+    };
+    if status.success() { Ok(output.into()) } else { Err(CommandError::Exit(status)) }
+}
+
+impl CommandError {
+    /// What the log says: with what the system says.
+    pub(super) fn detail(&self) -> String {
+        match self {
+            Self::Start(cause) | Self::Stream(cause) => format!("{self}: {cause}"),
+            Self::TooMuch { .. } | Self::Exit(_) => self.to_string(),
+        }
+    }
+
+    /// Whether the same may succeed in a moment.
+    pub(super) fn is_temporary(&self) -> bool {
+        let kind = if let Self::Start(cause) = self { Some(cause.kind()) } else { None };
+        matches!(kind, Some(io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory))
+    }
+}
+
+fn exit(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("the listener exited with status {code}"),
+        (None, Some(signal)) => format!("the listener was killed by signal {signal}"),
+        (None, None) => "the listener ended".to_owned(),
+    }
+}
+
+/// The groups that run at this moment.
+static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Kills the processes of all command listeners, of all organisms of this process: for when there
+/// is no time left to end them in order.
+pub fn kill_all() {
+    let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
+    live.into_iter().filter_map(Pid::from_raw).for_each(kill_group);
+}
+
+fn kill_group(leader: Pid) {
+    // The only error there can be says that nobody is left.
+    let _ = kill_process_group(leader, Signal::KILL);
+}
+
+/// A process and all its descendants that stay in its group. Dropping it kills and reaps them.
+struct Group {
+    child: Option<Child>,
+    /// The id of the group, until it was killed.
+    leader: Option<Pid>,
+}
+
+impl Group {
+    fn spawn(invocation: &Invocation<'_>) -> io::Result<Self> {
+        let spec = invocation.spec;
+        let child = Command::new(&spec.program)
+            .args(&spec.arguments)
+            .current_dir(&spec.directory)
+            .env_clear()
+            .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        LIVE.lock().unwrap_or_else(PoisonError::into_inner).extend(leader.map(Pid::as_raw_pid));
+        Ok(Self { child: Some(child), leader })
+    }
+
+    /// Waits for the process alone and reaps it.
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let child = self.child.as_mut().ok_or_else(|| io::Error::other("the process was reaped before"))?;
+        let status = child.wait().await?;
+        self.child = None;
+        Ok(status)
+    }
+
+    /// Kills what is left of the group: while a member lives, nobody else can have its id.
+    fn kill(&mut self) {
+        if let Some(leader) = self.leader.take() {
+            LIVE.lock().unwrap_or_else(PoisonError::into_inner).remove(&leader.as_raw_pid());
+            kill_group(leader);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
+            runtime.spawn(async move { child.wait().await });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::shell::command::Variable;
+
+    const MAX: usize = 1 << 20;
+
+    fn shell(script: &str) -> CommandSpec {
+        CommandSpec {
+            program: PathBuf::from("/bin/sh"),
+            arguments: vec!["-c".into(), script.into()],
+            env: Vec::<Variable>::new(),
+            directory: std::env::temp_dir(),
+        }
+    }
+
+    async fn run_shell(script: &str, input: impl Into<Bytes>, max_output: usize) -> Result<Bytes, CommandError> {
+        let environment = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
+        let spec = shell(script);
+        let name = Name::parse("test").unwrap();
+        run(&name, Invocation { spec: &spec, environment, input: input.into(), max_output }).await
+    }
+
+    /// Whether a process still runs: no zombie that waits for its parent, who may not be us.
+    fn runs(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+    }
+
+    async fn until(done: impl Fn() -> bool) {
+        while !done() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn input_comes_back_whole_through_a_slow_pipe() {
+        let input: Bytes = vec![b'x'; 300_000].into();
+        assert_eq!(run_shell("cat", input.clone(), MAX).await.unwrap(), input);
+    }
+
+    #[tokio::test]
+    async fn a_process_that_reads_nothing_is_not_waited_for() {
+        let output = run_shell("echo done", vec![b'x'; 1 << 20], MAX).await.unwrap();
+        assert_eq!(&output[..], b"done\n");
+    }
+
+    #[tokio::test]
+    async fn a_process_may_close_its_streams_and_go_on() {
+        let output = run_shell("echo a; exec >&- 2>&- <&-; sleep 0.01", vec![b'x'; 1 << 20], MAX).await.unwrap();
+        assert_eq!(&output[..], b"a\n");
+    }
+
+    #[tokio::test]
+    async fn output_counts_at_exit_0_only() {
+        let error = run_shell("echo '<a/>'; exit 3", "", MAX).await.unwrap_err();
+        assert_eq!(error.to_string(), "the listener exited with status 3");
+        let error = run_shell("kill -9 $$", "", MAX).await.unwrap_err();
+        assert_eq!(error.to_string(), "the listener was killed by signal 9");
+    }
+
+    #[tokio::test]
+    async fn output_over_the_limit_kills() {
+        let error = run_shell("cat /dev/zero", "", 1000).await.unwrap_err();
+        assert!(matches!(error, CommandError::TooMuch { max: 1000 }), "{error:?}");
+        let exact = run_shell("printf 1234", "", 4).await.unwrap();
+        assert_eq!(&exact[..], b"1234");
+    }
+
+    #[tokio::test]
+    async fn standard_error_without_end_holds_nothing_up() {
+        let script = "head -c 3000000 /dev/zero >&2; yes | head -n 5000 >&2; echo ok";
+        assert_eq!(&run_shell(script, "", MAX).await.unwrap()[..], b"ok\n");
+    }
+
+    #[tokio::test]
+    async fn what_the_process_left_behind_is_killed() {
+        let output = run_shell("sleep 1000 & echo $!", "", MAX).await.unwrap();
+        until(|| !runs(std::str::from_utf8(&output).unwrap().trim())).await;
+    }
+
+    #[tokio::test]
+    async fn dropping_the_future_kills_the_group_and_reaps_the_process() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-pids", std::process::id()));
+        let script = format!("sleep 1000 & echo $$ $! > {0}.new; mv {0}.new {0}; wait", file.display());
+        let mut running = Box::pin(run_shell(&script, "", MAX));
+        tokio::select! {
+            _ = &mut running => panic!("the script doesn't end by itself"),
+            () = until(|| file.exists()) => {}
+        }
+        let pids = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let (leader, descendant) = pids.trim().split_once(' ').unwrap();
+        assert!(runs(leader) && runs(descendant));
+        drop(running);
+        until(|| !Path::new("/proc").join(leader).exists() && !runs(descendant)).await;
+    }
+
+    #[tokio::test]
+    async fn a_missing_program_is_an_error_of_its_start() {
+        let spec = CommandSpec { program: "/nonexistent".into(), ..shell("") };
+        let name = Name::parse("test").unwrap();
+        let invocation = Invocation { spec: &spec, environment: Vec::new(), input: Bytes::new(), max_output: MAX };
+        let error = run(&name, invocation).await.unwrap_err();
+        assert_eq!(error.to_string(), "the listener can't be started");
+        assert!(error.detail().contains("No such file"), "{}", error.detail());
+        assert!(!error.is_temporary());
+    }
+
+    #[tokio::test]
+    async fn the_environment_holds_what_was_given_and_nothing_else() {
+        let output = run_shell("env", "", MAX).await.unwrap();
+        let names: Vec<_> =
+            std::str::from_utf8(&output).unwrap().lines().filter_map(|line| line.split('=').next()).collect();
+        // `PWD`, `SHLVL` and `_` are the shell's own.
+        assert!(names.iter().all(|name| ["PATH", "PWD", "SHLVL", "_", "OLDPWD"].contains(name)), "{names:?}");
+    }
+}

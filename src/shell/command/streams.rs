@@ -1,0 +1,78 @@
+use std::io;
+
+use bytes::Bytes;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::ChildStdin;
+
+use super::STDERR_TARGET;
+use super::process::CommandError;
+use crate::shell::terminal::Escaped;
+use crate::vocab::Name;
+
+/// The longest line of standard error that is logged whole, in bytes.
+const LINE: usize = 4096;
+/// How many lines of standard error are logged for one message.
+const LINES: usize = 1000;
+
+/// Writes the input and closes the pipe. A process that doesn't read all of it, or nothing, is
+/// free to do so.
+pub(super) async fn feed(stdin: Option<ChildStdin>, input: Bytes) -> Result<(), CommandError> {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(&input).await;
+    }
+    Ok(())
+}
+
+/// Reads to the end, but at most `max` bytes.
+pub(super) async fn collect(
+    stdout: Option<impl AsyncRead + Unpin>,
+    output: &mut Vec<u8>,
+    max: usize,
+) -> Result<(), CommandError> {
+    let Some(stdout) = stdout else { return Ok(()) };
+    let bound = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    stdout.take(bound).read_to_end(output).await.map_err(CommandError::Stream)?;
+    if output.len() > max { Err(CommandError::TooMuch { max }) } else { Ok(()) }
+}
+
+/// Logs standard error, line by line. What passes the bounds is read and dropped, so that the
+/// process is never held up.
+pub(super) async fn log_lines(stderr: Option<impl AsyncRead + Unpin>, name: &Name) -> Result<(), CommandError> {
+    let Some(stderr) = stderr else { return Ok(()) };
+    let mut reader = BufReader::new(stderr);
+    let mut line = Vec::new();
+    let mut lines = 0;
+    // An error here is no reason to refuse what the process answered.
+    while let Ok(true) = read_line(&mut reader, &mut line).await {
+        lines += 1;
+        if lines <= LINES {
+            let text = String::from_utf8_lossy(&line);
+            tracing::info!(target: STDERR_TARGET, listener = %name, "{}", Escaped::line(text.trim_end()));
+        }
+    }
+    if lines > LINES {
+        tracing::warn!(target: STDERR_TARGET, listener = %name, dropped = lines - LINES, "too many lines on standard error");
+    }
+    Ok(())
+}
+
+/// Reads one line into `line`, cut to [`LINE`] bytes. `false` at the end.
+async fn read_line(reader: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let mut any = false;
+    loop {
+        let available = reader.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        let end = memchr::memchr(b'\n', available);
+        let piece = &available[..end.unwrap_or(available.len())];
+        line.extend_from_slice(&piece[..piece.len().min(LINE - line.len())]);
+        let used = end.map_or(available.len(), |at| at + 1);
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What only the whole organism shows: names that clash, calls that nobody accepts, payloads
+//! without a schema, programs that aren't there.
+
+use super::Mistake;
+use super::finding::Finding;
+use super::listener::{Listener, Written};
+use super::organism::Organism;
+use super::reader::{At, Reader};
+use super::{near, program};
+use crate::core::{Blueprint, Problem};
+use crate::schema::{Catalog, PayloadSchema};
+use crate::vocab::{Name, QName, Span, ns};
+
+/// The blueprint of what the file describes.
+pub(super) fn blueprint(organism: &Organism) -> Blueprint {
+    let listeners = organism.listeners.iter().map(|listener| listener.contract.clone()).collect();
+    let clients = organism.clients.iter().map(super::organism::Speaker::client).collect();
+    let mut blueprint = Blueprint::new(&*organism.name, listeners, clients);
+    blueprint.scheduling = organism.scheduling;
+    blueprint.limits = organism.limits.clone();
+    blueprint.meta = organism.meta.clone();
+    blueprint
+}
+
+/// Payloads that no schema declares; the pump declares its own.
+pub(super) fn declarations(reader: &mut Reader, organism: &Organism, catalog: &Catalog) {
+    let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
+    for payload in listed.filter(|payload| catalog.get(&payload.value).is_none()) {
+        // An echo's replies are its accepts, at the same place.
+        if !reader.is_marked(payload.span) {
+            let near = nearest(&payload.value, catalog);
+            reader.report(Mistake::Undeclared { payload: payload.value.clone(), near }, payload.span);
+        }
+    }
+}
+
+/// The declared payload that may be meant: of the same namespace, or of the same local name.
+fn nearest(payload: &QName, catalog: &Catalog) -> Option<QName> {
+    let declared = || catalog.payloads().map(PayloadSchema::qname);
+    let siblings = declared().filter(|other| other.namespace() == payload.namespace());
+    if let Some(local) = near::nearest(payload.local(), siblings.map(QName::local)) {
+        return QName::new(payload.namespace(), local).ok();
+    }
+    let mut namesakes = declared().filter(|other| other.local() == payload.local());
+    if payload.namespace().is_empty() {
+        return namesakes.next().cloned();
+    }
+    let namespace = near::nearest(payload.namespace(), namesakes.map(QName::namespace))?;
+    QName::new(namespace, payload.local()).ok()
+}
+
+/// Whether a payload is one that the pump speaks itself.
+pub(super) fn is_the_pumps(payload: &QName) -> bool {
+    matches!(payload.namespace(), ns::CORE | ns::META | ns::ENVELOPE)
+}
+
+/// Programs and scripts that aren't there.
+pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path) {
+    for listener in &organism.listeners {
+        let Written::Command { words, .. } = &listener.kind else { continue };
+        let [program, arguments @ ..] = words.as_slice() else { continue };
+        if program::find(&program.value, directory).is_none() {
+            let on_path = !program.value.contains('/');
+            reader.report(Mistake::NoProgram { program: program.value.clone(), on_path }, program.span);
+        } else if let Some(script) =
+            arguments.first().filter(|script| program::is_missing_script(&script.value, directory))
+        {
+            let mistake = Mistake::NoScript { program: program.value.clone(), script: script.value.clone() };
+            reader.report(mistake, script.span);
+        }
+    }
+}
+
+/// The problems of a blueprint, each at the place in the file that has it.
+pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<Problem>) {
+    let mut repeats = Vec::new();
+    for problem in problems {
+        let nth = repeats.iter().filter(|&earlier| *earlier == problem).count();
+        repeats.push(problem.clone());
+        let (span, other) = place(organism, &problem, nth);
+        let moot = match problem {
+            // Whoever accepts it may be among what can't be read.
+            Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
+            Problem::Reserved { .. } => reader.is_marked(span),
+            Problem::DuplicateName { .. }
+            | Problem::Ambiguous { .. }
+            | Problem::NoSlot { .. }
+            | Problem::Unreturned { .. } => false,
+        };
+        if moot {
+            continue;
+        }
+        let finding = Finding::new(Mistake::Organism(problem), &reader.file, span);
+        reader.findings.push(match other {
+            Some((other, why)) => finding.with_other(other, why),
+            None => finding,
+        });
+    }
+}
+
+type Other = Option<(Span, &'static str)>;
+
+/// Where the `nth` problem that reads like this one is.
+fn place(organism: &Organism, problem: &Problem, nth: usize) -> (Span, Other) {
+    let listed = |list: &[At<QName>], payload: &QName| {
+        list.iter().filter(|at| at.value == *payload).map(|at| at.span).collect::<Vec<_>>()
+    };
+    let pick = |spans: Vec<Span>| spans.get(nth).or(spans.last()).copied();
+    let found = match problem {
+        Problem::DuplicateName { name } => {
+            let spans: Vec<Span> = names(organism).filter(|at| at.value == *name).map(|at| at.span).collect();
+            let other = spans.first().map(|&first| (first, "the first of that name"));
+            return (spans.get(nth + 1).copied().unwrap_or(START), other);
+        }
+        Problem::Ambiguous { first, second, payload } => {
+            let accepts = |name| find(organism, name).map_or_else(Vec::new, |l| listed(&l.accepts, payload));
+            let other = accepts(first).first().map(|&first| (first, "accepted here too"));
+            return (pick(accepts(second)).unwrap_or(START), other);
+        }
+        Problem::Unanswered { caller, payload } => pick(listed(calls(organism, caller), payload)),
+        Problem::Reserved { name, payload } => match find(organism, name) {
+            Some(l) => {
+                pick([&l.accepts, &l.replies, &l.calls].into_iter().flat_map(|list| listed(list, payload)).collect())
+            }
+            None => pick(listed(calls(organism, name), payload)),
+        },
+        Problem::Unreturned { caller, call, .. } => pick(listed(calls(organism, caller), call)),
+        Problem::NoSlot { name } => find(organism, name).map(|listener| listener.name.span),
+    };
+    (found.unwrap_or(START), None)
+}
+
+const START: Span = Span { start: 0, end: 0 };
+
+/// All names, in the order in which a blueprint takes them.
+fn names(organism: &Organism) -> impl Iterator<Item = &At<Name>> {
+    organism.clients.iter().map(|client| &client.name).chain(organism.listeners.iter().map(|listener| &listener.name))
+}
+
+fn find<'o>(organism: &'o Organism, name: &Name) -> Option<&'o Listener> {
+    organism.listeners.iter().find(|listener| listener.name.value == *name)
+}
+
+fn calls<'o>(organism: &'o Organism, name: &Name) -> &'o [At<QName>] {
+    let client = || organism.clients.iter().find(|client| client.name.value == *name).map(|client| &client.calls);
+    find(organism, name).map(|listener| &listener.calls).or_else(client).map_or(&[], Vec::as_slice)
+}
+
+fn lists(listener: &Listener) -> [&Vec<At<QName>>; 4] {
+    [&listener.accepts, &listener.replies, &listener.calls, &listener.returns]
+}

@@ -1,0 +1,175 @@
+//! One entry below `listeners:`.
+
+use super::document::Node;
+use super::mistake::Mistake;
+use super::reader::{At, Fields, Reader};
+use crate::core::{Contract, Routing, Silence};
+use crate::vocab::{Limits, Name, QName, Span, ns};
+
+/// A listener as the file describes it.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) name: At<Name>,
+    pub(super) contract: Contract,
+    pub(super) accepts: Vec<At<QName>>,
+    pub(super) replies: Vec<At<QName>>,
+    pub(super) calls: Vec<At<QName>>,
+    pub(super) returns: Vec<At<QName>>,
+    pub(super) schemas: Vec<At<String>>,
+    pub(super) kind: Written,
+}
+
+/// The kind of a listener as it is written; a command's program isn't looked for yet.
+#[derive(Debug)]
+pub(super) enum Written {
+    Command { words: Vec<At<String>>, env: Vec<At<String>> },
+    Human,
+    Echo,
+}
+
+/// Reads an entry. `None` if something is missing without which the others can't be judged.
+pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
+    let before = reader.findings.len();
+    let mut fields = reader.fields(node)?;
+    let name = fields.require("name", "a listener", reader).and_then(|node| reader.name(node));
+    let description = fields.take("description").and_then(|node| reader.text(node));
+    let place = name.as_ref().map_or(fields.span, |name| name.span);
+    let kind = kind(reader, &mut fields, place);
+    let schemas = fields.take("schemas").and_then(|node| reader.list(node)).unwrap_or_default();
+    let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
+    let [accepts, replies, calls, returns] = ["accepts", "replies", "calls", "returns"]
+        .map(|key| fields.take(key).map(|node| reader.qnames(node).unwrap_or_default()));
+    let accepts = accepts.unwrap_or_default();
+    let replies = match (&kind, replies) {
+        (Some(Written::Echo), replies) => echoed(reader, &accepts, replies),
+        (_, replies) => replies.unwrap_or_default(),
+    };
+    let mut contract =
+        defaults(name.as_ref().map_or_else(Name::root, |name| name.value.clone()), kind.as_ref(), limits);
+    contract.description =
+        description.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default();
+    behaviour(reader, &mut fields, &mut contract);
+    reader.finish(fields);
+    if reader.findings.len() > before {
+        return None;
+    }
+    let (calls, returns) = (calls.unwrap_or_default(), returns.unwrap_or_default());
+    let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
+    contract.accepts = plain(&accepts);
+    contract.replies = plain(&replies);
+    contract.calls = plain(&calls);
+    contract.returns = plain(&returns);
+    Some(Listener { name: name?, contract, accepts, replies, calls, returns, schemas, kind: kind? })
+}
+
+fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
+    let mut contract = Contract::new(name);
+    contract.can_park = false;
+    contract.timeout = Some(limits.handler_timeout);
+    match kind {
+        Some(Written::Command { .. }) => contract.concurrency = Contract::COMMAND_CONCURRENCY,
+        Some(Written::Human) => {
+            contract.timeout = None;
+            // What a person calls is awaited and shown below the question.
+            contract.can_park = true;
+        }
+        Some(Written::Echo) | None => {}
+    }
+    contract
+}
+
+fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contract) {
+    let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| {
+        fields.take(key).and_then(|node| reader.flag(node)).unwrap_or_default()
+    };
+    contract.accepts_faults = flag(reader, fields, "accepts_faults");
+    contract.context = flag(reader, fields, "context");
+    let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
+    contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();
+    let routing = [("unique", Routing::Unique), ("broadcast", Routing::Broadcast), ("addressed", Routing::Addressed)];
+    contract.routing = fields.take("routing").and_then(|node| reader.choice(node, &routing)).unwrap_or_default();
+    if let Some(timeout) = fields.take("timeout").and_then(|node| reader.duration(node)) {
+        contract.timeout = Some(timeout);
+    }
+    let slots = fields.take("concurrency").and_then(|node| reader.number("concurrency", node, 1, u32::MAX.into()));
+    if let Some(slots) = slots {
+        contract.concurrency = slots as u32;
+    }
+}
+
+fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<Written> {
+    let command = fields.take("command");
+    let human = fields.take("human");
+    let echo = fields.take("echo");
+    let env = fields.take("env");
+    let written = match (command, human, echo) {
+        (Some(command), None, None) => {
+            let words = reader.list(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
+            if words.first().is_none_or(|program| program.value.is_empty()) {
+                reader.report(Mistake::EmptyCommand, command.span);
+            }
+            let env = env.and_then(|node| reader.list(node)).unwrap_or_default();
+            let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
+            return Some(Written::Command { words, env });
+        }
+        (None, Some(human), None) => marked(reader, "human", human).then_some(Written::Human),
+        (None, None, Some(echo)) => marked(reader, "echo", echo).then_some(Written::Echo),
+        (None, None, None) => {
+            reader.report(Mistake::NoKind, listener);
+            None
+        }
+        (Some(_), _, _) | (_, Some(_), _) => {
+            reader.report(Mistake::TwoKinds, listener);
+            return None;
+        }
+    };
+    if let (Some(env), Some(written)) = (env, &written) {
+        let kind = if matches!(written, Written::Human) { "human" } else { "an echo" };
+        reader.report(Mistake::Pointless { key: "env", kind }, env.span);
+    }
+    written
+}
+
+/// Whether `human:` or `echo:` says true.
+fn marked(reader: &mut Reader, key: &'static str, node: &Node) -> bool {
+    match reader.flag(node) {
+        Some(true) => true,
+        Some(false) => {
+            reader.report(Mistake::FalseKind { key }, node.span);
+            false
+        }
+        None => false,
+    }
+}
+
+/// What an echo replies with: by default all that it accepts; at least that.
+fn echoed(reader: &mut Reader, accepts: &[At<QName>], replies: Option<Vec<At<QName>>>) -> Vec<At<QName>> {
+    let heard = accepts.iter().filter(|payload| payload.value.namespace() != ns::CORE);
+    let Some(replies) = replies else { return heard.cloned().collect() };
+    for payload in heard {
+        if !replies.iter().any(|reply| reply.value == payload.value) {
+            reader.report(Mistake::EchoReply { payload: payload.value.clone() }, payload.span);
+        }
+    }
+    replies
+}
+
+fn text(reader: &mut Reader, node: &Node) -> Option<At<String>> {
+    reader.text(node).map(|text| At { value: text.to_owned(), span: node.span })
+}
+
+/// `NAME` or `NAME=value`.
+fn variable(reader: &mut Reader, node: &Node) -> Option<At<String>> {
+    let entry = text(reader, node)?;
+    let name = entry.value.split_once('=').map_or(&*entry.value, |(name, _)| name);
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') || entry.value.contains('\0') {
+        reader.report(Mistake::Variable { entry: entry.value }, node.span);
+        return None;
+    }
+    if name.starts_with("SYSTOLE_") {
+        reader.report(Mistake::ReservedVariable, node.span);
+        return None;
+    }
+    Some(entry)
+}

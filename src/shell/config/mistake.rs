@@ -1,0 +1,258 @@
+use std::path::PathBuf;
+
+use super::check::is_the_pumps;
+use crate::core::Problem;
+use crate::schema::{ContractError, DocumentProblem};
+use crate::vocab::{NameError, QName, QNameError};
+
+/// What can be wrong with an `organism.yaml`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// The file can't be read.
+    #[error("can't read {}: {why}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// It is no YAML.
+    #[error("this is no YAML: {message}")]
+    Yaml {
+        /// What the parser says.
+        message: String,
+    },
+    /// Another kind of value belongs here.
+    #[error("expected {expected}, found {found}")]
+    Kind {
+        /// What belongs here.
+        expected: &'static str,
+        /// What stands here.
+        found: &'static str,
+    },
+    /// A key that nobody knows here.
+    #[error("unknown key '{key}'")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The key that may be meant.
+        near: Option<&'static str>,
+        /// All keys that can stand here.
+        known: Vec<&'static str>,
+    },
+    /// A key that stands twice in one mapping.
+    #[error("the key '{key}' stands here twice")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
+    /// A key that has to be there.
+    #[error("{owner} needs a key '{key}'")]
+    MissingKey {
+        /// Whose key.
+        owner: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// No name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No qualified name.
+    #[error(transparent)]
+    QName(#[from] QNameError),
+    /// A word that is not among those that can stand here.
+    #[error("'{found}' can't stand here")]
+    Choice {
+        /// The word.
+        found: String,
+        /// The word that may be meant.
+        near: Option<&'static str>,
+        /// All words that can stand here.
+        choices: Vec<&'static str>,
+    },
+    /// No whole number.
+    #[error("'{text}' is no whole number")]
+    Number {
+        /// What stands there.
+        text: String,
+    },
+    /// No size.
+    #[error("'{text}' is no size")]
+    Size {
+        /// What stands there.
+        text: String,
+    },
+    /// No duration.
+    #[error("'{text}' is no duration")]
+    Duration {
+        /// What stands there.
+        text: String,
+    },
+    /// A number out of its bounds.
+    #[error("{key} can't be less than {min} or more than {max}")]
+    Bounds {
+        /// The key.
+        key: &'static str,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// A listener that is neither a command nor a person nor an echo.
+    #[error("this listener has no kind")]
+    NoKind,
+    /// A listener that is more than one of them.
+    #[error("a listener is a command, human or echo, only one of them")]
+    TwoKinds,
+    /// `human: false` or `echo: false`.
+    #[error("'{key}: false' says nothing")]
+    FalseKind {
+        /// The key.
+        key: &'static str,
+    },
+    /// A command without a program.
+    #[error("the command is empty")]
+    EmptyCommand,
+    /// A program that isn't there.
+    #[error("there is no program '{program}'")]
+    NoProgram {
+        /// The program as it is written.
+        program: String,
+        /// Whether it was looked for on `PATH`.
+        on_path: bool,
+    },
+    /// A script that isn't there.
+    #[error("there is no file '{script}' for '{program}' to run")]
+    NoScript {
+        /// The program.
+        program: String,
+        /// The script as it is written.
+        script: String,
+    },
+    /// An entry of `env` that is neither `NAME` nor `NAME=value`.
+    #[error("'{entry}' is no variable")]
+    Variable {
+        /// The entry.
+        entry: String,
+    },
+    /// A variable that the pump sets itself.
+    #[error("variables whose names start with SYSTOLE_ are set by the pump")]
+    ReservedVariable,
+    /// A key that means nothing for a listener of this kind.
+    #[error("'{key}' means nothing for a listener that is {kind}")]
+    Pointless {
+        /// The key.
+        key: &'static str,
+        /// What the listener is.
+        kind: &'static str,
+    },
+    /// An echo that may not say what it hears.
+    #[error("an echo answers with what it gets, but {payload} is not in its replies")]
+    EchoReply {
+        /// The payload.
+        payload: QName,
+    },
+    /// A schema file that can't be read.
+    #[error("can't read the schema {}: {why}", .path.display())]
+    NoSchema {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// A schema file that is no usable schema.
+    #[error("{problem}")]
+    Document {
+        /// What is wrong with it.
+        problem: DocumentProblem,
+    },
+    /// A schema that can't be a contract.
+    #[error(transparent)]
+    Schema(#[from] ContractError),
+    /// A payload without a schema.
+    #[error("no schema declares {payload}")]
+    Undeclared {
+        /// The payload.
+        payload: QName,
+        /// The declared payload that may be meant.
+        near: Option<QName>,
+    },
+    /// What the organism as a whole gets wrong.
+    #[error(transparent)]
+    Organism(Problem),
+}
+
+impl Mistake {
+    /// Whether the organism can run in spite of it.
+    pub fn is_warning(&self) -> bool {
+        match self {
+            Self::NoScript { .. } => true,
+            Self::Organism(problem) => problem.is_warning(),
+            _ => false,
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownKey { near: Some(near), .. } | Self::Choice { near: Some(near), .. } => {
+                format!("did you mean '{near}'?")
+            }
+            Self::UnknownKey { known, .. } => format!("the keys here are {}", known.join(", ")),
+            Self::Choice { choices, .. } => format!("write {}", choices.join(" or ")),
+            Self::DuplicateKey { .. } => "remove one of them".into(),
+            Self::MissingKey { key: "organism", .. } => "write organism: { name: demo }".into(),
+            Self::MissingKey { key, .. } => format!("add '{key}:'"),
+            Self::Kind { expected: LIST, .. } => "write [one, two], or [] for none".into(),
+            Self::Number { .. } => "write digits, such as 64 or 10_000".into(),
+            Self::Size { .. } => "write a whole number of bytes with or without a unit: 1MiB, 64KiB, 1000000".into(),
+            Self::Duration { .. } => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
+            Self::NoKind => "add one of: command: [program, argument], human: true, echo: true".into(),
+            Self::TwoKinds => "remove all but one".into(),
+            Self::FalseKind { .. } => "remove it, or write true".into(),
+            Self::EmptyCommand => "write the program and its arguments: command: [python3, listener.py]".into(),
+            Self::NoProgram { on_path: true, .. } => {
+                "install it, or write its path: one with a '/' is relative to this file".into()
+            }
+            Self::NoProgram { on_path: false, .. } => {
+                "the path is relative to this file, and the file has to be executable".into()
+            }
+            Self::NoScript { .. } => "arguments are passed as they are; the command runs beside this file".into(),
+            Self::Variable { .. } => {
+                "write NAME to pass a variable on, or NAME=value to set it; names are letters, digits and '_'".into()
+            }
+            Self::ReservedVariable => "choose another name".into(),
+            Self::Pointless { .. } => "remove it".into(),
+            Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
+            Self::NoSchema { .. } => "the path is relative to this file".into(),
+            Self::Undeclared { near: Some(near), .. } => format!("did you mean {near}?"),
+            Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
+            Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
+            Self::Organism(problem) => return organism_help(problem),
+            Self::Unreadable { .. }
+            | Self::Yaml { .. }
+            | Self::Kind { .. }
+            | Self::Name(_)
+            | Self::QName(_)
+            | Self::Bounds { .. }
+            | Self::Document { .. }
+            | Self::Schema(_) => return None,
+        })
+    }
+}
+
+/// The `expected` of a place where a list belongs.
+pub(super) const LIST: &str = "a list";
+
+fn organism_help(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::DuplicateName { .. } => Some("rename one of them".into()),
+        Problem::Unanswered { payload, .. } => {
+            Some(format!("let a listener accept {payload}, or remove it from these calls"))
+        }
+        Problem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
+        Problem::NoSlot { .. } => Some("write at least 1".into()),
+        Problem::Ambiguous { .. } | Problem::Reserved { .. } => None,
+    }
+}

@@ -1,0 +1,216 @@
+//! `organism.yaml`: what it may say, and what is wrong with it.
+//!
+//! [`Config::load`] reads the file and the schemas that it names. Everything that is wrong is
+//! found at once, each thing with its place in the file and what to do about it; an organism with
+//! an error never starts. Paths are relative to the file.
+//!
+//! ```yaml
+#![doc = include_str!("reference.yaml")]
+//! ```
+//!
+//! - Sizes are whole numbers of bytes, with or without a unit: `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`,
+//!   `GiB`. Durations have a unit: `ms`, `s`, `m` or `min`, `h`.
+//! - A program with a `/` is relative to the file, another one is looked for on `PATH`. It runs in
+//!   the directory of the file. `env` lists `NAME`, which is passed on from the pump's own
+//!   environment, and `NAME=value`; see [`command`](super::command) for all that a program gets.
+//! - A schema that one listener lists is known to all.
+//!
+//! Not here: running anything. [`Config::kinds`] says what each listener is.
+
+mod check;
+mod document;
+mod finding;
+mod limits;
+mod listener;
+mod mistake;
+mod near;
+mod organism;
+mod program;
+mod reader;
+mod schemas;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+pub use finding::Finding;
+pub use mistake::Mistake;
+
+use crate::core::Blueprint;
+use crate::schema::{Catalog, PayloadSchema};
+use crate::shell::command::CommandSpec;
+use finding::File;
+use listener::Written;
+use organism::Organism;
+use reader::Reader;
+
+/// An organism, ready to be built.
+#[derive(Debug)]
+pub struct Config {
+    /// Who is there, and who may say what to whom.
+    pub blueprint: Blueprint,
+    /// The schemas of all payloads.
+    pub catalog: Catalog,
+    /// What each listener is, in the order of the blueprint.
+    pub kinds: Vec<Kind>,
+    /// What is odd, but doesn't keep it from running.
+    pub warnings: Vec<Finding>,
+}
+
+/// What a listener is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A program that runs once for each message.
+    Command(CommandSpec),
+    /// A person at the terminal.
+    Human,
+    /// It answers with what it gets.
+    Echo,
+}
+
+impl Config {
+    /// Reads an `organism.yaml` and everything it names.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in the order of the file, warnings included; at least one of
+    /// them is an error.
+    pub fn load(path: &Path) -> Result<Self, Vec<Finding>> {
+        let source = std::fs::read_to_string(path).map_err(|error| {
+            vec![Finding::nowhere(Mistake::Unreadable { path: path.to_owned(), why: error.to_string() })]
+        })?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let directory = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_owned());
+        read(&path.display().to_string(), &source, &directory)
+    }
+
+    /// The schemas of the organism's own payloads, without those that the pump speaks itself.
+    pub fn payloads(&self) -> impl Iterator<Item = &PayloadSchema> {
+        self.catalog.payloads().filter(|schema| !check::is_the_pumps(schema.qname()))
+    }
+}
+
+/// Reads a size as it is written in an `organism.yaml`: bytes, or with a unit such as `MiB`.
+///
+/// # Errors
+/// [`Mistake::Size`] if it is none.
+pub fn parse_size(text: &str) -> Result<usize, Mistake> {
+    units::size(text).ok_or_else(|| Mistake::Size { text: text.to_owned() })
+}
+
+fn read(name: &str, source: &str, directory: &Path) -> Result<Config, Vec<Finding>> {
+    let file = File::new(name, source);
+    let root = document::parse(source)
+        .map_err(|error| vec![Finding::new(Mistake::Yaml { message: error.message }, &file, error.span)])?;
+    let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
+    let mut reader = Reader { file, base, findings: Vec::new() };
+    let organism = organism::read(&mut reader, &root);
+    let built = organism.map(|organism| judge(&mut reader, organism, directory));
+    let mut findings = reader.findings;
+    findings.sort_by_key(|finding| finding.span_in(&reader.file).map_or(usize::MAX, |span| span.start));
+    match built {
+        Some(config) if findings.iter().all(|finding| finding.mistake().is_warning()) => {
+            Ok(Config { warnings: findings, ..config })
+        }
+        _ => Err(findings),
+    }
+}
+
+fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
+    let catalog = schemas::load(reader, &organism, directory);
+    if let Some(catalog) = catalog.as_ref().filter(|_| organism.complete) {
+        check::declarations(reader, &organism, catalog);
+    }
+    let blueprint = check::blueprint(&organism);
+    check::programs(reader, &organism, directory);
+    check::problems(reader, &organism, blueprint.problems());
+    let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
+    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, warnings: Vec::new() }
+}
+
+fn kind(written: Written, directory: &Path) -> Kind {
+    match written {
+        Written::Command { words, env } => {
+            let mut words = words.into_iter().map(|word| word.value);
+            let program = words.next().unwrap_or_default();
+            let program = program::find(&program, directory).unwrap_or_else(|| PathBuf::from(program));
+            let env = env.into_iter().map(|entry| entry.value.as_str().into()).collect();
+            Kind::Command(CommandSpec { program, arguments: words.collect(), env, directory: directory.to_owned() })
+        }
+        Written::Human => Kind::Human,
+        Written::Echo => Kind::Echo,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miette::{GraphicalReportHandler, GraphicalTheme};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::core::MetaFlags;
+    use crate::vocab::Limits;
+
+    const GOOD: &str = include_str!("../../../tests/golden/config/all-keys.yaml");
+
+    fn directory() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/config")
+    }
+
+    /// What is wrong with a text, with all of it rendered.
+    fn findings(source: &str) -> Vec<Finding> {
+        let findings = match read("o.yaml", source, &directory()) {
+            Ok(config) => config.warnings,
+            Err(findings) => {
+                assert!(findings.iter().any(|finding| !finding.mistake().is_warning()), "{source}");
+                findings
+            }
+        };
+        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor());
+        for finding in &findings {
+            let mut report = String::new();
+            handler.render_report(&mut report, finding).unwrap_or_else(|_| panic!("{finding:?} in {source}"));
+            assert!(finding.place().is_some() && report.contains("o.yaml:") || report.contains(".xsd:"), "{report}");
+        }
+        findings
+    }
+
+    #[test]
+    fn the_whole_file_is_right() {
+        assert!(findings(GOOD).is_empty());
+    }
+
+    #[test]
+    fn an_organism_of_two_commands_is_right() {
+        let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
+        let config = read("o.yaml", include_str!("../../../tests/golden/config/overview.yaml"), &swarm).unwrap();
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!((config.kinds.len(), config.payloads().count()), (2, 4));
+    }
+
+    #[test]
+    fn the_reference_names_every_key_with_its_default() {
+        let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
+        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm).unwrap();
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!(config.blueprint.limits, Limits::default());
+        assert_eq!(config.blueprint.meta, MetaFlags::default());
+        let (_, calculator) = config.blueprint.listeners().next().unwrap();
+        let sparse = "organism: { name: demo }\nlisteners:\n  - name: calculator\n    description: Adds.\n    \
+                      command: [python3, calculator.py]\n    schemas: [calculator.xsd]\n    \
+                      accepts: ['{urn:example:calculator:v1}add']\n    replies: ['{urn:example:calculator:v1}sum']\n";
+        let config = read("sparse.yaml", sparse, &swarm).unwrap();
+        assert_eq!(config.blueprint.listeners().next().unwrap().1, calculator);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_wrong_has_a_place_that_can_be_shown(at in 0..GOOD.len(), cut in 0..40usize, put in "[ \\-:{}\\[\\]\"'#&*!|>%@`é\u{202e}\u{1b}\n\ta-c0-9,]{0,6}") {
+            let (start, end) = (at, (at + cut).min(GOOD.len()));
+            findings(&format!("{}{put}{}", &GOOD[..start], &GOOD[end..]));
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(source in "[ \\-:{}\\[\\]\"'#&*!|>a-e\n]{0,200}") {
+            findings(&source);
+        }
+    }
+}

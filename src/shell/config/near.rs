@@ -1,0 +1,62 @@
+//! "Did you mean": the known word that is nearest to one that was written.
+
+/// The nearest of the known words, if it is near enough to be meant: one slip in three characters.
+pub(super) fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let bound = (written.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|word| (distance(written, word), word))
+        .filter(|&(slips, word)| slips <= bound && slips < word.chars().count())
+        .min_by_key(|&(slips, _)| slips)
+        .map(|(_, word)| word)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the
+/// other (optimal string alignment), regardless of case and of `-` for `_`.
+fn distance(a: &str, b: &str) -> usize {
+    let fold = |text: &str| -> Vec<char> {
+        text.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
+    };
+    let (a, b) = (fold(a), fold(b));
+    let mut before = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [&str; 5] = ["name", "command", "accepts", "accepts_faults", "returns"];
+
+    #[test]
+    fn slips_of_the_hand_find_their_word() {
+        for (written, meant) in [
+            ("nmae", "name"),
+            ("comand", "command"),
+            ("accept", "accepts"),
+            ("Accepts-Faults", "accepts_faults"),
+            ("retruns", "returns"),
+        ] {
+            assert_eq!(nearest(written, KEYS), Some(meant), "{written}");
+        }
+    }
+
+    #[test]
+    fn other_words_find_none() {
+        for written in ["", "x", "zebra", "concurrency"] {
+            assert_eq!(nearest(written, KEYS), None, "{written}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The shape of the whole file.
+
+use super::document::Node;
+use super::listener::{self, Listener};
+use super::reader::{At, Reader};
+use super::{Mistake, limits};
+use crate::core::{Access, Client, MetaFlags, Scheduling};
+use crate::vocab::{Limits, Name, QName};
+
+/// An organism as the file describes it.
+#[derive(Debug)]
+pub(super) struct Organism {
+    pub(super) name: String,
+    pub(super) scheduling: Scheduling,
+    pub(super) limits: Limits,
+    pub(super) meta: MetaFlags,
+    pub(super) clients: Vec<Speaker>,
+    pub(super) listeners: Vec<Listener>,
+    /// Whether each listener could be read: else nobody can say what is missing.
+    pub(super) complete: bool,
+}
+
+/// A client as the file describes it.
+#[derive(Debug)]
+pub(super) struct Speaker {
+    pub(super) name: At<Name>,
+    pub(super) calls: Vec<At<QName>>,
+    pub(super) admin: bool,
+}
+
+impl Speaker {
+    pub(super) fn client(&self) -> Client {
+        let calls = self.calls.iter().map(|call| call.value.clone()).collect();
+        Client { name: self.name.value.clone(), calls, admin: self.admin }
+    }
+}
+
+pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
+    let mut fields = reader.fields(root)?;
+    let name = fields.require("organism", "the file", reader).and_then(|node| organism(reader, node));
+    let scheduling = [("breadth-first", Scheduling::BreadthFirst), ("depth-first", Scheduling::DepthFirst)];
+    let scheduling = fields.take("scheduling").and_then(|node| reader.choice(node, &scheduling)).unwrap_or_default();
+    let limits = fields.take("limits").map(|node| limits::read(reader, node)).unwrap_or_default();
+    let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
+    let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
+    let clients = clients.iter().filter_map(|node| speaker(reader, node)).collect();
+    let entries =
+        fields.require("listeners", "the file", reader).and_then(|node| reader.list(node)).unwrap_or_default();
+    let listeners: Vec<_> = entries.iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
+    let complete = listeners.len() == entries.len();
+    reader.finish(fields);
+    Some(Organism { name: name.unwrap_or_default(), scheduling, limits, meta, clients, listeners, complete })
+}
+
+fn organism(reader: &mut Reader, node: &Node) -> Option<String> {
+    let mut fields = reader.fields(node)?;
+    let name = fields.require("name", "an organism", reader).and_then(|node| {
+        let name = reader.text(node)?;
+        if name.trim().is_empty() {
+            reader.report(Mistake::Name(crate::vocab::NameError::Empty), node.span);
+        }
+        Some(name.to_owned())
+    });
+    reader.finish(fields);
+    name
+}
+
+fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
+    const ACCESS: [(&str, Access); 4] = [
+        ("none", Access::None),
+        ("peers", Access::Peers),
+        ("authenticated", Access::Authenticated),
+        ("admin", Access::Admin),
+    ];
+    let mut flags = MetaFlags::default();
+    let Some(mut fields) = reader.fields(node) else { return flags };
+    for (key, flag) in [
+        ("list_capabilities", &mut flags.list_capabilities),
+        ("request_schema", &mut flags.request_schema),
+        ("request_example", &mut flags.request_example),
+        ("request_prompt", &mut flags.request_prompt),
+        ("spawn_thread", &mut flags.spawn_thread),
+        ("clear_context", &mut flags.clear_context),
+    ] {
+        if let Some(access) = fields.take(key).and_then(|node| reader.choice(node, &ACCESS)) {
+            *flag = access;
+        }
+    }
+    flags.remote = fields.take("remote").and_then(|node| reader.flag(node)).unwrap_or_default();
+    reader.finish(fields);
+    flags
+}
+
+fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
+    let mut fields = reader.fields(node)?;
+    let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
+    let calls = fields.take("calls").and_then(|node| reader.qnames(node)).unwrap_or_default();
+    let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();
+    reader.finish(fields);
+    Some(Speaker { name: name?, calls, admin })
+}

@@ -1,0 +1,118 @@
+//! Reads the schema files that listeners name, and makes their payloads known.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Mistake;
+use super::finding::{File, Finding};
+use super::organism::Organism;
+use super::reader::{At, Reader};
+use crate::schema::{Catalog, ContractError, PayloadSchema, XsdDocument};
+use crate::vocab::{Position, Span};
+
+/// A schema file that could be read.
+struct Listed {
+    /// Where the organism's file names it first.
+    by: At<String>,
+    document: XsdDocument,
+}
+
+/// Every payload that the files declare; `None` if one of them can't be used.
+pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path) -> Option<Catalog> {
+    let before = reader.findings.len();
+    let listed = read(reader, organism, directory);
+    let mut catalog = Catalog::new();
+    if reader.findings.len() == before && !listed.is_empty() {
+        let documents: Vec<XsdDocument> = listed.iter().map(|file| file.document.clone()).collect();
+        match PayloadSchema::from_xsd_set(&documents) {
+            Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
+            Err(error) => report(reader, &listed, error),
+        }
+    }
+    (reader.findings.len() == before).then_some(catalog)
+}
+
+/// The files in the order in which they are named, each once.
+fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Listed> {
+    let mut seen: HashSet<PathBuf> = HashSet::new();
+    let mut listed = Vec::new();
+    for by in organism.listeners.iter().flat_map(|listener| &listener.schemas) {
+        let path = directory.join(&by.value);
+        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let document = XsdDocument { name: by.value.clone(), text };
+                listed.push(Listed { by: by.clone(), document });
+            }
+            Err(error) => {
+                let mistake = Mistake::NoSchema { path: by.value.clone().into(), why: error.to_string() };
+                reader.report(mistake, by.span);
+            }
+        }
+    }
+    listed
+}
+
+fn add(reader: &mut Reader, catalog: &mut Catalog, listed: &[Listed], schema: PayloadSchema) {
+    let from = listed.iter().find(|file| file.document.text == schema.document());
+    if let (Err(error), Some(file)) = (catalog.add(schema), from) {
+        reader.report(Mistake::Schema(error), file.by.span);
+    }
+}
+
+/// Reports an error in the schema file that has it.
+fn report(reader: &mut Reader, listed: &[Listed], error: ContractError) {
+    let ContractError::Document { document, at, problem } = &error else {
+        return reader.report(Mistake::Schema(error), Span { start: 0, end: 0 });
+    };
+    let Some(file) = listed.iter().find(|file| file.document.name == *document) else {
+        return reader.report(Mistake::Schema(error), Span { start: 0, end: 0 });
+    };
+    match at {
+        Some(at) => {
+            let text = &file.document.text;
+            let shown = reader.beside(&file.by.value);
+            let place = File::new(shown.display().to_string(), text);
+            let mistake = Mistake::Document { problem: problem.clone() };
+            reader.findings.push(Finding::new(mistake, &Arc::clone(&place), line_from(text, *at)));
+        }
+        None => {
+            let by = file.by.span;
+            reader.report(Mistake::Schema(error), by);
+        }
+    }
+}
+
+/// From a place to the end of its line, without the white space around.
+fn line_from(text: &str, at: Position) -> Span {
+    let mut start = 0;
+    for line in text.split_inclusive('\n').take(at.line.saturating_sub(1) as usize) {
+        start += line.len();
+    }
+    let line = text[start..].lines().next().unwrap_or_default();
+    let skipped = line.chars().take(at.column.saturating_sub(1) as usize).map(char::len_utf8).sum::<usize>();
+    let rest = &line[skipped..];
+    let start = start + skipped + (rest.len() - rest.trim_start().len());
+    Span { start, end: start + rest.trim().len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_covers_the_rest_of_its_line() {
+        let text = "<a>\n  <é b='1'/> \n</a>";
+        let covered = |line, column| {
+            let span = line_from(text, Position { line, column });
+            &text[span.start..span.end]
+        };
+        assert_eq!(covered(2, 1), "<é b='1'/>");
+        assert_eq!(covered(2, 6), "b='1'/>");
+        assert_eq!(covered(3, 1), "</a>");
+        assert_eq!(covered(9, 9), "");
+    }
+}

@@ -1,0 +1,72 @@
+//! Sizes such as `1MiB` and durations such as `30s`.
+
+use std::time::Duration;
+
+const SIZES: [(&str, u64); 8] = [
+    ("B", 1),
+    ("kB", 1000),
+    ("KB", 1000),
+    ("MB", 1000 * 1000),
+    ("GB", 1000 * 1000 * 1000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+const DURATIONS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("min", 60_000), ("h", 3_600_000)];
+
+/// Reads a number of bytes: a whole number with `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB` or no unit.
+pub(super) fn size(text: &str) -> Option<usize> {
+    let (number, unit) = split(text)?;
+    let factor = if unit.is_empty() { 1 } else { factor(&SIZES, unit)? };
+    usize::try_from(number.checked_mul(factor)?).ok()
+}
+
+/// Reads a duration: a whole number with `ms`, `s`, `m`, `min` or `h`. The unit can't be left out.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = split(text)?;
+    number.checked_mul(factor(&DURATIONS, unit)?).map(Duration::from_millis)
+}
+
+/// Reads a whole number; `_` may stand between digits.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let digits = text.replace('_', "");
+    let clean = digits.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('_') && !text.ends_with('_');
+    if clean { digits.parse().ok() } else { None }
+}
+
+fn split(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    Some((number(&text[..end])?, text[end..].trim_start()))
+}
+
+fn factor(units: &[(&str, u64)], unit: &str) -> Option<u64> {
+    units.iter().find(|(name, _)| *name == unit).map(|&(_, factor)| factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_and_decimal_units() {
+        for (text, bytes) in
+            [("1MiB", 1 << 20), ("256 MiB", 256 << 20), ("64KiB", 65_536), ("2kB", 2000), ("10_000", 10_000)]
+        {
+            assert_eq!(size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "MiB", "1.5MiB", "1Mib", "-1", "1 M iB", "99999999999GiB", "_1", "1_"] {
+            assert_eq!(size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_need_their_unit() {
+        for (text, ms) in [("30s", 30_000), ("250ms", 250), ("15min", 900_000), ("15m", 900_000), ("1 h", 3_600_000)] {
+            assert_eq!(duration(text), Some(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "30", "s", "30sec", "0.5s", "-1s", "18446744073709551615h"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+}

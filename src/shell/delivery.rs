@@ -1,0 +1,160 @@
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::Thread;
+use super::handler::HandlerKey;
+use super::response::{Emit, Response, call, call_to, reply};
+use crate::core::{Body, JoinPosition, Message};
+use crate::ladder::{Element, Repair, Validated};
+use crate::schema::{Decoded, Payload};
+use crate::vocab::{Fault, MessageId, Name, Time};
+
+/// A message as a handler gets it: the payload, by `Deref`, and what the pump knows of it.
+///
+/// `T` is a [`Payload`] type; [`Element`] for payloads of `.xsd` contracts; [`Fault`] in listeners
+/// that accept faults; [`Boot`](crate::protocol::Boot).
+pub struct Delivery<T> {
+    value: Box<T>,
+    parcel: Parcel,
+}
+
+/// Everything of a message but its value.
+pub(super) struct Parcel {
+    pub(super) thread: Thread,
+    pub(super) id: MessageId,
+    pub(super) from: Name,
+    pub(super) in_reply_to: Option<MessageId>,
+    pub(super) join: Option<JoinPosition>,
+    pub(super) traceparent: Option<Arc<str>>,
+    pub(super) proof: Option<Validated<Element>>,
+}
+
+impl Parcel {
+    /// Takes a message apart into what is known of it and the decoded value of its body.
+    pub(super) fn open(mut message: Message, key: HandlerKey) -> (Self, Decoded) {
+        let thread = Thread::of(&mut message, key);
+        let Message { id, from, in_reply_to, body, join, traceparent, .. } = message;
+        let (proof, value): (_, Decoded) = match body {
+            Body::Payload { payload, value } => (Some(payload), value),
+            Body::Fault(fault) => (None, Box::new(fault)),
+        };
+        (Self { thread, id, from, in_reply_to, join, traceparent, proof }, value)
+    }
+}
+
+impl<T> Delivery<T> {
+    pub(super) fn new(value: Box<T>, parcel: Parcel) -> Self {
+        Self { value, parcel }
+    }
+
+    /// The payload, by value.
+    pub fn into_inner(self) -> T {
+        *self.value
+    }
+
+    /// Who sent it, as stamped by the pump.
+    pub fn from(&self) -> &Name {
+        &self.parcel.from
+    }
+
+    /// Its id.
+    pub fn id(&self) -> MessageId {
+        self.parcel.id
+    }
+
+    /// The message that it answers.
+    pub fn in_reply_to(&self) -> Option<MessageId> {
+        self.parcel.in_reply_to
+    }
+
+    /// Its place in the fan-out that it answers.
+    pub fn join(&self) -> Option<JoinPosition> {
+        self.parcel.join
+    }
+
+    /// The thread that it is on: what its handler calls from.
+    pub fn thread(&self) -> &Thread {
+        &self.parcel.thread
+    }
+
+    /// When the thread ends at the latest.
+    pub fn deadline(&self) -> Option<Time> {
+        self.parcel.thread.deadline()
+    }
+
+    /// The W3C trace context, passed on down the tree.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.parcel.traceparent.as_deref()
+    }
+
+    /// What repair changed before the payload was well-formed; empty for clean input.
+    pub fn repairs(&self) -> &[Repair] {
+        self.parcel.proof.as_ref().map_or(&[], |proof| proof.payload().repairs())
+    }
+}
+
+impl<T: Proven> Delivery<T> {
+    /// The canonical payload with the proof that it keeps its schema.
+    pub fn proof(&self) -> &Validated<Element> {
+        self.parcel.proof.as_ref().expect("only a fault comes without a payload")
+    }
+
+    /// A call with the same payload, unchanged: its proof still holds.
+    pub fn forward(&self) -> Emit {
+        call(self.proof().clone())
+    }
+
+    /// A call with the same payload to one listener, by name.
+    pub fn forward_to(&self, listener: &str) -> Emit {
+        call_to(listener, self.proof().clone())
+    }
+
+    /// A reply with the same payload.
+    pub fn send_back(&self) -> Emit {
+        reply(self.proof().clone())
+    }
+}
+
+/// Whatever comes as a payload that was checked: everything but a fault.
+pub trait Proven: sealed::Sealed {}
+
+impl<T: Payload> Proven for T {}
+impl Proven for Element {}
+
+mod sealed {
+    use super::{Element, Payload};
+
+    pub trait Sealed {}
+    impl<T: Payload> Sealed for T {}
+    impl Sealed for Element {}
+}
+
+impl<T> Deref for Delivery<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: 'static> actix::Message for Delivery<T> {
+    type Result = Response;
+}
+
+impl Delivery<Fault> {
+    /// The fault.
+    pub fn fault(&self) -> &Fault {
+        &self.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Delivery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("id", &self.parcel.id)
+            .field("from", &self.parcel.from)
+            .field("payload", &self.value)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use super::clock::Clock;
+use super::handler::{Handler, HandlerKey, Handlers, Place};
+use super::link::{Command, Links};
+use crate::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
+use crate::schema::Catalog;
+use crate::vocab::{Fault, FaultCode};
+
+/// What everything in one shard shares: the local queue into its core, the handlers that run, the
+/// links to other shards. Handlers find it through their key, on the shard's thread only.
+pub(super) struct Desk {
+    pub(super) token: u64,
+    pub(super) shard: ShardId,
+    pub(super) clock: Clock,
+    pub(super) links: Links,
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) handlers: RefCell<Handlers>,
+    inputs: RefCell<VecDeque<Input>>,
+    pump: Cell<Option<Waker>>,
+    /// Handlers that are here and have not run yet.
+    fresh: Cell<usize>,
+    /// The pump calls nothing idle before they have.
+    awaits_fresh: Cell<bool>,
+    /// How often something ran here.
+    activity: Cell<u64>,
+}
+
+thread_local! {
+    static DESKS: RefCell<Vec<Weak<Desk>>> = const { RefCell::new(Vec::new()) };
+}
+
+static NEXT_TOKEN: AtomicU64 = AtomicU64::new(0);
+
+impl Desk {
+    /// The desk of a shard that lives on this thread from now on.
+    pub(super) fn new(
+        shard: ShardId,
+        clock: Clock,
+        links: Links,
+        blueprint: Arc<Blueprint>,
+        catalog: Arc<Catalog>,
+    ) -> Rc<Self> {
+        let desk = Rc::new(Self {
+            token: NEXT_TOKEN.fetch_add(1, Ordering::Relaxed),
+            shard,
+            clock,
+            links,
+            blueprint,
+            catalog,
+            handlers: RefCell::default(),
+            inputs: RefCell::default(),
+            pump: Cell::default(),
+            fresh: Cell::default(),
+            awaits_fresh: Cell::default(),
+            activity: Cell::default(),
+        });
+        DESKS.with_borrow_mut(|desks| {
+            desks.retain(|desk| desk.strong_count() > 0);
+            desks.push(Rc::downgrade(&desk));
+        });
+        desk
+    }
+
+    /// The desk of a handler, if this is the thread of its shard.
+    pub(super) fn here(token: u64) -> Option<Rc<Self>> {
+        let find = |desks: &RefCell<Vec<Weak<Self>>>| {
+            desks.borrow().iter().filter_map(Weak::upgrade).find(|desk| desk.token == token)
+        };
+        DESKS.try_with(find).ok().flatten()
+    }
+
+    /// Tells a core something.
+    pub(super) fn tell(&self, shard: ShardId, input: Input) {
+        if shard == self.shard {
+            self.inputs.borrow_mut().push_back(input);
+            self.ring();
+        } else {
+            self.links.send(shard, Command::Core(input));
+        }
+    }
+
+    /// A listener of this shard failed too often.
+    pub(super) fn announce_down(&self, listener: ListenerId) {
+        self.announce(listener, || Input::ListenerDown { listener });
+    }
+
+    /// It may be used again.
+    pub(super) fn announce_up(&self, listener: ListenerId) {
+        self.announce(listener, || Input::ListenerUp { listener });
+    }
+
+    /// Tells the cores that use the instance of this shard.
+    fn announce(&self, listener: ListenerId, input: impl Fn() -> Input) {
+        if self.blueprint.listener(listener).stateless {
+            return self.tell(self.shard, input());
+        }
+        for shard in self.links.shards() {
+            self.tell(shard, input());
+        }
+    }
+
+    /// The next thing for the core of this shard.
+    pub(super) fn next_input(&self) -> Option<Input> {
+        self.inputs.borrow_mut().pop_front()
+    }
+
+    /// Whether something waits for the core.
+    pub(super) fn has_input(&self) -> bool {
+        !self.inputs.borrow().is_empty()
+    }
+
+    /// Leaves the waker of the pump, which has nothing to do.
+    pub(super) fn sleep(&self, pump: &Waker) {
+        self.pump.set(Some(pump.clone()));
+    }
+
+    /// Wakes the pump.
+    pub(super) fn ring(&self) {
+        if let Some(pump) = self.pump.take() {
+            pump.wake();
+        }
+    }
+
+    /// Notes that a handler exists; it is found by the key from now on.
+    pub(super) fn enter(&self, origin: ShardId, task: TaskId, listener: ListenerId, place: Place) -> HandlerKey {
+        let can_park = self.blueprint.listener(listener).can_park;
+        if matches!(place, Place::Host) {
+            self.fresh.set(self.fresh.get() + 1);
+        }
+        self.handlers.borrow_mut().insert(origin, Handler::new(task, listener, place, can_park));
+        self.key(origin, task)
+    }
+
+    /// Notes that something ran: a test on a simulated clock waits for an end of that.
+    pub(super) fn stir(&self) {
+        self.activity.set(self.activity.get().wrapping_add(1));
+    }
+
+    /// A number that changes whenever something runs.
+    pub(super) fn activity(&self) -> u64 {
+        self.activity.get()
+    }
+
+    /// Notes that a handler has begun to wait.
+    ///
+    /// The core doesn't count boot handlers when it says whether it is idle; what they call at
+    /// once would be missed otherwise.
+    pub(super) fn begun(&self, key: HandlerKey) {
+        if self.with(key, |handler| std::mem::take(&mut handler.fresh)) == Some(true) {
+            self.one_less_fresh();
+        }
+    }
+
+    fn one_less_fresh(&self) {
+        self.fresh.set(self.fresh.get() - 1);
+        if self.fresh.get() == 0 && self.awaits_fresh.take() {
+            self.ring();
+        }
+    }
+
+    /// Whether handlers are here that have not run yet; the pump is woken when none is left.
+    pub(super) fn awaits_first_steps(&self) -> bool {
+        self.awaits_fresh.set(self.fresh.get() > 0);
+        self.awaits_fresh.get()
+    }
+
+    /// Notes where a handler is now.
+    pub(super) fn moved(&self, key: HandlerKey, place: Place) {
+        self.with(key, |handler| handler.place = place);
+    }
+
+    /// Notes that a handler holds its actor exclusively: it can't wait for answers.
+    pub(super) fn forbid_parking(&self, key: HandlerKey) {
+        self.with(key, |handler| handler.can_park = false);
+    }
+
+    /// Reports how a handler ended. Only the first report of each counts.
+    pub(super) fn finish(&self, key: HandlerKey, outcome: Outcome) {
+        let handler = self.handlers.borrow_mut().remove(key.origin, key.task);
+        let Some(handler) = handler else { return };
+        if handler.fresh {
+            self.one_less_fresh();
+        }
+        if key.origin == self.shard {
+            self.tell(self.shard, Input::Finished { task: key.task, outcome });
+        } else {
+            self.links.send(key.origin, Command::Finished { task: key.task, outcome });
+        }
+    }
+
+    /// Reports, after a poll that ended pending, that a handler waits for calls.
+    pub(super) fn settle(&self, key: HandlerKey) {
+        let parks = |handler: &mut Handler| {
+            let parked = std::mem::replace(&mut handler.parked, false);
+            handler.parked = handler.awaits();
+            handler.parked && !parked
+        };
+        if self.with(key, parks) == Some(true) {
+            self.tell(key.origin, Input::Parked { task: key.task });
+        }
+    }
+
+    /// Sends the calls that a handler awaits.
+    pub(super) fn call(&self, key: HandlerKey, requests: Vec<Emission>, join: Join) -> Result<CallId, Fault> {
+        let call = self.with(key, |handler| handler.can_park.then(|| handler.open()));
+        let refused = |message: &str| Fault::new(FaultCode::Failed, message);
+        let call =
+            call.ok_or_else(|| refused("this handler has ended: it can't await an answer"))?.ok_or_else(|| {
+                refused("this handler can't await an answer: it holds its actor or its thread exclusively")
+            })?;
+        self.tell(key.origin, Input::Called { task: key.task, call, requests, join });
+        Ok(call)
+    }
+
+    /// Takes what the calls came to, if they are decided; `None` if their handler has ended.
+    pub(super) fn poll_call(
+        &self,
+        key: HandlerKey,
+        call: CallId,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Vec<Settled>, Fault>>> {
+        self.with(key, |handler| handler.poll(call, cx)).unwrap_or(Poll::Ready(None))
+    }
+
+    /// Gives calls up.
+    pub(super) fn drop_call(&self, key: HandlerKey, call: CallId) {
+        if self.with(key, |handler| handler.forget(call)) == Some(true) {
+            self.tell(key.origin, Input::CallDropped { task: key.task, call });
+        }
+    }
+
+    /// Hands a handler of this shard what it awaits.
+    pub(super) fn resume(&self, origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault>) {
+        let key = self.key(origin, task);
+        match self.with(key, |handler| handler.decide(call, result)).flatten() {
+            Some(waker) => waker.wake(),
+            // It gave this call up in the meantime, but the core let it run: it may wait for others.
+            None => self.settle(key),
+        }
+    }
+
+    /// The key of a handler.
+    pub(super) fn key(&self, origin: ShardId, task: TaskId) -> HandlerKey {
+        HandlerKey { desk: self.token, origin, task }
+    }
+
+    /// The other shard that a handler of this shard's core runs in, if it does.
+    pub(super) fn away(&self, task: TaskId) -> Option<ShardId> {
+        match self.handlers.borrow_mut().get(self.shard, task)?.place {
+            Place::Away(shard) => Some(shard),
+            Place::Host | Place::Detached(_) => None,
+        }
+    }
+
+    fn with<R>(&self, key: HandlerKey, f: impl FnOnce(&mut Handler) -> R) -> Option<R> {
+        self.handlers.borrow_mut().get(key.origin, key.task).map(f)
+    }
+}

@@ -1,0 +1,58 @@
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::link::Command;
+use super::organism::Shared;
+use crate::core::{Counts, Input};
+use crate::vocab::Time;
+
+/// How long a shard may take to do what it is told. Longer takes only a listener that blocks it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How a drain went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// Whether nothing was left to do before the deadline.
+    pub idle: bool,
+    /// Whether all threads have ended: a listener that blocks one for ever keeps it.
+    pub ended: bool,
+    /// What became of all messages.
+    pub counts: Counts,
+}
+
+/// The entrances are closed: lets the work end, cancels what is left after the deadline, and only
+/// then ends the shards.
+///
+/// A deadline that comes earlier than the one before it counts.
+pub(super) async fn drain(
+    shared: &Shared,
+    mut deadline: watch::Receiver<Time>,
+    mut ended: mpsc::Receiver<()>,
+) -> Drained {
+    let busy = shared.links.busy();
+    tell_all(shared, || Command::Core(Input::Drain));
+    let idle = loop {
+        let left = shared.clock.until(*deadline.borrow_and_update());
+        tokio::select! {
+            biased;
+            () = busy.wait() => break true,
+            () = tokio::time::sleep(left) => break false,
+            Ok(()) = deadline.changed() => {}
+        }
+    };
+    tell_all(shared, || Command::Core(Input::Stop));
+    // What is dropped says so; what blocks its thread can't.
+    let _ = timeout(GRACE, busy.wait()).await;
+    let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
+    tell_all(shared, || Command::Quit);
+    let ended = timeout(GRACE, ended.recv()).await.is_ok();
+    Drained { idle, ended, counts }
+}
+
+fn tell_all(shared: &Shared, command: impl Fn() -> Command) {
+    for shard in shared.links.shards() {
+        shared.links.send(shard, command());
+    }
+}

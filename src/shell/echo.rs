@@ -1,0 +1,29 @@
+use std::rc::Rc;
+
+use crate::core::{Body, Draft, Emission, EmissionKind, Message, Outcome};
+use crate::shell::{LocalBoxFuture, RawListener, RunContext};
+
+/// A listener that answers with the payload that it got: for tests, and to try an organism out.
+///
+/// It has nothing to say to a fault or to `<boot>`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EchoListener;
+
+impl EchoListener {
+    /// The answer to a message.
+    pub fn answer(self, message: Message) -> Outcome {
+        match message.body {
+            Body::Payload { payload, .. } if *payload.payload().root() != crate::protocol::boot_qname() => {
+                let draft = Draft::Proved(payload);
+                Outcome::Emitted(vec![Emission { kind: EmissionKind::Reply, to: None, thread: None, payload: draft }])
+            }
+            Body::Payload { .. } | Body::Fault(_) => Outcome::Emitted(Vec::new()),
+        }
+    }
+}
+
+impl RawListener for EchoListener {
+    fn run(self: Rc<Self>, message: Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(std::future::ready(self.answer(message)))
+    }
+}

@@ -1,0 +1,45 @@
+//! The only place that draws random numbers: ids of roots, and the key of derived ids.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use uuid::Uuid;
+
+use crate::vocab::{IdKey, ThreadId};
+
+/// Where the ids of roots come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Entropy {
+    /// The operating system.
+    Real,
+    /// A counter, so that a test sees the same ids on each run.
+    Counted(Arc<AtomicU64>),
+}
+
+impl Entropy {
+    /// The same ids on each run.
+    pub(crate) fn counted() -> Self {
+        Self::Counted(Arc::new(AtomicU64::new(1)))
+    }
+
+    /// The id of a new root.
+    pub(crate) fn root(&self) -> ThreadId {
+        ThreadId::from_uuid(match self {
+            Self::Real => Uuid::new_v4(),
+            Self::Counted(next) => {
+                uuid::Builder::from_random_bytes(u128::from(next.fetch_add(1, Ordering::Relaxed)).to_be_bytes())
+                    .into_uuid()
+            }
+        })
+    }
+
+    /// The key that makes derived ids unguessable: 244 random bits.
+    pub(crate) fn key(&self) -> IdKey {
+        let mut secret = [0; 32];
+        for half in secret.chunks_exact_mut(16) {
+            half.copy_from_slice(self.root().as_uuid().as_bytes());
+        }
+        IdKey::new(secret)
+    }
+}

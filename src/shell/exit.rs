@@ -1,0 +1,151 @@
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::entropy::Entropy;
+use crate::core::{Blueprint, ClientId, Directory, Egress, Gauge, Permit};
+use crate::ladder::{Meta, write_envelope};
+use crate::protocol::write_fault;
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId};
+
+/// Where messages for a client go in.
+pub(super) type Outlet = UnboundedSender<Unread>;
+
+/// A message that waits for its client to read it, with its place in what the client may leave
+/// unread.
+pub(super) struct Unread {
+    pub(super) egress: Egress,
+    _permit: Permit,
+}
+
+/// Where a client reads what is for it.
+pub(super) struct Inlet(UnboundedReceiver<Unread>);
+
+/// A way from the shards to a client.
+pub(super) fn way() -> (Outlet, Inlet) {
+    let (outlet, inlet) = unbounded_channel();
+    (outlet, Inlet(inlet))
+}
+
+impl Inlet {
+    /// The next message; `None` when none can come any more.
+    pub(super) async fn next(&mut self) -> Option<Egress> {
+        self.0.recv().await.map(|unread| unread.egress)
+    }
+
+    /// The next message, if it is there.
+    pub(super) fn try_next(&mut self) -> Option<Egress> {
+        self.0.try_recv().ok().map(|unread| unread.egress)
+    }
+}
+
+/// The way to a client of whatever is for no conversation of its own, and what the client may
+/// leave unread, over all shards. Only shards have it, so that the client sees their end.
+#[derive(Clone)]
+pub(super) struct Port {
+    unread: Gauge,
+    outlet: Outlet,
+}
+
+impl Port {
+    /// The port of a client, and what it reads.
+    pub(super) fn new(unread: Gauge) -> (Self, Inlet) {
+        let (outlet, inlet) = way();
+        (Self { unread, outlet }, inlet)
+    }
+}
+
+/// The exits of one shard: which outlet each conversation's messages leave by.
+pub(super) struct Exits {
+    blueprint: Arc<Blueprint>,
+    directory: Directory,
+    entropy: Entropy,
+    ports: Vec<Port>,
+    outlets: HashMap<ThreadId, (ClientId, Outlet)>,
+    /// Conversations that were cancelled because their client doesn't read, until they close.
+    overrun: HashSet<ThreadId>,
+}
+
+impl Exits {
+    pub(super) fn new(blueprint: Arc<Blueprint>, directory: Directory, entropy: Entropy, ports: Vec<Port>) -> Self {
+        Self { blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
+    }
+
+    /// Lets the messages of a conversation leave by an outlet of their own.
+    pub(super) fn open(&mut self, root: ThreadId, client: ClientId, outlet: Outlet) {
+        self.outlets.insert(root, (client, outlet));
+    }
+
+    /// A conversation has closed.
+    pub(super) fn close(&mut self, root: ThreadId) {
+        self.outlets.remove(&root);
+        self.overrun.remove(&root);
+    }
+
+    /// Nobody reads a conversation any more. What it still says is dropped; so its outlet stays
+    /// until it closes.
+    pub(super) fn leave(&mut self, root: ThreadId) {
+        if self.directory.shard_of(root).is_none() {
+            self.close(root);
+        }
+    }
+
+    /// Hands a message to its client. If the client leaves too much unread, it gives back the
+    /// conversations that are to be cancelled.
+    pub(super) fn pass(&mut self, egress: Egress) -> Vec<ThreadId> {
+        if self.overrun.contains(&egress.root) {
+            return Vec::new();
+        }
+        let port = &self.ports[egress.client.0 as usize];
+        match port.unread.admit(egress.envelope.len()) {
+            Ok(permit) => {
+                self.deliver(egress, permit);
+                Vec::new()
+            }
+            Err(_) => self.cancel(egress.client, egress.root),
+        }
+    }
+
+    fn cancel(&mut self, client: ClientId, root: ThreadId) -> Vec<ThreadId> {
+        let known = self.outlets.iter().filter(|(_, (owner, _))| *owner == client).map(|(&root, _)| root);
+        let mut roots: Vec<_> = known.chain([root]).filter(|&root| self.directory.shard_of(root).is_some()).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        for &root in &roots {
+            if self.overrun.insert(root) {
+                let notice = self.notice(client, root);
+                // The one message that may pass the limit: at most one for each open conversation.
+                let permit = self.ports[client.0 as usize].unread.count(notice.envelope.len());
+                self.deliver(notice, permit);
+            }
+        }
+        roots
+    }
+
+    fn deliver(&self, egress: Egress, permit: Permit) {
+        let outlet = match self.outlets.get(&egress.root) {
+            Some((_, outlet)) => outlet,
+            None => &self.ports[egress.client.0 as usize].outlet,
+        };
+        // Nobody reads it: its sender has left.
+        let _ = outlet.send(Unread { egress, _permit: permit });
+    }
+
+    fn notice(&self, client: ClientId, root: ThreadId) -> Egress {
+        let fault = Fault::new(FaultCode::Cancelled, "too much was left unread: the conversation is cancelled");
+        let payload = write_fault(&fault);
+        let meta = Meta {
+            from: Name::system(),
+            to: Some(self.blueprint.client(client).name.clone()),
+            thread: root,
+            id: MessageId::from_uuid(*self.entropy.root().as_uuid()),
+            in_reply_to: None,
+            deadline: None,
+            traceparent: None,
+        };
+        let envelope = write_envelope(&meta, &payload);
+        let from = Name::system();
+        Egress { client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
+    }
+}

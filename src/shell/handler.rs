@@ -1,0 +1,145 @@
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use crate::core::{CallId, ListenerId, Settled, ShardId, TaskId};
+use crate::vocab::Fault;
+
+/// A handler that was started and has not finished: which desk serves it, whose task it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HandlerKey {
+    /// The desk of the shard that it runs in.
+    pub(super) desk: u64,
+    /// The shard that its thread lives in.
+    pub(super) origin: ShardId,
+    /// Its name in the core of that shard.
+    pub(super) task: TaskId,
+}
+
+/// All handlers that one shard knows: those that run in it, and those that run elsewhere for its
+/// own threads. Found by index, without hashing: the tasks of a core are numbered densely.
+#[derive(Default)]
+pub(super) struct Handlers {
+    by_origin: Vec<Vec<Option<Handler>>>,
+}
+
+/// What is known of one handler.
+pub(super) struct Handler {
+    pub(super) task: TaskId,
+    pub(super) listener: ListenerId,
+    pub(super) place: Place,
+    /// Whether it can await answers.
+    pub(super) can_park: bool,
+    /// Whether the core has been told that it waits for calls only.
+    pub(super) parked: bool,
+    /// Whether it is here and has not run yet.
+    pub(super) fresh: bool,
+    next_call: u32,
+    calls: Vec<Call>,
+}
+
+/// Where a handler is to be found.
+pub(super) enum Place {
+    /// In another shard.
+    Away(ShardId),
+    /// With its listener's host: queued, or running in its actor.
+    Host,
+    /// In a task of its own.
+    Detached(Rc<dyn Cancel>),
+}
+
+/// Something that runs and can be dropped.
+pub(super) trait Cancel {
+    /// Drops it now and reports that it was aborted.
+    fn cancel(&self);
+}
+
+struct Call {
+    id: CallId,
+    state: CallState,
+}
+
+enum CallState {
+    Open(Option<Waker>),
+    Decided(Result<Vec<Settled>, Fault>),
+}
+
+impl Handlers {
+    pub(super) fn insert(&mut self, origin: ShardId, handler: Handler) {
+        let (origin, index) = (usize::from(origin.0), handler.task.index());
+        if self.by_origin.len() <= origin {
+            self.by_origin.resize_with(origin + 1, Vec::new);
+        }
+        let tasks = &mut self.by_origin[origin];
+        if tasks.len() <= index {
+            tasks.resize_with(index + 1, || None);
+        }
+        tasks[index] = Some(handler);
+    }
+
+    pub(super) fn get(&mut self, origin: ShardId, task: TaskId) -> Option<&mut Handler> {
+        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
+        slot.as_mut().filter(|handler| handler.task == task)
+    }
+
+    pub(super) fn remove(&mut self, origin: ShardId, task: TaskId) -> Option<Handler> {
+        let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
+        slot.take_if(|handler| handler.task == task)
+    }
+
+    /// Everything, for the end of the shard.
+    pub(super) fn drain(&mut self) -> Vec<Handler> {
+        self.by_origin.iter_mut().flat_map(|tasks| tasks.drain(..)).flatten().collect()
+    }
+}
+
+impl Handler {
+    pub(super) fn new(task: TaskId, listener: ListenerId, place: Place, can_park: bool) -> Self {
+        let fresh = matches!(place, Place::Host);
+        Self { task, listener, place, can_park, parked: false, fresh, next_call: 0, calls: Vec::new() }
+    }
+
+    /// Opens a group of calls.
+    pub(super) fn open(&mut self) -> CallId {
+        let id = CallId(self.next_call);
+        self.next_call += 1;
+        self.calls.push(Call { id, state: CallState::Open(None) });
+        id
+    }
+
+    /// Takes the result of a group, or leaves a waker with it; `None` if there is no such group.
+    pub(super) fn poll(&mut self, call: CallId, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<Settled>, Fault>>> {
+        let Some(at) = self.calls.iter().position(|open| open.id == call) else { return Poll::Ready(None) };
+        if let CallState::Open(waker) = &mut self.calls[at].state {
+            match waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                None => *waker = Some(cx.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        match self.calls.swap_remove(at).state {
+            CallState::Decided(result) => Poll::Ready(Some(result)),
+            CallState::Open(_) => Poll::Ready(None),
+        }
+    }
+
+    /// Keeps the result of a group and gives back whom to wake.
+    pub(super) fn decide(&mut self, call: CallId, result: Result<Vec<Settled>, Fault>) -> Option<Waker> {
+        self.parked = false;
+        let call = self.calls.iter_mut().find(|open| open.id == call)?;
+        match std::mem::replace(&mut call.state, CallState::Decided(result)) {
+            CallState::Open(waker) => waker,
+            CallState::Decided(_) => None,
+        }
+    }
+
+    /// Forgets a group; whether it was still undecided.
+    pub(super) fn forget(&mut self, call: CallId) -> bool {
+        let Some(at) = self.calls.iter().position(|open| open.id == call) else { return false };
+        matches!(self.calls.swap_remove(at).state, CallState::Open(_))
+    }
+
+    /// Whether it waits for an answer that has not come.
+    pub(super) fn awaits(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.state, CallState::Open(_)))
+    }
+}

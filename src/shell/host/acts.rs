@@ -1,0 +1,116 @@
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+
+use actix::{Actor, ResponseActFuture};
+
+use crate::shell::handler::HandlerKey;
+use crate::shell::response::Response;
+
+/// The futures of handlers that need their actor, each with a waker of its own: only those are
+/// polled that have something to do, and the culprit of a panic is known.
+pub(super) struct Acts<A: Actor> {
+    slots: Vec<Option<Act<A>>>,
+    free: Vec<usize>,
+    ready: Arc<Ready>,
+}
+
+/// One of them.
+pub(super) struct Act<A: Actor> {
+    pub(super) key: HandlerKey,
+    pub(super) future: ResponseActFuture<A, Response>,
+    pub(super) waker: Arc<ActWaker>,
+}
+
+/// Which of them have something to do, and whom to tell.
+#[derive(Default)]
+struct Ready {
+    state: Mutex<(VecDeque<usize>, Option<Waker>)>,
+}
+
+/// Says that one of them has something to do.
+pub(super) struct ActWaker {
+    slot: usize,
+    queued: AtomicBool,
+    ready: Arc<Ready>,
+}
+
+impl Wake for ActWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            let feed = {
+                let mut state = self.ready.state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.0.push_back(self.slot);
+                state.1.take()
+            };
+            if let Some(feed) = feed {
+                feed.wake();
+            }
+        }
+    }
+}
+
+impl<A: Actor> Default for Acts<A> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), ready: Arc::default() }
+    }
+}
+
+impl<A: Actor> Acts<A> {
+    /// Takes a future in; it is ready to be polled.
+    pub(super) fn insert(&mut self, key: HandlerKey, future: ResponseActFuture<A, Response>) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        let waker = Arc::new(ActWaker { slot, queued: AtomicBool::new(false), ready: self.ready.clone() });
+        waker.wake_by_ref();
+        self.slots[slot] = Some(Act { key, future, waker });
+    }
+
+    /// Takes the next one out that has something to do.
+    pub(super) fn next_ready(&mut self) -> Option<Act<A>> {
+        loop {
+            let slot = self.ready.state.lock().unwrap_or_else(PoisonError::into_inner).0.pop_front()?;
+            if let Some(act) = self.slots[slot].take() {
+                act.waker.queued.store(false, Ordering::Release);
+                return Some(act);
+            }
+        }
+    }
+
+    /// Puts one back that is still pending.
+    pub(super) fn put_back(&mut self, act: Act<A>) {
+        let slot = act.waker.slot;
+        self.slots[slot] = Some(act);
+    }
+
+    /// Forgets the place of one that was taken out and has ended.
+    pub(super) fn forget(&mut self, act: &Act<A>) {
+        self.free.push(act.waker.slot);
+    }
+
+    /// Takes the one of a handler out for good.
+    pub(super) fn remove(&mut self, key: HandlerKey) -> Option<Act<A>> {
+        let slot = self.slots.iter().position(|act| act.as_ref().is_some_and(|act| act.key == key))?;
+        self.free.push(slot);
+        self.slots[slot].take()
+    }
+
+    /// Takes all of them out for good.
+    pub(super) fn take_all(&mut self) -> Vec<Act<A>> {
+        std::mem::take(self).slots.into_iter().flatten().collect()
+    }
+
+    /// Leaves the waker to call when one has something to do; `false` if one has already.
+    pub(super) fn sleep(&self, feed: &Waker) -> bool {
+        let mut state = self.ready.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1 = Some(feed.clone());
+        state.0.is_empty()
+    }
+}

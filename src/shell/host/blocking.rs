@@ -1,0 +1,124 @@
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Host;
+use super::contain::{contain, discard};
+use super::lives::Lives;
+use super::pool::Pool;
+use crate::core::{Failure, ListenerId, Message, Outcome};
+use crate::shell::accepts::BlockingRoute;
+use crate::shell::delivery::Parcel;
+use crate::shell::desk::Desk;
+use crate::shell::handler::HandlerKey;
+use crate::shell::link::Command;
+use crate::shell::response::outcome_of;
+
+/// A blocking listener, whatever it takes.
+pub(in crate::shell) trait Run: Send + Sync {
+    /// Runs the handler of a message.
+    fn run(&self, key: HandlerKey, message: Message) -> Outcome;
+}
+
+/// A blocking listener with the ways into it.
+pub(in crate::shell) struct Routed<L> {
+    pub(in crate::shell) listener: L,
+    pub(in crate::shell) routes: Arc<[BlockingRoute<L>]>,
+}
+
+impl<L: Send + Sync> Run for Routed<L> {
+    fn run(&self, key: HandlerKey, message: Message) -> Outcome {
+        let (parcel, value) = Parcel::open(message, key);
+        let payload = (*value).type_id();
+        match self.routes.iter().find(|route| route.payload == payload) {
+            Some(route) => outcome_of((route.handle)(&self.listener, value, parcel)),
+            None => Outcome::Failed(Failure::new("the listener has no handler for this payload")),
+        }
+    }
+}
+
+/// The host of a blocking listener: its handlers run on a pool of threads of its own, one for
+/// each slot of its contract.
+pub(in crate::shell) struct BlockingHost {
+    desk: Rc<Desk>,
+    listener: ListenerId,
+    lives: Rc<Lives<Arc<dyn Run>>>,
+    pool: Pool,
+    running: RefCell<Vec<(HandlerKey, Arc<Turn>)>>,
+}
+
+/// Where a handler stands between the shard and the pool.
+#[derive(Default)]
+struct Turn {
+    /// Somebody decided its fate: the pool that it runs, or the shard that it never will.
+    taken: AtomicBool,
+    /// Its output is to be discarded.
+    aborted: AtomicBool,
+}
+
+impl BlockingHost {
+    pub(in crate::shell) fn new(
+        desk: Rc<Desk>,
+        listener: ListenerId,
+        factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync>,
+    ) -> Rc<Self> {
+        let threads = desk.blueprint.listener(listener).concurrency;
+        let pool = if desk.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads as usize) };
+        let lives = Lives::new(desk.clone(), listener, factory);
+        Rc::new(Self { desk, listener, lives, pool, running: RefCell::default() })
+    }
+}
+
+impl Host for BlockingHost {
+    fn start(self: Rc<Self>, key: HandlerKey, message: Message) {
+        let Some(instance) = self.lives.instance() else {
+            self.desk.finish(key, Outcome::Discarded);
+            return discard(message);
+        };
+        let turn = Arc::new(Turn::default());
+        self.running.borrow_mut().push((key, turn.clone()));
+        let (links, shard, listener) = (self.desk.links.clone(), self.desk.shard, self.listener);
+        let work = move || {
+            if turn.taken.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            let outcome = contain(|| instance.run(key, message)).unwrap_or(Outcome::Panicked);
+            discard(instance);
+            links.send(shard, Command::Unblocked { listener, key, outcome });
+        };
+        self.desk.begun(key);
+        if self.pool.submit(Box::new(work)).is_err() {
+            self.ended(key, Outcome::Discarded);
+        }
+    }
+
+    fn abort(&self, key: HandlerKey) {
+        let turn = self.running.borrow().iter().find(|(running, _)| *running == key).map(|(_, turn)| turn.clone());
+        let Some(turn) = turn else { return };
+        turn.aborted.store(true, Ordering::Release);
+        if !turn.taken.swap(true, Ordering::AcqRel) {
+            self.running.borrow_mut().retain(|(running, _)| *running != key);
+            self.desk.finish(key, Outcome::Aborted);
+        }
+    }
+
+    fn ended(self: Rc<Self>, key: HandlerKey, outcome: Outcome) {
+        let turn = {
+            let mut running = self.running.borrow_mut();
+            let at = running.iter().position(|(running, _)| *running == key);
+            at.map(|at| running.swap_remove(at).1)
+        };
+        let panicked = matches!(outcome, Outcome::Panicked);
+        let aborted = turn.is_none_or(|turn| turn.aborted.load(Ordering::Acquire));
+        self.desk.finish(key, if aborted { Outcome::Aborted } else { outcome });
+        if panicked {
+            self.lives.failed();
+        }
+    }
+
+    fn close(&self) {
+        self.pool.close();
+        self.lives.close();
+    }
+}

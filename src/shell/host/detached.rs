@@ -1,0 +1,97 @@
+use std::cell::{Cell, OnceCell, RefCell};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::task::AbortHandle;
+
+use super::contain::{contain, discard};
+use crate::core::Outcome;
+use crate::shell::desk::Desk;
+use crate::shell::handler::{Cancel, HandlerKey, Place};
+use crate::shell::raw::LocalBoxFuture;
+
+/// Runs the future of a handler in a task of its own, apart from the listener's state: it survives
+/// when the listener is made anew.
+///
+/// A future that is ready at its first poll never becomes a task. `on_panic` is called after the
+/// panic was reported.
+pub(super) fn detach<R: 'static>(
+    desk: &Rc<Desk>,
+    key: HandlerKey,
+    mut future: LocalBoxFuture<R>,
+    outcome: fn(R) -> Outcome,
+    on_panic: impl FnOnce() + 'static,
+) {
+    match contain(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
+        Ok(Poll::Ready(result)) => {
+            discard(future);
+            desk.finish(key, outcome(result));
+        }
+        Ok(Poll::Pending) => {
+            let future = RefCell::new(Some(future));
+            let detached = Rc::new(Detached { future, desk: desk.clone(), key, task: OnceCell::new() });
+            desk.moved(key, Place::Detached(detached.clone()));
+            desk.begun(key);
+            let running = Running { detached: detached.clone(), outcome, on_panic: Cell::new(Some(on_panic)) };
+            // The cell is new, so this can't be the second handle.
+            let _ = detached.task.set(tokio::task::spawn_local(running).abort_handle());
+        }
+        Err(_) => {
+            discard(future);
+            desk.finish(key, Outcome::Panicked);
+            on_panic();
+        }
+    }
+}
+
+struct Detached<R> {
+    future: RefCell<Option<LocalBoxFuture<R>>>,
+    desk: Rc<Desk>,
+    key: HandlerKey,
+    task: OnceCell<AbortHandle>,
+}
+
+impl<R> Cancel for Detached<R> {
+    fn cancel(&self) {
+        let future = self.future.borrow_mut().take();
+        self.desk.finish(self.key, Outcome::Aborted);
+        discard(future);
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+}
+
+struct Running<R, P> {
+    detached: Rc<Detached<R>>,
+    outcome: fn(R) -> Outcome,
+    on_panic: Cell<Option<P>>,
+}
+
+impl<R, P: FnOnce()> Future for Running<R, P> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Detached { future, desk, key, .. } = &*self.detached;
+        desk.stir();
+        // Outside of its cell while it runs: what it drops or wakes may look for it.
+        let Some(mut running) = future.borrow_mut().take() else { return Poll::Ready(()) };
+        let outcome = match contain(|| running.as_mut().poll(cx)) {
+            Ok(Poll::Pending) => {
+                *future.borrow_mut() = Some(running);
+                desk.settle(*key);
+                return Poll::Pending;
+            }
+            Ok(Poll::Ready(result)) => (self.outcome)(result),
+            Err(_) => Outcome::Panicked,
+        };
+        let panicked = matches!(outcome, Outcome::Panicked);
+        discard(running);
+        desk.finish(*key, outcome);
+        if panicked && let Some(on_panic) = self.on_panic.take() {
+            on_panic();
+        }
+        Poll::Ready(())
+    }
+}

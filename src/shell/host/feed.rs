@@ -1,0 +1,222 @@
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use actix::dev::MessageResponse;
+use actix::fut::ActorFuture;
+use actix::{Actor, AsyncContext, Context, ResponseActFuture};
+use tokio::sync::oneshot;
+
+use super::actor::{ActorHost, Held, Job};
+use super::acts::Act;
+use super::contain::{Panicked, contain, discard};
+use super::detached::detach;
+use crate::core::{Failure, Outcome};
+use crate::shell::delivery::{Delivery, Parcel};
+use crate::shell::handler::HandlerKey;
+use crate::shell::response::{Response, outcome_of};
+use crate::shell::result::Reply;
+use crate::vocab::Fault;
+
+/// How many handlers run before others on the thread get a turn.
+const BUDGET: usize = 64;
+
+/// What stands in an actor's context in place of its mailbox: takes the messages from the host's
+/// queue one by one and runs their handlers.
+pub(super) struct Feed<A: Actor<Context = Context<A>>> {
+    pub(super) host: Rc<ActorHost<A>>,
+    pub(super) life: u64,
+}
+
+impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Feed<A> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, actor: &mut A, ctx: &mut Context<A>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let host = &self.host;
+        host.desk.stir();
+        self.take_foreign_result();
+        for _ in 0..BUDGET {
+            if host.life.get() != self.life {
+                return Poll::Ready(());
+            }
+            // A handler holds the actor exclusively, or stopped it.
+            if ctx.waiting() {
+                return Poll::Pending;
+            }
+            let act = host.acts.borrow_mut().next_ready();
+            if let Some(act) = act {
+                self.resume(act, actor, ctx);
+                continue;
+            }
+            let job = host.queue.borrow_mut().pop_front();
+            match job {
+                Some(job) => self.start(job, actor, ctx),
+                None if host.acts.borrow().sleep(cx.waker()) => {
+                    host.idle_feed.set(Some(cx.waker().clone()));
+                    return Poll::Pending;
+                }
+                None => {}
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<A: Actor<Context = Context<A>>> Feed<A> {
+    fn start(&self, Job { key, message }: Job, actor: &mut A, ctx: &mut Context<A>) {
+        let (parcel, value) = Parcel::open(message, key);
+        let payload = (*value).type_id();
+        let Some(route) = self.host.routes.iter().find(|route| route.payload == payload) else {
+            let failure = Failure::new("the listener has no handler for this payload");
+            return self.host.desk.finish(key, Outcome::Failed(failure));
+        };
+        match contain(|| (route.handle)(actor, value, parcel, ctx)) {
+            Ok(Reply::Now(response)) => self.host.desk.finish(key, outcome_of(response)),
+            Ok(Reply::Future(future)) => {
+                let host = self.host.clone();
+                detach(&self.host.desk, key, future, outcome_of, move || host.fail());
+            }
+            Ok(Reply::Actor(future)) => self.start_act(key, future, actor, ctx),
+            Ok(Reply::Exclusive(future)) => self.start_exclusive(key, future, actor, ctx),
+            Ok(Reply::Foreign(response)) => {
+                self.host.desk.forbid_parking(key);
+                let (tx, result) = oneshot::channel();
+                // Any message does: only its result matters.
+                MessageResponse::<A, Delivery<Fault>>::handle(response, ctx, Some(tx));
+                *self.host.held.borrow_mut() = Some(Held::Foreign { key, result });
+                self.host.desk.begun(key);
+            }
+            Err(panicked) => self.ended(key, Err(panicked)),
+        }
+    }
+
+    fn start_act(
+        &self,
+        key: HandlerKey,
+        mut future: ResponseActFuture<A, Response>,
+        actor: &mut A,
+        ctx: &mut Context<A>,
+    ) {
+        let mut cx = TaskContext::from_waker(Waker::noop());
+        match contain(|| future.as_mut().poll(actor, ctx, &mut cx)) {
+            Ok(Poll::Pending) => {
+                self.host.acts.borrow_mut().insert(key, future);
+                self.host.desk.begun(key);
+            }
+            Ok(Poll::Ready(response)) => {
+                self.ended(key, Ok(response));
+                discard(future);
+            }
+            Err(panicked) => {
+                self.ended(key, Err(panicked));
+                discard(future);
+            }
+        }
+    }
+
+    fn resume(&self, mut act: Act<A>, actor: &mut A, ctx: &mut Context<A>) {
+        let waker = Waker::from(act.waker.clone());
+        match contain(|| act.future.as_mut().poll(actor, ctx, &mut TaskContext::from_waker(&waker))) {
+            Ok(Poll::Pending) => {
+                let key = act.key;
+                self.host.acts.borrow_mut().put_back(act);
+                self.host.desk.settle(key);
+            }
+            ended => {
+                self.host.acts.borrow_mut().forget(&act);
+                self.ended(
+                    act.key,
+                    ended.map(|poll| match poll {
+                        Poll::Ready(response) => response,
+                        Poll::Pending => unreachable!("matched above"),
+                    }),
+                );
+                discard(act);
+            }
+        }
+    }
+
+    fn start_exclusive(
+        &self,
+        key: HandlerKey,
+        mut future: ResponseActFuture<A, Response>,
+        actor: &mut A,
+        ctx: &mut Context<A>,
+    ) {
+        self.host.desk.forbid_parking(key);
+        let mut cx = TaskContext::from_waker(Waker::noop());
+        match contain(|| future.as_mut().poll(actor, ctx, &mut cx)) {
+            Ok(Poll::Pending) => {
+                *self.host.held.borrow_mut() = Some(Held::Ours { key, future });
+                self.host.desk.begun(key);
+                ctx.wait(Exclusive { host: self.host.clone(), life: self.life });
+            }
+            Ok(Poll::Ready(response)) => {
+                self.ended(key, Ok(response));
+                discard(future);
+            }
+            Err(panicked) => {
+                self.ended(key, Err(panicked));
+                discard(future);
+            }
+        }
+    }
+
+    /// The feed is polled only when nothing holds the actor: what actix held has ended.
+    fn take_foreign_result(&self) {
+        let held = self.host.held.borrow_mut().take_if(|held| matches!(held, Held::Foreign { .. }));
+        if let Some(Held::Foreign { key, mut result }) = held {
+            let outcome = result.try_recv().map_or(Outcome::Discarded, outcome_of);
+            self.host.desk.finish(key, outcome);
+        }
+    }
+
+    fn ended(&self, key: HandlerKey, result: Result<Response, Panicked>) {
+        ended(&self.host, key, result);
+    }
+}
+
+fn ended<A: Actor<Context = Context<A>>>(host: &ActorHost<A>, key: HandlerKey, result: Result<Response, Panicked>) {
+    match result {
+        Ok(response) => host.desk.finish(key, outcome_of(response)),
+        Err(Panicked) => {
+            host.desk.finish(key, Outcome::Panicked);
+            host.fail();
+        }
+    }
+}
+
+/// What the context waits for while a handler of our own kind holds the actor.
+struct Exclusive<A: Actor<Context = Context<A>>> {
+    host: Rc<ActorHost<A>>,
+    life: u64,
+}
+
+impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Exclusive<A> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, actor: &mut A, ctx: &mut Context<A>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        if self.host.life.get() != self.life {
+            return Poll::Ready(());
+        }
+        let held = self.host.held.borrow_mut().take();
+        let Some(Held::Ours { key, mut future }) = held else { return Poll::Ready(()) };
+        match contain(|| future.as_mut().poll(actor, ctx, cx)) {
+            Ok(Poll::Pending) => {
+                *self.host.held.borrow_mut() = Some(Held::Ours { key, future });
+                Poll::Pending
+            }
+            Ok(Poll::Ready(response)) => {
+                ended(&self.host, key, Ok(response));
+                discard(future);
+                Poll::Ready(())
+            }
+            Err(panicked) => {
+                ended(&self.host, key, Err(panicked));
+                discard(future);
+                Poll::Ready(())
+            }
+        }
+    }
+}

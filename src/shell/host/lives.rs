@@ -1,0 +1,70 @@
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::contain::{contain, discard};
+use super::restart::{COOL_DOWN, Restarts, Verdict};
+use crate::core::ListenerId;
+use crate::shell::desk::Desk;
+
+/// The instance of a listener whose handlers run apart from it, made by its factory when it is
+/// needed and made anew after a panic.
+pub(super) struct Lives<T> {
+    desk: Rc<Desk>,
+    listener: ListenerId,
+    factory: Arc<dyn Fn() -> T + Send + Sync>,
+    instance: RefCell<Option<T>>,
+    restarts: RefCell<Restarts>,
+    down: Cell<bool>,
+}
+
+impl<T: Clone + 'static> Lives<T> {
+    pub(super) fn new(desk: Rc<Desk>, listener: ListenerId, factory: Arc<dyn Fn() -> T + Send + Sync>) -> Rc<Self> {
+        let lives = Self {
+            desk,
+            listener,
+            factory,
+            instance: RefCell::default(),
+            restarts: RefCell::default(),
+            down: Cell::new(false),
+        };
+        Rc::new(lives)
+    }
+
+    /// The instance; `None` while it is down.
+    pub(super) fn instance(self: &Rc<Self>) -> Option<T> {
+        while !self.down.get() {
+            if let Some(instance) = &*self.instance.borrow() {
+                return Some(instance.clone());
+            }
+            match contain(|| (self.factory)()) {
+                Ok(instance) => *self.instance.borrow_mut() = Some(instance),
+                Err(_) => self.failed(),
+            }
+        }
+        None
+    }
+
+    /// The instance is not to be used any more.
+    pub(super) fn failed(self: &Rc<Self>) {
+        self.close();
+        if !self.down.get() && self.restarts.borrow_mut().failed(self.desk.clock.now()) == Verdict::Down {
+            self.down.set(true);
+            self.desk.announce_down(self.listener);
+            let lives = Rc::downgrade(self);
+            tokio::task::spawn_local(async move {
+                tokio::time::sleep(COOL_DOWN).await;
+                if let Some(lives) = lives.upgrade() {
+                    lives.down.set(false);
+                    lives.desk.announce_up(lives.listener);
+                }
+            });
+        }
+    }
+
+    /// Drops the instance.
+    pub(super) fn close(&self) {
+        let instance = self.instance.borrow_mut().take();
+        discard(instance);
+    }
+}

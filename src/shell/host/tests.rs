@@ -1,0 +1,202 @@
+//! Hosts without a core: what they report for what listeners do.
+
+mod actors;
+mod others;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix::prelude::*;
+use tokio::task::yield_now;
+
+use super::{ActorHost, Host};
+use crate::core::{
+    Blueprint, Body, Contract, Emission, EmissionKind, Failure, Input, ListenerId, Message as Incoming, Outcome,
+    ShardId, TaskId,
+};
+use crate::schema::Catalog;
+use crate::shell::accepts::{Accepts, AsActor};
+use crate::shell::clock::Clock;
+use crate::shell::delivery::Delivery;
+use crate::shell::desk::Desk;
+use crate::shell::handler::Place;
+use crate::shell::link::{Command, links};
+use crate::shell::response::{Response, none};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
+
+const HERE: ShardId = ShardId(0);
+const LISTENER: ListenerId = ListenerId(0);
+
+/// A desk whose pump is the test.
+struct Bench {
+    desk: Rc<Desk>,
+    host: Rc<dyn Host>,
+    commands: tokio::sync::mpsc::UnboundedReceiver<Command>,
+    next: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Said(u32),
+    Failed(u32, String),
+    Panicked(u32),
+    Discarded(u32),
+    Aborted(u32),
+    Called(u32),
+    CallDropped(u32),
+    Parked(u32),
+    Down,
+    Up,
+}
+
+impl Bench {
+    fn new(host: impl FnOnce(Rc<Desk>) -> Rc<dyn Host>) -> Self {
+        let (links, mut receivers) = links(1);
+        let contract = Contract::new(Name::parse("tested").unwrap());
+        let blueprint = Arc::new(Blueprint::new("bench", vec![contract], vec![]));
+        let desk = Desk::new(HERE, Clock::real(), links, blueprint, Arc::new(Catalog::new()));
+        Self { host: host(desk.clone()), desk, commands: receivers.remove(0), next: 0 }
+    }
+
+    fn of<A>(factory: impl Fn() -> A + Send + Sync + 'static) -> Self
+    where
+        A: Actor<Context = Context<A>> + Accepts<Fault, AsActor>,
+    {
+        Self::new(|desk| {
+            let routes = [<A as Accepts<Fault, AsActor>>::route()];
+            ActorHost::spawn(desk, LISTENER, Arc::new(factory), Arc::from(routes))
+        })
+    }
+
+    fn send(&mut self, text: &str) -> TaskId {
+        let task = TaskId::made_up(self.next);
+        self.next += 1;
+        let id = uuid::Uuid::from_u128(u128::from(self.next));
+        let message = Incoming {
+            id: MessageId::from_uuid(id),
+            thread: ThreadId::from_uuid(id),
+            from: Name::system(),
+            in_reply_to: None,
+            body: Body::Fault(Fault::new(FaultCode::Failed, text)),
+            join: None,
+            deadline: None,
+            traceparent: None,
+            history: Vec::new(),
+        };
+        let key = self.desk.enter(HERE, task, LISTENER, Place::Host);
+        self.host.clone().start(key, message);
+        task
+    }
+
+    fn abort(&self, task: TaskId) {
+        let key = self.desk.key(HERE, task);
+        let detached = match &self.desk.handlers.borrow_mut().get(HERE, task).unwrap().place {
+            Place::Detached(running) => Some(running.clone()),
+            _ => None,
+        };
+        match detached {
+            Some(running) => running.cancel(),
+            None => self.host.abort(key),
+        }
+    }
+
+    /// Lets everything run until it has reported so often.
+    async fn reports(&mut self, count: usize) -> Vec<Seen> {
+        let mut seen = Vec::new();
+        for _ in 0..10_000 {
+            if seen.len() >= count {
+                break;
+            }
+            while let Some(input) = self.desk.next_input() {
+                seen.push(see(input));
+            }
+            while let Ok(command) = self.commands.try_recv() {
+                if let Command::Unblocked { key, outcome, .. } = command {
+                    self.host.clone().ended(key, outcome);
+                }
+            }
+            yield_now().await;
+        }
+        assert_eq!(seen.len(), count, "reported: {seen:?}");
+        seen
+    }
+
+    /// Lets everything run that can.
+    async fn settle(&mut self) -> Vec<Seen> {
+        for _ in 0..50 {
+            yield_now().await;
+        }
+        std::iter::from_fn(|| self.desk.next_input()).map(see).collect()
+    }
+}
+
+fn see(input: Input) -> Seen {
+    let index = |task: TaskId| u32::try_from(task.index()).unwrap();
+    match input {
+        Input::Finished { task, outcome } => match outcome {
+            Outcome::Emitted(_) | Outcome::Wrote(_) => Seen::Said(index(task)),
+            Outcome::Failed(failure) => Seen::Failed(index(task), failure.message.to_string()),
+            Outcome::Panicked => Seen::Panicked(index(task)),
+            Outcome::Discarded => Seen::Discarded(index(task)),
+            Outcome::Aborted => Seen::Aborted(index(task)),
+        },
+        Input::Called { task, .. } => Seen::Called(index(task)),
+        Input::CallDropped { task, .. } => Seen::CallDropped(index(task)),
+        Input::Parked { task } => Seen::Parked(index(task)),
+        Input::ListenerDown { .. } => Seen::Down,
+        Input::ListenerUp { .. } => Seen::Up,
+        other => panic!("a host said {other:?}"),
+    }
+}
+
+fn test(run: impl AsyncFnOnce()) {
+    // The panics are part of the tests; their messages are not.
+    std::panic::set_hook(Box::new(|info| {
+        if info.payload().downcast_ref::<&str>() != Some(&"as told") {
+            eprintln!("{info}");
+        }
+    }));
+    System::new().block_on(run());
+}
+
+fn some_call() -> Emission {
+    let text = "<x xmlns='urn:test'/>".to_owned();
+    let payload = crate::ladder::climb(&crate::ladder::Raw::new(text), &XmlLimits::default()).unwrap();
+    let payload = crate::core::Draft::Canonical(payload);
+    Emission { kind: EmissionKind::Call, to: None, thread: None, payload }
+}
+
+/// Does what the text of the fault says.
+async fn obey(delivery: Delivery<Fault>) -> Response {
+    match &*delivery.message {
+        "panic" => panic!("as told"),
+        "panic later" => {
+            yield_now().await;
+            panic!("as told")
+        }
+        "later" => yield_now().await,
+        "never" => std::future::pending().await,
+        "call" => drop(delivery.thread().call(some_call()).await?),
+        "give up" => {
+            let mut call = delivery.thread().call(some_call());
+            std::future::poll_fn(|cx| {
+                assert!(std::pin::Pin::new(&mut call).poll(cx).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+            drop(call);
+            std::future::pending().await
+        }
+        "fail" => return Err(Failure::new("failed as told")),
+        _ => {}
+    }
+    Ok(none())
+}
+
+/// A factory that counts the instances it made.
+fn counted<A>(make: impl Fn(usize) -> A + Send + Sync) -> (Arc<AtomicUsize>, impl Fn() -> A + Send + Sync) {
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = made.clone();
+    (made, move || make(count.fetch_add(1, Ordering::Relaxed)))
+}

@@ -1,0 +1,9 @@
+//! Listeners that are people: they see a question on the terminal and answer it at the keyboard.
+
+mod console;
+mod listener;
+mod offer;
+mod questions;
+
+pub use console::{Console, Paper};
+pub use listener::HumanListener;

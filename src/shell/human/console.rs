@@ -1,0 +1,197 @@
+use std::fmt;
+use std::io::BufRead;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::offer::Offer;
+use super::questions::{Question, Questions};
+
+/// Prints text for whoever sits at the terminal; it may end in the middle of a line.
+pub type Paper = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The one keyboard and screen that all people of an organism share.
+///
+/// A thread of its own reads the keyboard, and only while somebody asks: lines that are there
+/// before the first question (a pipe) are not lost.
+#[derive(Clone)]
+pub struct Console {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    questions: Mutex<State>,
+    asked: Condvar,
+    paper: Paper,
+}
+
+#[derive(Default)]
+struct State {
+    questions: Questions,
+    hung_up: bool,
+}
+
+/// A question that somebody waits for. Dropping it strikes it out.
+#[derive(Debug)]
+pub(super) struct Asked {
+    console: Console,
+    id: u64,
+    entries: UnboundedReceiver<String>,
+    answered: bool,
+}
+
+impl Console {
+    /// Starts reading a keyboard. `interactive`: somebody types there at this moment, so a line
+    /// that comes when its question is gone is dropped rather than kept for the next one.
+    pub fn start(keyboard: impl BufRead + Send + 'static, interactive: bool, paper: Paper) -> Self {
+        let shared = Arc::new(Shared { questions: Mutex::default(), asked: Condvar::new(), paper });
+        let reader = shared.clone();
+        // Detached: a read from a terminal can't be interrupted, and ends with the process.
+        std::thread::spawn(move || reader.read(keyboard, interactive));
+        Self { shared }
+    }
+
+    /// Puts a question to whoever sits there.
+    pub(super) fn ask(&self, title: String, text: String, offers: Arc<[Offer]>, urgent: bool) -> Asked {
+        let (sender, entries) = unbounded_channel();
+        let mut state = self.shared.lock();
+        let mut id = 0;
+        // Without a keyboard the sender is dropped, which tells whoever asks.
+        if !state.hung_up {
+            let (given, show) = state.questions.ask(Question { title, text, offers, urgent, entries: sender });
+            id = given;
+            self.shared.show(state, &show);
+        }
+        Asked { console: self.clone(), id, entries, answered: false }
+    }
+}
+
+impl Asked {
+    /// What was typed next; `None` if nobody will type any more.
+    pub(super) async fn entry(&mut self) -> Option<String> {
+        self.entries.recv().await
+    }
+
+    /// Says something about the last entry.
+    pub(super) fn tell(&self, text: &str) {
+        let mut state = self.console.shared.lock();
+        let show = state.questions.tell(self.id, text);
+        self.console.shared.show(state, &show);
+    }
+
+    /// The question is settled.
+    pub(super) fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut state = self.console.shared.lock();
+        let show = state.questions.close(self.id, self.answered);
+        self.console.shared.show(state, &show);
+    }
+}
+
+impl Shared {
+    fn read(&self, mut keyboard: impl BufRead, interactive: bool) {
+        let mut line = String::new();
+        loop {
+            self.until_asked().questions.was_struck();
+            line.clear();
+            if !keyboard.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+                let mut state = self.lock();
+                state.hung_up = true;
+                state.questions.hang_up();
+                return;
+            }
+            let mut state = if interactive { self.lock() } else { self.until_asked() };
+            let show = if interactive && state.questions.was_struck() {
+                state.questions.again("The question that this was typed for is gone.")
+            } else {
+                state.questions.line(line.trim_end_matches(['\n', '\r']))
+            };
+            (self.paper)(&show);
+        }
+    }
+
+    /// Prints, while nobody else does, and lets the keyboard know that a line may be wanted now.
+    fn show(&self, state: MutexGuard<'_, State>, text: &str) {
+        if !text.is_empty() {
+            (self.paper)(text);
+        }
+        drop(state);
+        self.asked.notify_one();
+    }
+
+    fn until_asked(&self) -> MutexGuard<'_, State> {
+        let state = self.lock();
+        self.asked.wait_while(state, |state| !state.questions.wants_line()).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A panic while the questions was locked leaves it as it was between two steps at worst.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Console(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, PipeReader, PipeWriter, Write};
+
+    use super::*;
+
+    fn console(interactive: bool) -> (Console, PipeWriter, Arc<Mutex<String>>) {
+        let (keyboard, typist): (PipeReader, _) = std::io::pipe().unwrap();
+        let screen = Arc::<Mutex<String>>::default();
+        let paper = screen.clone();
+        let console = Console::start(
+            BufReader::new(keyboard),
+            interactive,
+            Arc::new(move |text| {
+                paper.lock().unwrap().push_str(text);
+            }),
+        );
+        (console, typist, screen)
+    }
+
+    fn ask(console: &Console, title: &str) -> Asked {
+        console.ask(title.into(), String::new(), Arc::new([]), true)
+    }
+
+    #[tokio::test]
+    async fn lines_that_were_there_before_the_questions_answer_them_in_order() {
+        let (console, mut typist, _) = console(false);
+        typist.write_all(b"<a/>\n<b/>\n").unwrap();
+        let (mut one, mut two) = (ask(&console, "one"), ask(&console, "two"));
+        assert_eq!(two.entry().await.unwrap(), "<b/>");
+        assert_eq!(one.entry().await.unwrap(), "<a/>");
+    }
+
+    #[tokio::test]
+    async fn a_question_that_is_told_of_a_mistake_takes_another_entry() {
+        let (console, mut typist, screen) = console(false);
+        let mut one = ask(&console, "one");
+        typist.write_all(b"<a/>\n<b/>\n").unwrap();
+        assert_eq!(one.entry().await.unwrap(), "<a/>");
+        one.tell("no\u{7}");
+        assert_eq!(one.entry().await.unwrap(), "<b/>");
+        one.answered();
+        assert!(screen.lock().unwrap().ends_with("no\\u{7}\n> "), "{screen:?}");
+    }
+
+    #[tokio::test]
+    async fn everybody_learns_that_the_keyboard_is_gone() {
+        let (console, typist, _) = console(false);
+        let mut one = ask(&console, "one");
+        drop(typist);
+        assert_eq!(one.entry().await, None);
+        assert_eq!(ask(&console, "two").entry().await, None);
+    }
+}

@@ -1,0 +1,180 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::console::{Asked, Console};
+use super::offer::Offer;
+use super::questions::DECLINE;
+use crate::core::{Body, Contract, Failure, Message, Outcome};
+use crate::ladder::{Canonical, Raw, climb_fragment};
+use crate::protocol::{boot_qname, write_fault};
+use crate::schema::{Catalog, Validator, guide};
+use crate::shell::{LocalBoxFuture, RawListener, RunContext};
+use crate::vocab::{XmlLimits, ns};
+
+/// A listener that is a person.
+///
+/// A message is shown as a question. What is typed may be a reply, which settles the question, or
+/// calls, whose answers are shown below it. A listener that accepts `<boot>` prompts for calls for
+/// as long as the organism runs.
+#[derive(Debug, Clone)]
+pub struct HumanListener {
+    console: Console,
+}
+
+impl HumanListener {
+    /// A person at that console; several may share it.
+    pub fn new(console: Console) -> Self {
+        Self { console }
+    }
+
+    async fn answer(&self, message: Message, context: &RunContext) -> Outcome {
+        let contract = context.contract();
+        let boots = matches!(&message.body, Body::Payload { payload, .. } if *payload.payload().root() == boot_qname());
+        if boots && contract.calls.is_empty() {
+            return Outcome::Emitted(Vec::new());
+        }
+        let mut asked = self.console.ask(
+            if boots {
+                format!("{} is ready", contract.name)
+            } else {
+                format!("{} asks {}", message.from, contract.name)
+            },
+            match &message.body {
+                Body::Payload { .. } if boots => String::new(),
+                Body::Payload { payload, .. } => payload.payload().as_str().to_owned(),
+                Body::Fault(fault) => write_fault(fault).as_str().to_owned(),
+            },
+            offers(contract, context.catalog(), boots),
+            !boots,
+        );
+        let mut validator = Validator::new(Arc::new(context.catalog().clone()));
+        while let Some(entry) = asked.entry().await {
+            match judge(&entry, contract, &context.limits().xml, &mut validator) {
+                Verdict::Reply if !boots => {
+                    asked.answered();
+                    return Outcome::Wrote(Raw::new(entry));
+                }
+                Verdict::Decline if !boots => {
+                    asked.answered();
+                    return failed("the person declined to answer");
+                }
+                Verdict::Calls(calls) => call(calls, context, &asked).await,
+                Verdict::Refused(why) => asked.tell(&why),
+                Verdict::Reply | Verdict::Decline => asked.tell("Nobody waits for an answer here: write a call."),
+            }
+        }
+        asked.answered();
+        if boots { Outcome::Emitted(Vec::new()) } else { failed("nobody is at the keyboard") }
+    }
+}
+
+impl RawListener for HumanListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move { self.answer(message, &context).await })
+    }
+}
+
+/// Calls one after the other and shows what comes back.
+async fn call(calls: Vec<Canonical>, context: &RunContext, asked: &Asked) {
+    let mut shown = Vec::new();
+    for call in calls {
+        shown.push(match context.thread().call(call).await {
+            Ok(answer) => format!("{}: {}", answer.from, answer.payload.payload().as_str()),
+            Err(fault) => fault.to_string(),
+        });
+    }
+    asked.tell(&shown.join("\n"));
+}
+
+fn failed(message: &str) -> Outcome {
+    Outcome::Failed(Failure { message: message.into(), fault: None })
+}
+
+fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[Offer]> {
+    let replies = contract.replies.iter().filter(|_| !boots);
+    replies
+        .chain(&contract.calls)
+        .filter_map(|payload| Some(Offer::new(payload.clone(), catalog.get(payload)?.example()?.as_str())))
+        .collect()
+}
+
+/// What a person may mean with what was typed.
+#[derive(Debug)]
+enum Verdict {
+    Reply,
+    Decline,
+    Calls(Vec<Canonical>),
+    Refused(String),
+}
+
+/// Looks at an entry as the pump will: the pump's own judgement stays, but a slip of the hand can
+/// be corrected before it gets there.
+fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
+    if entry == DECLINE {
+        return Verdict::Decline;
+    }
+    let elements = match climb_fragment(&Raw::new(entry.to_owned()), limits) {
+        Ok(fragment) => fragment.elements,
+        Err(error) => return Verdict::Refused(error.to_string()),
+    };
+    let mut calls = Vec::new();
+    let mut replies = 0;
+    for element in elements {
+        let element = guide(element, contract.replies.iter().chain(&contract.calls), validator.catalog());
+        let root = element.root().clone();
+        if contract.replies.contains(&root) {
+            replies += 1;
+        } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
+            return Verdict::Refused(format!("{root} is neither a reply nor a call of {}", contract.name));
+        }
+        if root.namespace() != ns::META
+            && let Err(error) = validator.validate(element.clone())
+        {
+            let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
+            return Verdict::Refused(format!("{at}{error}"));
+        }
+        calls.push(element);
+    }
+    match (replies, calls.is_empty()) {
+        (0, true) => Verdict::Refused("There is no element in this.".to_owned()),
+        (0, false) => Verdict::Calls(calls),
+        _ => Verdict::Reply,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::PayloadSchema;
+    use crate::vocab::Name;
+
+    const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:a">
+        <xs:element name="yes" type="xs:int"/><xs:element name="ask" type="xs:string"/>
+        </xs:schema>"#;
+
+    fn verdict(entry: &str) -> String {
+        let mut contract = Contract::new(Name::parse("ada").unwrap());
+        contract.replies = vec!["{urn:a}yes".parse().unwrap()];
+        contract.calls = vec!["{urn:a}ask".parse().unwrap()];
+        let mut catalog = Catalog::new();
+        for schema in PayloadSchema::from_xsd("a.xsd", SCHEMA).unwrap() {
+            catalog.add(schema).unwrap();
+        }
+        match judge(entry, &contract, &XmlLimits::default(), &mut Validator::new(Arc::new(catalog))) {
+            Verdict::Calls(calls) => format!("{} calls", calls.len()),
+            Verdict::Refused(why) => why,
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_typed_is_a_reply_or_calls_or_refused_with_a_reason() {
+        assert_eq!(verdict("<yes xmlns='urn:a'>1</yes>"), "Reply");
+        assert_eq!(verdict("<ask/><yes>1</yes>"), "Reply");
+        assert_eq!(verdict("<a:ask xmlns:a='urn:a'/><ask/>"), "2 calls");
+        assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");
+        assert_eq!(verdict("-"), "Decline");
+        assert_eq!(verdict("<no/>"), "no is neither a reply nor a call of ada");
+        assert!(verdict("<ask/>\n<yes>maybe</yes>").starts_with("2:1: "), "{}", verdict("<ask/>\n<yes>maybe</yes>"));
+    }
+}

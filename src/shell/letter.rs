@@ -1,0 +1,43 @@
+use bytes::Bytes;
+
+use super::client::SendError;
+use super::thread::IntoRequest;
+use crate::core::{Draft, Emission};
+use crate::vocab::{Name, Time, ns};
+
+/// What a client writes on the outside of a request.
+pub(super) struct Letter<'a> {
+    pub(super) from: &'a Name,
+    pub(super) deadline: Option<Time>,
+}
+
+impl Letter<'_> {
+    /// The bytes of the envelope: the pump takes them up the ladder like anybody else's.
+    pub(super) fn write(&self, request: impl IntoRequest) -> Result<Bytes, SendError> {
+        let unwritable = |reason: &dyn ToString| SendError::Unwritable { reason: reason.to_string().into() };
+        let mut requests = request.into_request().map_err(|failure| unwritable(&failure.message))?;
+        let (Some(Emission { to, thread: None, payload, .. }), true) = (requests.pop(), requests.is_empty()) else {
+            return Err(unwritable(&"a client sends one request at a time, to no thread of a listener"));
+        };
+        let payload = match payload {
+            Draft::Canonical(payload) => payload,
+            Draft::Proved(proof) => proof.payload().clone(),
+            Draft::Unencodable(error) => return Err(unwritable(&error)),
+            Draft::NoEnvelope(error) => return Err(unwritable(&error)),
+        };
+        // The payload stands for itself: with a prefix, the envelope declares nothing around it
+        // that would change what its names mean. No text below needs escaping.
+        let (envelope, meta, from) = (ns::ENVELOPE, ns::SYSTOLE_META, self.from);
+        let mut text = format!("<e:message xmlns:e=\"{envelope}\"><e:meta><e:from>{from}</e:from>");
+        if let Some(to) = to {
+            text += &format!("<e:to>{to}</e:to>");
+        }
+        if let Some(deadline) = self.deadline {
+            text += &format!("<m:deadline xmlns:m=\"{meta}\">{deadline}</m:deadline>");
+        }
+        text += "</e:meta>";
+        text += payload.as_str();
+        text += "</e:message>";
+        Ok(text.into())
+    }
+}

@@ -1,0 +1,54 @@
+//! Layer 3, the shell: the runtime that turns the outputs of the core into work.
+//!
+//! An [`Organism`] is a number of shards, each a thread with an actix arbiter, a core of its own and
+//! the listeners that live there. Messages are data in the core until a listener has a slot; a
+//! listener is an actor that its host feeds, so nothing rests on an actix mailbox or supervisor.
+
+mod accepts;
+mod block_on;
+mod builder;
+mod client;
+mod clock;
+pub mod command;
+pub mod config;
+mod contract;
+mod delivery;
+mod desk;
+mod drain;
+/// A listener that answers with what it got.
+pub mod echo;
+mod entropy;
+mod events;
+mod exit;
+mod handler;
+mod host;
+pub mod human;
+mod letter;
+mod link;
+mod organism;
+mod pump;
+mod raw;
+mod response;
+mod result;
+mod seed;
+pub(crate) mod simulation;
+mod start;
+pub mod terminal;
+mod thread;
+
+pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
+pub use block_on::block_on;
+pub use builder::OrganismBuilder;
+pub use client::{AskError, Client, Conversation, SendError};
+pub use contract::{ClientBuilder, ContractBuilder};
+pub use delivery::{Delivery, Proven};
+pub use drain::Drained;
+pub use events::{Events, Observed};
+pub use organism::{NoSuchClient, Organism};
+pub use raw::{LocalBoxFuture, RawListener, RunContext};
+pub use response::{
+    Emit, IntoDraft, Response, call, call_on, call_to, continue_with, none, reply, spawn_thread, write,
+};
+pub use result::{AtomicResponse, HandlerResult};
+pub use start::{Refusal, StartError};
+pub use thread::{Answers, Calling, CallingAll, IntoRequest, Thread};

@@ -1,0 +1,302 @@
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+use super::builder::{OrganismBuilder, Plan};
+use super::client::Client;
+use super::clock::Clock;
+use super::drain::{Drained, drain};
+use super::entropy::Entropy;
+use super::events::Events;
+use super::exit::{Inlet, Port};
+use super::link::{Command, Links, links};
+use super::seed::Seed;
+use super::start::StartError;
+use crate::core::{
+    Blueprint, Core, Counts, DeadLetter, Directory, Event, Gauge, Input, OpenThread, Party, Problem, ShardId, Snapshot,
+};
+use crate::schema::Catalog;
+use crate::vocab::Time;
+
+/// A running organism: its shards are threads of their own, this is the handle to them.
+///
+/// Everything that it gives to await works in any async runtime, and in none with
+/// [`block_on`](super::block_on).
+///
+/// Dropping it stops the organism at once: every open conversation gets a `cancelled` fault. To
+/// let it end its work, [`drain`](Self::drain) it.
+pub struct Organism {
+    shared: Arc<Shared>,
+    warnings: Vec<Problem>,
+    events: Option<broadcast::WeakSender<Event>>,
+    /// Ends when the threads of all shards have.
+    ended: Mutex<Option<mpsc::Receiver<()>>>,
+    drained: watch::Sender<Option<Drained>>,
+    deadline: watch::Sender<Time>,
+}
+
+/// What the handle, its clients and its entrances share.
+pub(super) struct Shared {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) links: Links,
+    pub(super) gauge: Gauge,
+    pub(super) directory: Directory,
+    pub(super) clock: Clock,
+    pub(super) entropy: Entropy,
+    /// What each client leaves unread.
+    pub(super) unread: Vec<Gauge>,
+    pub(super) inlets: Vec<tokio::sync::Mutex<Inlet>>,
+    pub(super) closed: AtomicBool,
+    turn: AtomicUsize,
+}
+
+/// There is no client of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the organism has no client '{name}'")]
+pub struct NoSuchClient {
+    /// The name.
+    pub name: String,
+}
+
+impl Organism {
+    /// Lays out an organism.
+    pub fn builder(name: impl Into<String>) -> OrganismBuilder {
+        OrganismBuilder::new(name)
+    }
+
+    pub(super) fn start(plan: Plan, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
+        let (organism, seeds, alive) = Self::prepare(plan, clock, entropy);
+        let (ready, readiness) = std::sync::mpsc::channel();
+        let shards = seeds.len();
+        for seed in seeds {
+            // On an error the organism is dropped, which ends the threads that were made.
+            seed.spawn(ready.clone(), alive.clone()).map_err(StartError::Thread)?;
+        }
+        drop((ready, alive));
+        if readiness.iter().take(shards).count() < shards {
+            return Err(StartError::Shard);
+        }
+        organism.boot();
+        Ok(organism)
+    }
+
+    /// Everything but the shards themselves: those are to be made where they live.
+    pub(super) fn prepare(plan: Plan, clock: Clock, entropy: Entropy) -> (Self, Vec<Seed>, mpsc::Sender<()>) {
+        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings } = plan;
+        for warning in &warnings {
+            tracing::warn!(organism = %blueprint.organism, "{warning}");
+        }
+        let (links, receivers) = links(shards);
+        let limits = &blueprint.limits;
+        let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
+        let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(Port::new).unzip();
+        let shared = Arc::new(Shared {
+            gauge: Gauge::new(limits.queue, limits.queue_bytes),
+            directory: Directory::default(),
+            blueprint,
+            catalog,
+            links,
+            clock,
+            entropy,
+            unread,
+            inlets: inlets.into_iter().map(tokio::sync::Mutex::new).collect(),
+            closed: AtomicBool::new(false),
+            turn: AtomicUsize::new(0),
+        });
+        let observed = events.is_some();
+        let events = events.unwrap_or_else(|| broadcast::channel(1).0);
+        let key = shared.entropy.key();
+        let seeds = (0..).map(ShardId).zip(receivers).map(|(shard, commands)| Seed {
+            shard,
+            shared: shared.clone(),
+            ports: ports.clone(),
+            decoders: decoders.clone(),
+            hosts: hosts.clone(),
+            key: key.clone(),
+            events: events.clone(),
+            observed,
+            commands,
+        });
+        let seeds = seeds.collect();
+        let (alive, ended) = mpsc::channel(1);
+        let organism = Self {
+            shared,
+            warnings,
+            events: observed.then(|| events.downgrade()),
+            ended: Mutex::new(Some(ended)),
+            drained: watch::Sender::new(None),
+            deadline: watch::Sender::new(Time::MAX),
+        };
+        (organism, seeds, alive)
+    }
+
+    /// Sends `<boot>` on its way.
+    pub(super) fn boot(&self) {
+        let root = self.shared.entropy.root();
+        self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
+    }
+
+    /// Speaks as one of the clients.
+    ///
+    /// # Errors
+    /// [`NoSuchClient`] if none has that name.
+    pub fn client(&self, name: &str) -> Result<Client, NoSuchClient> {
+        match self.shared.blueprint.party(name) {
+            Some(Party::Client(id)) => Ok(Client::new(self.shared.clone(), id)),
+            Some(Party::Listener(_)) | None => Err(NoSuchClient { name: name.to_owned() }),
+        }
+    }
+
+    /// Waits until nothing is queued, running or parked. Delayed continues and boot handlers don't
+    /// count, what they called does, and so does a question to a person.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn run_until_idle(&self) {
+        self.shared.links.busy().wait().await;
+    }
+
+    /// Lets the organism end: closes the entrances, cancels pending continues and boot handlers,
+    /// waits until nothing is left to do or the deadline has passed, then gives each conversation
+    /// that is still open a `cancelled` fault, and ends the threads.
+    ///
+    /// A second call joins the first, and may bring its deadline forward.
+    ///
+    /// # Cancel safety
+    /// Once polled, it goes on without being awaited.
+    pub async fn drain(&self, deadline: Duration) -> Drained {
+        self.shared.closed.store(true, Ordering::Release);
+        let deadline = self.shared.clock.now().after(deadline);
+        self.deadline.send_if_modified(|earlier| std::mem::replace(earlier, deadline.min(*earlier)) > deadline);
+        let mut drained = self.drained.subscribe();
+        if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.begin_drain(ended);
+        }
+        let drained = drained.wait_for(Option::is_some).await;
+        drained.ok().and_then(|drained| *drained).unwrap_or_default()
+    }
+
+    fn begin_drain(&self, ended: mpsc::Receiver<()>) {
+        let (shared, deadline, result) = (self.shared.clone(), self.deadline.subscribe(), self.drained.clone());
+        if shared.clock.is_simulated() {
+            tokio::task::spawn_local(async move { result.send_replace(Some(drain(&shared, deadline, ended).await)) });
+            return;
+        }
+        // Neither a stuck shard nor the caller's runtime may keep the deadline from passing.
+        let thread = std::thread::Builder::new().name("systole-drain".into()).spawn({
+            let result = result.clone();
+            move || {
+                let timers = tokio::runtime::Builder::new_current_thread().enable_time().build();
+                let drained = timers.map(|timers| timers.block_on(drain(&shared, deadline, ended)));
+                result.send_replace(Some(drained.unwrap_or_default()));
+            }
+        });
+        if thread.is_err() {
+            self.stop();
+            result.send_replace(Some(Drained::default()));
+        }
+    }
+
+    /// Ends everything now.
+    pub(crate) fn stop(&self) {
+        self.shared.closed.store(true, Ordering::Release);
+        for shard in self.shared.links.shards() {
+            self.shared.links.send(shard, Command::Core(Input::Stop));
+            self.shared.links.send(shard, Command::Quit);
+        }
+    }
+
+    /// What became of all messages so far.
+    pub async fn counts(&self) -> Counts {
+        self.shared.counts().await
+    }
+
+    /// The open threads: those of one shard after those of another, each in order of opening.
+    pub async fn snapshot(&self) -> Snapshot {
+        let of_shards = self.shared.look(|core| core.snapshot().threads).await;
+        let threads: Vec<OpenThread> = of_shards.into_iter().flatten().collect();
+        Snapshot { threads }
+    }
+
+    /// The messages that nobody could be given, oldest first.
+    pub async fn dead_letters(&self) -> Vec<DeadLetter> {
+        let of_shards = self.shared.look(|core| core.dead_letters().iter().cloned().collect::<Vec<_>>()).await;
+        let mut letters: Vec<_> = of_shards.into_iter().flatten().collect();
+        letters.sort_by_key(|letter| letter.at);
+        letters
+    }
+
+    /// Subscribes to what happens from now on; `None` unless the builder was asked for
+    /// [`events`](OrganismBuilder::events).
+    pub fn events(&self) -> Option<Events> {
+        Some(Events::new(self.events.as_ref()?.upgrade()?.subscribe()))
+    }
+
+    /// What is doubtful about the contracts, though the organism runs.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// The organism as it was registered.
+    pub fn blueprint(&self) -> &Blueprint {
+        &self.shared.blueprint
+    }
+
+    /// Every payload schema.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+}
+
+impl Drop for Organism {
+    fn drop(&mut self) {
+        let running = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        if running {
+            self.stop();
+        }
+    }
+}
+
+impl fmt::Debug for Organism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Organism").field("name", &self.shared.blueprint.organism).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The shard that the next conversation lives in.
+    pub(super) fn next_shard(&self) -> ShardId {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let shards = self.links.shards().count();
+        ShardId(u16::try_from(turn % shards).expect("less than the number of shards"))
+    }
+
+    pub(super) async fn counts(&self) -> Counts {
+        self.look(Core::counts).await.into_iter().fold(Counts::default(), |sum, of_shard| Counts {
+            injected: sum.injected + of_shard.injected,
+            emitted: sum.emitted + of_shard.emitted,
+            made: sum.made + of_shard.made,
+            delivered: sum.delivered + of_shard.delivered,
+            faulted: sum.faulted + of_shard.faulted,
+            dead: sum.dead + of_shard.dead,
+            cancelled: sum.cancelled + of_shard.cancelled,
+        })
+    }
+
+    /// Looks at the core of each shard that still runs.
+    pub(super) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
+        let mut seen = Vec::new();
+        for shard in self.links.shards() {
+            let (tell, told) = oneshot::channel();
+            // Whoever asked may have gone.
+            let look = move |core: &Core| drop(tell.send(look(core)));
+            self.links.send(shard, Command::Look(Box::new(look)));
+            seen.extend(told.await.ok());
+        }
+        seen
+    }
+}

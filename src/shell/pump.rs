@@ -1,0 +1,275 @@
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, Sleep};
+
+use super::desk::Desk;
+use super::exit::Exits;
+use super::handler::Place;
+use super::host::{Host, HostFactory};
+use super::link::Command;
+use crate::core::{Core, CoreConfig, Event, Input, ListenerId, Output, ShardId, Start};
+use crate::vocab::Time;
+
+/// Steps of the core before everything else on the thread gets a turn.
+const BATCH: usize = 64;
+/// The longest sleep; a timer that is due later is looked at again.
+const NAP: Duration = Duration::from_secs(3600);
+
+/// One shard: a core, the hosts of the listeners that live here, and the pump between them.
+pub(super) struct Shard {
+    desk: Rc<Desk>,
+    core: Core,
+    hosts: Vec<Option<Rc<dyn Host>>>,
+    exits: Exits,
+    events: broadcast::Sender<Event>,
+    commands: UnboundedReceiver<Command>,
+    timer: Pin<Box<Sleep>>,
+    armed: Option<Time>,
+    /// Whether the organism counts it as busy.
+    active: bool,
+    quit: bool,
+}
+
+impl Shard {
+    /// Makes the core and the hosts, on the thread that they stay on.
+    pub(super) fn new(
+        desk: Rc<Desk>,
+        config: CoreConfig,
+        factories: &[HostFactory],
+        exits: Exits,
+        events: broadcast::Sender<Event>,
+        commands: UnboundedReceiver<Command>,
+    ) -> Self {
+        let core = Core::new(config);
+        let host = |(id, factory): (ListenerId, &HostFactory)| {
+            (home(&desk, id) == desk.shard).then(|| factory(desk.clone(), id))
+        };
+        let listeners = desk.blueprint.listeners().map(|(id, _)| id);
+        let hosts = listeners.zip(factories).map(host).collect();
+        let timer = Box::pin(tokio::time::sleep(NAP));
+        Self { desk, core, hosts, exits, events, commands, timer, armed: None, active: false, quit: false }
+    }
+
+    /// Pumps until it is told to quit.
+    ///
+    /// To be spawned as a task of its own, without a cooperative budget: it yields by itself.
+    pub(super) async fn pump(mut self) {
+        while !self.quit {
+            if self.work() {
+                tokio::task::yield_now().await;
+            } else if !self.quit {
+                self.rest();
+                self.wait().await;
+            }
+        }
+        while self.work() {}
+        self.close();
+    }
+
+    /// One batch of work; `false` when there is nothing left to do.
+    fn work(&mut self) -> bool {
+        let now = self.desk.clock.now();
+        self.desk.stir();
+        while let Ok(command) = self.commands.try_recv() {
+            self.obey(command, now);
+        }
+        for _ in 0..BATCH {
+            while let Some(input) = self.desk.next_input() {
+                self.core.handle(input, now);
+            }
+            match self.core.poll(now) {
+                Some(output) => self.execute(output),
+                None if self.desk.has_input() => {}
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Says that there is nothing to do, if that is so for the core too.
+    fn rest(&mut self) {
+        if self.core.is_idle() && !self.desk.awaits_first_steps() {
+            if std::mem::take(&mut self.active) {
+                self.desk.links.busy().end();
+            }
+        } else {
+            self.wake_up();
+        }
+    }
+
+    fn wake_up(&mut self) {
+        if !std::mem::replace(&mut self.active, true) {
+            self.desk.links.busy().begin();
+        }
+    }
+
+    /// Waits for an input, a command or the time.
+    async fn wait(&mut self) {
+        let due = self.core.next_wake();
+        if due != self.armed
+            && let Some(due) = due
+        {
+            self.timer.as_mut().reset(Instant::now() + self.desk.clock.until(due).min(NAP));
+        }
+        self.armed = due;
+        std::future::poll_fn(|cx| {
+            self.desk.sleep(cx.waker());
+            if self.desk.has_input() {
+                return Poll::Ready(());
+            }
+            match self.commands.poll_recv(cx) {
+                Poll::Ready(Some(command)) => {
+                    self.obey(command, self.desk.clock.now());
+                    return Poll::Ready(());
+                }
+                // Whoever could send a command is gone.
+                Poll::Ready(None) => {
+                    self.quit = true;
+                    return Poll::Ready(());
+                }
+                Poll::Pending => {}
+            }
+            if self.armed.is_some() && self.timer.as_mut().poll(cx).is_ready() {
+                self.armed = None;
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn obey(&mut self, command: Command, now: Time) {
+        // Counted as a busy shard before it is not counted as a command any more.
+        self.wake_up();
+        match command {
+            Command::Core(input) => self.core.handle(input, now),
+            Command::Open { root, client, outlet, input } => {
+                self.exits.open(root, client, outlet);
+                self.core.handle(input, now);
+            }
+            Command::Leave { root, cancel } => {
+                self.exits.leave(root);
+                self.core.handle(if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
+            }
+            Command::Start { origin, start } => self.start(origin, *start),
+            Command::Resume { origin, task, call, result } => self.desk.resume(origin, task, call, result),
+            Command::Abort { origin, task } => self.abort(origin, task),
+            Command::Finished { task, outcome } => {
+                self.desk.handlers.borrow_mut().remove(self.desk.shard, task);
+                self.core.handle(Input::Finished { task, outcome }, now);
+            }
+            Command::Unblocked { listener, key, outcome } => {
+                if let Some(host) = self.host(listener) {
+                    host.ended(key, outcome);
+                }
+            }
+            Command::Look(look) => look(&self.core),
+            Command::Quit => self.quit = true,
+        }
+        self.desk.links.busy().end();
+    }
+
+    fn execute(&mut self, output: Output) {
+        match output {
+            Output::Start(start) => match home(&self.desk, start.listener) {
+                home if home == self.desk.shard => self.start(home, start),
+                away => {
+                    self.desk.enter(self.desk.shard, start.task, start.listener, Place::Away(away));
+                    let start = Box::new(start);
+                    self.desk.links.send(away, Command::Start { origin: self.desk.shard, start });
+                }
+            },
+            Output::Resume { task, call, result } => match self.desk.away(task) {
+                Some(away) => {
+                    let origin = self.desk.shard;
+                    self.desk.links.send(away, Command::Resume { origin, task, call, result });
+                }
+                None => self.desk.resume(self.desk.shard, task, call, result),
+            },
+            Output::Abort { task } => match self.desk.away(task) {
+                Some(away) => {
+                    self.desk.links.send(away, Command::Abort { origin: self.desk.shard, task });
+                }
+                None => self.abort(self.desk.shard, task),
+            },
+            Output::Egress(egress) => {
+                for root in self.exits.pass(egress) {
+                    self.desk.tell(self.desk.shard, Input::Cancel { root });
+                }
+            }
+            Output::Closed { root, .. } => self.exits.close(root),
+            Output::Shard { to, message } => {
+                self.desk.links.send(to, Command::Core(Input::Shard(message)));
+            }
+            // Nobody listens.
+            Output::Event(event) => drop(self.events.send(event)),
+        }
+    }
+
+    fn start(&self, origin: ShardId, start: Start) {
+        let Start { task, listener, message } = start;
+        let key = self.desk.enter(origin, task, listener, Place::Host);
+        match self.host(listener) {
+            Some(host) => host.start(key, message),
+            None => unreachable!("a handler was sent to a shard that its listener doesn't live in"),
+        }
+    }
+
+    fn abort(&self, origin: ShardId, task: crate::core::TaskId) {
+        let key = self.desk.key(origin, task);
+        let found = match self.desk.handlers.borrow_mut().get(origin, task) {
+            None => return,
+            Some(handler) => match &handler.place {
+                Place::Detached(running) => Ok(running.clone()),
+                Place::Host | Place::Away(_) => Err(handler.listener),
+            },
+        };
+        match found {
+            Ok(running) => running.cancel(),
+            Err(listener) => {
+                if let Some(host) = self.host(listener) {
+                    host.abort(key);
+                }
+            }
+        }
+    }
+
+    fn host(&self, listener: ListenerId) -> Option<Rc<dyn Host>> {
+        self.hosts.get(listener.0 as usize)?.clone()
+    }
+
+    /// Drops what runs, then the listeners; nobody hears of it any more.
+    fn close(&mut self) {
+        let running = self.desk.handlers.borrow_mut().drain();
+        for handler in running {
+            if let Place::Detached(running) = handler.place {
+                running.cancel();
+            }
+        }
+        for host in self.hosts.drain(..).flatten() {
+            host.close();
+        }
+        while self.desk.next_input().is_some() {}
+        if std::mem::take(&mut self.active) {
+            self.desk.links.busy().end();
+        }
+        self.commands.close();
+        while self.commands.try_recv().is_ok() {
+            self.desk.links.busy().end();
+        }
+    }
+}
+
+/// The shard whose instance of a listener serves this one.
+fn home(desk: &Desk, listener: ListenerId) -> ShardId {
+    if desk.blueprint.listener(listener).stateless {
+        return desk.shard;
+    }
+    let shards = desk.links.shards().count();
+    ShardId(u16::try_from(listener.0 as usize % shards).expect("less than the number of shards"))
+}

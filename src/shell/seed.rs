@@ -1,0 +1,84 @@
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::{JoinHandle, spawn_local, unconstrained};
+
+use super::desk::Desk;
+use super::exit::{Exits, Port};
+use super::host::HostFactory;
+use super::link::Command;
+use super::organism::Shared;
+use super::pump::Shard;
+use crate::core::{CoreConfig, Decoders, Event, ShardId};
+use crate::vocab::IdKey;
+
+/// What a shard is made from, on its way to its thread.
+pub(super) struct Seed {
+    pub(super) shard: ShardId,
+    pub(super) shared: Arc<Shared>,
+    pub(super) ports: Vec<Port>,
+    pub(super) decoders: Arc<Decoders>,
+    pub(super) hosts: Arc<[HostFactory]>,
+    pub(super) key: IdKey,
+    pub(super) events: broadcast::Sender<Event>,
+    pub(super) observed: bool,
+    pub(super) commands: UnboundedReceiver<Command>,
+}
+
+impl Seed {
+    /// Gives the shard a thread with an actix system of its own, whose arbiter is the shard.
+    ///
+    /// It says on `ready` that it pumps; `alive` is dropped when the thread ends.
+    pub(super) fn spawn(self, ready: Sender<()>, alive: mpsc::Sender<()>) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name(format!("systole-{}", self.shard.0));
+        thread.spawn(move || {
+            let shared = self.shared.clone();
+            let system = actix::System::new();
+            let pumped = system.block_on(async move {
+                let (pump, _) = self.plant();
+                // Whoever starts the organism may have given up because of another shard.
+                let _ = ready.send(());
+                pump.await
+            });
+            if pumped.is_err() {
+                tracing::error!("a shard has failed: see the panic above");
+                shared.links.busy().fail();
+            }
+            drop((system, alive));
+        })?;
+        Ok(())
+    }
+
+    /// Makes the shard on this thread and lets it pump.
+    ///
+    /// The pump is a task, not the root of the runtime: a root is polled at each wake of anything.
+    pub(super) fn plant(self) -> (JoinHandle<()>, Rc<Desk>) {
+        let Self { shard, shared, ports, decoders, hosts, key, events, observed, commands } = self;
+        let desk = Desk::new(
+            shard,
+            shared.clock.clone(),
+            shared.links.clone(),
+            shared.blueprint.clone(),
+            shared.catalog.clone(),
+        );
+        let config = CoreConfig {
+            shard,
+            shards: u16::try_from(shared.links.shards().count()).expect("made from a u16"),
+            blueprint: shared.blueprint.clone(),
+            catalog: shared.catalog.clone(),
+            decoders,
+            key,
+            gauge: shared.gauge.clone(),
+            directory: shared.directory.clone(),
+            events: observed,
+            started: shared.clock.now(),
+        };
+        let exits = Exits::new(shared.blueprint.clone(), shared.directory.clone(), shared.entropy.clone(), ports);
+        let shard = Shard::new(desk.clone(), config, &hosts, exits, events, commands);
+        (spawn_local(unconstrained(shard.pump())), desk)
+    }
+}

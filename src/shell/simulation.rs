@@ -1,0 +1,51 @@
+//! An organism on one thread and a simulated clock, for tests.
+
+use std::rc::Rc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::builder::OrganismBuilder;
+use super::clock::Clock;
+use super::desk::Desk;
+use super::entropy::Entropy;
+use super::organism::Organism;
+use super::start::StartError;
+use crate::vocab::Time;
+
+/// The part of a simulated organism that its test drives.
+pub(crate) struct Simulation {
+    pump: JoinHandle<()>,
+    desk: Rc<Desk>,
+    /// Tells a drain, when it goes, that the shard has ended.
+    alive: Option<mpsc::Sender<()>>,
+}
+
+/// Starts an organism inside of the paused tokio runtime that this is called in.
+pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, Simulation), StartError> {
+    let plan = builder.shards(1).plan()?;
+    let (organism, seeds, alive) = Organism::prepare(plan, Clock::simulated(epoch), Entropy::counted());
+    let (pump, desk) = seeds.into_iter().next().ok_or(StartError::Shard)?.plant();
+    organism.boot();
+    Ok((organism, Simulation { pump, desk, alive: Some(alive) }))
+}
+
+impl Simulation {
+    /// The time.
+    pub(crate) fn now(&self) -> Time {
+        self.desk.clock.now()
+    }
+
+    /// A number that changes whenever something runs.
+    pub(crate) fn activity(&self) -> u64 {
+        self.desk.activity()
+    }
+
+    /// Waits for the end of the shard.
+    pub(crate) async fn end(&mut self) {
+        if self.alive.take().is_some() {
+            // A shard that panicked has said so on its own.
+            let _ = (&mut self.pump).await;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+use std::fmt;
+use std::io;
+
+use crate::core::Problem;
+use crate::schema::ContractError;
+use crate::vocab::{Name, NameError, QNameError};
+
+/// Why an organism doesn't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its contracts are wrong; everything that is, at once.
+    #[error("the organism can't start:{}", Lines(.0))]
+    Refused(Vec<Refusal>),
+    /// The system refuses to make a thread.
+    #[error("a thread of the organism could not be started")]
+    Thread(#[source] io::Error),
+    /// A shard failed while it was made.
+    #[error("a shard of the organism failed while it was made: see the panic above")]
+    Shard,
+}
+
+/// One thing that keeps an organism from starting.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// A text that is no name.
+    #[error("'{text}' can't name a listener or a client: {error}")]
+    Name {
+        /// The text.
+        text: String,
+        /// Why.
+        error: NameError,
+    },
+    /// A text that names no payload.
+    #[error("'{party}' lists '{text}' as a payload: {error}")]
+    Payload {
+        /// The listener or client.
+        party: Name,
+        /// The text.
+        text: String,
+        /// Why.
+        error: QNameError,
+    },
+    /// A payload that can't be a contract.
+    #[error("{}the payload {payload} can't be a contract: {error}", ByParty(.party))]
+    Contract {
+        /// The listener or client that lists it.
+        party: Option<Name>,
+        /// The Rust type, or the name of the schema.
+        payload: String,
+        /// Why, and what to write instead.
+        error: ContractError,
+    },
+    /// Contracts that don't fit each other.
+    #[error(transparent)]
+    Problem(#[from] Problem),
+}
+
+struct Lines<'a>(&'a [Refusal]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|refusal| write!(f, "\n  {refusal}"))
+    }
+}
+
+struct ByParty<'a>(&'a Option<Name>);
+
+impl fmt::Display for ByParty<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|name| write!(f, "'{name}': "))
+    }
+}

@@ -1,0 +1,114 @@
+//! What is printed to a terminal can't command it: control characters and bidirectional overrides
+//! are written as escapes. Payloads, messages of faults and the standard error of commands are
+//! all foreign text.
+//!
+//! Not here: colours and layout, which are ours; they are added around escaped text.
+
+use std::fmt;
+
+/// Foreign text, safe to print.
+///
+/// Escapes look like those of Rust: `\u{1b}`, `\t`, `\u{202e}`. A backslash stays as it is: this is
+/// for people to read, not for machines to read back.
+#[derive(Debug, Clone, Copy)]
+pub struct Escaped<'a> {
+    text: &'a str,
+    lines: bool,
+}
+
+impl<'a> Escaped<'a> {
+    /// Text that is to stay on one line: line feeds and tabs are escaped too.
+    pub const fn line(text: &'a str) -> Self {
+        Self { text, lines: false }
+    }
+
+    /// Text that may have several lines: line feeds and tabs stay.
+    pub const fn text(text: &'a str) -> Self {
+        Self { text, lines: true }
+    }
+}
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.text;
+        let unsafe_here = |c: char| is_unsafe(c) && !(self.lines && matches!(c, '\n' | '\t'));
+        while let Some((at, found)) = rest.char_indices().find(|&(_, c)| unsafe_here(c)) {
+            f.write_str(&rest[..at])?;
+            match found {
+                '\n' | '\t' | '\r' => write!(f, "{}", found.escape_default())?,
+                _ => write!(f, "{}", found.escape_unicode())?,
+            }
+            rest = &rest[at + found.len_utf8()..];
+        }
+        f.write_str(rest)
+    }
+}
+
+/// The text with a harmless character of the same length in bytes for each unsafe one, so that
+/// spans into it stay right. Line feeds, carriage returns and tabs stay.
+pub(crate) fn defuse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unsafe(c) && !matches!(c, '\n' | '\r' | '\t') {
+            out.push(['?', '\u{bf}', '\u{fffd}'][c.len_utf8().min(3) - 1]);
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// At most `max` characters from the start of the text; the last of them is `…` where it was cut.
+pub(crate) fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Control characters (C0, DEL, C1), line and paragraph separators, and the characters that
+/// change the direction of what follows (Unicode Standard Annex #9, section 2).
+const fn is_unsafe(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_to_the_terminal_and_bidirectional_overrides_are_escaped() {
+        let hostile = "a\u{1b}[2Jb\u{9b}31m\u{7}\u{202e}c\rd";
+        assert_eq!(Escaped::line(hostile).to_string(), r"a\u{1b}[2Jb\u{9b}31m\u{7}\u{202e}c\rd");
+    }
+
+    #[test]
+    fn line_feeds_and_tabs_stay_only_where_lines_may() {
+        assert_eq!(Escaped::line("a\n\tb").to_string(), r"a\n\tb");
+        assert_eq!(Escaped::text("a\n\tb\r").to_string(), "a\n\tb\\r");
+    }
+
+    #[test]
+    fn other_text_is_untouched() {
+        let text = "AT&T \\ ünïcödé שלום 🦀";
+        assert_eq!(Escaped::line(text).to_string(), text);
+        assert_eq!(defuse(text), text);
+    }
+
+    #[test]
+    fn defused_text_keeps_its_offsets() {
+        let hostile = "a\u{1b}\u{85}\u{202e}\u{61c}b";
+        let defused = defuse(hostile);
+        assert_eq!(defused, "a?\u{bf}\u{fffd}\u{bf}b");
+        assert_eq!(defused.len(), hostile.len());
+    }
+
+    #[test]
+    fn cuts_count_characters() {
+        assert_eq!(shorten("éé", 2), "éé");
+        assert_eq!(shorten("ééé", 2), "é…");
+    }
+}

@@ -1,0 +1,274 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::desk::Desk;
+use super::handler::HandlerKey;
+use super::response::{Emit, IntoDraft, call_on, call_to};
+use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Join, Message, Remembered, Settled};
+use crate::schema::{DecodeError, Payload, decode};
+use crate::vocab::{Fault, FaultCode, ThreadId, Time};
+
+/// The thread of the message that a handler works on: what it may call from.
+///
+/// A handle is a key, valid while its handler runs; it may be cloned and moved freely, but only
+/// the thread of its shard can call through it.
+#[derive(Debug, Clone)]
+pub struct Thread {
+    id: ThreadId,
+    deadline: Option<Time>,
+    history: Option<Arc<[Remembered]>>,
+    key: HandlerKey,
+}
+
+impl Thread {
+    /// The thread of a message, which keeps the message's history from now on.
+    pub(super) fn of(message: &mut Message, key: HandlerKey) -> Self {
+        let history = std::mem::take(&mut message.history);
+        let history = (!history.is_empty()).then(|| history.into());
+        Self { id: message.thread, deadline: message.deadline, history, key }
+    }
+
+    /// The opaque id of the thread.
+    pub fn id(&self) -> ThreadId {
+        self.id
+    }
+
+    /// When the thread ends at the latest.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The payloads of the thread before this one, oldest first; for contracts with context.
+    pub fn history(&self) -> &[Remembered] {
+        self.history.as_deref().unwrap_or_default()
+    }
+
+    /// Awaits the answer to one call: its reply, or the fault that came instead.
+    ///
+    /// Nothing is sent before the first poll. While it waits, the handler is parked: it holds no
+    /// slot and its timeout stands still.
+    ///
+    /// # Errors
+    /// The fault that came as the answer. At once, if the handler can't wait: it holds its actor
+    /// exclusively, runs on a blocking pool, or has ended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the child.
+    pub fn call(&self, request: impl IntoRequest) -> Calling {
+        let requests = collect([request]).and_then(|requests| match requests.len() {
+            1 => Ok(requests),
+            count => Err(failed(format!("call awaits one request, not {count}: use call_all"))),
+        });
+        Calling(self.await_all(requests, Join::All))
+    }
+
+    /// Awaits the answer of one listener, by name.
+    ///
+    /// # Errors
+    /// As [`Thread::call`].
+    pub fn call_to(&self, listener: &str, payload: impl IntoDraft) -> Calling {
+        self.call(call_to(listener, payload))
+    }
+
+    /// Awaits the answer to a message on a thread that was spawned with `<spawn-thread>`.
+    ///
+    /// # Errors
+    /// As [`Thread::call`].
+    pub fn call_on(&self, thread: ThreadId, payload: impl IntoDraft) -> Calling {
+        self.call(call_on(thread, payload))
+    }
+
+    /// Awaits the answers to several calls, until `join` is decided; losers are cancelled.
+    ///
+    /// # Errors
+    /// The fault that decided against; at once as in [`Thread::call`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the children.
+    pub fn call_all<I>(&self, requests: I, join: Join) -> CallingAll
+    where
+        I: IntoIterator,
+        I::Item: IntoRequest,
+    {
+        self.await_all(collect(requests), join)
+    }
+
+    fn await_all(&self, requests: Result<Vec<Emission>, Fault>, join: Join) -> CallingAll {
+        let state = match requests {
+            Ok(requests) => Stage::New { requests, join },
+            Err(fault) => Stage::Refused(fault),
+        };
+        CallingAll { key: self.key, state }
+    }
+}
+
+/// Whatever can be a request that a handler awaits: a payload, or what [`super::call`] and its
+/// kin make.
+pub trait IntoRequest {
+    /// The requests.
+    ///
+    /// # Errors
+    /// [`Failure`] if it isn't a call.
+    fn into_request(self) -> Result<Vec<Emission>, Failure>;
+}
+
+impl<T: IntoDraft> IntoRequest for T {
+    fn into_request(self) -> Result<Vec<Emission>, Failure> {
+        Ok(vec![request(self.into_draft())])
+    }
+}
+
+impl IntoRequest for Emit {
+    fn into_request(self) -> Result<Vec<Emission>, Failure> {
+        self.into_calls()
+    }
+}
+
+impl IntoRequest for Emission {
+    fn into_request(self) -> Result<Vec<Emission>, Failure> {
+        Emit::from(self).into_calls()
+    }
+}
+
+fn request(payload: Draft) -> Emission {
+    Emission { kind: EmissionKind::Call, to: None, thread: None, payload }
+}
+
+fn collect<I>(requests: I) -> Result<Vec<Emission>, Fault>
+where
+    I: IntoIterator,
+    I::Item: IntoRequest,
+{
+    let mut all = Vec::new();
+    for request in requests {
+        all.append(&mut request.into_request().map_err(|failure| failed(failure.message))?);
+    }
+    Ok(all)
+}
+
+fn failed(message: impl Into<Arc<str>>) -> Fault {
+    Fault::new(FaultCode::Failed, message)
+}
+
+/// The future of an awaited call.
+#[derive(Debug)]
+#[must_use = "nothing is sent unless it is awaited"]
+pub struct Calling(CallingAll);
+
+impl Calling {
+    /// The reply as a value.
+    ///
+    /// # Errors
+    /// As the call itself; a reply of another type is a fault too.
+    pub async fn returning<T: Payload>(self) -> Result<T, Fault> {
+        self.await?.decode().map_err(|error| failed(error.to_string()))
+    }
+}
+
+impl Future for Calling {
+    type Output = Result<Answer, Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx).map(|answers| {
+            let first = answers?.0.into_iter().next();
+            first.map_or_else(|| Err(Fault::new(FaultCode::Internal, "a call without an outcome")), |one| one.outcome)
+        })
+    }
+}
+
+/// The future of several awaited calls.
+#[derive(Debug)]
+#[must_use = "nothing is sent unless it is awaited"]
+pub struct CallingAll {
+    key: HandlerKey,
+    state: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Refused(Fault),
+    New { requests: Vec<Emission>, join: Join },
+    Waiting(CallId),
+    Done,
+}
+
+impl Future for CallingAll {
+    type Output = Result<Answers, Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let key = self.key;
+        let gone = || failed("an answer can only be awaited by its handler, on its own thread and while it runs");
+        match std::mem::replace(&mut self.state, Stage::Done) {
+            Stage::Refused(fault) => return Poll::Ready(Err(fault)),
+            Stage::New { requests, .. } if requests.is_empty() => return Poll::Ready(Ok(Answers(Vec::new()))),
+            Stage::New { requests, join } => {
+                let call = Desk::here(key.desk).ok_or_else(gone)?.call(key, requests, join)?;
+                self.state = Stage::Waiting(call);
+            }
+            waiting => self.state = waiting,
+        }
+        let Stage::Waiting(call) = self.state else { panic!("a call was polled after its end") };
+        let answered = match Desk::here(key.desk) {
+            Some(desk) => desk.poll_call(key, call, cx).map(|answered| answered.unwrap_or_else(|| Err(gone()))),
+            None => Poll::Ready(Err(gone())),
+        };
+        answered.map(|answered| {
+            self.state = Stage::Done;
+            answered.map(Answers)
+        })
+    }
+}
+
+impl Drop for CallingAll {
+    fn drop(&mut self) {
+        if let Stage::Waiting(call) = self.state
+            && let Some(desk) = Desk::here(self.key.desk)
+        {
+            desk.drop_call(self.key, call);
+        }
+    }
+}
+
+/// The outcomes of several awaited calls, in order of index.
+#[derive(Debug, Clone)]
+pub struct Answers(Vec<Settled>);
+
+impl Answers {
+    /// The outcomes; with any join but [`Join::Settled`] all of them are replies.
+    pub fn outcomes(&self) -> &[Settled] {
+        &self.0
+    }
+
+    /// The replies.
+    pub fn replies(&self) -> impl Iterator<Item = &Answer> {
+        self.0.iter().filter_map(|settled| settled.outcome.as_ref().ok())
+    }
+
+    /// The replies as values of one type.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for the first that is none.
+    pub fn decode<T: Payload>(&self) -> Result<Vec<T>, DecodeError> {
+        self.replies().map(Answer::decode).collect()
+    }
+}
+
+impl IntoIterator for Answers {
+    type Item = Settled;
+    type IntoIter = std::vec::IntoIter<Settled>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Answer {
+    /// The reply as a value.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if it is none of that type.
+    pub fn decode<T: Payload>(&self) -> Result<T, DecodeError> {
+        decode(&self.payload)
+    }
+}

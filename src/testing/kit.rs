@@ -1,0 +1,197 @@
+use std::fmt;
+use std::time::Duration;
+
+use actix::{System, SystemRunner};
+use tokio::runtime::Builder;
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use crate::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
+use crate::shell::simulation::{self, Simulation};
+use crate::shell::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
+use crate::vocab::{Name, Time};
+
+/// How often nothing may happen in a row before the kit believes that nothing will.
+const STILL: usize = 64;
+/// When simulated time begins: 2031-05-07T12:00:00Z.
+const EPOCH: Time = Time::from_nanos(1_935_921_600_000_000_000);
+
+/// An organism on one thread and a simulated clock, driven by a test.
+///
+/// Nothing runs but inside of its methods. It has a runtime of its own: use it in a plain
+/// `#[test]`, not inside of another runtime.
+pub struct Kit {
+    organism: Organism,
+    simulation: Simulation,
+    events: Events,
+    /// Until the kit is dropped.
+    system: Option<SystemRunner>,
+}
+
+impl Kit {
+    /// Starts an organism and lets it do what it can: boot handlers have run up to their first wait.
+    ///
+    /// # Errors
+    /// As [`OrganismBuilder::start`].
+    ///
+    /// # Panics
+    /// Inside of a tokio runtime.
+    pub fn start(mut builder: OrganismBuilder) -> Result<Self, StartError> {
+        let events = builder.events();
+        let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build();
+        let system = System::with_tokio_rt(|| runtime().expect("a runtime without threads needs no resources"));
+        let (organism, simulation) = system.block_on(async { simulation::start(builder, EPOCH) })?;
+        let kit = Self { organism, simulation, events, system: Some(system) };
+        kit.settle();
+        Ok(kit)
+    }
+
+    fn system(&self) -> &SystemRunner {
+        self.system.as_ref().expect("it is there until the kit is dropped")
+    }
+
+    /// The organism.
+    pub fn organism(&self) -> &Organism {
+        &self.organism
+    }
+
+    /// One of its clients.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn client(&self, name: &str) -> Client {
+        self.organism.client(name).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Time {
+        self.system().block_on(async { self.simulation.now() })
+    }
+
+    /// Does everything that can be done without time passing.
+    pub fn settle(&self) {
+        self.system().block_on(async {
+            let mut still = 0;
+            while still < STILL {
+                let before = self.simulation.activity();
+                yield_now().await;
+                still = if self.simulation.activity() == before { still + 1 } else { 0 };
+            }
+        });
+    }
+
+    /// Lets time pass, and everything happen that is due in it.
+    pub fn advance(&self, duration: Duration) {
+        self.settle();
+        self.system().block_on(async { sleep(duration).await });
+        self.settle();
+    }
+
+    /// Lets time pass as far as it takes until nothing is queued, running or parked. Delayed
+    /// continues and boot handlers don't count.
+    pub fn run_until_idle(&self) {
+        self.settle();
+        self.system().block_on(self.organism.run_until_idle());
+        self.settle();
+    }
+
+    /// Waits for a future; time passes when nothing else can happen.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let output = self.system().block_on(future);
+        self.settle();
+        output
+    }
+
+    /// Asks a question as a client and waits for the answer; time passes as it must.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    ///
+    /// # Panics
+    /// If there is no client of that name.
+    pub fn ask(&self, client: &str, request: impl IntoRequest) -> Result<Answer, AskError> {
+        self.block_on(self.client(client).ask(request))
+    }
+
+    /// The open threads.
+    pub fn snapshot(&self) -> Snapshot {
+        self.system().block_on(self.organism.snapshot())
+    }
+
+    /// The tree of open threads: a line for each, indented by its depth, in order of opening;
+    /// roots that have no thread below them are left out.
+    pub fn tree(&self) -> String {
+        let threads = self.snapshot().threads;
+        let mut tree = String::new();
+        for root in threads.iter().filter(|thread| thread.path.segments().is_empty()) {
+            let below = |thread: &&OpenThread| thread.root == root.id && !thread.path.segments().is_empty();
+            let below: Vec<_> = threads.iter().filter(below).collect();
+            if !below.is_empty() {
+                tree.push_str("root\n");
+                draw(&mut tree, &below);
+            }
+        }
+        tree
+    }
+
+    /// What happened since this was asked the last time.
+    pub fn events(&mut self) -> Vec<Event> {
+        let next = || match self.events.try_next() {
+            Some(Observed::Event(event)) => Some(Some(event)),
+            Some(Observed::Missed(_)) => Some(None),
+            None => None,
+        };
+        std::iter::from_fn(next).flatten().collect()
+    }
+
+    /// What became of all messages so far.
+    pub fn counts(&self) -> Counts {
+        self.system().block_on(self.organism.counts())
+    }
+
+    /// The messages that nobody could be given, oldest first.
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.system().block_on(self.organism.dead_letters())
+    }
+
+    /// Drains the organism; the deadline is one of the simulated clock.
+    pub fn drain(&mut self, deadline: Duration) -> Drained {
+        let Self { organism, simulation, system, .. } = self;
+        let system = system.as_ref().expect("it is there until the kit is dropped");
+        system.block_on(async { tokio::join!(organism.drain(deadline), simulation.end()).0 })
+    }
+}
+
+/// The lines of one conversation's tree: parents before children, siblings in order of opening.
+fn draw(tree: &mut String, threads: &[&OpenThread]) {
+    let place = |prefix: &[(Name, u32)]| threads.iter().position(|thread| thread.path.segments() == prefix);
+    let key = |thread: &OpenThread| -> Vec<_> {
+        let segments = thread.path.segments();
+        (1..=segments.len()).map(|depth| place(&segments[..depth])).collect()
+    };
+    let mut lines: Vec<_> = threads.iter().map(|thread| (key(thread), thread.path.segments())).collect();
+    lines.sort();
+    for (_, segments) in lines {
+        let Some((name, ordinal)) = segments.last() else { continue };
+        let ordinal = if *ordinal > 1 { format!("#{ordinal}") } else { String::new() };
+        tree.push_str(&format!("{:indent$}{name}{ordinal}\n", "", indent = 2 * segments.len()));
+    }
+}
+
+impl Drop for Kit {
+    fn drop(&mut self) {
+        let Some(system) = self.system.take() else { return };
+        if std::thread::panicking() {
+            // What listeners do while they are dropped would hide why the test failed.
+            return std::mem::forget(system);
+        }
+        self.organism.stop();
+        system.block_on(self.simulation.end());
+    }
+}
+
+impl fmt::Debug for Kit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kit").field("organism", &self.organism).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,46 @@
+//! A test kit for organisms: a simulated clock, listeners that a test speaks through, and the tree
+//! of threads to look at.
+//!
+//! Everything runs on the test's own thread, only while the test asks for it, and the same way
+//! each time: the ids are counted, time passes when nothing else can happen, blocking listeners
+//! run in line. Handlers may use tokio's and actix's timers; those follow the simulated clock too.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use systole::prelude::*;
+//! use systole::testing::{Kit, Probe};
+//!
+//! # #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+//! # struct Add { a: i64, b: i64 }
+//! # #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+//! # struct Sum { value: i64 }
+//! # impl Payload for Add { const NAMESPACE: &'static str = "urn:example:calculator:v1"; const ROOT: &'static str = "add"; }
+//! # impl Payload for Sum { const NAMESPACE: &'static str = "urn:example:calculator:v1"; const ROOT: &'static str = "sum"; }
+//! let calculator = Probe::<Add>::new();
+//! let mut kit = Kit::start(
+//!     Organism::builder("tested")
+//!         .listener("calculator", calculator.factory(), |c| c.accepts::<Add>().replies::<Sum>())
+//!         .client("cli", |c| c.calls::<Add>()),
+//! )?;
+//! kit.client("cli").tell(Add { a: 1, b: 2 })?;
+//! kit.settle();
+//! assert_eq!(calculator.received(), [Add { a: 1, b: 2 }]);
+//! assert_eq!(kit.tree(), "root\n  calculator\n");
+//!
+//! // Nobody answers: the handler's timeout passes.
+//! kit.advance(Duration::from_secs(30));
+//! let fault = kit.client("cli").try_receive().and_then(|egress| egress.fault);
+//! assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::Timeout));
+//!
+//! calculator.answer_with(|add| Ok(reply(Sum { value: add.a + add.b })));
+//! let sum = kit.ask("cli", Add { a: 1, b: 2 })?.decode::<Sum>()?;
+//! assert_eq!(sum, Sum { value: 3 });
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod kit;
+mod probe;
+
+pub use kit::Kit;
+pub use probe::{Held, Probe, ProbeActor};

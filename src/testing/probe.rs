@@ -1,0 +1,146 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use tokio::sync::oneshot;
+
+use crate::core::Failure;
+use crate::schema::Payload;
+use crate::shell::{Delivery, Response};
+use crate::vocab::{MessageId, Name};
+
+/// A listener that a test speaks through: it records what it gets, and answers as it is told.
+///
+/// Until it is told how to answer, it holds each message: [`Probe::take`] gives it out to be
+/// answered by hand. Clones are the same probe.
+pub struct Probe<T> {
+    state: Arc<Mutex<State<T>>>,
+}
+
+struct State<T> {
+    received: Vec<T>,
+    held: Vec<Held<T>>,
+    answer: Option<Answer<T>>,
+}
+
+type Answer<T> = Arc<dyn Fn(&T) -> Response + Send + Sync>;
+
+/// A message that a probe has not answered.
+pub struct Held<T> {
+    /// The payload.
+    pub payload: T,
+    /// Who sent it.
+    pub from: Name,
+    /// Its id.
+    pub id: MessageId,
+    reply: oneshot::Sender<Response>,
+}
+
+/// The actor of a probe.
+pub struct ProbeActor<T> {
+    probe: Probe<T>,
+}
+
+impl<T: Payload + Clone> Probe<T> {
+    /// A probe that holds what it gets.
+    pub fn new() -> Self {
+        Self { state: Arc::new(Mutex::new(State { received: Vec::new(), held: Vec::new(), answer: None })) }
+    }
+
+    /// What the builder makes the listener with.
+    pub fn factory(&self) -> impl Fn() -> ProbeActor<T> + Send + Sync + 'static {
+        let probe = self.clone();
+        move || ProbeActor { probe: probe.clone() }
+    }
+
+    /// Answers each message from now on with a closure. It may panic, as a listener might.
+    pub fn answer_with(&self, answer: impl Fn(&T) -> Response + Send + Sync + 'static) {
+        self.lock().answer = Some(Arc::new(answer));
+    }
+
+    /// Holds each message from now on.
+    pub fn hold(&self) {
+        self.lock().answer = None;
+    }
+
+    /// Everything that it got so far, in order.
+    pub fn received(&self) -> Vec<T> {
+        self.lock().received.clone()
+    }
+
+    /// The oldest message that it holds.
+    pub fn take(&self) -> Option<Held<T>> {
+        let mut state = self.lock();
+        // Those whose thread was cancelled in the meantime want no answer.
+        state.held.retain(|held| !held.reply.is_closed());
+        (!state.held.is_empty()).then(|| state.held.remove(0))
+    }
+}
+
+impl<T> Probe<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Held<T> {
+    /// Answers it.
+    pub fn answer(self, response: Response) {
+        // Its thread may have been cancelled in the meantime.
+        let _ = self.reply.send(response);
+    }
+}
+
+impl<T: 'static> Actor for ProbeActor<T> {
+    type Context = Context<Self>;
+}
+
+impl<T: Payload + Clone> Handler<Delivery<T>> for ProbeActor<T> {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, delivery: Delivery<T>, _: &mut Context<Self>) -> Self::Result {
+        let (from, id) = (delivery.from().clone(), delivery.id());
+        let payload = delivery.into_inner();
+        let (reply, answer) = oneshot::channel();
+        let told = {
+            let mut state = self.probe.lock();
+            state.received.push(payload.clone());
+            state.answer.clone()
+        };
+        match told {
+            Some(told) => {
+                let response = told(&payload);
+                Box::pin(async move { response })
+            }
+            None => {
+                self.probe.lock().held.push(Held { payload, from, id, reply });
+                let dropped = || Failure::new("the test let the message go without an answer");
+                Box::pin(async move { answer.await.unwrap_or_else(|_| Err(dropped())) })
+            }
+        }
+    }
+}
+
+impl<T> Clone for Probe<T> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone() }
+    }
+}
+
+impl<T: Payload + Clone> Default for Probe<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Probe<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Probe").field("received", &self.lock().received).finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Held<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("payload", &self.payload).field("from", &self.from).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! What an `organism.yaml` that is right turns into.
+
+use std::path::Path;
+use std::time::Duration;
+
+use systole::core::{Access, Contract, MetaFlags, Routing, Scheduling, Silence};
+use systole::shell::command::Variable;
+use systole::shell::config::{Config, Kind};
+use systole::vocab::{Limits, QName, XmlLimits};
+
+fn load(file: &str) -> Config {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Config::load(&directory.join("tests/golden/config").join(file)).unwrap()
+}
+
+fn qnames(names: &[&str]) -> Vec<QName> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+#[test]
+fn every_key_arrives() {
+    let config = load("all-keys.yaml");
+    let blueprint = &config.blueprint;
+    assert_eq!(blueprint.organism, "All keys");
+    assert_eq!(blueprint.scheduling, Scheduling::DepthFirst);
+    assert_eq!(
+        blueprint.limits,
+        Limits {
+            xml: XmlLimits { message_bytes: 2 << 20, depth: 11, attributes: 12, namespaces: 13, name_bytes: 14 },
+            thread_depth: 15,
+            fanout: 16,
+            mailbox: 17,
+            queue: 18,
+            queue_bytes: 19 << 10,
+            conversation_threads: 20,
+            threads: 1000,
+            handler_timeout: Duration::from_millis(1500),
+            invalid_responses: 21,
+            root_idle: Duration::from_secs(120),
+            egress: 22,
+            egress_bytes: 23_000,
+            context_messages: 24,
+            context_bytes: 25,
+            context_total_bytes: 26,
+            dead_letters: 0,
+        }
+    );
+    assert_eq!(
+        blueprint.meta,
+        MetaFlags {
+            list_capabilities: Access::None,
+            request_schema: Access::Peers,
+            request_example: Access::Authenticated,
+            request_prompt: Access::Admin,
+            spawn_thread: Access::None,
+            clear_context: Access::Admin,
+            remote: true,
+        }
+    );
+    let clients: Vec<_> = blueprint.clients().map(|(_, c)| (c.name.as_str(), c.calls.len(), c.admin)).collect();
+    assert_eq!(clients, [("cli", 2, true), ("guest", 0, false)]);
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn each_kind_of_listener_has_its_defaults() {
+    let config = load("all-keys.yaml");
+    let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
+    let [program, plain, person, parrot] = listeners[..] else { panic!("{listeners:?}") };
+
+    assert_eq!(program.description, "Answers questions.");
+    assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
+    assert_eq!(program.replies, qnames(&["{urn:t}answer"]));
+    assert_eq!((&program.calls, &program.returns), (&qnames(&["{urn:t}note"]), &qnames(&["{urn:t}note"])));
+    assert!(program.accepts_faults && program.context && !program.can_park);
+    assert_eq!((program.silence, program.routing), (Silence::Idle, Routing::Unique));
+    assert_eq!((program.timeout, program.concurrency), (Some(Duration::from_secs(3)), 5));
+
+    assert_eq!((plain.timeout, plain.concurrency), (Some(Duration::from_millis(1500)), Contract::COMMAND_CONCURRENCY));
+    assert_eq!((plain.silence, plain.routing), (Silence::Error, Routing::Unique));
+    assert!(!plain.accepts_faults && !plain.context);
+
+    assert_eq!((person.timeout, person.can_park), (None, true));
+    assert_eq!(parrot.replies, parrot.accepts, "an echo replies with what it accepts");
+    assert_eq!(parrot.concurrency, Contract::ACTOR_CONCURRENCY);
+}
+
+#[test]
+fn commands_run_beside_the_file() {
+    let config = load("all-keys.yaml");
+    let [Kind::Command(program), Kind::Command(plain), Kind::Human, Kind::Echo] = &config.kinds[..] else {
+        panic!("{:?}", config.kinds)
+    };
+    assert!(program.program.is_absolute() && program.program.ends_with("sh"));
+    assert_eq!(program.arguments, ["-c", "1.50", "on"], "arguments are the text that was written");
+    let set = Variable::Set("GREETING".into(), "hello=world".into());
+    assert_eq!(program.env, [Variable::Inherited("HOME".into()), set]);
+    assert!(program.directory.ends_with("tests/golden/config"));
+    assert_eq!(plain.program.canonicalize().unwrap(), program.directory.join("run.sh").canonicalize().unwrap());
+}

@@ -1,0 +1,117 @@
+//! Payloads and listeners that several tests use.
+
+use systole::prelude::*;
+
+macro_rules! payload {
+    ($type:ident, $root:literal) => {
+        impl Payload for $type {
+            const NAMESPACE: &'static str = "urn:example:test:v1";
+            const ROOT: &'static str = $root;
+        }
+    };
+}
+
+/// Adds two integers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Add {
+    pub(crate) a: i64,
+    pub(crate) b: i64,
+}
+payload!(Add, "add");
+
+/// The sum of two integers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Sum {
+    pub(crate) value: i64,
+}
+payload!(Sum, "sum");
+
+/// Asks for something, in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Question {
+    pub(crate) text: String,
+}
+payload!(Question, "question");
+
+/// Says something, in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Answered {
+    pub(crate) text: String,
+}
+payload!(Answered, "answered");
+
+/// Counts down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Count {
+    pub(crate) left: i64,
+}
+payload!(Count, "count");
+
+/// Tells somebody what to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Order {
+    pub(crate) what: String,
+}
+payload!(Order, "order");
+
+pub(crate) fn order(what: &str) -> Order {
+    Order { what: what.to_owned() }
+}
+
+pub(crate) fn question(text: &str) -> Question {
+    Question { text: text.to_owned() }
+}
+
+pub(crate) fn answered(text: impl Into<String>) -> Answered {
+    Answered { text: text.into() }
+}
+
+pub(crate) struct Calculator;
+
+impl Actor for Calculator {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Add>> for Calculator {
+    type Result = Response;
+
+    fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
+        if add.a == 13 {
+            panic!("as told");
+        }
+        Ok(reply(Sum { value: add.a + add.b }))
+    }
+}
+
+/// A listener that answers questions with a closure.
+pub(crate) struct Oracle<F>(pub(crate) F);
+
+impl<F: Unpin + 'static> Actor for Oracle<F> {
+    type Context = Context<Self>;
+}
+
+impl<F, R> Handler<Delivery<Question>> for Oracle<F>
+where
+    F: Fn(Delivery<Question>) -> R + Unpin + 'static,
+    R: Future<Output = Response> + 'static,
+{
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin((self.0)(question))
+    }
+}
+
+/// Keeps the panics that tests make on purpose off their output.
+pub(crate) fn hush() {
+    std::panic::set_hook(Box::new(|info| {
+        if info.payload().downcast_ref::<&str>() != Some(&"as told") {
+            eprintln!("{info}");
+        }
+    }));
+}
+
+/// Lets a test fail that would hang.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(std::time::Duration::from_secs(60), future).await.expect("the organism hangs")
+}

@@ -1,0 +1,207 @@
+//! Listeners that fail, and what whoever asked gets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use systole::prelude::*;
+use tokio::task::{JoinSet, yield_now};
+
+use crate::calculator::*;
+
+/// Does what it is ordered to.
+struct Actress {
+    made: usize,
+}
+
+impl Actor for Actress {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Order>> for Actress {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, order: Delivery<Order>, _: &mut Context<Self>) -> Self::Result {
+        let made = self.made;
+        if order.what == "panic" {
+            panic!("as told");
+        }
+        Box::pin(async move {
+            yield_now().await;
+            match &*order.what {
+                "panic later" => panic!("as told"),
+                "fail" => Err("no number".parse::<i64>().unwrap_err().into()),
+                "hang" => std::future::pending().await,
+                "mute" => Ok(none()),
+                "stray" => Ok(call(question("?"))),
+                "wrong" => Ok(reply(question("?"))),
+                _ => Ok(reply(answered(made.to_string()))),
+            }
+        })
+    }
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn theatre(shards: u16, timeout: Duration) -> (Organism, Client) {
+    hush();
+    let made = Arc::new(AtomicUsize::new(0));
+    let organism = Organism::builder("theatre")
+        .shards(shards)
+        .listener(
+            "actress",
+            move || Actress { made: made.fetch_add(1, Ordering::SeqCst) },
+            |c| c.accepts::<Order>().replies::<Answered>().timeout(timeout),
+        )
+        .client("cli", |c| c.calls::<Order>())
+        .start()
+        .unwrap();
+    let client = organism.client("cli").unwrap();
+    (organism, client)
+}
+
+async fn fault_of(client: &Client, what: &str) -> Fault {
+    match within(client.ask(order(what))).await {
+        Err(AskError::Fault(fault)) => fault,
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn of_a_hundred_messages_the_one_that_panics_faults() {
+    for (shards, kind) in [(1, "panic"), (1, "panic later"), (2, "panic"), (2, "panic later")] {
+        let (organism, client) = theatre(shards, LONG);
+        let mut asks = JoinSet::new();
+        for n in 0..100 {
+            let client = client.clone();
+            asks.spawn(async move { client.ask(order(if n == 50 { kind } else { "speak" })).await });
+        }
+        let (answers, faults): (Vec<_>, Vec<_>) = within(asks.join_all()).await.into_iter().partition(Result::is_ok);
+        assert_eq!((answers.len(), faults.len()), (99, 1), "{kind}, {shards} shards: {faults:?}");
+        let Err(AskError::Fault(fault)) = &faults[0] else { panic!("{:?}", faults[0]) };
+        assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
+        let answer = within(client.ask(order("speak"))).await.unwrap().decode::<Answered>().unwrap();
+        assert_eq!(answer.text, "1", "{kind}: the listener was made anew, once");
+        within(organism.run_until_idle()).await;
+    }
+}
+
+#[tokio::test]
+async fn each_way_to_fail_has_its_fault() {
+    let (organism, client) = theatre(2, Duration::from_millis(500));
+    for (what, code) in [
+        ("fail", FaultCode::Failed),
+        ("mute", FaultCode::Silent),
+        ("hang", FaultCode::Timeout),
+        ("panic", FaultCode::ListenerFailed),
+    ] {
+        assert_eq!(fault_of(&client, what).await.code, code, "{what}");
+    }
+    assert_eq!(&*fault_of(&client, "fail").await.message, "invalid digit found in string");
+    // The actress is told that she may not do that; she takes no faults, so it ends her thread.
+    for what in ["stray", "wrong"] {
+        assert_eq!(fault_of(&client, what).await.code, FaultCode::Route, "{what}");
+    }
+    within(organism.run_until_idle()).await;
+    assert_eq!(organism.snapshot().await.threads, []);
+}
+
+#[tokio::test]
+async fn a_listener_that_keeps_failing_is_left_alone() {
+    for shards in [1, 2] {
+        let (_organism, client) = theatre(shards, LONG);
+        for _ in 0..6 {
+            assert!(!fault_of(&client, "panic").await.retryable);
+        }
+        let fault = fault_of(&client, "speak").await;
+        assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, true), "{shards} shards: {fault}");
+    }
+}
+
+/// Holds itself exclusively for ever.
+struct Jealous;
+
+impl Actor for Jealous {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Order>> for Jealous {
+    type Result = AtomicResponse<Self, Response>;
+
+    fn handle(&mut self, order: Delivery<Order>, _: &mut Context<Self>) -> Self::Result {
+        let work = async move {
+            if order.what == "hang" {
+                std::future::pending::<()>().await;
+            }
+            Ok(reply(answered("free")))
+        };
+        AtomicResponse::of(work.into_actor(self))
+    }
+}
+
+#[tokio::test]
+async fn an_actor_that_is_held_for_ever_is_free_after_the_timeout() {
+    let organism = Organism::builder("jealous")
+        .listener(
+            "jealous",
+            || Jealous,
+            |c| c.accepts::<Order>().replies::<Answered>().timeout(Duration::from_millis(500)),
+        )
+        .client("cli", |c| c.calls::<Order>())
+        .start()
+        .unwrap();
+    let client = organism.client("cli").unwrap();
+    assert_eq!(fault_of(&client, "hang").await.code, FaultCode::Timeout);
+    within(client.ask(order("speak"))).await.unwrap();
+}
+
+/// Takes faults, and says their code.
+struct Understanding;
+
+impl Actor for Understanding {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Question>> for Understanding {
+    type Result = Response;
+
+    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Response {
+        Ok(call(order(&question.text)))
+    }
+}
+
+impl Handler<Delivery<Fault>> for Understanding {
+    type Result = Response;
+
+    fn handle(&mut self, fault: Delivery<Fault>, _: &mut Context<Self>) -> Response {
+        Ok(reply(answered(format!("{} {}", fault.from(), fault.code))))
+    }
+}
+
+impl Handler<Delivery<Answered>> for Understanding {
+    type Result = Response;
+
+    fn handle(&mut self, answered: Delivery<Answered>, _: &mut Context<Self>) -> Response {
+        Ok(answered.send_back())
+    }
+}
+
+#[tokio::test]
+async fn a_listener_may_take_faults_as_messages() {
+    hush();
+    let organism = Organism::builder("understanding")
+        .listener(
+            "understanding",
+            || Understanding,
+            |c| c.accepts::<Question>().replies::<Answered>().calls::<Order>().returns::<Answered>().accepts_faults(),
+        )
+        .listener("actress", || Actress { made: 7 }, |c| c.accepts::<Order>().replies::<Answered>())
+        .client("cli", |c| c.calls::<Question>())
+        .start()
+        .unwrap();
+    let client = organism.client("cli").unwrap();
+    for (text, expected) in [("panic", "actress listener-failed"), ("mute", "actress silent"), ("speak", "7")] {
+        let answer = within(client.ask(question(text))).await.unwrap();
+        assert_eq!(answer.decode::<Answered>().unwrap().text, expected);
+    }
+}

@@ -1,0 +1,45 @@
+//! What keeps an organism from starting.
+
+use systole::core::Problem;
+use systole::prelude::*;
+use systole::shell::Refusal;
+
+use crate::calculator::*;
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let started = Organism::builder("wrong")
+        .listener("no name", || Calculator, |c| c.accepts::<Add>())
+        .listener("one", || Calculator, |c| c.accepts::<Add>().replies::<Sum>().calls_element("{urn:x"))
+        .listener("two", || Calculator, |c| c.accepts::<Add>().replies::<Sum>().concurrency(0))
+        .client("one", |c| c.calls::<Question>())
+        .start();
+    let Err(StartError::Refused(refusals)) = started else { panic!("{started:?}") };
+    let text = StartError::Refused(refusals.clone()).to_string();
+    for expected in [
+        "'no name' can't name",
+        "'one' lists '{urn:x'",
+        "'one' and 'two' both accept",
+        "'two' has a concurrency of 0",
+        "the name 'one' is taken",
+        "{urn:example:test:v1}question, which no listener accepts",
+    ] {
+        assert!(text.contains(expected), "no '{expected}' in: {text}");
+    }
+    assert!(refusals.iter().any(|refusal| matches!(refusal, Refusal::Problem(Problem::Ambiguous { .. }))));
+}
+
+#[test]
+fn an_organism_runs_without_any_async_runtime() {
+    let organism = Organism::builder("plain")
+        .listener("calculator", || Calculator, |c| c.accepts::<Add>().replies::<Sum>())
+        .client("cli", |c| c.calls::<Add>())
+        .start()
+        .unwrap();
+    let client = organism.client("cli").unwrap();
+    let answers: Vec<i64> =
+        (0..10).map(|n| block_on(client.ask(Add { a: n, b: n })).unwrap().decode::<Sum>().unwrap().value).collect();
+    assert_eq!(answers, (0..10).map(|n| 2 * n).collect::<Vec<_>>());
+    assert_eq!(block_on(organism.counts()).injected, 10);
+    assert!(block_on(organism.drain(std::time::Duration::from_secs(60))).idle);
+}

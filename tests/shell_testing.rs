@@ -1,0 +1,173 @@
+//! The test kit, used as its users do.
+
+use std::time::Duration;
+
+use systole::core::EventKind;
+use systole::prelude::*;
+use systole::testing::{Kit, Probe};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+impl Payload for Add {
+    const NAMESPACE: &'static str = "urn:example:calculator:v1";
+    const ROOT: &'static str = "add";
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Sum {
+    value: i64,
+}
+
+impl Payload for Sum {
+    const NAMESPACE: &'static str = "urn:example:calculator:v1";
+    const ROOT: &'static str = "sum";
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Question {
+    text: String,
+}
+
+impl Payload for Question {
+    const NAMESPACE: &'static str = "urn:example:research:v1";
+    const ROOT: &'static str = "question";
+}
+
+/// Asks for two sums at once, and sleeps between.
+struct Researcher;
+
+impl Actor for Researcher {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Question>> for Researcher {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(async move {
+            actix::clock::sleep(Duration::from_secs(5)).await;
+            let sums = question.thread().call_all([Add { a: 1, b: 2 }, Add { a: 3, b: 4 }], Join::All).await?;
+            Ok(reply(Sum { value: sums.decode::<Sum>()?.iter().map(|sum| sum.value).sum() }))
+        })
+    }
+}
+
+fn kit(calculator: &Probe<Add>) -> Kit {
+    let builder = Organism::builder("tested")
+        .listener("researcher", || Researcher, |c| c.accepts::<Question>().replies::<Sum>().calls::<Add>())
+        .listener("calculator", calculator.factory(), |c| c.accepts::<Add>().replies::<Sum>())
+        .client("cli", |c| c.calls::<Question>().calls::<Add>());
+    Kit::start(builder).unwrap()
+}
+
+fn question() -> Question {
+    Question { text: "how much?".into() }
+}
+
+#[test]
+fn time_passes_only_when_the_test_lets_it() {
+    let calculator = Probe::<Add>::new();
+    let kit = kit(&calculator);
+    let start = kit.now();
+    kit.client("cli").tell(question()).unwrap();
+    kit.settle();
+    assert_eq!(kit.tree(), "root\n  researcher\n");
+    assert_eq!(kit.now(), start);
+    kit.advance(Duration::from_millis(4_999));
+    assert_eq!(calculator.received(), []);
+    kit.advance(Duration::from_millis(1));
+    assert_eq!(calculator.received(), [Add { a: 1, b: 2 }, Add { a: 3, b: 4 }]);
+    assert_eq!(kit.now().since(start), Duration::from_secs(5));
+    let tree = kit.tree();
+    assert!(tree.starts_with("root\n  researcher\n    calculator\n    calculator"), "{tree}");
+}
+
+#[test]
+fn a_probe_answers_by_hand_or_by_closure() {
+    let calculator = Probe::<Add>::new();
+    let mut kit = kit(&calculator);
+    let client = kit.client("cli");
+    client.tell(question()).unwrap();
+    kit.advance(Duration::from_secs(5));
+    let first = calculator.take().expect("it holds two");
+    assert_eq!((first.payload.clone(), first.from.as_str()), (Add { a: 1, b: 2 }, "researcher"));
+    first.answer(Ok(reply(Sum { value: 10 })));
+    calculator.take().expect("it holds another").answer(Ok(reply(Sum { value: 20 })));
+    assert!(calculator.take().is_none());
+    kit.settle();
+    let egress = client.try_receive().expect("the researcher answered");
+    assert!(egress.payload.as_str().contains("30"), "{}", egress.payload.as_str());
+
+    calculator.answer_with(|add| Ok(reply(Sum { value: add.a * add.b })));
+    let answer = kit.ask("cli", question()).unwrap();
+    assert_eq!(answer.decode::<Sum>().unwrap(), Sum { value: 14 }, "and five seconds passed by themselves");
+    assert_eq!(kit.tree(), "");
+    let opened = kit.events().into_iter().filter(|event| matches!(event.kind, EventKind::Opened { .. })).count();
+    assert_eq!(opened, 8, "two roots, two researchers, four calculators");
+}
+
+#[test]
+fn a_handler_that_hangs_times_out_on_the_simulated_clock() {
+    let calculator = Probe::<Add>::new();
+    let kit = kit(&calculator);
+    let before = kit.now();
+    let asked = kit.ask("cli", question());
+    assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Timeout), "{asked:?}");
+    assert_eq!(kit.now().since(before), Duration::from_secs(35), "5 s of sleep, then the timeout of the calculator");
+    assert!(calculator.take().is_none(), "nobody waits for an answer any more");
+}
+
+#[test]
+fn a_listener_that_panics_comes_back_and_one_that_keeps_panicking_after_its_cool_down() {
+    let calculator = Probe::<Add>::new();
+    let kit = kit(&calculator);
+    calculator.answer_with(|add| if add.a == 13 { panic!("as told") } else { Ok(reply(Sum { value: add.a })) });
+    for _ in 0..6 {
+        kit.ask("cli", Add { a: 13, b: 0 }).unwrap_err();
+    }
+    let retryable = |asked: Result<Answer, AskError>| match asked {
+        Err(AskError::Fault(fault)) => fault.retryable,
+        other => panic!("{other:?}"),
+    };
+    assert!(retryable(kit.ask("cli", Add { a: 1, b: 0 })), "it is down");
+    kit.advance(Duration::from_secs(59));
+    assert!(retryable(kit.ask("cli", Add { a: 1, b: 0 })), "still");
+    kit.advance(Duration::from_secs(1));
+    assert_eq!(kit.ask("cli", Add { a: 1, b: 0 }).unwrap().decode::<Sum>().unwrap(), Sum { value: 1 });
+}
+
+#[test]
+fn an_organism_drains_on_the_simulated_clock() {
+    let calculator = Probe::<Add>::new();
+    let mut kit = kit(&calculator);
+    let client = kit.client("cli");
+    client.tell(Add { a: 1, b: 2 }).unwrap();
+    kit.settle();
+    let before = kit.now();
+    let drained = kit.drain(Duration::from_secs(10));
+    assert_eq!((drained.idle, drained.ended), (false, true));
+    assert_eq!(kit.now().since(before), Duration::from_secs(10));
+    let fault = client.try_receive().and_then(|egress| egress.fault);
+    assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::Cancelled));
+}
+
+#[test]
+fn two_runs_are_the_same() {
+    let run = || {
+        let calculator = Probe::<Add>::new();
+        calculator.answer_with(|add| Ok(reply(Sum { value: add.a + add.b })));
+        let mut kit = kit(&calculator);
+        for _ in 0..3 {
+            kit.client("cli").tell(question()).unwrap();
+        }
+        kit.run_until_idle();
+        kit.events().into_iter().map(|event| format!("{event:?}")).collect::<Vec<_>>()
+    };
+    let first = run();
+    assert!(first.len() > 20, "{first:?}");
+    assert_eq!(first, run());
+}
