@@ -1,0 +1,192 @@
+//! Layer 4, the benchmarks: what the pump costs, beside what others cost for the same in the same
+//! run.
+//!
+//! Figures are CPU time of this process wherever that makes sense, because wall time on a busy
+//! machine says little; and ratios within one run rather than figures across runs. What is
+//! compared runs in turns.
+//!
+//! `systole bench` and `benches/` run the same loads and stages.
+
+mod bare;
+mod beside;
+mod cases;
+mod dispatch;
+mod fan_out;
+mod idle;
+mod latency;
+mod load;
+mod measure;
+mod memory;
+mod messages;
+mod ping_pong;
+mod plot;
+mod progress;
+mod reference;
+mod report;
+mod stages;
+mod stopwatch;
+mod table;
+mod two_hop;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub use cases::{Case, Group, groups};
+pub use latency::Latencies;
+pub use load::{Load, LoadError, Scale};
+pub use report::{CaseFigures, Machine, Ratio, Report, SpecimenFigures, StageFigures, Verdict};
+pub use stages::{ALL, Side, Specimen, Stage, TOKENS, specimens};
+
+use cases::{Bar, Figure};
+use progress::Progress;
+use table::Tables;
+
+/// What `systole bench` is asked for.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Print the figures as one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Run only what has this in its name
+    #[arg(long, value_name = "NAME")]
+    filter: Option<String>,
+    /// Run everything as little as possible, to see that it works
+    #[arg(long)]
+    smoke: bool,
+    /// Where the picture goes
+    #[arg(long, value_name = "FILE", default_value = "target/bench.svg")]
+    svg: PathBuf,
+}
+
+/// Runs the benchmarks and prints what they found. Bars that are not met don't fail it.
+pub fn main(options: &Options) -> ExitCode {
+    let report = match run(options) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if report.cases.is_empty() && report.stages.is_empty() {
+        eprintln!("error: nothing has '{}' in its name", options.filter.as_deref().unwrap_or_default());
+        return ExitCode::from(2);
+    }
+    if let Err(error) = draw(&report, &options.svg) {
+        eprintln!("warning: no picture in {}: {error}", options.svg.display());
+    }
+    let text = if options.json {
+        serde_json::to_string_pretty(&report).expect("a report has only names and numbers") + "\n"
+    } else {
+        Tables(&report).to_string()
+    };
+    // Whoever closed standard output does not want it.
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+/// Runs what the options ask for.
+///
+/// # Errors
+/// [`LoadError`] if an organism does not do what it should.
+pub fn run(options: &Options) -> Result<Report, LoadError> {
+    let scale = if options.smoke { Scale::Smoke } else { Scale::Full };
+    let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
+    let mut groups = groups();
+    groups.retain(|group| group.cases.iter().any(|case| wanted(case.name)));
+    let specimens = specimens().into_iter().filter(|specimen| wanted("stages") || wanted(specimen.name));
+    let specimens: Vec<_> = specimens.collect();
+    let steps = groups.iter().map(|group| measure::steps(group, scale)).sum::<u64>() + specimens.len() as u64;
+    let progress = Progress::new(steps);
+    let mut report =
+        Report { machine: Machine::here(), smoke: options.smoke, cases: vec![], stages: vec![], bars: vec![] };
+    for group in &groups {
+        progress.now(group.cases[0].name);
+        let figures = measure::group(group, scale, || progress.step())?;
+        report.bars.extend(group.bar.and_then(|bar| judge(&bar, &figures[0])));
+        report.cases.extend(figures);
+    }
+    for specimen in &specimens {
+        progress.now(specimen.name);
+        report.stages.push(measure::specimen(specimen, scale)?);
+        progress.step();
+    }
+    progress.end();
+    report.cases.sort_by_key(|case| case.letter);
+    report.bars.splice(
+        0..0,
+        report
+            .stages
+            .iter()
+            .find(|specimen| specimen.name == "945 B")
+            .into_iter()
+            .flat_map(xml_bars)
+            .collect::<Vec<_>>(),
+    );
+    Ok(report)
+}
+
+fn judge(bar: &Bar, figures: &CaseFigures) -> Option<Verdict> {
+    let measured = match bar.of {
+        Figure::CpuMicros => figures.cpu_micros,
+        Figure::RatioToNext => figures.ratio.as_ref()?.times,
+        Figure::BytesOfThread => figures.bytes_of_thread?,
+    };
+    Some(Verdict::new(bar.what, measured, bar.must, bar.aim))
+}
+
+fn xml_bars(specimen: &SpecimenFigures) -> Vec<Verdict> {
+    let Some(own) = specimen.nanos(Side::Systole, ALL) else { return Vec::new() };
+    let against = |stage| specimen.nanos(Side::Reference, stage).map(|nanos| own / nanos);
+    let reference =
+        against(ALL).map(|ratio| Verdict::new("XML of 945 B, multiple of libxml2 and serde", ratio, Some(0.2), None));
+    let tokens =
+        against(TOKENS).map(|ratio| Verdict::new("XML of 945 B, multiple of quick-xml tokens", ratio, None, Some(1.5)));
+    reference.into_iter().chain(tokens).collect()
+}
+
+fn draw(report: &Report, path: &std::path::Path) -> Result<(), plot::PlotError> {
+    if let Some(folder) = path.parent() {
+        // If this fails, so does the picture, and says why.
+        let _ = std::fs::create_dir_all(folder);
+    }
+    plot::draw(report, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_runs_and_is_reported() {
+        let options = Options { json: false, filter: None, smoke: true, svg: PathBuf::new() };
+        let report = run(&options).unwrap();
+        assert_eq!(report.bars.len(), 5, "{:?}", report.bars);
+        assert_eq!(report.stages.len(), specimens().len());
+        assert!(report.cases.iter().all(|case| case.deliveries > 0));
+        let text = Tables(&report).to_string();
+        for name in groups().iter().flat_map(|group| &group.cases).map(|case| case.name) {
+            assert!(text.contains(name), "{name} is missing in\n{text}");
+        }
+        assert!(serde_json::to_string(&report).unwrap().contains("\"must\":16.0"));
+    }
+
+    #[test]
+    fn a_conversation_of_two_hops_has_four_deliveries() {
+        let groups = groups();
+        let case = groups.iter().flat_map(|group| &group.cases).find(|case| case.name == "two-hop-alone").unwrap();
+        let mut load = case.start(Scale::Smoke).unwrap();
+        let mut latencies = Latencies::default();
+        let deliveries = load.round(&mut latencies).unwrap();
+        assert_eq!(deliveries, 4 * Scale::Smoke.of(1000));
+    }
+
+    #[test]
+    fn a_picture_is_drawn() {
+        let options = Options { json: false, filter: Some("171 B".into()), smoke: true, svg: PathBuf::new() };
+        let path = std::env::temp_dir().join(format!("systole-bench-{}.svg", std::process::id()));
+        draw(&run(&options).unwrap(), &path).unwrap();
+        let svg = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(svg.contains("171 B: systole") && svg.ends_with("</svg>\n"));
+    }
+}

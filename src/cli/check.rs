@@ -1,0 +1,30 @@
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::failure::Failure;
+use super::report;
+use crate::shell::config::Config;
+
+/// `systole check`: one line on standard output if the organism can run, else exit code 1.
+pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
+    let config = match Config::load(organism) {
+        Ok(config) => config,
+        Err(findings) => {
+            report::print(&findings);
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    if !config.warnings.is_empty() {
+        report::print(&config.warnings);
+    }
+    let blueprint = &config.blueprint;
+    let (listeners, clients) = (blueprint.listeners().count(), blueprint.clients().count());
+    writeln!(
+        std::io::stdout(),
+        "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {})",
+        crate::shell::terminal::Escaped::line(&blueprint.organism),
+        config.payloads().count(),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,154 @@
+//! Events as lines: for people, and as JSON for programs.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::core::{Event, EventKind};
+use crate::shell::terminal::Escaped;
+use crate::vocab::Fault;
+
+/// An event as one line for people: conversation, thread path, what happened.
+#[derive(Debug)]
+pub(super) struct EventLine<'a>(pub(super) &'a Event);
+
+impl fmt::Display for EventLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Event { root, path, kind } = self.0;
+        let conversation = root.to_string();
+        write!(f, "{} {path} ", &conversation[..8])?;
+        match kind {
+            EventKind::Injected { from, claimed, .. } => {
+                write!(f, "injected by {from}")?;
+                claimed.as_deref().map_or(Ok(()), |claimed| write!(f, ", who claimed to be {}", Escaped::line(claimed)))
+            }
+            EventKind::Delivered { from, payload: Some(payload), .. } => write!(f, "delivered {payload} from {from}"),
+            EventKind::Delivered { from, payload: None, .. } => write!(f, "delivered a fault from {from}"),
+            EventKind::Emitted { payload } => write!(f, "emitted {payload}"),
+            EventKind::Repaired { by, repairs } => {
+                write!(f, "repaired what {by} wrote:")?;
+                repairs.iter().try_for_each(|repair| write!(f, " {} {};", repair.at, repair.kind))
+            }
+            EventKind::Forged { by, claimed, thread } => {
+                write!(f, "{by} wrote an envelope that claims")?;
+                let claims = [("to be from", claimed), ("the thread", thread)];
+                let claims = claims.iter().filter_map(|(what, claim)| Some((what, claim.as_deref()?)));
+                claims.into_iter().try_for_each(|(what, claim)| write!(f, " {what} {};", Escaped::line(claim)))
+            }
+            EventKind::Faulted { fault, denied } => {
+                let denied = if *denied { " (denied)" } else { "" };
+                write!(f, "fault{denied} {}", Escaped::line(&fault.to_string()))
+            }
+            EventKind::Opened { .. } => f.write_str("opened"),
+            EventKind::Closed { cancelled: 0, .. } => f.write_str("closed"),
+            EventKind::Closed { cancelled, .. } => write!(f, "closed, {cancelled} queued messages cancelled"),
+            EventKind::Left { payload, fault: None } => write!(f, "left {payload}"),
+            EventKind::Left { payload, fault: Some(code) } => write!(f, "left {payload} {code}"),
+            EventKind::DeadLetter { payload: Some(payload), reason } => write!(f, "dead letter {payload}: {reason}"),
+            EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
+        }
+    }
+}
+
+/// An event as one JSON object: `event`, `root`, `path` and what belongs to its kind.
+pub(super) fn to_json(event: &Event) -> Value {
+    let (name, details) = match &event.kind {
+        EventKind::Injected { message, from, claimed } => {
+            ("injected", json!({ "message": message.to_string(), "from": from.as_str(), "claimed": claimed }))
+        }
+        EventKind::Delivered { message, from, payload } => (
+            "delivered",
+            json!({
+                "message": message.to_string(),
+                "from": from.as_str(),
+                "payload": payload.as_ref().map(ToString::to_string),
+            }),
+        ),
+        EventKind::Emitted { payload } => ("emitted", json!({ "payload": payload.to_string() })),
+        EventKind::Repaired { by, repairs } => {
+            let repairs: Vec<Value> = repairs
+                .iter()
+                .map(|repair| {
+                    json!({ "line": repair.at.line, "column": repair.at.column, "kind": repair.kind.to_string() })
+                })
+                .collect();
+            ("repaired", json!({ "by": by.as_str(), "repairs": repairs }))
+        }
+        EventKind::Forged { by, claimed, thread } => {
+            ("forged", json!({ "by": by.as_str(), "claimed": claimed, "thread": thread }))
+        }
+        EventKind::Faulted { fault, denied } => ("fault", fault_json(fault, *denied)),
+        EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
+        EventKind::Closed { thread, cancelled } => {
+            ("thread-closed", json!({ "thread": thread.to_string(), "cancelled": cancelled }))
+        }
+        EventKind::Left { payload, fault } => {
+            ("left", json!({ "payload": payload.to_string(), "fault": fault.map(|code| code.as_str()) }))
+        }
+        EventKind::DeadLetter { payload, reason } => {
+            ("dead-letter", json!({ "payload": payload.as_ref().map(ToString::to_string), "reason": reason.as_str() }))
+        }
+    };
+    let mut object = Map::new();
+    object.insert("event".into(), name.into());
+    object.insert("root".into(), event.root.to_string().into());
+    object.insert("path".into(), event.path.to_string().into());
+    if let Value::Object(details) = details {
+        object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    Value::Object(object)
+}
+
+fn fault_json(fault: &Fault, denied: bool) -> Value {
+    json!({
+        "code": fault.code.as_str(),
+        "message": &*fault.message,
+        "retryable": fault.retryable,
+        "denied": denied,
+        "in_reply_to": fault.in_reply_to.map(|id| id.to_string()),
+        "rule": fault.rule.as_ref().map(|rule| &rule.rule),
+        "line": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.line),
+        "column": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.column),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::vocab::{FaultCode, Name, ThreadId, ThreadPath};
+
+    fn event(kind: EventKind) -> Event {
+        let path =
+            ThreadPath::new(vec![(Name::parse("researcher").unwrap(), 1), (Name::parse("calculator").unwrap(), 2)]);
+        Event { root: ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044 << 96)), path, kind }
+    }
+
+    #[test]
+    fn lines_name_conversation_and_path_and_escape_foreign_text() {
+        let delivered = event(EventKind::Delivered {
+            message: crate::vocab::MessageId::from_uuid(Uuid::nil()),
+            from: Name::parse("cli").unwrap(),
+            payload: Some("{urn:a}add".parse().unwrap()),
+        });
+        assert_eq!(
+            EventLine(&delivered).to_string(),
+            "67e55044 root/researcher/calculator#2 delivered {urn:a}add from cli"
+        );
+        let fault = event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "a\u{1b}[2Jb\nc"), denied: false });
+        assert_eq!(
+            EventLine(&fault).to_string(),
+            r"67e55044 root/researcher/calculator#2 fault failed: a\u{1b}[2Jb\nc"
+        );
+    }
+
+    #[test]
+    fn json_has_what_belongs_to_the_kind_and_no_nulls() {
+        let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
+        assert_eq!(
+            to_json(&dead).to_string(),
+            r#"{"event":"dead-letter","root":"67e55044-0000-0000-0000-000000000000","path":"root/researcher/calculator#2","reason":"route"}"#
+        );
+    }
+}

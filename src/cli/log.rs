@@ -1,0 +1,93 @@
+//! The log of the program: records of `tracing`, escaped, through the one [`Screen`].
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use super::screen::Screen;
+use crate::shell::command::STDERR_TARGET;
+use crate::shell::terminal::Escaped;
+
+/// Sends the log to a screen from now on. `SYSTOLE_LOG` says what of it: `info` unless it is set,
+/// in the notation of `tracing-subscriber`.
+pub(super) fn start(screen: &Arc<Screen>) {
+    let filter = EnvFilter::try_from_env("SYSTOLE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = Log { screen: screen.clone() };
+    // Only a second start in one process fails, and then the log goes where it went.
+    let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
+}
+
+struct Log {
+    screen: Arc<Screen>,
+}
+
+impl<S: Subscriber> Layer<S> for Log {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let meta = event.metadata();
+        let text = fields.text(*meta.level(), meta.target());
+        let mut details = Map::new();
+        details.insert("event".into(), "log".into());
+        details.insert("level".into(), meta.level().as_str().to_ascii_lowercase().into());
+        details.insert("target".into(), meta.target().into());
+        details.insert("message".into(), fields.message.into());
+        details.extend(fields.others.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
+        self.screen.log(&text, Value::Object(details));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Fields {
+    message: String,
+    others: Vec<(&'static str, String)>,
+}
+
+impl Fields {
+    /// `listener| line` for what a command wrote, else `level message field=value`.
+    fn text(&self, level: Level, target: &str) -> String {
+        let message = Escaped::line(&self.message);
+        if target == STDERR_TARGET && level == Level::INFO {
+            let listener = self.others.iter().find(|(name, _)| *name == "listener").map_or("", |(_, value)| value);
+            return format!("{}| {message}", Escaped::line(listener));
+        }
+        let mut text = format!("{} {message}", level.as_str().to_ascii_lowercase());
+        for (name, value) in &self.others {
+            let _ = write!(text, " {name}={}", Escaped::line(value));
+        }
+        text
+    }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            value.clone_into(&mut self.message);
+        } else {
+            self.others.push((field.name(), value.to_owned()));
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_escaped_and_what_commands_write_names_them() {
+        let fields =
+            Fields { message: "a\u{1b}b".into(), others: vec![("listener", "calc".into()), ("n", "1\n".into())] };
+        assert_eq!(fields.text(Level::INFO, STDERR_TARGET), r"calc| a\u{1b}b");
+        assert_eq!(fields.text(Level::WARN, "systole"), r"warn a\u{1b}b listener=calc n=1\n");
+    }
+}

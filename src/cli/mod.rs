@@ -1,0 +1,76 @@
+//! Layer 4, the program: reads its arguments, calls the library, prints.
+//!
+//! What machines read goes to standard output; all else goes to standard error. Exit codes: 0 done,
+//! 1 the answer is no (a fault, an invalid document, a mistake that `check` found), 2 it could not
+//! be asked (usage, a bad configuration or schema), 141 nobody reads standard output any more.
+
+mod check;
+mod describe;
+mod event_line;
+mod failure;
+mod log;
+mod report;
+mod run;
+mod screen;
+mod tree;
+mod xml;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::vocab::QName;
+use failure::Failure;
+
+/// A message pump for organisms of actors.
+#[derive(Debug, Parser)]
+#[command(name = "systole", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an organism; send it envelopes, print what comes back
+    Run(run::Run),
+    /// Say what is wrong with an organism, and what to do about it
+    Check {
+        /// The organism.yaml
+        organism: PathBuf,
+    },
+    /// Print the XSD of a payload, or of all
+    Schema(Describe),
+    /// Print a valid example of a payload, or of all
+    Example(Describe),
+    /// Print what a model has to know to write a payload, or all
+    Prompt(Describe),
+    /// Run one stage of the ladder by itself
+    #[command(subcommand)]
+    Xml(xml::Stage),
+    /// Measure what the pump costs on this machine
+    Bench(crate::bench::Options),
+}
+
+#[derive(Debug, Args)]
+struct Describe {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// The payload, written {namespace}local
+    payload: Option<QName>,
+}
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Check { organism } => check::check(&organism),
+        Command::Schema(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Schema),
+        Command::Example(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Example),
+        Command::Prompt(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Prompt),
+        Command::Xml(stage) => xml::run(stage),
+        Command::Bench(options) => Ok(crate::bench::main(&options)),
+    };
+    done.unwrap_or_else(Failure::exit)
+}

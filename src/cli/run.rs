@@ -1,0 +1,236 @@
+//! `systole run`: an organism, what goes into it as the client `cli`, and what comes out.
+
+mod input;
+mod launch;
+mod signals;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+
+use super::failure::Failure;
+use super::screen::Screen;
+use crate::core::Egress;
+use crate::shell::command::kill_all;
+use crate::shell::{Client, Events, Observed, Organism, SendError};
+use input::{Message, Taken};
+use signals::Signals;
+
+/// The name that envelopes from files and standard input are stamped with.
+pub(super) const CLIENT: &str = "cli";
+/// How long a drain may take before what is left is cancelled.
+const DRAIN: Duration = Duration::from_secs(60);
+/// How long the end of what was cancelled may take.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a refused message waits before it is offered again.
+const RETRY: Duration = Duration::from_millis(5);
+/// How often the tree of threads is drawn.
+const FRAME: Duration = Duration::from_millis(100);
+/// How the program ends when it was told twice to stop, as by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+const HELP: &str = "\
+Envelopes go in as the client 'cli', what comes back is printed on standard output, one envelope a \
+line; events and the log go to standard error. Where people listen, standard input is their keyboard \
+unless it is named as a file.
+
+SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
+logged: error, warn, info (the default), debug or trace.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct Run {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// Files of envelopes, one after the other; - is standard input, also if none is named
+    files: Vec<PathBuf>,
+    /// End when nothing is left to do: exit 0, or 1 if a fault came back
+    #[arg(long)]
+    until_idle: bool,
+    /// How many threads dispatch; one for each processor unless it is set
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    shards: Option<u16>,
+    /// Print events and the log as JSON objects, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs an organism until it is idle or told to stop.
+pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    let launch::Launched { organism, events, screen, input } = launch::launch(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let conduct = async {
+        let signals = Signals::listen().map_err(Failure::System)?;
+        let client = organism.client(CLIENT).ok();
+        let mut session = Session { organism, client, screen, signals, faulted: false };
+        session.conduct(events, input, args.until_idle).await
+    };
+    let code = runtime.block_on(conduct);
+    // A read of standard input can't be interrupted; nothing else is left that would take time.
+    runtime.shutdown_background();
+    code
+}
+
+struct Session {
+    organism: Organism,
+    /// `None` if nobody may speak through this entrance.
+    client: Option<Client>,
+    screen: Arc<Screen>,
+    signals: Signals,
+    /// Whether a fault came back.
+    faulted: bool,
+}
+
+/// Why the main loop ended.
+enum End {
+    Idle,
+    Signal,
+}
+
+impl Session {
+    async fn conduct(
+        &mut self,
+        events: Events,
+        input: Option<mpsc::Receiver<Taken>>,
+        until_idle: bool,
+    ) -> Result<ExitCode, Failure> {
+        let events = tokio::spawn(watch(events, self.screen.clone()));
+        let ended = self.exchange(input, until_idle).await;
+        let code = match ended {
+            Ok(End::Idle) => {
+                let code = if self.faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+                self.organism.drain(Duration::ZERO).await;
+                Ok(code)
+            }
+            Ok(End::Signal) => self.drain().await,
+            Err(failure) => {
+                self.organism.drain(Duration::ZERO).await;
+                Err(failure)
+            }
+        };
+        // The last events; a listener that never ends holds the channel open.
+        let _ = timeout(GRACE, events).await;
+        self.screen.finish();
+        code
+    }
+
+    /// Sends what comes in and prints what comes out, until there is a reason to stop.
+    async fn exchange(&mut self, mut input: Option<mpsc::Receiver<Taken>>, until_idle: bool) -> Result<End, Failure> {
+        let mut refused: Option<Message> = None;
+        let mut retry = std::pin::pin!(sleep(Duration::ZERO));
+        loop {
+            let reading = input.is_some() && refused.is_none();
+            tokio::select! {
+                egress = receive(self.client.as_ref()) => match egress {
+                    Some(egress) => self.print(&egress)?,
+                    None => return Ok(End::Signal),
+                },
+                taken = next(&mut input), if reading => match taken {
+                    Some(Taken::Message(message)) => refused = self.send(message),
+                    Some(Taken::Refused(why)) => self.refuse(&why),
+                    Some(Taken::Failed(failure)) => return Err(failure),
+                    None => input = None,
+                },
+                () = &mut retry, if refused.is_some() => {
+                    refused = refused.take().and_then(|message| self.send(message));
+                    retry.as_mut().reset(Instant::now() + RETRY);
+                }
+                () = self.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
+                    while let Some(egress) = self.client.as_ref().and_then(Client::try_receive) {
+                        self.print(&egress)?;
+                    }
+                    return Ok(End::Idle);
+                }
+                () = self.signals.stop() => return Ok(End::Signal),
+            }
+        }
+    }
+
+    /// Lets the work end and prints what still comes back; a second signal ends it at once.
+    async fn drain(&mut self) -> Result<ExitCode, Failure> {
+        self.screen.note("stopping: what was begun goes on to its end; once more to stop at once");
+        let mut drained = std::pin::pin!(self.organism.drain(DRAIN));
+        let mut reading = self.client.as_ref();
+        loop {
+            tokio::select! {
+                drained = &mut drained => {
+                    while let Some(egress) = self.client.as_ref().and_then(Client::try_receive) {
+                        self.screen.envelope(&egress.envelope)?;
+                    }
+                    return Ok(if drained.idle { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+                }
+                egress = receive(reading) => match egress {
+                    Some(egress) => self.screen.envelope(&egress.envelope)?,
+                    None => reading = None,
+                },
+                () = self.signals.stop() => {
+                    let _ = timeout(GRACE, self.organism.drain(Duration::ZERO)).await;
+                    // What a stuck shard has left.
+                    kill_all();
+                    return Ok(ExitCode::from(INTERRUPTED));
+                }
+            }
+        }
+    }
+
+    /// Offers a message; gives it back if there is no room for it at the moment.
+    fn send(&mut self, message: Message) -> Option<Message> {
+        let client = self.client.as_ref()?;
+        let bytes = message.bytes.clone();
+        match if message.last { client.send_last(bytes) } else { client.send(bytes) } {
+            Ok(_) => None,
+            Err(SendError::Overloaded(_) | SendError::Unread) => Some(message),
+            Err(error @ (SendError::Closed | SendError::Unwritable { .. })) => {
+                self.refuse(&error.to_string());
+                None
+            }
+        }
+    }
+
+    /// A message that never got in counts as one that came back as a fault.
+    fn refuse(&mut self, why: &str) {
+        self.faulted = true;
+        self.screen.note(why);
+    }
+
+    fn print(&mut self, egress: &Egress) -> Result<(), Failure> {
+        self.faulted |= egress.fault.is_some();
+        Ok(self.screen.envelope(&egress.envelope)?)
+    }
+}
+
+/// What comes back to the client; never, if there is none.
+async fn receive(client: Option<&Client>) -> Option<Egress> {
+    match client {
+        Some(client) => client.receive().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
+    match input {
+        Some(input) => input.recv().await,
+        None => None,
+    }
+}
+
+/// Shows events until the organism has ended.
+async fn watch(mut events: Events, screen: Arc<Screen>) {
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            observed = events.next() => match observed {
+                Some(Observed::Event(event)) => screen.event(&event),
+                Some(Observed::Missed(count)) => screen.missed(count),
+                None => return,
+            },
+            _ = frames.tick() => screen.refresh(),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Everything that comes before the first message: the configuration, the keyboard, the listeners.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::Receiver;
+
+use super::input::{self, Source, Taken};
+use super::{CLIENT, Run};
+use crate::cli::failure::Failure;
+use crate::cli::log;
+use crate::cli::screen::{Screen, Style};
+use crate::core::Party;
+use crate::shell::command::CommandListener;
+use crate::shell::config::{Config, Kind, Mistake};
+use crate::shell::echo::EchoListener;
+use crate::shell::human::{Console, HumanListener};
+use crate::shell::{Events, Organism, OrganismBuilder};
+
+/// An organism that runs, and its ends.
+pub(super) struct Launched {
+    pub(super) organism: Organism,
+    pub(super) events: Events,
+    pub(super) screen: Arc<Screen>,
+    pub(super) input: Option<Receiver<Taken>>,
+}
+
+pub(super) fn launch(args: &Run) -> Result<Launched, Failure> {
+    let config = Config::load(&args.organism).map_err(Failure::Config)?;
+    let people = config.kinds.contains(&Kind::Human);
+    let plan = Plan::new(args, &config, people)?;
+    let screen = Arc::new(Screen::standard(style(args.json, people)));
+    log::start(&screen);
+    // The organism itself tells of the others when it starts.
+    let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
+    warnings.for_each(|finding| tracing::warn!("{finding}"));
+    let console = plan.keyboard.start(&screen);
+    let limits = config.blueprint.limits.xml.clone();
+    let mut builder = builder(config, &console);
+    if let Some(shards) = args.shards {
+        builder = builder.shards(shards);
+    }
+    let events = builder.events();
+    let organism = builder.start().map_err(|error| Failure::unusable(error.to_string()))?;
+    let input = (!plan.sources.is_empty()).then(|| input::read(plan.sources, limits));
+    Ok(Launched { organism, events, screen, input })
+}
+
+fn style(json: bool, people: bool) -> Style {
+    match (json, people) {
+        (true, _) => Style::Json,
+        // A tree that is drawn anew would tear apart what a person types.
+        (false, false) if io::stderr().is_terminal() => Style::Tree,
+        (false, _) => Style::Lines,
+    }
+}
+
+/// Where envelopes come from, and where people type.
+struct Plan {
+    sources: Vec<Source>,
+    keyboard: Keyboard,
+}
+
+enum Keyboard {
+    Standard,
+    Terminal(File),
+}
+
+impl Plan {
+    /// Standard input is the keyboard where people listen and nothing else is said, else a
+    /// source of envelopes. Both at once need a terminal of their own.
+    fn new(args: &Run, config: &Config, people: bool) -> Result<Self, Failure> {
+        let speaks = matches!(config.blueprint.party(CLIENT), Some(Party::Client(_)));
+        if !speaks && !args.files.is_empty() {
+            return Err(Failure::unusable(format!(
+                "nobody may speak as '{CLIENT}': add clients: [{{ name: {CLIENT}, calls: [\"{{namespace}}local\"] }}] to {}",
+                args.organism.display()
+            )));
+        }
+        let sources = match args.files.as_slice() {
+            [] if speaks && !people => vec![Source::open(Path::new("-"))?],
+            files => files.iter().map(|file| Source::open(file)).collect::<Result<_, _>>()?,
+        };
+        let taken = args.files.iter().any(|file| file == Path::new("-"));
+        let keyboard = if people && taken {
+            let terminal = Path::new("/dev/tty");
+            Keyboard::Terminal(File::open(terminal).map_err(|cause| Failure::read(terminal, cause))?)
+        } else {
+            Keyboard::Standard
+        };
+        Ok(Self { sources, keyboard })
+    }
+}
+
+impl Keyboard {
+    /// It is read only while a person is asked something.
+    fn start(self, screen: &Arc<Screen>) -> Console {
+        let (keyboard, interactive): (Box<dyn BufRead + Send>, bool) = match self {
+            Self::Standard => (Box::new(BufReader::new(io::stdin())), io::stdin().is_terminal()),
+            Self::Terminal(file) => (Box::new(BufReader::new(file)), true),
+        };
+        let screen = screen.clone();
+        Console::start(keyboard, interactive, Arc::new(move |text: &str| screen.converse(text)))
+    }
+}
+
+fn builder(config: Config, console: &Console) -> OrganismBuilder {
+    let schemas: Vec<_> = config.payloads().cloned().collect();
+    let blueprint = config.blueprint;
+    let mut builder = Organism::builder(&*blueprint.organism)
+        .limits(blueprint.limits.clone())
+        .scheduling(blueprint.scheduling)
+        .meta(blueprint.meta.clone())
+        .schemas(schemas);
+    for (_, client) in blueprint.clients() {
+        builder = builder.raw_client(client.clone());
+    }
+    for ((_, contract), kind) in blueprint.listeners().zip(config.kinds) {
+        let contract = contract.clone();
+        builder = match kind {
+            Kind::Command(spec) => {
+                let command = CommandListener::new(contract.name.clone(), spec);
+                builder.raw_listener(contract, move || command.clone())
+            }
+            Kind::Human => {
+                let human = HumanListener::new(console.clone());
+                builder.raw_listener(contract, move || human.clone())
+            }
+            Kind::Echo => builder.raw_listener(contract, EchoListener::default),
+        };
+    }
+    builder
+}

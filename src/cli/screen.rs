@@ -1,0 +1,279 @@
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::event_line::{EventLine, to_json};
+use super::tree::Tree;
+use crate::core::{Event, EventKind};
+use crate::shell::terminal::Escaped;
+
+/// Standard error, and standard output where it is the same terminal: all that `run` prints goes
+/// through here, so that nothing is drawn over anything else.
+pub(super) struct Screen {
+    state: Mutex<State>,
+}
+
+/// How events are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// A tree of the open threads that is drawn anew; what went wrong stays above it.
+    Tree,
+    /// A line for each event.
+    Lines,
+    /// A JSON object a line for each event and for each line of the log.
+    Json,
+}
+
+struct State {
+    style: Style,
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
+    /// Whether what goes to `out` stands on the same screen.
+    shared: bool,
+    size: fn() -> (usize, usize),
+    tree: Tree,
+    /// Lines of the tree that stand on the screen.
+    drawn: usize,
+    stale: bool,
+}
+
+impl Screen {
+    /// The standard streams.
+    pub(super) fn standard(style: Style) -> Self {
+        let shared = io::stdout().is_terminal();
+        Self::new(style, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
+    }
+
+    fn new(
+        style: Style,
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+        shared: bool,
+        size: fn() -> (usize, usize),
+    ) -> Self {
+        let tree = Tree::default();
+        Self { state: Mutex::new(State { style, out, err, shared, size, tree, drawn: 0, stale: false }) }
+    }
+
+    /// Shows an event.
+    pub(super) fn event(&self, event: &Event) {
+        let mut state = self.lock();
+        match state.style {
+            Style::Lines => state.line(&EventLine(event)),
+            Style::Json => state.line(&to_json(event)),
+            Style::Tree => {
+                state.tree.apply(event);
+                state.stale = true;
+                if went_wrong(&event.kind) {
+                    state.line(&EventLine(event));
+                }
+            }
+        }
+    }
+
+    /// Shows a record of the log: escaped text for people, `details` for programs.
+    pub(super) fn log(&self, text: &str, details: Value) {
+        let mut state = self.lock();
+        match state.style {
+            Style::Json => state.line(&details),
+            Style::Lines | Style::Tree => state.line(&text),
+        }
+    }
+
+    /// Says something about the run itself.
+    pub(super) fn note(&self, text: &str) {
+        let text = Escaped::line(text).to_string();
+        self.log(&text, json!({ "event": "note", "message": text }));
+    }
+
+    /// Says that events are lost, because they came faster than they could be shown.
+    pub(super) fn missed(&self, count: u64) {
+        self.log(
+            &format!("{count} events are not shown: they came too fast"),
+            json!({ "event": "missed", "count": count }),
+        );
+    }
+
+    /// Prints text for a person, which may end in the middle of a line.
+    pub(super) fn converse(&self, text: &str) {
+        let mut state = self.lock();
+        if state.style == Style::Json {
+            state.line(&json!({ "event": "terminal", "text": text }));
+        } else {
+            state.erase();
+            state.print(text);
+        }
+    }
+
+    /// Writes an envelope and a line feed on standard output.
+    ///
+    /// # Errors
+    /// If nobody reads standard output any more.
+    pub(super) fn envelope(&self, envelope: &[u8]) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.shared {
+            state.erase();
+            let text = String::from_utf8_lossy(envelope);
+            writeln!(state.out, "{}", Escaped::text(&text))?;
+        } else {
+            state.out.write_all(envelope)?;
+            state.out.write_all(b"\n")?;
+        }
+        state.out.flush()
+    }
+
+    /// Draws the tree anew, if it has changed.
+    pub(super) fn refresh(&self) {
+        let mut state = self.lock();
+        if state.stale {
+            state.erase();
+            let (rows, columns) = (state.size)();
+            let lines = state.tree.render(rows.saturating_sub(2).max(1), columns);
+            state.drawn = lines.len();
+            state.stale = false;
+            if !lines.is_empty() {
+                let text = lines.join("\n") + "\n";
+                state.print(&text);
+            }
+        }
+    }
+
+    /// Takes the tree from the screen for good.
+    pub(super) fn finish(&self) {
+        let mut state = self.lock();
+        state.erase();
+        state.stale = false;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn line(&mut self, line: &dyn Display) {
+        self.erase();
+        self.print(&format!("{line}\n"));
+    }
+
+    fn print(&mut self, text: &str) {
+        // Nobody is left to tell if standard error is closed.
+        let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            let up = format!("\x1b[{}A\x1b[J", self.drawn);
+            self.print(&up);
+            self.drawn = 0;
+            self.stale = true;
+        }
+    }
+}
+
+/// Whether an event stays on the screen above the tree.
+fn went_wrong(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Repaired { .. }
+        | EventKind::Forged { .. }
+        | EventKind::Faulted { .. }
+        | EventKind::DeadLetter { .. } => true,
+        EventKind::Injected { claimed, .. } => claimed.is_some(),
+        EventKind::Delivered { .. }
+        | EventKind::Emitted { .. }
+        | EventKind::Opened { .. }
+        | EventKind::Closed { .. }
+        | EventKind::Left { .. } => false,
+    }
+}
+
+/// Rows and columns of the terminal at standard error.
+fn terminal_size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => (size.ws_row.into(), size.ws_col.into()),
+        _ => (24, 80),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::vocab::{FaultCode, Name, ThreadId, ThreadPath};
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink {
+        fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut self.0.lock().unwrap())).unwrap()
+        }
+    }
+
+    fn screen(style: Style, shared: bool) -> (Screen, Sink) {
+        let sink = Sink::default();
+        let screen = Screen::new(style, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
+        (screen, sink)
+    }
+
+    fn event(kind: EventKind) -> Event {
+        let path = ThreadPath::new(vec![(Name::parse("echo").unwrap(), 1)]);
+        Event { root: ThreadId::from_uuid(Uuid::nil()), path, kind }
+    }
+
+    fn opened() -> Event {
+        event(EventKind::Opened { thread: ThreadId::from_uuid(Uuid::nil()) })
+    }
+
+    #[test]
+    fn the_tree_is_taken_away_before_anything_else_is_printed() {
+        let (screen, sink) = screen(Style::Tree, true);
+        screen.event(&opened());
+        assert_eq!(sink.take(), "");
+        screen.refresh();
+        assert_eq!(sink.take(), "00000000\n└ echo\n");
+        screen.refresh();
+        assert_eq!(sink.take(), "", "nothing has changed");
+        screen.envelope(b"<a>\x1b</a>").unwrap();
+        assert_eq!(sink.take(), "\x1b[2A\x1b[J<a>\\u{1b}</a>\n");
+        screen.refresh();
+        sink.take();
+        screen.event(&event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route }));
+        assert_eq!(sink.take(), "\x1b[2A\x1b[J00000000 root/echo dead letter: route\n");
+        screen.refresh();
+        screen.finish();
+        assert_eq!(sink.take(), "00000000\n└ echo\n\x1b[2A\x1b[J");
+    }
+
+    #[test]
+    fn bytes_for_programs_are_not_escaped() {
+        let (screen, sink) = screen(Style::Lines, false);
+        screen.envelope("<a>\u{202e}</a>".as_bytes()).unwrap();
+        assert_eq!(sink.take(), "<a>\u{202e}</a>\n");
+    }
+
+    #[test]
+    fn every_line_of_json_style_is_json() {
+        let (screen, sink) = screen(Style::Json, false);
+        screen.event(&opened());
+        screen.log("text", json!({ "event": "log" }));
+        screen.converse("> ");
+        let lines = sink.take();
+        assert_eq!(lines.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count(), 3, "{lines}");
+    }
+}

@@ -1,0 +1,128 @@
+//! `systole xml`: the stages of the ladder by themselves.
+
+mod validate;
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use crate::ladder::repair::Shape;
+use crate::ladder::{LadderError, Raw, repair, strict};
+use crate::shell::config::parse_size;
+use crate::vocab::XmlLimits;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Stage {
+    /// Repair dirty XML; one line for each repair on standard error
+    Repair {
+        /// Allow several top-level elements, as in what a listener emits
+        #[arg(long)]
+        fragment: bool,
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Print Exclusive XML Canonicalization 1.0; ill-formed input is refused
+    C14n {
+        /// Keep comments
+        #[arg(long)]
+        with_comments: bool,
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Check a document against XML Schemas: exit 0 if it is valid, 1 if not, 2 for a bad schema
+    Validate {
+        /// A schema; give those that it includes or imports too, nothing else is read
+        #[arg(long = "schema", value_name = "XSD", required = true)]
+        schemas: Vec<PathBuf>,
+        #[command(flatten)]
+        input: Input,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Input {
+    /// The most bytes that the document may have
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
+    message_bytes: usize,
+    /// The document; standard input if it is left out or -
+    file: Option<PathBuf>,
+}
+
+/// A document and what messages call it.
+struct Document {
+    name: String,
+    bytes: Bytes,
+    limits: XmlLimits,
+}
+
+pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
+    match stage {
+        Stage::Repair { fragment, input } => repaired(&input.read()?, fragment),
+        Stage::C14n { with_comments, input } => canonical(&input.read()?, with_comments),
+        Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
+    }
+}
+
+fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
+    let strict = |bytes: &Bytes| match fragment {
+        true => strict::canonicalize_fragment(bytes, &document.limits).map(drop),
+        false => strict::canonicalize(bytes, &document.limits).map(drop),
+    };
+    let Err(input) = strict(&document.bytes) else { return print(&document.bytes) };
+    if input.is_limit() {
+        return Err(document.refused(&input));
+    }
+    let shape = if fragment { Shape::Fragment } else { Shape::Document };
+    let repaired = repair::repair(&Raw::new(document.bytes.clone()), shape, &document.limits)
+        .map_err(|error| document.refused(&error))?;
+    let (bytes, repairs) = repaired.into_parts();
+    strict(&bytes).map_err(|repaired| document.refused(&LadderError::Beyond { input, repaired }))?;
+    let mut log = io::stderr().lock();
+    for repair in &repairs {
+        // Nobody is left to tell if standard error is closed.
+        let _ = writeln!(log, "{} {}", repair.at, repair.kind);
+    }
+    print(&bytes)
+}
+
+fn canonical(document: &Document, comments: bool) -> Result<ExitCode, Failure> {
+    let bytes = strict::c14n(&document.bytes, comments, &document.limits).map_err(|error| document.refused(&error))?;
+    print(&bytes)
+}
+
+fn print(bytes: &[u8]) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Input {
+    /// Reads one byte more than the limit allows at most: enough for the stage to refuse it.
+    fn read(&self) -> Result<Document, Failure> {
+        let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
+        let mut bytes = Vec::new();
+        let bound = (self.message_bytes as u64).saturating_add(1);
+        match file {
+            Some(file) => File::open(file).and_then(|file| file.take(bound).read_to_end(&mut bytes)),
+            None => io::stdin().lock().take(bound).read_to_end(&mut bytes),
+        }
+        .map_err(|cause| Failure::read(file.unwrap_or(Path::new("standard input")), cause))?;
+        let name = file.map_or_else(|| "-".to_owned(), |file| file.display().to_string());
+        let limits = XmlLimits { message_bytes: self.message_bytes, ..XmlLimits::default() };
+        Ok(Document { name, bytes: bytes.into(), limits })
+    }
+}
+
+impl Document {
+    /// Errors of the stages start with their place.
+    fn refused(&self, error: &dyn Error) -> Failure {
+        Failure::no(format!("{}:{error}", self.name))
+    }
+}

@@ -1,0 +1,47 @@
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::Document;
+use crate::cli::failure::Failure;
+use crate::ladder::strict;
+use crate::schema::{Catalog, ContractError, PayloadSchema, Validator, XsdDocument};
+use crate::shell::terminal::Escaped;
+use crate::vocab::Position;
+
+/// `systole xml validate`: says nothing of a valid document, and each broken rule of another one.
+pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitCode, Failure> {
+    let mut validator = Validator::new(Arc::new(catalog(schemas)?));
+    let canonical =
+        strict::canonicalize(&document.bytes, &document.limits).map_err(|error| document.refused(&error))?;
+    let Err(error) = validator.validate(canonical) else { return Ok(ExitCode::SUCCESS) };
+    let more = error.more.iter().map(|finding| (finding.at, &finding.rule));
+    let mut log = io::stderr().lock();
+    for (at, rule) in std::iter::once((error.at, &error.rule)).chain(more) {
+        let at = at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
+        let line = format!("{}:{at} {rule}", document.name);
+        // Nobody is left to tell if standard error is closed.
+        let _ = writeln!(log, "{}", Escaped::line(&line));
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
+    let documents = schemas.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+    let unusable = |error: &ContractError| Failure::unusable(error.to_string());
+    let mut catalog = Catalog::new();
+    for schema in PayloadSchema::from_xsd_set(&documents).map_err(|error| unusable(&error))? {
+        match catalog.add(schema) {
+            // The catalog has its own schemas of what the pump speaks.
+            Ok(()) | Err(ContractError::Reserved { .. }) => {}
+            Err(error) => return Err(unusable(&error)),
+        }
+    }
+    Ok(catalog)
+}
+
+fn read(file: &Path) -> Result<XsdDocument, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|cause| Failure::read(file, cause))?;
+    Ok(XsdDocument { name: file.display().to_string(), text })
+}

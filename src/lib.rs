@@ -1,0 +1,26 @@
+//! Systole is a message pump for organisms of actors.
+//!
+//! Listeners talk in XML envelopes; every envelope is repaired, canonicalized and checked
+//! against its schemas before a listener sees it as a typed value. The layers, lowest first:
+//!
+//! - [`vocab`]: names, identifiers, spans, limits, fault codes;
+//! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
+//! - [`core`]: the deterministic state machine that owns threads and mailboxes;
+//! - [`shell`]: the runtime that turns the outputs of the core into work.
+//!
+//! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
+
+#[cfg(panic = "abort")]
+compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
+
+#[doc(hidden)]
+pub mod bench;
+pub mod cli;
+pub mod core;
+pub mod ladder;
+pub mod prelude;
+pub mod protocol;
+pub mod schema;
+pub mod shell;
+pub mod testing;
+pub mod vocab;

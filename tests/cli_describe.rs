@@ -1,0 +1,78 @@
+//! `systole schema|example|prompt` and `systole xml validate`: what a contract looks like from outside.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Exit code, standard output, standard error.
+fn said(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(args)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm"))
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+const SUM: &str = "{urn:example:calculator:v1}sum";
+
+#[test]
+fn the_schema_of_a_payload_is_its_document() {
+    let document = include_str!("../examples/swarm/calculator.xsd");
+    assert_eq!(said(&["schema", "organism.yaml", SUM]), (0, document.into(), String::new()));
+    let (code, all, _) = said(&["schema", "organism.yaml"]);
+    assert_eq!((code, all.matches(document).count()), (0, 1), "payloads of one document print it once");
+}
+
+#[test]
+fn the_example_of_a_payload_is_valid() {
+    let (code, example, _) = said(&["example", "organism.yaml", SUM]);
+    assert_eq!(code, 0);
+    let file = std::env::temp_dir().join(format!("systole-test-{}-example.xml", std::process::id()));
+    std::fs::write(&file, example).unwrap();
+    let validated = said(&["xml", "validate", "--schema", "calculator.xsd", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(validated, (0, String::new(), String::new()));
+    assert_eq!(said(&["example", "organism.yaml"]).1.lines().count(), 6);
+}
+
+#[test]
+fn the_prompt_of_a_payload_tells_its_fields() {
+    let (code, prompt, _) = said(&["prompt", "organism.yaml", "{urn:example:research:v1}question"]);
+    assert_eq!(code, 0);
+    assert!(prompt.contains("What the figures are about.") && prompt.contains("<figure>"), "{prompt}");
+}
+
+#[test]
+fn an_unknown_payload_is_answered_with_the_known_ones() {
+    let (code, out, err) = said(&["example", "organism.yaml", "{urn:x}y"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with("no schema declares {urn:x}y; declared are\n  {urn:example:"), "{err}");
+    assert_eq!(said(&["example", "organism.yaml", "{urn:x"]).0, 2);
+    assert_eq!(said(&["example", "../../tests/golden/check/shapes.yaml"]).0, 2);
+}
+
+#[test]
+fn an_invalid_document_is_told_rule_by_rule_with_line_and_column() {
+    let file = std::env::temp_dir().join(format!("systole-test-{}-invalid.xml", std::process::id()));
+    std::fs::write(&file, "<add xmlns='urn:example:calculator:v1'>\n  <a>one</a>\n  <b>2</b>\n</add>\n").unwrap();
+    let path = file.to_str().unwrap();
+    let (code, out, err) = said(&["xml", "validate", "--schema", "calculator.xsd", path]);
+    assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
+    assert!(err.starts_with(&format!("{path}:2:3: ")), "{err}");
+    let (code, _, err) = said(&["xml", "validate", "--schema", "writer.xsd", "--schema", "research.xsd", path]);
+    assert_eq!(code, 1);
+    assert!(err.starts_with(&format!("{path}:1:1: no schema is known for ")), "{err}");
+    std::fs::write(&file, "<add>").unwrap();
+    assert_eq!(said(&["xml", "validate", "--schema", "calculator.xsd", path]).0, 1);
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_bad_schema_is_no_verdict() {
+    let (code, _, err) = said(&["xml", "validate", "--schema", "../../tests/golden/check/broken.xsd", "question.xml"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("broken.xsd:3:1: "), "{err}");
+    assert_eq!(said(&["xml", "validate", "--schema", "no-such.xsd", "question.xml"]).0, 2);
+    assert_eq!(said(&["xml", "validate", "question.xml"]).0, 2);
+}

@@ -1,0 +1,93 @@
+//! `systole xml`: streams and exit codes of the stages.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn run(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A stage that refuses early may not read all of it.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+/// Exit code, standard output, standard error.
+fn said(args: &[&str], input: &str) -> (i32, String, String) {
+    let output = run(args, input.as_bytes());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn c14n_writes_canonical_bytes_and_nothing_else() {
+    let dirty = "<?xml version='1.0'?>\n<a  c='2' b=\"1\"><!-- x --><b/></a >\n";
+    let canonical = r#"<a b="1" c="2"><b></b></a>"#;
+    assert_eq!(said(&["xml", "c14n"], dirty), (0, canonical.into(), String::new()));
+    let comments = r#"<a b="1" c="2"><!-- x --><b></b></a>"#;
+    assert_eq!(said(&["xml", "c14n", "--with-comments", "-"], dirty), (0, comments.into(), String::new()));
+}
+
+#[test]
+fn c14n_repairs_nothing() {
+    let (code, out, err) = said(&["xml", "c14n"], "<a>\n <b></a>");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with("-:2:5: "), "{err}");
+}
+
+#[test]
+fn a_document_over_the_limit_is_refused_unless_the_limit_is_raised() {
+    let large = format!("<a>{}</a>", "x".repeat(1 << 20));
+    assert_eq!(said(&["xml", "c14n"], &large).0, 1);
+    assert_eq!(said(&["xml", "c14n", "--message-bytes", "2MiB"], &large), (0, large.clone(), String::new()));
+}
+
+#[test]
+fn what_can_not_be_read_is_another_code_than_what_is_refused() {
+    let (code, _, err) = said(&["xml", "c14n", "no-such-file.xml"], "");
+    assert_eq!(code, 2);
+    assert!(err.starts_with("can't read no-such-file.xml: No such file"), "{err}");
+    assert_eq!(said(&["xml", "c14n", "--message-bytes", "1Mib"], "").0, 2);
+    assert_eq!(said(&["xml"], "").0, 2);
+}
+
+#[test]
+fn foreign_text_in_errors_is_escaped() {
+    let (code, _, err) = said(&["xml", "c14n"], "<a\u{202e}\u{1b}[2J/>");
+    assert_eq!(code, 1);
+    assert!(!err.contains(['\u{202e}', '\u{1b}']), "{err:?}");
+}
+
+#[test]
+fn repair_leaves_clean_input_alone() {
+    let clean = "<?xml version='1.0'?>\n<a  b=\"1\">\n <!-- x --></a>\n";
+    assert_eq!(said(&["xml", "repair"], clean), (0, clean.into(), String::new()));
+}
+
+#[test]
+fn repair_tells_each_thing_it_changed_with_its_place() {
+    let dirty = "Sure:\n<a b=1>AT&T</a>\n";
+    let repairs = "1:1 prose\n2:6 attribute-quotes\n2:10 stray-ampersand\n";
+    assert_eq!(said(&["xml", "repair"], dirty), (0, "<a b=\"1\">AT&amp;T</a>\n".into(), repairs.into()));
+}
+
+#[test]
+fn repair_takes_several_elements_only_as_a_fragment() {
+    let two = "<a/>\n<b>";
+    let (code, out, err) = said(&["xml", "repair"], two);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with("-:2:1: "), "{err}");
+    let repaired = (0, "<a/>\n<b></b>".to_owned(), "2:4 missing-end-tag\n".to_owned());
+    assert_eq!(said(&["xml", "repair", "--fragment"], two), repaired);
+}
+
+#[test]
+fn repair_refuses_with_the_place() {
+    let (code, out, err) = said(&["xml", "repair"], "<a>\n cut in the mid");
+    assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1));
+    assert!(err.starts_with("-:2:2: truncated: "), "{err}");
+}
