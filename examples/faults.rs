@@ -1,0 +1,127 @@
+//! Every failure is an answer: panic, error, silence, timeout, a forbidden call and an unknown
+//! payload each end as a fault at whoever asked.
+
+use std::time::Duration;
+
+use systole::prelude::*;
+
+macro_rules! payload {
+    ($(#[$doc:meta])* $type:ident, $root:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+        struct $type {
+            /// What is wanted.
+            what: String,
+        }
+
+        impl Payload for $type {
+            const NAMESPACE: &'static str = "urn:example:faults:v1";
+            const ROOT: &'static str = $root;
+        }
+    };
+}
+
+payload!(
+    /// Tells the stuntman what to do.
+    Stunt,
+    "stunt"
+);
+payload!(
+    /// Says that it went well.
+    Applause,
+    "applause"
+);
+payload!(
+    /// Opens the vault. Only the banker may be asked, and not by the stuntman.
+    OpenVault,
+    "open-vault"
+);
+payload!(
+    /// What nobody has ever heard of.
+    Gibberish,
+    "gibberish"
+);
+
+struct Stuntman;
+
+impl Actor for Stuntman {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Stunt>> for Stuntman {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, stunt: Delivery<Stunt>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(async move {
+            match stunt.what.as_str() {
+                "panic" => panic!("the stuntman fell"),
+                "error" => Err("ten".parse::<u8>().unwrap_err().into()),
+                "silence" => Ok(none()),
+                "timeout" => std::future::pending().await,
+                "forbidden" => Ok(reply(stunt.thread().call(OpenVault { what: "gold".into() }).await?)),
+                _ => Ok(reply(Applause { what: stunt.what.clone() })),
+            }
+        })
+    }
+}
+
+struct Banker;
+
+impl Actor for Banker {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<OpenVault>> for Banker {
+    type Result = Response;
+
+    fn handle(&mut self, _: Delivery<OpenVault>, _: &mut Context<Self>) -> Response {
+        unreachable!("nobody may ask the banker")
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    std::panic::set_hook(Box::new(|panic| println!("  (a handler panics: {panic})")));
+    let organism = Organism::builder("faults")
+        .listener(
+            "stuntman",
+            || Stuntman,
+            |c| c.accepts::<Stunt>().replies::<Applause>().timeout(Duration::from_millis(100)),
+        )
+        .listener("banker", || Banker, |c| c.accepts::<OpenVault>().replies::<Applause>())
+        .client("audience", |c| c.calls::<Stunt>())
+        .start()?;
+    let audience = organism.client("audience")?;
+
+    println!("{:<10} {:<10} {:<16} message", "stunt", "from", "code");
+    for (what, code) in [
+        ("panic", FaultCode::ListenerFailed),
+        ("error", FaultCode::Failed),
+        ("silence", FaultCode::Silent),
+        ("timeout", FaultCode::Timeout),
+        ("forbidden", FaultCode::Route),
+    ] {
+        expect(&audience, what, Stunt { what: what.into() }, "stuntman", code)?;
+    }
+    expect(&audience, "unknown", Gibberish { what: "?".into() }, "system", FaultCode::Route)?;
+
+    let applause = block_on(audience.ask(Stunt { what: "a simple one".into() }))?;
+    println!("and after all that: {:?}", applause.decode::<Applause>()?);
+    Ok(())
+}
+
+/// Sends a request; the answer has to be a fault of that code, from that sender.
+fn expect(
+    audience: &Client,
+    what: &str,
+    request: impl Payload,
+    from: &str,
+    code: FaultCode,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut conversation = audience.converse();
+    conversation.send(request)?;
+    let answer = block_on(conversation.receive()).ok_or("the conversation closed without an answer")?;
+    let fault = answer.fault.ok_or_else(|| format!("{what}: no fault, but {}", answer.payload.as_str()))?;
+    println!("{what:<10} {:<10} {:<16} {}", answer.from.as_str(), fault.code.as_str(), fault.message);
+    assert_eq!((answer.from.as_str(), fault.code), (from, code), "{what}");
+    Ok(())
+}
