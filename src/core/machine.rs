@@ -229,7 +229,7 @@ impl Core {
                 // The message that opens it may still be on Queue 1.
                 self.queue.push_back(Item::Cancel(root));
             }
-            Input::Shard(message) => self.from_shard(message),
+            Input::Shard(message) => self.hear_shard(message),
             Input::Tick => {}
             Input::Drain => self.drain(),
             Input::Stop => self.stop(),
@@ -251,8 +251,10 @@ impl Core {
                 continue;
             }
             self.turn_of_ring = !self.turn_of_ring;
-            let worked =
-                if self.turn_of_ring { self.dispatch() || self.process() } else { self.process() || self.dispatch() };
+            let worked = match self.turn_of_ring {
+                true => self.dispatch() || self.process(),
+                false => self.process() || self.dispatch(),
+            };
             if !worked && self.outputs.is_empty() {
                 return None;
             }
@@ -336,7 +338,7 @@ impl Core {
         self.queue.push_back(Item::Injected(message));
     }
 
-    fn from_shard(&mut self, message: ShardMessage) {
+    fn hear_shard(&mut self, message: ShardMessage) {
         match message {
             ShardMessage::SlotWanted { from, listener, thread, resume } => {
                 self.slot_wanted(listener, (from, thread), resume);

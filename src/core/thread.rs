@@ -72,6 +72,7 @@ pub(super) enum Turn {
 
 /// The messages of a thread: allocated only while there are any.
 #[derive(Debug, Default)]
+#[expect(clippy::box_collection, reason = "most threads hold none: one pointer instead of four words")]
 pub(super) struct Mailbox(Option<Box<VecDeque<Queued>>>);
 
 /// The open children of a thread, as an intrusive list in order of opening.

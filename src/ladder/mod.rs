@@ -9,7 +9,6 @@ mod envelope;
 #[doc(hidden)]
 pub mod properties;
 mod raw;
-/// Dirty bytes to bytes that the strict pass may take, and what was changed.
 pub mod repair;
 pub mod split;
 pub mod strict;

@@ -616,10 +616,6 @@ pub(crate) fn fault_of(message: &Message) -> &Fault {
     }
 }
 
-pub(crate) fn no_id() -> MessageId {
-    MessageId::from_uuid(Uuid::nil())
-}
-
 pub(crate) fn meta_qname(local: &str) -> QName {
     QName::new(ns::META, local).unwrap()
 }

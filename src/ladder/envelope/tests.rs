@@ -118,7 +118,7 @@ fn a_payload_keeps_repairs_and_its_own_name() {
     let at = Position { line: 1, column: 1 };
     let repair = Repair { span: Span { start: 0, end: 1 }, at, kind: RepairKind::Namespace };
     let text = format!(r#"<message xmlns="{E}"><meta><from/></meta><p:a xmlns:p="urn:&lt;a&amp;b"/></message>"#);
-    let envelope = Envelope::open(&canonical(&text).with_repairs(vec![repair.clone()])).unwrap();
+    let envelope = Envelope::open(&canonical(&text).with_repairs(vec![repair])).unwrap();
     assert_eq!(envelope.payload().repairs(), [repair]);
     assert_eq!(envelope.payload().root().namespace(), "urn:<a&b");
 }

@@ -490,6 +490,7 @@ impl Model {
         self.tasks.iter().position(|task| task.name == name).unwrap_or_else(|| panic!("the model has no {name:?}"))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "each says another thing of one call")]
     fn place(
         &mut self,
         parent: usize,
