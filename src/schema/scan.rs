@@ -21,6 +21,8 @@ pub(crate) enum Token<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag<'a> {
     name: &'a str,
+    /// Where its local part begins.
+    local: usize,
     attributes: &'a str,
 }
 
@@ -41,17 +43,41 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// The text up to the next tag and that tag, if it is an end tag and nothing was in between: how most elements
+    /// end that hold a value. Else nothing is taken.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        let end = self.at + find(&bytes[self.at..], b'<')?;
+        if *bytes.get(end + 1)? != b'/' {
+            return None;
+        }
+        let text = &self.text[self.at..end];
+        self.at = end + 3 + find(&bytes[end + 2..], b'>')?;
+        Some(text)
+    }
+
+    #[inline]
     fn start(&mut self) -> Option<Token<'a>> {
         let bytes = self.text.as_bytes();
         let begin = self.at + 1;
-        let name_end = begin + bytes[begin..].iter().position(|&b| matches!(b, b' ' | b'>'))?;
+        let (mut name_end, mut local) = (begin, begin);
+        loop {
+            match *bytes.get(name_end)? {
+                b' ' | b'>' => break,
+                b':' => local = name_end + 1,
+                _ => {}
+            }
+            name_end += 1;
+        }
         let mut end = name_end;
         while *bytes.get(end)? == b' ' {
-            let open = end + memchr::memchr(b'"', &bytes[end..])?;
-            end = open + 2 + memchr::memchr(b'"', &bytes[open + 1..])?;
+            let open = end + find(&bytes[end..], b'"')?;
+            end = open + 2 + find(&bytes[open + 1..], b'"')?;
         }
         self.at = end + 1;
-        Some(Token::Start(Tag { name: &self.text[begin..name_end], attributes: &self.text[name_end..end] }))
+        let name = &self.text[begin..name_end];
+        Some(Token::Start(Tag { name, local: local - begin, attributes: &self.text[name_end..end] }))
     }
 
     /// Moves behind the next `end`.
@@ -59,7 +85,7 @@ impl<'a> Scanner<'a> {
         let [.., last] = *end else { return None };
         let bytes = self.text.as_bytes();
         loop {
-            self.at += memchr::memchr(last, &bytes[self.at..])? + 1;
+            self.at += find(&bytes[self.at..], last)? + 1;
             if bytes[..self.at].ends_with(end) {
                 return Some(());
             }
@@ -70,6 +96,7 @@ impl<'a> Scanner<'a> {
 impl<'a> Iterator for Scanner<'a> {
     type Item = Token<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Token<'a>> {
         loop {
             let rest = &self.text.as_bytes()[self.at..];
@@ -82,7 +109,7 @@ impl<'a> Iterator for Scanner<'a> {
                 (b'<', _) => return self.start(),
                 _ => {
                     let begin = self.at;
-                    self.at += memchr::memchr(b'<', rest).unwrap_or(rest.len());
+                    self.at += find(rest, b'<').unwrap_or(rest.len());
                     return Some(Token::Text(&self.text[begin..self.at]));
                 }
             }
@@ -98,7 +125,7 @@ impl<'a> Tag<'a> {
 
     /// The name without its prefix.
     pub(crate) fn local(&self) -> &'a str {
-        split_prefix(self.name).1
+        &self.name[self.local..]
     }
 
     /// Its bytes, from `<` to `>`.
@@ -123,12 +150,34 @@ impl<'a> Iterator for Attributes<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.rest.as_bytes();
-        let open = memchr::memchr(b'"', bytes)?;
-        let close = open + 1 + memchr::memchr(b'"', &bytes[open + 1..])?;
+        let open = find(bytes, b'"')?;
+        let close = open + 1 + find(&bytes[open + 1..], b'"')?;
         let (name, value) = (self.rest.get(1..open.checked_sub(1)?)?, &self.rest[open + 1..close]);
         self.rest = &self.rest[close + 1..];
         Some((name, value))
     }
+}
+
+/// The first place of a byte, eight at a time: names and values are short, and only what goes on is worth the start of
+/// a vector search.
+#[inline]
+fn find(bytes: &[u8], byte: u8) -> Option<usize> {
+    const SOON: usize = 4;
+    const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, _) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().take(SOON).enumerate() {
+        // Of the bytes that are zero after this, the first has its high bit set below (Hacker's Delight, 6-1).
+        let zero = u64::from_le_bytes(*word) ^ u64::from_ne_bytes([byte; 8]);
+        let found = zero.wrapping_sub(LOW) & !zero & HIGH;
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let passed = 8 * words.len().min(SOON);
+    let rest = &bytes[passed..];
+    let ahead = if rest.len() < 8 { rest.iter().position(|&b| b == byte) } else { memchr::memchr(byte, rest) };
+    ahead.map(|ahead| passed + ahead)
 }
 
 /// Prefix (empty for none) and local part of a qualified name.
@@ -146,7 +195,7 @@ pub(crate) fn declared_prefix(attribute: &str) -> Option<&str> {
 
 /// Text or an attribute's value with its character references resolved.
 pub(crate) fn unescape(written: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'&', written.as_bytes()).is_none() {
+    if find(written.as_bytes(), b'&').is_none() {
         return Cow::Borrowed(written);
     }
     let mut text = String::with_capacity(written.len());
@@ -192,6 +241,18 @@ mod tests {
         assert_eq!((tag.name(), tag.local()), ("p:b", "b"));
         assert_eq!(scanner.by_ref().collect::<Vec<_>>(), [Token::End, Token::End]);
         assert_eq!(scanner.offset(), scanner.text.len());
+    }
+
+    #[test]
+    fn bytes_are_found_where_they_stand_first() {
+        for len in 0..100 {
+            for at in 0..len {
+                let mut bytes = vec![b'='; len];
+                bytes[at..].fill(b'<');
+                assert_eq!(find(&bytes, b'<'), Some(at));
+                assert_eq!(find(&bytes[..at], b'<'), None);
+            }
+        }
     }
 
     #[test]

@@ -84,19 +84,31 @@ impl<'a> Tags<'a> {
     pub(super) fn skip(&mut self) {
         let mut depth = 1;
         while depth > 0 {
-            let at = self.find(self.pos, "<");
-            match self.text.as_bytes().get(at + 1) {
-                Some(b'?') => self.pos = self.find(at, "?>") + 2,
-                Some(b'/') => {
-                    self.pos = at + 2;
-                    depth -= 1;
+            let from = self.pos;
+            let bytes = self.text.as_bytes();
+            // One search for all tags: nothing else holds `<` but instructions, which start it anew.
+            for at in memchr::memchr_iter(b'<', &bytes[from..]).map(|ahead| from + ahead) {
+                match bytes.get(at + 1) {
+                    Some(b'?') => {
+                        self.pos = self.find(at, "?>") + 2;
+                        break;
+                    }
+                    Some(b'/') => {
+                        self.pos = at + 2;
+                        depth -= 1;
+                        if depth == 0 {
+                            break;
+                        }
+                    }
+                    _ => {
+                        self.pos = at + 1;
+                        self.elements += 1;
+                        depth += 1;
+                    }
                 }
-                None => return,
-                Some(_) => {
-                    self.pos = at + 1;
-                    self.elements += 1;
-                    depth += 1;
-                }
+            }
+            if self.pos == from {
+                return;
             }
         }
         self.pos = self.find(self.pos, ">") + 1;

@@ -6,13 +6,16 @@ use super::reader::Reader;
 use super::text::TextValue;
 use super::variant::VariantValue;
 use super::{DecodeError, Undecodable};
-use crate::schema::scan::{Attributes, Tag, declared_prefix, unescape};
+use crate::schema::scan::{Attributes, Tag, unescape};
 
 /// The fields of a struct, from the attributes and the content of its element.
 pub(super) struct Fields<'r, 'de> {
     reader: &'r mut Reader<'de>,
     attributes: Attributes<'de>,
     names: &'static [&'static str],
+    /// Whether the type has a field `$text`, and one `$value`.
+    text: bool,
+    value: bool,
     next: Next<'de>,
 }
 
@@ -34,7 +37,8 @@ enum Next<'de> {
 
 impl<'r, 'de> Fields<'r, 'de> {
     pub(super) fn new(reader: &'r mut Reader<'de>, tag: Tag<'de>, names: &'static [&'static str]) -> Self {
-        Self { reader, attributes: tag.attributes(), names, next: Next::Key }
+        let (text, value) = (names.contains(&"$text"), names.contains(&"$value"));
+        Self { reader, attributes: tag.attributes(), names, text, value, next: Next::Key }
     }
 
     /// Takes what the visitor left, end tag included.
@@ -43,7 +47,7 @@ impl<'r, 'de> Fields<'r, 'de> {
     }
 
     fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
-        self.attributes.find(|(name, _)| declared_prefix(name).is_none() && !name.contains(':'))
+        self.attributes.find(|(name, _)| *name != "xmlns" && name.bytes().all(|byte| byte != b':'))
     }
 }
 
@@ -64,7 +68,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             }
             .map(Some);
         }
-        if self.names.contains(&"$text") {
+        if self.text {
             self.next = Next::Text;
             return seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new("$text")).map(Some);
         }
@@ -74,7 +78,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             return Ok(None);
         };
         let name = child.local();
-        let other = self.names.contains(&"$value") && !self.names.contains(&name);
+        let other = self.value && !self.names.contains(&name);
         self.next = if other { Next::Variant } else { Next::Child(name) };
         let key = if other { "$value" } else { name };
         seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(key)).map(Some)

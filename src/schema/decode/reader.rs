@@ -22,6 +22,7 @@ impl<'de> Reader<'de> {
     }
 
     /// The next start tag, if a child stands before the end of this element; text on the way is dropped.
+    #[inline]
     pub(super) fn peek_child(&mut self) -> Result<Option<Tag<'de>>, DecodeError> {
         loop {
             match self.peek()? {
@@ -46,6 +47,11 @@ impl<'de> Reader<'de> {
 
     /// Takes the rest of an element that holds only text, end tag included.
     pub(super) fn text(&mut self) -> Result<Cow<'de, str>, DecodeError> {
+        if self.peeked.is_none()
+            && let Some(written) = self.scanner.value()
+        {
+            return Ok(unescape(written));
+        }
         let mut text = Cow::Borrowed("");
         loop {
             match self.peek()? {
