@@ -3,6 +3,7 @@
 use super::blueprint::Blueprint;
 use super::io::Failure;
 use crate::ladder::{EnvelopeError, LadderError};
+use crate::protocol::MetaError;
 use crate::schema::{Catalog, EncodeError, SchemaError};
 use crate::vocab::{BrokenRule, Fault, FaultCode, Position, QName};
 
@@ -36,8 +37,8 @@ pub(super) fn undecodable(why: &dyn std::fmt::Display) -> Fault {
     with_rule(Fault::new(FaultCode::Payload, "the receiver can't read this payload"), why.to_string(), None, None)
 }
 
-pub(super) fn meta(why: &dyn std::fmt::Display) -> Fault {
-    with_rule(Fault::new(FaultCode::Payload, "this is no request to the core"), why.to_string(), None, None)
+pub(super) fn meta(error: &MetaError) -> Fault {
+    with_rule(Fault::new(FaultCode::Payload, "this is no request to the core"), error.to_string(), error.at, None)
 }
 
 pub(super) fn limit(what: impl std::fmt::Display) -> Fault {

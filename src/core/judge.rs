@@ -10,7 +10,7 @@ use super::io::{Draft, Emission, EmissionKind};
 use super::key::ThreadKey;
 use super::machine::Core;
 use crate::ladder::{Canonical, Element, Validated};
-use crate::protocol::MetaRequest;
+use crate::protocol::{MetaError, MetaProblem, MetaRequest};
 use crate::schema;
 use crate::vocab::{Fault, Name, QName, ns};
 
@@ -158,7 +158,7 @@ impl Core {
         let payload = draft.into_canonical();
         let request = match MetaRequest::read(&payload) {
             Ok(request) => request,
-            Err(error) => return refuse(Some(payload), faults::meta(&error), 1),
+            Err(error) => return refuse_meta(payload, &error),
         };
         let MetaRequest::SpawnThread { first } = request else { return Verdict::Core { request, payload } };
         if first.root().namespace() == ns::META {
@@ -184,7 +184,7 @@ impl Core {
             return match MetaRequest::read(&payload) {
                 Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
                 Ok(_) => refuse_route(Sound::Unproved(payload), false),
-                Err(error) => refuse(Some(payload), faults::meta(&error), 1),
+                Err(error) => refuse_meta(payload, &error),
             };
         }
         let Some(target) = self.threads[child].listener() else { return refuse_route(draft, false) };
@@ -272,4 +272,15 @@ fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
 fn refuse_route(draft: Sound, denied: bool) -> Verdict {
     let fault = faults::route(draft.root());
     Verdict::Refused(Refusal { payload: Some(draft.into_canonical()), fault, denied, width: 1 })
+}
+
+/// What the core doesn't know has no target, like anything else that nobody takes.
+fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
+    match error.problem {
+        MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), false),
+        MetaProblem::NoName { .. }
+        | MetaProblem::BadName { .. }
+        | MetaProblem::OtherName { .. }
+        | MetaProblem::Shape(_) => refuse(Some(payload), faults::meta(error), 1),
+    }
 }

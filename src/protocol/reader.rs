@@ -136,7 +136,7 @@ impl<'a> ElementReader<'a> {
     /// Checks that nothing else follows.
     pub(super) fn end(&mut self) -> Result<(), Problem> {
         match self.peek()? {
-            Some(tag) => Err(self.problem(format!("<{}> is too much", tag.local()))),
+            Some(tag) => Err(Problem::new(format!("<{}> is too much", tag.local()), self.elements)),
             None => Ok(()),
         }
     }

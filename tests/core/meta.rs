@@ -137,11 +137,41 @@ fn remote_principals_ask_only_where_the_flag_lets_them() {
 }
 
 #[test]
-fn what_is_no_request_is_answered() {
+fn what_the_core_does_not_know_is_refused_like_anything_that_nobody_takes() {
     let mut world = world(|_| {});
-    for request in ["request-schema", "open-sesame"] {
-        let said = ask(&mut world, "alice", request);
-        assert!(said == "!payload" || said == "!route", "{said}");
+    for unknown in ["open-sesame", "capabilities", "thread-spawned"] {
+        let payload = format!("<{unknown} xmlns=\"{}\"/>", ns::META);
+        world.send("alice", letter_xml(&payload));
+        let fault = world.egress.pop().unwrap().fault.unwrap();
+        assert_eq!((fault.code, fault.rule), (FaultCode::Route, None));
+        assert_eq!(&*fault.message, format!("nobody here takes {{{}}}{unknown} from you", ns::META));
+    }
+    assert_eq!(world.dead(), ["open-sesame", "capabilities", "thread-spawned"]);
+    let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true), worker(|_| {})]).build();
+    world.send("alice", letter("ask", 1));
+    world.finish(world.task("boss"), vec![meta("open-sesame")]);
+    assert_eq!(fault_of(world.message(world.task("boss"))).code, FaultCode::Route);
+    let thread = world.spawn_on(world.task("boss"));
+    world.call(world.task("boss"), 11, vec![on(thread, meta("open-sesame"))], Join::Settled);
+    assert_eq!(world.next_resume().unwrap(), "11: 0 !route");
+    world.finish(world.task("boss"), vec![reply("told", 1)]);
+}
+
+#[test]
+fn a_malformed_request_is_answered_with_its_place() {
+    let mut world = world(|_| {});
+    for (request, culprit) in [
+        ("<m:request-schema xmlns:m='META'/>", "<m:request-schema"),
+        ("<m:request-schema xmlns:m='META' payload='{urn:test}ask'>  <m:a/></m:request-schema>", "<m:a/>"),
+        ("<m:list-capabilities xmlns:m='META' what='x'/>", "<m:list-capabilities"),
+    ] {
+        let like = letter_xml(&request.replace("META", ns::META));
+        let column = like.bytes().find(culprit).unwrap() + 1;
+        world.send("alice", like);
+        let fault = world.egress.pop().unwrap().fault.unwrap();
+        assert_eq!(fault.code, FaultCode::Payload, "{request}");
+        let at = fault.rule.expect("the rule that failed").at.expect("and where");
+        assert_eq!((at.line, at.column as usize), (1, column), "{request}");
     }
 }
 
