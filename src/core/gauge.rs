@@ -1,6 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use memchr::memmem;
+
+use crate::vocab::ns;
+
 /// What waits in the organism, over all shards: messages and bytes on Queue 1 and in mailboxes.
 ///
 /// Entrances and calls are refused above the bounds; answers are only counted.
@@ -62,9 +66,25 @@ impl Gauge {
         Ok(permit)
     }
 
+    /// Takes a place for the message of an entrance: in the lane of the core where there is no other
+    /// and the message may be a question to the core, because it writes out the core's namespace.
+    ///
+    /// # Errors
+    /// [`Overloaded`] if neither [`admit`](Self::admit) nor [`admit_core`](Self::admit_core) has one.
+    pub fn admit_entry(&self, message: &[u8]) -> Result<Permit, Overloaded> {
+        self.admit(message.len()).or_else(|full| {
+            let lane = self.admit_core(message.len()).map_err(|_| full)?;
+            // Whatever else comes in would only keep questions out of the lane.
+            memmem::find(message, ns::META.as_bytes()).map(|_| lane).ok_or(full)
+        })
+    }
+
     /// Takes a place in the lane of the core, for a message that [`Gauge::admit`] has refused: a
     /// question to the core is answered while the organism is overloaded. Anything else that
     /// comes this way is refused with `overload` once it has been read.
+    ///
+    /// Each shard reads at most 16 such messages of one client at once, and 10 more a second; the
+    /// others are refused with `overload` too.
     ///
     /// # Errors
     /// [`Overloaded`] if the lane is full, or the message longer than [`Gauge::LANE_BYTES`].
@@ -128,6 +148,18 @@ mod tests {
         let forced = gauge.count(1000);
         drop((first, second, forced));
         assert_eq!((gauge.messages(), gauge.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn only_what_may_be_a_question_to_the_core_enters_by_the_lane() {
+        let gauge = Gauge::new(0, 0);
+        let question = format!("<list-capabilities xmlns='{}'/>", ns::META);
+        assert!(gauge.admit_entry(question.as_bytes()).is_ok_and(|permit| permit.is_lane()));
+        assert!(gauge.admit_entry(b"<other/>").is_err());
+        assert_eq!(gauge.inner.lane.load(Ordering::Relaxed), 0);
+        let long = question.clone() + &" ".repeat(Gauge::LANE_BYTES);
+        assert!(gauge.admit_entry(long.as_bytes()).is_err());
+        assert!(Gauge::new(1, 1000).admit_entry(question.as_bytes()).is_ok_and(|permit| !permit.is_lane()));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Client {
 /// Why a message was not taken. Nothing of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The organism is full.
+    /// The organism is full. Questions to the core are taken even then, a few at a time.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
     /// The client leaves too much unread: it gets no more before it reads.
@@ -184,7 +184,7 @@ impl Client {
             return Err(SendError::Closed);
         }
         self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
-        let permit = self.shared.gauge.admit(envelope.len())?;
+        let permit = self.shared.gauge.admit_entry(&envelope)?;
         let (client, remote) = (self.id, self.remote);
         let input = Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, permit });
         let command = match outlet {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::prelude::*;
+use systole::protocol::{Capabilities, ListCapabilities};
 use systole::shell::{AskError, SendError};
 use tokio::sync::Semaphore;
 
@@ -60,6 +61,49 @@ async fn a_full_organism_refuses_at_the_edge_and_loses_nothing_that_it_took() {
     within(organism.run_until_idle()).await;
     assert!(client.try_receive().is_none());
     client.tell(question("again")).expect("there is room again");
+}
+
+/// Fills the organism, whose gate is shut; gives back how many messages it took.
+async fn fill(organism: &Organism, client: &Client) -> usize {
+    let mut taken = 0;
+    loop {
+        // What runs takes no place among what waits: it is full for good once both handlers do.
+        let both_run = organism.counts().await.delivered == 2;
+        match client.tell(question("?")) {
+            Ok(_) => taken += 1,
+            Err(_) if both_run => return taken,
+            Err(_) => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_core_answers_while_the_organism_is_full() {
+    let gate = Arc::new(Semaphore::new(0));
+    let organism = gated(Limits { queue: 10, ..Limits::default() }, gate.clone());
+    let client = organism.client("cli").unwrap();
+    let taken = within(fill(&organism, &client)).await;
+    let capabilities = within(client.ask(ListCapabilities)).await.unwrap().decode::<Capabilities>().unwrap();
+    assert_eq!(capabilities.capability.len(), 1);
+    assert!(matches!(client.tell(question("?")), Err(SendError::Overloaded(_))), "still full for everything else");
+    gate.add_permits(taken);
+    for _ in 0..taken {
+        assert_eq!(within(client.receive()).await.unwrap().fault, None);
+    }
+}
+
+#[tokio::test]
+async fn what_pretends_to_be_a_question_to_the_core_is_answered_with_overload() {
+    let gate = Arc::new(Semaphore::new(0));
+    let organism = gated(Limits { queue: 10, ..Limits::default() }, gate.clone());
+    let client = organism.client("cli").unwrap();
+    let taken = within(fill(&organism, &client)).await;
+    let sly = envelope("https://xml-pipeline.org/ns/meta/v1");
+    let root = client.send(sly).unwrap();
+    let egress = within(client.receive()).await.unwrap();
+    assert_eq!((egress.root, egress.fault.map(|fault| fault.code)), (root, Some(FaultCode::Overload)));
+    gate.add_permits(taken);
+    within(organism.run_until_idle()).await;
 }
 
 #[tokio::test]
