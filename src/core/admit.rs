@@ -91,7 +91,7 @@ impl Core {
 
     fn enter(&mut self, entry: &Entry, payload: Canonical, permit: Permit) {
         let blueprint = self.blueprint.clone();
-        let client = blueprint.client(entry.client);
+        let client = blueprint.principal(entry.client);
         self.entry_events(entry, &client.name, &payload);
         if let Err(fault) = may_enter(entry, &payload, &permit) {
             return self.refuse_entry(entry, entry.ids.0, fault, Some(payload), false);

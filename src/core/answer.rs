@@ -129,7 +129,7 @@ impl Core {
 
     /// An awaited answer never enters the mailbox, but it belongs to the history.
     fn remember_reply(&mut self, key: ThreadKey, listener: ListenerId, from: &Name, reply: &Reply) {
-        if self.blueprint.listener(listener).context {
+        if self.blueprint.contract(listener).context {
             let payload = match reply {
                 Reply::Payload(payload) => payload.payload().clone(),
                 Reply::Fault(fault) => protocol::write_fault(fault),
@@ -141,7 +141,7 @@ impl Core {
     /// An answer as the listener takes it, or the end of a thread that doesn't.
     fn returned(&self, listener: ListenerId, payload: Validated<Element>) -> Content {
         let qname = payload.payload().root();
-        if !self.blueprint.listener(listener).returns.contains(qname) {
+        if !self.blueprint.contract(listener).returns.contains(qname) {
             return Content::Fatal(faults::unreturned(qname));
         }
         match self.decode(listener, payload) {
@@ -187,7 +187,7 @@ impl Core {
         };
         let meta = Meta {
             from: from.clone(),
-            to: Some(self.blueprint.client(to.client).name.clone()),
+            to: Some(self.blueprint.principal(to.client).name.clone()),
             thread: to.root,
             id,
             in_reply_to: to.label.as_deref().map(str::to_owned),
@@ -230,8 +230,15 @@ impl Core {
 
     /// Keeps a client's message that has no target.
     pub(super) fn bury_entry(&mut self, client: ClientId, payload: Option<Canonical>, reason: Fault) {
-        let from = self.blueprint.client(client).name.clone();
+        let from = self.blueprint.principal(client).name.clone();
         self.dead.push(DeadLetter { at: self.now, from, path: ThreadPath::new(Vec::new()), payload, reason });
+    }
+
+    /// Keeps the note that a message came from nobody who could be answered.
+    pub(super) fn bury_stranger(&mut self) {
+        self.counts.dead += 1;
+        let (from, path) = (Name::system(), ThreadPath::new(Vec::new()));
+        self.dead.push(DeadLetter { at: self.now, from, path, payload: None, reason: faults::stranger() });
     }
 
     pub(super) fn event(&mut self, key: ThreadKey, kind: impl FnOnce() -> EventKind) {

@@ -142,13 +142,23 @@ impl Blueprint {
         (0..).map(ClientId).zip(&self.clients)
     }
 
-    /// The contract of a listener.
-    pub fn listener(&self, id: ListenerId) -> &Contract {
+    /// The contract of a listener; `None` for an id of another organism, which has more of them.
+    pub fn listener(&self, id: ListenerId) -> Option<&Contract> {
+        self.listeners.get(id.0 as usize)
+    }
+
+    /// What is known of a client; `None` for an id of another organism, which has more of them.
+    pub fn client(&self, id: ClientId) -> Option<&Client> {
+        self.clients.get(id.0 as usize)
+    }
+
+    /// The contract of a listener of this blueprint. The core looks at ids where they come in.
+    pub(crate) fn contract(&self, id: ListenerId) -> &Contract {
         &self.listeners[id.0 as usize]
     }
 
-    /// What is known of a client.
-    pub fn client(&self, id: ClientId) -> &Client {
+    /// A client of this blueprint. The core looks at ids where they come in.
+    pub(crate) fn principal(&self, id: ClientId) -> &Client {
         &self.clients[id.0 as usize]
     }
 
@@ -205,7 +215,7 @@ impl Blueprint {
         for (id, second) in self.listeners() {
             for payload in second.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
                 let earlier = self.accepting(payload).iter().take_while(|&&other| other != id);
-                let clash = earlier.map(|&other| self.listener(other)).find(|first| {
+                let clash = earlier.map(|&other| self.contract(other)).find(|first| {
                     let routed = [first.routing, second.routing];
                     !routed.contains(&Routing::Addressed) && routed.contains(&Routing::Unique)
                 });
@@ -231,7 +241,7 @@ impl Blueprint {
         for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
             for call in &caller.calls {
                 for &callee in self.accepting(call) {
-                    let callee = self.listener(callee);
+                    let callee = self.contract(callee);
                     for reply in callee.replies.iter().filter(|reply| !caller.returns.contains(reply)) {
                         problems.push(Problem::Unreturned {
                             caller: caller.name.clone(),

@@ -25,7 +25,7 @@ impl Core {
             Owner::Listener(_) if thread.is_spawned() && thread.origin == Origin::None => {}
             Owner::Listener(listener) => {
                 let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
-                match self.blueprint.listener(listener).silence {
+                match self.blueprint.contract(listener).silence {
                     _ if below_boot => self.end_child(key),
                     Silence::Error => self.fail(key, faults::silent()),
                     Silence::Idle => {

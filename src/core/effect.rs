@@ -203,8 +203,8 @@ impl Core {
     /// Notes what a handler said: for operators, and for the context of its thread.
     pub(super) fn emitted(&mut self, key: ThreadKey, listener: ListenerId, payload: &Canonical) {
         self.event(key, || EventKind::Emitted { payload: payload.root().clone() });
-        if self.blueprint.listener(listener).context {
-            let from = self.blueprint.listener(listener).name.clone();
+        if self.blueprint.contract(listener).context {
+            let from = self.blueprint.contract(listener).name.clone();
             self.remember(key, Remembered { from, payload: payload.clone() });
         }
     }

@@ -111,6 +111,11 @@ pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {
     with_rule(Fault::new(FaultCode::Internal, "the pump has a bug: please report it"), why.to_string(), None, None)
 }
 
+/// An entrance speaks for nobody that is known.
+pub(super) fn stranger() -> Fault {
+    Fault::new(FaultCode::Internal, "an entrance named a client of another organism")
+}
+
 /// Whether a fault says that whoever got it can't speak properly, rather than that there was no
 /// room or no luck.
 pub(super) fn is_mistake(fault: &Fault) -> bool {

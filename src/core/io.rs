@@ -375,3 +375,16 @@ pub enum ShardMessage {
     /// A message for a conversation that lives in the receiving shard.
     Injected(Box<Injected>),
 }
+
+impl ShardMessage {
+    /// The listener whose slots it is about.
+    pub(super) fn listener(&self) -> Option<ListenerId> {
+        match self {
+            Self::SlotWanted { listener, .. }
+            | Self::SlotGranted { listener, .. }
+            | Self::SlotReturned { listener }
+            | Self::SlotDeclined { listener, .. } => Some(*listener),
+            Self::Injected(_) => None,
+        }
+    }
+}

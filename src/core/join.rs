@@ -78,7 +78,7 @@ impl Core {
     /// Tells a listener that asked for it that no further answer comes.
     fn fan_out_ended(&mut self, owner: ThreadKey, total: u32, source: MessageId) {
         let Some(listener) = self.threads[owner].listener() else { return };
-        if !self.blueprint.listener(listener).returns.contains(&protocol::fan_out_ended_qname()) {
+        if !self.blueprint.contract(listener).returns.contains(&protocol::fan_out_ended_qname()) {
             return;
         }
         let (id, _) = self.key.derive(source, protocol_index::FAN_OUT_ENDED);

@@ -105,7 +105,7 @@ impl Core {
     pub(super) fn judge(&mut self, thread: ThreadKey, listener: ListenerId, emission: Emission) -> Verdict {
         let Emission { kind, to, thread: address, payload } = emission;
         let blueprint = self.blueprint.clone();
-        let contract = blueprint.listener(listener);
+        let contract = blueprint.contract(listener);
         let draft = match payload {
             Draft::Unencodable(error) => {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
@@ -188,7 +188,7 @@ impl Core {
             };
         }
         let Some(target) = self.threads[child].listener() else { return refuse_route(draft, false) };
-        let accepted = self.blueprint.listener(target).accepts.contains(&qname);
+        let accepted = self.blueprint.contract(target).accepts.contains(&qname);
         if !accepted || !contract.calls.contains(&qname) {
             return refuse_route(draft, accepted);
         }
@@ -226,7 +226,7 @@ impl Core {
                 _ => None,
             },
             None => {
-                let routed = |listener: &&ListenerId| self.blueprint.listener(**listener).routing != Routing::Addressed;
+                let routed = |listener: &&ListenerId| self.blueprint.contract(**listener).routing != Routing::Addressed;
                 let mut routed = accepting.iter().filter(routed).copied();
                 routed.next().map(|first| Targets { first, others: routed.collect() })
             }

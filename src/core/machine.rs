@@ -308,7 +308,7 @@ impl Core {
         let mut segments = Vec::new();
         while let Some(thread) = self.threads.get(key) {
             if let Owner::Listener(listener) = thread.owner {
-                segments.push((self.blueprint.listener(listener).name.clone(), thread.ordinal));
+                segments.push((self.blueprint.contract(listener).name.clone(), thread.ordinal));
             }
             let Some(parent) = thread.parent else { break };
             key = parent;
@@ -332,13 +332,20 @@ impl Core {
 
     fn inject(&mut self, message: Injected) {
         self.counts.injected += 1;
+        if self.blueprint.client(message.client).is_none() {
+            return self.bury_stranger();
+        }
         if self.stopped {
             return self.abandon(Item::Injected(message));
         }
         self.queue.push_back(Item::Injected(message));
     }
 
-    fn hear_shard(&mut self, message: ShardMessage) {
+    fn from_shard(&mut self, message: ShardMessage) {
+        // One of another organism has no slots here.
+        if message.listener().is_some_and(|listener| self.blueprint.listener(listener).is_none()) {
+            return;
+        }
         match message {
             ShardMessage::SlotWanted { from, listener, thread, resume } => {
                 self.slot_wanted(listener, (from, thread), resume);

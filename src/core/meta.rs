@@ -32,7 +32,7 @@ impl Core {
         request: MetaRequest,
     ) -> bool {
         let blueprint = self.blueprint.clone();
-        let contract = blueprint.listener(listener);
+        let contract = blueprint.contract(listener);
         let asker = Asker { calls: &contract.calls, replies: &contract.replies, admin: false, remote: false };
         let answer = match request {
             MetaRequest::ClearContext => may_touch(blueprint.meta.clear_context, request.qname()).map(|()| {
@@ -61,7 +61,7 @@ impl Core {
         request: MetaRequest,
     ) -> Result<Canonical, Fault> {
         let blueprint = self.blueprint.clone();
-        let client = blueprint.client(client);
+        let client = blueprint.principal(client);
         let asker = Asker { calls: &client.calls, replies: &[], admin: client.admin, remote };
         self.knowledge(&asker, request).map(|answer| answer.write())
     }

@@ -31,7 +31,7 @@ impl Core {
         let limits = &self.blueprint.limits;
         let fragment = climb_fragment(raw, &limits.xml).map_err(|error| faults::malformed(&error))?;
         if !fragment.repairs.is_empty() {
-            let by = self.blueprint.listener(listener).name.clone();
+            let by = self.blueprint.contract(listener).name.clone();
             self.event(key, || EventKind::Repaired { by, repairs: fragment.repairs });
         }
         Ok(fragment.elements.into_iter().map(|element| self.unwrap(key, listener, element)).collect())
@@ -47,7 +47,7 @@ impl Core {
             Ok(envelope) => envelope.into_parts(),
             Err(error) => return Emission { kind, to: None, thread: None, payload: Draft::NoEnvelope(error) },
         };
-        let own = &self.blueprint.listener(listener).name;
+        let own = &self.blueprint.contract(listener).name;
         let own_id = self.threads.get(key).map(|thread| thread.id);
         let is_own = |id: &ThreadId| {
             let child = self.spawned.get(id).and_then(|&child| self.threads.get(child));

@@ -106,7 +106,7 @@ impl Core {
             self.counts.cancelled += requests.len() as u64;
             return self.settle(key);
         };
-        if !self.blueprint.listener(listener).can_park {
+        if !self.blueprint.contract(listener).can_park {
             self.counts.faulted += requests.len() as u64;
             return self.call_ready(task, call, Err(faults::cannot_park()));
         }

@@ -148,7 +148,7 @@ impl Core {
 
     /// The shard that keeps the slots of a listener.
     fn home(&self, listener: ListenerId) -> ShardId {
-        if self.blueprint.listener(listener).stateless {
+        if self.blueprint.contract(listener).stateless {
             return self.shard;
         }
         ShardId((listener.0 % u32::from(self.shards)) as u16)
@@ -170,7 +170,7 @@ impl Core {
         match &message.content {
             _ if self.down[listener.0 as usize] => false,
             Content::Fatal(_) => false,
-            Content::Body(Body::Fault(_)) => self.blueprint.listener(listener).accepts_faults,
+            Content::Body(Body::Fault(_)) => self.blueprint.contract(listener).accepts_faults,
             Content::Body(Body::Payload { .. }) => true,
         }
     }
@@ -211,7 +211,7 @@ impl Core {
             }
         };
         let boot = below_boot && is_boot(from, &body);
-        let left = self.blueprint.listener(listener).timeout.filter(|_| !boot);
+        let left = self.blueprint.contract(listener).timeout.filter(|_| !boot);
         let task = self.tasks.insert(Task::new(key, listener, id, left, boot));
         self.running += usize::from(!boot);
         self.threads[key].task = Some(task);
@@ -235,7 +235,7 @@ impl Core {
             },
         });
         let mut history = Vec::new();
-        if self.blueprint.listener(listener).context {
+        if self.blueprint.contract(listener).context {
             history = self.threads[key].extra().history.get_or_insert_default().messages();
             let payload = match &body {
                 Body::Payload { payload, .. } => payload.payload().clone(),
@@ -305,8 +305,8 @@ impl Core {
 
     pub(super) fn sender_name(&self, sender: Sender) -> Name {
         match sender {
-            Sender::Listener(id) => self.blueprint.listener(id).name.clone(),
-            Sender::Client(id) => self.blueprint.client(id).name.clone(),
+            Sender::Listener(id) => self.blueprint.contract(id).name.clone(),
+            Sender::Client(id) => self.blueprint.principal(id).name.clone(),
             Sender::Core => Name::core(),
             Sender::System => Name::system(),
         }

@@ -68,7 +68,7 @@ impl Client {
 
     /// Its name.
     pub fn name(&self) -> &Name {
-        &self.shared.blueprint.client(self.id).name
+        &self.shared.blueprint.principal(self.id).name
     }
 
     /// The same client, whose messages end `patience` after they are sent at the latest.

@@ -98,7 +98,7 @@ impl Desk {
 
     /// Tells the cores that use the instance of this shard.
     fn announce(&self, listener: ListenerId, input: impl Fn() -> Input) {
-        if self.blueprint.listener(listener).stateless {
+        if self.blueprint.contract(listener).stateless {
             return self.tell(self.shard, input());
         }
         for shard in self.links.shards() {
@@ -130,7 +130,7 @@ impl Desk {
 
     /// Notes that a handler exists; it is found by the key from now on.
     pub(super) fn enter(&self, origin: ShardId, task: TaskId, listener: ListenerId, place: Place) -> HandlerKey {
-        let can_park = self.blueprint.listener(listener).can_park;
+        let can_park = self.blueprint.contract(listener).can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
         }

@@ -137,7 +137,7 @@ impl Exits {
         let payload = write_fault(&fault);
         let meta = Meta {
             from: Name::system(),
-            to: Some(self.blueprint.client(client).name.clone()),
+            to: Some(self.blueprint.principal(client).name.clone()),
             thread: root,
             id: MessageId::from_uuid(*self.entropy.root().as_uuid()),
             in_reply_to: None,

@@ -267,7 +267,7 @@ impl Shard {
 
 /// The shard whose instance of a listener serves this one.
 fn home(desk: &Desk, listener: ListenerId) -> ShardId {
-    if desk.blueprint.listener(listener).stateless {
+    if desk.blueprint.contract(listener).stateless {
         return desk.shard;
     }
     let shards = desk.links.shards().count();

@@ -46,7 +46,7 @@ impl RunContext {
 
     /// The listener's own contract.
     pub fn contract(&self) -> &Contract {
-        self.blueprint.listener(self.listener)
+        self.blueprint.contract(self.listener)
     }
 
     /// The bounds of the organism.

@@ -234,3 +234,23 @@ fn the_same_inputs_give_the_same_ids() {
     };
     assert_eq!(ids(), ids());
 }
+
+#[test]
+fn ids_of_another_organism_open_no_door_and_break_nothing() {
+    let many = (0..5).map(|n| worker(|worker| worker.name = systole::vocab::Name::parse(&format!("w{n}")).unwrap()));
+    let mut elsewhere = Setup::new(many.collect());
+    elsewhere.clients = (0..5).map(|n| client(&format!("c{n}"), &["ping"])).collect();
+    let elsewhere = elsewhere.build();
+    let (listener, stranger) = (elsewhere.listener_id("w4"), elsewhere.client_id("c4"));
+    let mut world = Setup::new(vec![worker(|_| {})]).build();
+    assert!(world.blueprint.listener(listener).is_none() && world.blueprint.client(stranger).is_none());
+    let (bytes, root) = (letter("ping", 1).bytes(), world.fresh_root());
+    let permit = world.gauge.admit(bytes.len()).unwrap();
+    let raw = systole::ladder::Raw::new(bytes);
+    let injected = Injected { client: stranger, raw, root, remote: false, last: true, permit };
+    world.handle(0, Input::Injected(injected));
+    world.handle(0, Input::ListenerDown { listener });
+    world.handle(0, Input::Shard(ShardMessage::SlotReturned { listener }));
+    world.run();
+    assert_eq!((world.dead(), world.said()), (vec!["!internal".to_owned()], vec![]));
+}

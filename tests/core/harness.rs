@@ -383,7 +383,7 @@ impl World {
 
     fn start(&mut self, shard: usize, start: Start) {
         let Start { task, listener, message } = start;
-        let listener = self.blueprint.listener(listener).name.to_string();
+        let listener = self.blueprint.listener(listener).expect("the core names its own").name.to_string();
         let line = format!("{listener} <- {}: {}", message.from, describe(&message));
         assert!(self.ids.insert(message.id), "'{line}' has the id of another message");
         self.started.push(line.clone());

@@ -63,7 +63,7 @@ impl BlockingHost {
         listener: ListenerId,
         factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync>,
     ) -> Rc<Self> {
-        let threads = desk.blueprint.listener(listener).concurrency;
+        let threads = desk.blueprint.contract(listener).concurrency;
         let pool = if desk.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads as usize) };
         let lives = Lives::new(desk.clone(), listener, factory);
         Rc::new(Self { desk, listener, lives, pool, running: RefCell::default() })
