@@ -171,3 +171,54 @@ fn two_runs_are_the_same() {
     assert!(first.len() > 20, "{first:?}");
     assert_eq!(first, run());
 }
+
+/// Does something for ever from boot on, and adds for whoever asks.
+struct Scheduler;
+
+impl Actor for Scheduler {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Boot>> for Scheduler {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, boot: Delivery<Boot>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(async move {
+            loop {
+                actix::clock::sleep(Duration::from_secs(60)).await;
+                boot.thread().call(question()).await?;
+            }
+        })
+    }
+}
+
+impl Handler<Delivery<Add>> for Scheduler {
+    type Result = Response;
+
+    fn handle(&mut self, add: Delivery<Add>, _: &mut Context<Self>) -> Response {
+        Ok(reply(Sum { value: add.a + add.b }))
+    }
+}
+
+#[test]
+fn a_boot_handler_that_never_ends_starves_nobody() {
+    let questions = Probe::<Question>::new();
+    questions.answer_with(|_| Ok(reply(Sum { value: 0 })));
+    let builder = Organism::builder("scheduled")
+        .listener(
+            "scheduler",
+            || Scheduler,
+            |c| c.accepts_boot().accepts::<Add>().replies::<Sum>().calls::<Question>().concurrency(1),
+        )
+        .listener("asked", questions.factory(), |c| c.accepts::<Question>().replies::<Sum>())
+        .client("cli", |c| c.calls::<Add>());
+    let mut kit = Kit::start(builder).unwrap();
+    for minute in 0..10 {
+        assert_eq!(questions.received().len(), minute, "it ticks in spite of the questions");
+        let sum = kit.ask("cli", Add { a: 1, b: 2 }).unwrap().decode::<Sum>().unwrap();
+        assert_eq!(sum.value, 3, "and they are answered in spite of the ticks");
+        kit.advance(Duration::from_secs(60));
+    }
+    let drained = kit.drain(Duration::from_secs(10));
+    assert!(drained.idle && drained.ended, "{drained:?}");
+}

@@ -27,7 +27,7 @@ pub struct Contract {
     pub routing: Routing,
     /// How long one of its handlers may run; `None`: for ever.
     pub timeout: Option<Duration>,
-    /// How many of its handlers may run at once, at least 1.
+    /// How many of its handlers may run at once, at least 1. That of `<boot>` doesn't count.
     pub concurrency: u32,
     /// Whether a handler can wait for an answer (`false`: it has no `call`).
     pub can_park: bool,

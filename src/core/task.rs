@@ -25,7 +25,7 @@ pub(super) struct Task {
     pub phase: Phase,
     /// Time that its timeout leaves it; `None` for ever.
     pub left: Option<Duration>,
-    /// A handler of `<boot>`: the organism can be idle while it runs.
+    /// A handler of `<boot>`: it holds no slot, and the organism can be idle while it runs.
     pub boot: bool,
     /// Groups of calls that are on Queue 1.
     pub asked: Vec<CallId>,
@@ -38,8 +38,8 @@ pub(super) struct Task {
 /// What a handler does at the moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Phase {
-    /// It runs. `slot`: it holds one, as all do but those that went on, while they were parked,
-    /// without the answer that they waited for.
+    /// It runs. `slot`: it holds one, as all do but boot handlers, and those that went on, while
+    /// they were parked, without the answer that they waited for.
     Running { since: Time, timer: Option<TimerId>, slot: bool },
     /// It awaits calls and holds none.
     Parked,

@@ -30,10 +30,10 @@ impl Core {
         }
         let resume = match thread.task.and_then(|task| self.tasks.get(task)) {
             Some(task) if task.ready.is_empty() => return,
-            Some(task) if task.is_running() => return self.enter_ring(key, false),
+            Some(task) if task.is_running() || task.boot => return self.enter_ring(key, false),
             Some(_) => true,
             None if thread.judging > 0 || thread.mailbox.len() == 0 => return,
-            None if !self.needs_handler(key) => return self.enter_ring(key, false),
+            None if !self.needs_handler(key) || self.is_booting(key) => return self.enter_ring(key, false),
             None => false,
         };
         if self.take_slot(listener, key, resume) {
@@ -56,7 +56,7 @@ impl Core {
             match task {
                 Some(task) => self.resume(key, task, slot),
                 None if !self.needs_handler(key) => self.end_by_message(key, slot),
-                None if slot => self.start(key),
+                None if slot || self.is_booting(key) => self.start(key, slot),
                 None => self.make_ready(key),
             }
             return true;
@@ -102,6 +102,12 @@ impl Core {
         match self.home(listener) {
             home if home == self.shard => self.slot_returned(listener),
             home => self.send(home, ShardMessage::SlotReturned { listener }),
+        }
+    }
+
+    fn leave_slot(&mut self, listener: ListenerId, slot: bool) {
+        if slot {
+            self.release_slot(listener);
         }
     }
 
@@ -177,45 +183,45 @@ impl Core {
 
     fn resume(&mut self, key: ThreadKey, id: TaskId, slot: bool) {
         let Some(task) = self.tasks.get_mut(id) else { return };
-        let (listener, running) = (task.listener, task.is_running());
+        let (listener, running, boot) = (task.listener, task.is_running(), task.boot);
         // Either it went on without its answer, or it parked again after it had entered the ring.
         if slot && (running || task.ready.is_empty()) {
             self.release_slot(listener);
             return self.make_ready(key);
         }
-        if !slot && !running {
+        if !slot && !running && !boot {
             return self.make_ready(key);
         }
         let Some((call, result)) = task.ready.pop_front() else { return };
         self.resumes -= 1;
         if !running {
-            self.run_task(id, true);
+            self.run_task(id, slot);
         }
         self.outputs.push_back(Output::Resume { task: id, call, result });
         self.make_ready(key);
     }
 
-    fn start(&mut self, key: ThreadKey) {
+    /// Starts the handler of the next message. `slot`: the thread holds one, as all do but those
+    /// whose message is `<boot>`: its handler may run for ever, and must not keep one from others.
+    fn start(&mut self, key: ThreadKey, slot: bool) {
         let Some(listener) = self.threads[key].listener() else { return };
-        let Some(queued) = self.take_message(key) else { return self.release_slot(listener) };
-        let thread = &self.threads[key];
-        let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
+        let boot = self.is_booting(key);
+        let Some(queued) = self.take_message(key) else { return self.leave_slot(listener, slot) };
         let Queued { id, from, in_reply_to, content, answers, permit } = queued;
         drop(permit);
         let body = match content {
             Content::Body(body) => body,
             Content::Fatal(fault) => {
                 self.counts.faulted += 1;
-                self.release_slot(listener);
+                self.leave_slot(listener, slot);
                 return self.fail(key, fault);
             }
         };
-        let boot = below_boot && is_boot(from, &body);
         let left = self.blueprint.contract(listener).timeout.filter(|_| !boot);
         let task = self.tasks.insert(Task::new(key, listener, id, left, boot));
         self.running += usize::from(!boot);
         self.threads[key].task = Some(task);
-        self.run_task(task, true);
+        self.run_task(task, slot);
         let join = self.position(answers);
         let head = Head { id, from: self.sender_name(from), in_reply_to, join };
         let message = self.message(key, listener, head, body);
@@ -274,9 +280,7 @@ impl Core {
     /// The next message ends its thread: a fault that passes on, or a listener that is down.
     fn end_by_message(&mut self, key: ThreadKey, slot: bool) {
         let Some(listener) = self.threads[key].listener() else { return };
-        if slot {
-            self.release_slot(listener);
-        }
+        self.leave_slot(listener, slot);
         let Some(queued) = self.take_message(key) else { return };
         self.counts.faulted += 1;
         let fault = match queued.content {

@@ -113,7 +113,12 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self
     }
 
-    /// Wakes up when the organism starts.
+    /// Wakes up when the organism starts: its handler of [`Boot`] may run for ever.
+    ///
+    /// That handler holds no slot and has no timeout, so that the listener takes other messages
+    /// meanwhile: an actor whose handler is a future, a blocking listener (its pool has a thread
+    /// more), a command (its process is one more). Only an actor that it holds exclusively
+    /// ([`AtomicResponse`](super::AtomicResponse)) is deaf until it ends.
     #[must_use]
     pub fn accepts_boot(mut self) -> Self
     where
@@ -165,7 +170,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self
     }
 
-    /// How many handlers may run at once (64).
+    /// How many handlers may run at once (64); that of [`Boot`] doesn't count.
     #[must_use]
     pub fn concurrency(mut self, concurrency: u32) -> Self {
         self.contract.concurrency = concurrency;

@@ -161,7 +161,34 @@ fn draining_cancels_pending_continues_and_boot_handlers_and_lets_the_rest_run() 
 }
 
 #[test]
-fn draining_cancels_boot_messages_that_have_not_started() {
+fn a_boot_handler_holds_no_slot_of_its_listener() {
+    let mut world = booted(vec![
+        listener("a", |a| {
+            a.accepts = vec![core_qname("boot"), qname("ask")];
+            a.replies = qnames(&["told"]);
+            a.calls = qnames(&["ping"]);
+            a.concurrency = 1;
+        }),
+        worker(|_| {}),
+    ]);
+    let boot = world.task("a");
+    world.send("alice", letter("ask", 1));
+    assert_eq!(world.runs("a"), 2, "the only slot is free for others");
+    world.send("alice", letter("ask", 2));
+    assert_eq!(world.runs("a"), 2, "and no more than it");
+    world.call(boot, 0, vec![call("ping", 1)], Join::All);
+    world.finish(world.task("worker"), vec![reply("pong", 1)]);
+    assert_eq!(world.next_resume().unwrap(), "0: 0 pong 1", "it needs none to go on either");
+    world.finish(boot, vec![]);
+    assert_eq!(world.runs("a"), 1, "nor does it give one back");
+    for n in [1, 2] {
+        world.finish(world.task_with("a", n), vec![reply("told", n)]);
+    }
+    assert_eq!(world.said(), ["a: told 1", "a: told 2"]);
+}
+
+#[test]
+fn boot_does_not_wait_for_a_slot() {
     let mut world = Setup::new(vec![listener("a", |a| {
         a.accepts = vec![core_qname("boot"), qname("ask")];
         a.replies = qnames(&["told"]);
@@ -172,9 +199,18 @@ fn draining_cancels_boot_messages_that_have_not_started() {
     let root = world.fresh_root();
     world.handle(0, Input::Boot { root });
     world.run();
+    assert_eq!(world.take_started(), ["a <- alice: ask 1", "a <- system: boot"]);
+    world.finish(world.task_with("a", 1), vec![reply("told", 1)]);
+    world.finish(world.task("a"), vec![]);
+}
+
+#[test]
+fn draining_cancels_boot_messages_that_have_not_started() {
+    let mut world = Setup::new(vec![console("a")]).build();
+    let root = world.fresh_root();
+    world.handle(0, Input::Boot { root });
     world.tell(|| Input::Drain);
-    world.finish(world.task("a"), vec![reply("told", 1)]);
-    assert_eq!(world.take_started(), ["a <- alice: ask 1"]);
+    assert_eq!((world.take_started(), world.paths()), (vec![], vec![]));
 }
 
 #[test]

@@ -97,6 +97,38 @@ async fn a_blocking_listener_has_threads_of_its_own_and_cannot_await() {
     assert_eq!(text().await, "systole-blocking", "it was made anew");
 }
 
+/// From boot on it waits for as many questions as it was made for.
+struct Waiting(Arc<std::sync::Barrier>);
+
+impl BlockingHandler<Boot> for Waiting {
+    fn handle(&self, _: Delivery<Boot>) -> Response {
+        self.0.wait();
+        Ok(none())
+    }
+}
+
+impl BlockingHandler<Question> for Waiting {
+    fn handle(&self, question: Delivery<Question>) -> Response {
+        self.0.wait();
+        Ok(reply(answered(&*question.text)))
+    }
+}
+
+#[tokio::test]
+async fn a_blocking_boot_handler_takes_no_thread_from_the_others() {
+    let both = Arc::new(std::sync::Barrier::new(2));
+    let organism = Organism::builder("waiting")
+        .blocking_listener(
+            "waiting",
+            move || Waiting(both.clone()),
+            |c| c.accepts_boot().accepts::<Question>().replies::<Answered>().concurrency(1),
+        )
+        .client("cli", |c| c.calls::<Question>())
+        .start()
+        .unwrap();
+    within(organism.client("cli").unwrap().ask(question("both at once"))).await.unwrap();
+}
+
 /// Writes what a model might, dirty.
 struct Model;
 

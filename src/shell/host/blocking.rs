@@ -8,6 +8,7 @@ use super::contain::{contain, discard};
 use super::lives::Lives;
 use super::pool::Pool;
 use crate::core::{Failure, ListenerId, Message, Outcome};
+use crate::protocol::boot_qname;
 use crate::shell::accepts::BlockingRoute;
 use crate::shell::delivery::Parcel;
 use crate::shell::desk::Desk;
@@ -39,7 +40,7 @@ impl<L: Send + Sync> Run for Routed<L> {
 }
 
 /// The host of a blocking listener: its handlers run on a pool of threads of its own, one for
-/// each slot of its contract.
+/// each slot of its contract, and one for `<boot>`, whose handler holds none.
 pub(in crate::shell) struct BlockingHost {
     desk: Rc<Desk>,
     listener: ListenerId,
@@ -63,8 +64,9 @@ impl BlockingHost {
         listener: ListenerId,
         factory: Arc<dyn Fn() -> Arc<dyn Run> + Send + Sync>,
     ) -> Rc<Self> {
-        let threads = desk.blueprint.contract(listener).concurrency;
-        let pool = if desk.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads as usize) };
+        let contract = desk.blueprint.contract(listener);
+        let threads = contract.concurrency as usize + usize::from(contract.accepts.contains(&boot_qname()));
+        let pool = if desk.clock.is_simulated() { Pool::inline() } else { Pool::of_threads(threads) };
         let lives = Lives::new(desk.clone(), listener, factory);
         Rc::new(Self { desk, listener, lives, pool, running: RefCell::default() })
     }
