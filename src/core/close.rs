@@ -27,6 +27,7 @@ impl Core {
                 let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
                 match self.blueprint.contract(listener).silence {
                     _ if below_boot => self.end_child(key),
+                    Silence::Error if self.threads[key].was_drained() => self.fail(key, faults::cancelled()),
                     Silence::Error => self.fail(key, faults::silent()),
                     Silence::Idle => {
                         let (parent, opened_by) = (self.threads[key].parent, self.threads[key].opened_by);
@@ -197,6 +198,7 @@ impl Core {
         self.queued -= cancelled;
         if let Some(extra) = &mut self.threads[key].extra {
             let (continues, fans) = (std::mem::take(&mut extra.continues), std::mem::take(&mut extra.fans));
+            extra.drained = false;
             for timer in continues {
                 self.timers.cancel(timer);
                 self.delayed -= 1;

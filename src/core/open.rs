@@ -9,7 +9,7 @@ use super::gauge::Permit;
 use super::key::ThreadKey;
 use super::machine::Core;
 use super::thread::{
-    Backlog, Children, Content, Extra, Mailbox, Origin, Owner, Queued, RootState, Sender, Thread, Turn,
+    Backlog, Children, Content, Extra, Made, Mailbox, Origin, Owner, Queued, RootState, Sender, Thread, Turn,
 };
 use super::timer::Timer;
 use crate::ladder::{Element, Validated};
@@ -52,7 +52,7 @@ impl Core {
             let ids = self.key.derive_entry(root, index);
             match self.own_payload(listener, boot.write()) {
                 Ok(body) => {
-                    let (child, opened) = self.open_thread(parent, Owner::Listener(listener), ids);
+                    let (child, opened) = self.open_thread(parent, listener, ids);
                     let permit = self.gauge.count(0);
                     self.threads[child].deadline = Time::MAX;
                     let content = Content::Body(body);
@@ -133,7 +133,7 @@ impl Core {
         self.room_for_thread(call.parent)?;
         let permit = self.permit(call.permit, &call.payload)?;
         let body = self.decode(call.target, call.payload)?;
-        let (key, id) = self.open_thread(call.parent, Owner::Listener(call.target), call.ids);
+        let (key, id) = self.open_thread(call.parent, call.target, call.ids);
         let thread = &mut self.threads[key];
         thread.origin = call.origin;
         if call.spawned || call.label.is_some() || call.traceparent.is_some() {
@@ -207,6 +207,7 @@ impl Core {
             mailbox: Mailbox::default(),
             task: None,
             children: Children::default(),
+            made: Made::NONE,
             ordinal: 1,
             depth: 0,
             turn: Turn::None,
@@ -221,17 +222,17 @@ impl Core {
     fn open_thread(
         &mut self,
         parent: ThreadKey,
-        owner: Owner,
+        listener: ListenerId,
         (opened_by, id): (MessageId, ThreadId),
     ) -> (ThreadKey, MessageId) {
         self.sequence += 1;
         self.directory.thread_opened();
         let above = &mut self.threads[parent];
-        above.children.made = above.children.made.wrapping_add(1);
+        let ordinal = above.next_ordinal(listener);
         let previous = above.children.last;
         let thread = Thread {
             id,
-            owner,
+            owner: Owner::Listener(listener),
             parent: Some(parent),
             root: above.root,
             opened_by,
@@ -241,7 +242,8 @@ impl Core {
             mailbox: Mailbox::default(),
             task: None,
             children: Children { previous, ..Children::default() },
-            ordinal: above.children.made,
+            made: Made::NONE,
+            ordinal,
             depth: above.depth + 1,
             turn: Turn::None,
             invalid: 0,
@@ -269,7 +271,7 @@ impl Core {
         }
         if self.draining {
             self.counts.cancelled += 1;
-            return;
+            return self.threads[key].extra().drained = true;
         }
         let timer = self.timers.set(self.now.after(after), Timer::Continue(key, Box::new(message)));
         self.delayed += 1;

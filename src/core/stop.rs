@@ -12,7 +12,8 @@ use crate::ladder::Canonical;
 use crate::vocab::MessageId;
 
 impl Core {
-    /// Stops what would go on for ever: pending continues and boot handlers.
+    /// Stops what would go on for ever: pending continues and boot handlers. A thread that has
+    /// nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
     pub(super) fn drain(&mut self) {
         self.draining = true;
         let mut keys: Vec<_> = self.threads.iter().map(|(key, thread)| (thread.sequence, key)).collect();
@@ -78,6 +79,7 @@ impl Core {
     fn cancel_continues(&mut self, key: ThreadKey) -> bool {
         let Some(extra) = &mut self.threads[key].extra else { return false };
         let continues = std::mem::take(&mut extra.continues);
+        extra.drained |= !continues.is_empty();
         for &timer in &continues {
             self.timers.cancel(timer);
             self.delayed -= 1;

@@ -30,6 +30,10 @@ pub(super) struct Thread {
     /// The handler of the message in flight, running or parked.
     pub task: Option<TaskId>,
     pub children: Children,
+    /// Of the listener that it called first, which for most threads is the only one; the others
+    /// stand in `extra`.
+    pub made: Made,
+    /// Which child of the same listener it is among those of its parent.
     pub ordinal: u32,
     pub depth: u16,
     pub turn: Turn,
@@ -84,8 +88,13 @@ pub(super) struct Children {
     pub next: Option<ThreadKey>,
     /// Children that owe an answer.
     pub open: u32,
-    /// Children opened so far.
-    pub made: u32,
+}
+
+/// How many children of a listener a thread has opened so far: their ordinals.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Made {
+    pub listener: ListenerId,
+    pub count: u32,
 }
 
 /// What few threads need.
@@ -97,7 +106,11 @@ pub(super) struct Extra {
     /// The timer of a deadline of its own, or of an idle root.
     pub timer: Option<TimerId>,
     pub continues: Vec<TimerId>,
+    /// Whether a drain cancelled one: it is not the listener's fault if the thread gives no answer.
+    pub drained: bool,
     pub history: Option<super::context::History>,
+    /// By listener.
+    pub made: Vec<Made>,
     /// The fan-outs of this thread that are not over.
     pub fans: Vec<FanKey>,
     pub root: Option<RootState>,
@@ -155,6 +168,16 @@ impl Thread {
         self.extra.get_or_insert_default()
     }
 
+    /// The ordinal of the child that it opens next, of a listener.
+    pub(super) fn next_ordinal(&mut self, listener: ListenerId) -> u32 {
+        if self.made.count == 0 {
+            self.made.listener = listener;
+        }
+        let count = if self.made.listener == listener { &mut self.made.count } else { self.extra().made(listener) };
+        *count = count.saturating_add(1);
+        *count
+    }
+
     /// The listener whose thread it is.
     pub(super) fn listener(&self) -> Option<ListenerId> {
         match self.owner {
@@ -179,6 +202,10 @@ impl Thread {
         self.extra.as_ref().map_or(0, |extra| extra.continues.len())
     }
 
+    pub(super) fn was_drained(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.drained)
+    }
+
     pub(super) fn backlog_len(&self) -> usize {
         self.extra.as_ref().and_then(|extra| extra.spawned.as_ref()).map_or(0, VecDeque::len)
     }
@@ -196,6 +223,21 @@ impl Thread {
             || self.mailbox.len() > 0
             || self.pending_continues() > 0
     }
+}
+
+impl Extra {
+    fn made(&mut self, listener: ListenerId) -> &mut u32 {
+        let at = self.made.binary_search_by_key(&listener, |made| made.listener).unwrap_or_else(|at| {
+            self.made.insert(at, Made { listener, count: 0 });
+            at
+        });
+        &mut self.made[at].count
+    }
+}
+
+impl Made {
+    /// None of any.
+    pub(super) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
 }
 
 impl Mailbox {

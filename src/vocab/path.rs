@@ -4,8 +4,8 @@ use super::Name;
 
 /// The listeners from the root to a thread, such as `root/researcher/calculator#2`.
 ///
-/// For operators only: a listener never sees one. The ordinal counts the children of one parent
-/// in order of opening; the first is not written.
+/// For operators only: a listener never sees one. The ordinal counts the threads of one listener
+/// that one parent has opened, whether or not they are still open; the first is not written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ThreadPath(Vec<(Name, u32)>);
 

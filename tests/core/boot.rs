@@ -31,7 +31,7 @@ fn booted(listeners: Vec<Contract>) -> World {
 fn every_listener_that_accepts_boot_gets_it_on_a_thread_of_its_own() {
     let mut world = booted(vec![console("a"), worker(|_| {}), console("b")]);
     assert_eq!(world.take_started(), ["a <- system: boot", "b <- system: boot"]);
-    assert_eq!(world.paths(), ["root", "root/a", "root/b#2"]);
+    assert_eq!(world.paths(), ["root", "root/a", "root/b"]);
     let text = world.message(world.task("a")).body_text();
     assert!(text.contains("test") && text.contains("2030-01-01T00:00:00Z"), "{text}");
     for name in ["a", "b"] {
@@ -153,10 +153,10 @@ fn draining_cancels_pending_continues_and_boot_handlers_and_lets_the_rest_run() 
     world.finish(world.task("boss"), vec![tick()]);
     world.tell(|| Input::Drain);
     assert_eq!(world.runs("a"), 0);
-    assert_eq!(world.said(), ["boss: !silent [later]"]);
+    assert_eq!(world.said(), ["boss: !cancelled [later]"]);
     world.finish(world.task("worker"), vec![reply("pong", 1)]);
     world.finish(world.task("boss"), vec![tick()]);
-    assert_eq!(world.said(), ["boss: !silent [slow]"], "no continue is put off any more");
+    assert_eq!(world.said(), ["boss: !cancelled [slow]"], "no continue is put off any more");
     assert!(world.is_idle());
 }
 

@@ -34,8 +34,7 @@ pub(crate) struct Thread {
     pub(crate) listener: Option<usize>,
     pub(crate) parent: Option<usize>,
     pub(crate) open: bool,
-    pub(crate) ordinal: u32,
-    made: u32,
+    pub(crate) ordinal: usize,
     depth: u32,
     pub(crate) mailbox: VecDeque<Mail>,
     pub(crate) task: bool,
@@ -44,6 +43,8 @@ pub(crate) struct Thread {
     pub(crate) backlog: Option<VecDeque<(Mail, Debt)>>,
     pub(crate) spawned: bool,
     pub(crate) continues: Vec<(Time, u64, i64)>,
+    /// Whether a drain cancelled one.
+    drained: bool,
     strikes: u32,
     pub(crate) deadline: Time,
     /// Whether the deadline is its own, and when it was set.
@@ -295,7 +296,9 @@ impl Model {
                     } else if after.is_zero() {
                         let (from, what) = (format!("l{me}"), What::Payload(format!("q{me} {n}")));
                         self.threads[thread].mailbox.push_back(Mail { from, what, answers: Debt::None });
-                    } else if !self.draining {
+                    } else if self.draining {
+                        self.threads[thread].drained = true;
+                    } else {
                         self.order += 1;
                         self.threads[thread].continues.push((self.now.after(after), self.order, n));
                     }
@@ -414,7 +417,7 @@ impl Model {
         let backlog = self.threads[child].backlog.take();
         self.close(child);
         let state = &mut self.threads[child];
-        (state.open, state.backlog, state.task, state.strikes) = (true, backlog, false, 0);
+        (state.open, state.backlog, state.task, state.strikes, state.drained) = (true, backlog, false, 0, false);
         self.cleared.extend(state.mailbox.drain(..).map(|mail| (child, mail.what)));
         state.continues.clear();
     }
@@ -523,9 +526,9 @@ impl Model {
     fn open(&mut self, parent: Option<usize>, listener: Option<usize>, payload: String, from: &str) -> usize {
         let (mut ordinal, mut depth, mut deadline) = (1, 0, Time::MAX);
         if let Some(parent) = parent {
-            let parent = &mut self.threads[parent];
-            parent.made += 1;
-            (ordinal, depth, deadline) = (parent.made, parent.depth + 1, parent.deadline);
+            let siblings = self.threads.iter().filter(|other| other.parent == Some(parent) && other.listener == listener);
+            ordinal += siblings.count();
+            (depth, deadline) = (self.threads[parent].depth + 1, self.threads[parent].deadline);
         }
         let mail = Mail { from: from.to_owned(), what: What::Payload(payload.clone()), answers: Debt::None };
         self.threads.push(Thread {
@@ -533,7 +536,6 @@ impl Model {
             parent,
             open: true,
             ordinal,
-            made: 0,
             depth,
             mailbox: listener.map(|_| mail).into_iter().collect(),
             task: false,
@@ -541,6 +543,7 @@ impl Model {
             backlog: None,
             spawned: false,
             continues: Vec::new(),
+            drained: false,
             strikes: 0,
             deadline,
             own_deadline: None,
@@ -728,7 +731,7 @@ impl Model {
             return;
         };
         if !self.plan.listeners[me].idle {
-            return self.fail(thread, "silent");
+            return self.fail(thread, if state.drained { "cancelled" } else { "silent" });
         }
         let parent = state.parent.expect("not a root");
         let debt = std::mem::replace(&mut self.threads[thread].debt, Debt::None);
@@ -827,6 +830,7 @@ impl Model {
         self.draining = true;
         for thread in 0..self.threads.len() {
             if self.threads[thread].open && !std::mem::take(&mut self.threads[thread].continues).is_empty() {
+                self.threads[thread].drained = true;
                 self.settle(thread);
             }
         }
