@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::blueprint::{ClientId, ListenerId};
+use super::contain::{Value, contain};
 use super::dead::DeadLetter;
 use super::event::{Event, EventKind};
 use super::faults;
@@ -150,12 +151,13 @@ impl Core {
         }
     }
 
-    /// Decodes a payload for a listener.
+    /// Decodes a payload for a listener. A panic of its type is the listener's failure.
     pub(super) fn decode(&self, listener: ListenerId, payload: Validated<Element>) -> Result<Body, Fault> {
         let Some(decode) = self.decoders.get(listener, payload.payload().root()) else {
             return Err(faults::undecodable(&"no decoder is registered for it"));
         };
-        let value = decode(&payload).map_err(|error| faults::undecodable(&error))?;
+        let decoded = contain(|| decode(&payload)).map_err(|_| faults::panicked())?;
+        let value = Value::new(decoded.map_err(|error| faults::undecodable(&error))?);
         Ok(Body::Payload { payload, value })
     }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::blueprint::{ClientId, ListenerId};
+use super::contain::Value;
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{TaskId, ThreadKey};
 use crate::ladder::{Canonical, Element, EnvelopeError, Raw, Validated};
-use crate::schema::{Decoded, EncodeError};
+use crate::schema::EncodeError;
 use crate::vocab::{Fault, MessageId, Name, ThreadId, Time};
 
 /// One of the shards of an organism.
@@ -298,7 +299,7 @@ pub enum Body {
         /// The proof.
         payload: Validated<Element>,
         /// The value that the receiver's decoder made.
-        value: Decoded,
+        value: Value,
     },
     /// Something went wrong.
     Fault(Fault),

@@ -7,6 +7,7 @@ mod admit;
 mod answer;
 mod blueprint;
 mod close;
+pub(crate) mod contain;
 mod context;
 mod contract;
 mod dead;
@@ -34,6 +35,7 @@ mod timer;
 mod turn;
 
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
+pub use contain::Value;
 pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
 pub use dead::{DeadLetter, DeadLetters};
 pub use directory::Directory;

@@ -36,7 +36,7 @@ impl Parcel {
         let thread = Thread::of(&mut message, key);
         let Message { id, from, in_reply_to, body, join, traceparent, .. } = message;
         let (proof, value): (_, Decoded) = match body {
-            Body::Payload { payload, value } => (Some(payload), value),
+            Body::Payload { payload, value } => (Some(payload), value.into_inner()),
             Body::Fault(fault) => (None, Box::new(fault)),
         };
         (Self { thread, id, from, in_reply_to, join, traceparent, proof }, value)

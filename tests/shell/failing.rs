@@ -205,3 +205,99 @@ async fn a_listener_may_take_faults_as_messages() {
         assert_eq!(answer.decode::<Answered>().unwrap().text, expected);
     }
 }
+
+/// What a message may do to whoever reads or drops it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Bomb {
+    #[serde(deserialize_with = "read_fuse")]
+    fuse: String,
+}
+
+impl Payload for Bomb {
+    const NAMESPACE: &'static str = "urn:example:test:v1";
+    const ROOT: &'static str = "bomb";
+}
+
+fn read_fuse<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let fuse = String::deserialize(from)?;
+    if fuse == "read" {
+        panic!("as told");
+    }
+    Ok(fuse)
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.fuse == "drop" && !std::thread::panicking() {
+            panic!("as told");
+        }
+    }
+}
+
+/// Holds what it gets until its future is dropped, but for what it is to disarm.
+struct Squad;
+
+impl Actor for Squad {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Bomb>> for Squad {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, bomb: Delivery<Bomb>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(async move {
+            if bomb.fuse == "hold" {
+                std::future::pending().await
+            }
+            Ok(reply(answered(&*bomb.fuse)))
+        })
+    }
+}
+
+fn bomb(fuse: &str) -> Bomb {
+    Bomb { fuse: fuse.to_owned() }
+}
+
+/// The envelope of a bomb, which nobody here has to drop.
+fn sealed(fuse: &str) -> String {
+    format!(
+        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta>\
+         <bomb xmlns=\"urn:example:test:v1\"><fuse>{fuse}</fuse></bomb></message>"
+    )
+}
+
+#[tokio::test]
+async fn a_payload_that_panics_is_its_listeners_failure_and_nobody_elses() {
+    hush();
+    for shards in [1, 2] {
+        let organism = Organism::builder("squad")
+            .shards(shards)
+            .listener("squad", || Squad, |c| c.accepts::<Bomb>().replies::<Answered>().concurrency(1))
+            .client("cli", |c| c.calls::<Bomb>())
+            .start()
+            .unwrap();
+        let client = organism.client("cli").unwrap();
+        for fuse in ["read", "drop"] {
+            client.send_last(sealed(fuse)).unwrap();
+            let fault = within(client.receive()).await.unwrap().fault.expect(fuse);
+            assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false), "{fuse}");
+        }
+        // Of these one runs and the others are still in their mailboxes when they are given up.
+        let mut given_up = Vec::new();
+        for fuse in ["hold", "drop", "drop", "drop"] {
+            let mut conversation = client.converse();
+            conversation.send_bytes(sealed(fuse)).unwrap();
+            given_up.push(conversation);
+        }
+        given_up.into_iter().rev().for_each(Conversation::cancel);
+        within(organism.run_until_idle()).await;
+        let answer = within(client.ask(bomb("fine"))).await.expect("the shards live on");
+        assert_eq!(answer.decode::<Answered>().unwrap().text, "fine");
+        // And these are there when everything ends.
+        for fuse in ["hold", "drop", "drop", "drop"] {
+            client.send(sealed(fuse)).unwrap();
+        }
+        let drained = within(organism.drain(Duration::ZERO)).await;
+        assert!(drained.ended, "{shards} shards: {drained:?}");
+    }
+}

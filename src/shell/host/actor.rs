@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use super::Host;
 use super::acts::Acts;
-use super::contain::{Panicked, contain, discard};
+use crate::core::contain::{Panicked, contain, discard};
 use super::feed::Feed;
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::core::{ListenerId, Message, Outcome};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
-use super::contain::{contain, discard};
+use crate::core::contain::{contain, discard};
 use super::lives::Lives;
 use super::pool::Pool;
 use crate::core::{Failure, ListenerId, Message, Outcome};

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::AbortHandle;
 
-use super::contain::{contain, discard};
+use crate::core::contain::{contain, discard};
 use crate::core::Outcome;
 use crate::shell::desk::Desk;
 use crate::shell::handler::{Cancel, HandlerKey, Place};

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::actor::{ActorHost, Held, Job};
 use super::acts::Act;
-use super::contain::{Panicked, contain, discard};
+use crate::core::contain::{Panicked, contain, discard};
 use super::detached::detach;
 use crate::core::{Failure, Outcome};
 use crate::shell::delivery::{Delivery, Parcel};

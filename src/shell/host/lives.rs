@@ -2,7 +2,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::contain::{contain, discard};
+use crate::core::contain::{contain, discard};
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::core::ListenerId;
 use crate::shell::desk::Desk;

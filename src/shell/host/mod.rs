@@ -7,7 +7,6 @@
 mod actor;
 mod acts;
 mod blocking;
-mod contain;
 mod detached;
 mod feed;
 mod lives;

@@ -83,7 +83,7 @@ impl Pool {
                 std::mem::take(&mut state.queue)
             };
             threads.work.notify_all();
-            super::contain::discard(dropped);
+            crate::core::contain::discard(dropped);
         }
     }
 }

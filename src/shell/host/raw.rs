@@ -2,7 +2,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Host;
-use super::contain::{contain, discard};
+use crate::core::contain::{contain, discard};
 use super::detached::detach;
 use super::lives::Lives;
 use crate::core::{ListenerId, Message, Outcome};
