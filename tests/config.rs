@@ -43,6 +43,7 @@ fn every_key_arrives() {
             context_bytes: 25,
             context_total_bytes: 26,
             dead_letters: 0,
+            dead_letter_bytes: 27,
         }
     );
     assert_eq!(

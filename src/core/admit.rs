@@ -96,9 +96,7 @@ impl Core {
         if let Err(fault) = may_enter(entry, &payload, &permit) {
             return self.refuse_entry(entry, entry.ids.0, fault, Some(payload), false);
         }
-        // A text that is no name is nobody's name: routed like any other unknown one.
-        let to = entry.claims.to.as_deref().map(|to| Name::parse(to).unwrap_or_else(|_| Name::root()));
-        match self.judge_call(to.as_ref(), &client.calls, Sound::Unproved(payload)) {
+        match self.judge_call(entry.to().as_ref(), &client.calls, Sound::Unproved(payload)) {
             Verdict::Call { first, others, payload } => self.open_calls(entry, first, others, payload, permit),
             Verdict::Core { request, .. } => match self.ask_as_client(entry.client, entry.remote, request) {
                 Ok(answer) => self.tell_client(entry, answer),
@@ -182,7 +180,7 @@ impl Core {
         if fault.code == FaultCode::Route {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
             self.root_event(entry.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
-            self.bury_entry(entry.client, payload, fault.clone());
+            self.bury_entry(entry.client, entry.to(), payload, fault.clone());
         }
         let (id, _) = self.key.derive(about, protocol_index::FAULT);
         self.leave_for(entry.recipient(), Sender::System, id, Reply::Fault(fault));
@@ -222,6 +220,11 @@ impl Core {
 impl Entry {
     fn recipient(&self) -> Recipient {
         Recipient { client: self.client, root: self.root, label: self.label.clone(), traceparent: self.traceparent() }
+    }
+
+    /// Whom it names. A text that is no name is nobody's name: routed like any other unknown one.
+    fn to(&self) -> Option<Name> {
+        self.claims.to.as_deref().map(|to| Name::parse(to).unwrap_or_else(|_| Name::root()))
     }
 
     /// A longer one is none (W3C Trace Context, section 3.2.2), and would be kept with the thread.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::blueprint::{ClientId, ListenerId};
 use super::contain::{Value, contain};
-use super::dead::DeadLetter;
 use super::event::{Event, EventKind};
 use super::faults;
 use super::io::{Answer, Body, Egress, Output, Remembered};
@@ -48,7 +47,7 @@ impl Core {
                 };
                 self.leave_for(recipient, sender, id, reply);
             }
-            Owner::Boot => self.bury_reply(key, sender, reply),
+            Owner::Nobody => self.bury_reply(key, sender, reply),
             Owner::Listener(_) if origin == Origin::None => self.bury_reply(key, sender, reply),
             Owner::Listener(listener) => self.answer_listener(parent, listener, origin, id, opened_by, sender, reply),
         }
@@ -85,7 +84,7 @@ impl Core {
                 let recipient = Recipient { client, root: thread.id, label, traceparent: None };
                 self.leave_for(recipient, Sender::System, id, Reply::Fault(fault));
             }
-            Owner::Boot => self.bury_reply(key, Sender::System, Reply::Fault(fault)),
+            Owner::Nobody => self.bury_reply(key, Sender::System, Reply::Fault(fault)),
             Owner::Listener(listener) => {
                 self.answer_listener(key, listener, origin, id, about, Sender::System, Reply::Fault(fault));
             }
@@ -213,36 +212,6 @@ impl Core {
         }));
     }
 
-    fn bury_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply) {
-        let (payload, reason) = match reply {
-            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
-            Reply::Fault(fault) => (None, fault),
-        };
-        self.counts.dead += 1;
-        self.bury(key, from, payload, reason);
-    }
-
-    /// Keeps a message that nobody could be given.
-    pub(super) fn bury(&mut self, key: ThreadKey, from: Sender, payload: Option<Canonical>, reason: Fault) {
-        let qname = payload.as_ref().map(|payload| payload.root().clone());
-        self.event(key, || EventKind::DeadLetter { payload: qname, reason: reason.code });
-        let (from, path) = (self.sender_name(from), self.path(key));
-        self.dead.push(DeadLetter { at: self.now, from, path, payload, reason });
-    }
-
-    /// Keeps a client's message that has no target.
-    pub(super) fn bury_entry(&mut self, client: ClientId, payload: Option<Canonical>, reason: Fault) {
-        let from = self.blueprint.principal(client).name.clone();
-        self.dead.push(DeadLetter { at: self.now, from, path: ThreadPath::new(Vec::new()), payload, reason });
-    }
-
-    /// Keeps the note that a message came from nobody who could be answered.
-    pub(super) fn bury_stranger(&mut self) {
-        self.counts.dead += 1;
-        let (from, path) = (Name::system(), ThreadPath::new(Vec::new()));
-        self.dead.push(DeadLetter { at: self.now, from, path, payload: None, reason: faults::stranger() });
-    }
-
     pub(super) fn event(&mut self, key: ThreadKey, kind: impl FnOnce() -> EventKind) {
         if self.events
             && let Some(thread) = self.threads.get(key)
@@ -283,6 +252,6 @@ fn sender_of(thread: &Thread) -> Sender {
     match thread.owner {
         Owner::Listener(listener) => Sender::Listener(listener),
         Owner::Client(client) => Sender::Client(client),
-        Owner::Boot => Sender::System,
+        Owner::Nobody => Sender::System,
     }
 }

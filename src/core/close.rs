@@ -19,12 +19,12 @@ impl Core {
         }
         match thread.owner {
             // Its children owe nothing, so that it isn't busy with them.
-            Owner::Boot if thread.children.first.is_none() => self.close(key),
-            Owner::Boot => {}
+            Owner::Nobody if thread.children.first.is_none() => self.close(key),
+            Owner::Nobody => {}
             Owner::Client(_) => self.settle_root(key),
             Owner::Listener(_) if thread.is_spawned() && thread.origin == Origin::None => {}
             Owner::Listener(listener) => {
-                let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
+                let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody);
                 match self.blueprint.contract(listener).silence {
                     _ if below_boot => self.end_child(key),
                     Silence::Error if self.threads[key].was_drained() => self.fail(key, faults::cancelled()),

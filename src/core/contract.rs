@@ -110,7 +110,8 @@ pub struct Client {
 pub enum Access {
     /// Nobody.
     None,
-    /// Everybody, about what they may call.
+    /// Everybody, about what they may call; a listener also about what it may reply with, because
+    /// one that is backed by a model must learn the shape of its own answers.
     #[default]
     Peers,
     /// Every known principal and listener, about everything.

@@ -1,15 +1,29 @@
 use std::collections::VecDeque;
+use std::fmt;
 
+use super::answer::Reply;
+use super::blueprint::ClientId;
+use super::event::EventKind;
+use super::faults;
+use super::gauge::Overloaded;
+use super::io::ShardId;
+use super::key::ThreadKey;
+use super::machine::Core;
+use super::thread::Sender;
 use crate::ladder::Canonical;
-use crate::vocab::{Fault, Name, ThreadPath, Time};
+use crate::vocab::{Fault, Limits, Name, ThreadPath, Time};
 
 /// A message that nobody could be given.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
+    /// Its number, never given twice.
+    pub id: DeadLetterId,
     /// When it was given up.
     pub at: Time,
     /// Who sent it.
     pub from: Name,
+    /// The listener that it was for, where there was one.
+    pub to: Option<Name>,
     /// The thread that it came from or was meant for.
     pub path: ThreadPath,
     /// Its payload, if it got that far.
@@ -18,25 +32,96 @@ pub struct DeadLetter {
     pub reason: Fault,
 }
 
-/// The last dead letters; past the limit the oldest goes.
-#[derive(Debug, Default)]
+/// The number of a dead letter: the shard that keeps it, and a count there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeadLetterId {
+    shard: ShardId,
+    number: u64,
+}
+
+/// Why nothing becomes of a dead letter; it stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeadLetterError {
+    /// It was queued again, discarded, or pushed out by newer ones.
+    #[error("there is no such dead letter any more: list them again")]
+    Unknown,
+    /// It is a fault, or what was sent could not be read.
+    #[error("this dead letter holds no payload that could be sent again: discard it")]
+    NoPayload,
+    /// The organism is full.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    /// The organism takes no more messages.
+    #[error("the organism has closed")]
+    Closed,
+}
+
+/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest go.
+#[derive(Debug)]
 pub struct DeadLetters {
+    shard: ShardId,
     letters: VecDeque<DeadLetter>,
-    limit: usize,
+    /// Bytes that they hold.
+    bytes: usize,
+    max_letters: usize,
+    max_bytes: usize,
+    buried: u64,
     dropped: u64,
 }
 
+impl DeadLetterId {
+    /// The shard that keeps it.
+    pub fn shard(self) -> ShardId {
+        self.shard
+    }
+}
+
+impl fmt::Display for DeadLetterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.shard.0, self.number)
+    }
+}
+
+impl DeadLetter {
+    fn held(&self) -> usize {
+        self.payload.as_ref().map_or(0, Canonical::held)
+    }
+}
+
 impl DeadLetters {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { letters: VecDeque::new(), limit, dropped: 0 }
+    pub(super) fn new(shard: ShardId, limits: &Limits) -> Self {
+        let (max_letters, max_bytes) = (limits.dead_letters, limits.dead_letter_bytes);
+        Self { shard, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
     }
 
-    pub(super) fn push(&mut self, letter: DeadLetter) {
+    fn next_id(&mut self) -> DeadLetterId {
+        self.buried += 1;
+        DeadLetterId { shard: self.shard, number: self.buried }
+    }
+
+    fn push(&mut self, letter: DeadLetter) {
+        self.bytes += letter.held();
         self.letters.push_back(letter);
-        if self.letters.len() > self.limit {
-            self.letters.pop_front();
+        while self.letters.len() > self.max_letters || self.bytes > self.max_bytes {
+            let Some(oldest) = self.letters.pop_front() else { return };
+            self.bytes -= oldest.held();
             self.dropped += 1;
         }
+    }
+
+    /// One of them, if it is still there.
+    pub fn get(&self, id: DeadLetterId) -> Option<&DeadLetter> {
+        self.letters.get(self.place(id)?)
+    }
+
+    pub(super) fn take(&mut self, id: DeadLetterId) -> Option<DeadLetter> {
+        let letter = self.letters.remove(self.place(id)?)?;
+        self.bytes -= letter.held();
+        Some(letter)
+    }
+
+    fn place(&self, id: DeadLetterId) -> Option<usize> {
+        self.letters.binary_search_by_key(&id, |letter| letter.id).ok()
     }
 
     /// The letters, oldest first.
@@ -44,8 +129,97 @@ impl DeadLetters {
         self.letters.iter()
     }
 
-    /// Letters that the limit pushed out.
+    /// Letters that the bounds pushed out.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+impl Core {
+    pub(super) fn bury_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply) {
+        let (payload, reason) = match reply {
+            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
+            Reply::Fault(fault) => (None, fault),
+        };
+        self.counts.dead += 1;
+        self.bury(key, (from, None), payload, reason);
+    }
+
+    /// Keeps a message that nobody could be given. `way`: who sent it, and to whom.
+    pub(super) fn bury(
+        &mut self,
+        key: ThreadKey,
+        (from, to): (Sender, Option<Name>),
+        payload: Option<Canonical>,
+        reason: Fault,
+    ) {
+        let qname = payload.as_ref().map(|payload| payload.root().clone());
+        self.event(key, || EventKind::DeadLetter { payload: qname, reason: reason.code });
+        let (from, path) = (self.sender_name(from), self.path(key));
+        self.keep((from, to), path, payload, reason);
+    }
+
+    /// Keeps a client's message that has no target.
+    pub(super) fn bury_entry(&mut self, client: ClientId, to: Option<Name>, payload: Option<Canonical>, reason: Fault) {
+        let from = self.blueprint.principal(client).name.clone();
+        self.keep((from, to), ThreadPath::new(Vec::new()), payload, reason);
+    }
+
+    /// Keeps the note that a message came from nobody who could be answered.
+    pub(super) fn bury_stranger(&mut self) {
+        self.counts.dead += 1;
+        self.keep((Name::system(), None), ThreadPath::new(Vec::new()), None, faults::stranger());
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        (from, to): (Name, Option<Name>),
+        path: ThreadPath,
+        payload: Option<Canonical>,
+        reason: Fault,
+    ) {
+        let (id, at) = (self.dead.next_id(), self.now);
+        self.dead.push(DeadLetter { id, at, from, to, path, payload, reason });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::{Raw, climb};
+    use crate::vocab::{FaultCode, XmlLimits};
+
+    fn bury(letters: &mut DeadLetters, payload: Option<&str>) -> DeadLetterId {
+        let id = letters.next_id();
+        let payload = payload.map(|text| climb(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
+        let reason = Fault::new(FaultCode::Route, "nobody");
+        let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
+        letters.push(DeadLetter { id, at, from, to: None, path, payload, reason });
+        id
+    }
+
+    #[test]
+    fn the_oldest_go_past_either_bound() {
+        let limits = Limits { dead_letters: 3, dead_letter_bytes: 100, ..Limits::default() };
+        let mut letters = DeadLetters::new(ShardId(1), &limits);
+        let ids: Vec<_> = (0..5).map(|_| bury(&mut letters, None)).collect();
+        assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
+        let long = bury(&mut letters, Some("<forty-bytes-and-as-many-of-the-source/>"));
+        assert_eq!((letters.iter().count(), letters.get(long).is_some()), (3, true));
+        bury(&mut letters, Some("<another/>"));
+        assert_eq!((letters.iter().count(), letters.get(long).is_some()), (1, false));
+        assert_eq!(letters.dropped(), 6);
+        bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(100))));
+        assert_eq!((letters.iter().count(), letters.bytes), (0, 0), "one that is too long is not kept");
+    }
+
+    #[test]
+    fn a_letter_is_taken_once() {
+        let mut letters = DeadLetters::new(ShardId(0), &Limits::default());
+        let ids: Vec<_> = (0..3).map(|_| bury(&mut letters, Some("<a/>"))).collect();
+        assert_eq!(letters.take(ids[1]).map(|letter| letter.id), Some(ids[1]));
+        assert!(letters.take(ids[1]).is_none() && letters.get(ids[1]).is_none());
+        assert!(letters.take(ids[0]).is_some() && letters.take(ids[2]).is_some());
+        assert_eq!((letters.bytes, ids[2].to_string().as_str()), (0, "0-3"));
     }
 }

@@ -64,7 +64,7 @@ impl Core {
             Verdict::Reply(payload) => {
                 self.counts.dead += 1;
                 let sender = Sender::Listener(site.listener);
-                self.bury(key, sender, Some(payload.payload().clone()), faults::nobody_asked());
+                self.bury(key, (sender, None), Some(payload.payload().clone()), faults::nobody_asked());
                 false
             }
             Verdict::Continue { payload, after } => self.go_on(&site, payload, after),
@@ -125,9 +125,9 @@ impl Core {
 
     /// Refuses an emission: a fault for each index that it holds.
     fn refuse(&mut self, site: &Site, refusal: Refusal) -> bool {
-        let Refusal { payload, fault, denied, width } = refusal;
+        let Refusal { to, payload, fault, denied, width } = refusal;
         if fault.code == FaultCode::Route {
-            self.bury(site.thread, Sender::Listener(site.listener), payload, fault.clone());
+            self.bury(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone());
         }
         let mut excused = true;
         for copy in 0..width.max(1) as u32 {

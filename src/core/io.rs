@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::blueprint::{ClientId, ListenerId};
 use super::contain::Value;
+use super::dead::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{TaskId, ThreadKey};
@@ -78,6 +79,19 @@ pub enum Input {
         /// The root of the conversation.
         root: ThreadId,
     },
+    /// A dead letter is queued again: judged from the start, as if its sender emitted it now, but
+    /// below a root of its own that belongs to nobody.
+    Requeue {
+        /// Which one.
+        letter: DeadLetterId,
+        /// The id of that root, from outside.
+        root: ThreadId,
+    },
+    /// A dead letter is forgotten.
+    Discard {
+        /// Which one.
+        letter: DeadLetterId,
+    },
     /// Another shard has something to say.
     Shard(ShardMessage),
     /// Time has passed.
@@ -116,6 +130,13 @@ pub enum Output {
         client: ClientId,
         /// Its root.
         root: ThreadId,
+    },
+    /// Whether a dead letter was queued again or forgotten, as it was asked for. Each such input gets one.
+    Letter {
+        /// Which one.
+        letter: DeadLetterId,
+        /// If not, why.
+        result: Result<(), DeadLetterError>,
     },
     /// Something for another shard.
     Shard {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::blueprint::{ListenerId, Party};
+use super::blueprint::{Blueprint, ListenerId, Party};
 use super::contract::{Contract, Routing};
 use super::faults;
 use super::io::{Draft, Emission, EmissionKind};
@@ -50,6 +50,8 @@ pub(super) enum Verdict {
 
 /// Why an emission has no effect but a fault.
 pub(super) struct Refusal {
+    /// The listener that it named.
+    pub to: Option<Name>,
     pub payload: Option<Canonical>,
     pub fault: Fault,
     /// The route exists, but not for this sender. Only operators learn it.
@@ -82,6 +84,21 @@ impl Verdict {
                 Some(payload)
             }
             Self::Refused(refusal) => refusal.payload,
+        }
+    }
+
+    /// The one listener that it is for.
+    pub(super) fn addressee(&self, blueprint: &Blueprint) -> Option<Name> {
+        match self {
+            Self::Call { first, others, .. } if others.is_empty() => Some(blueprint.contract(*first).name.clone()),
+            Self::Refused(refusal) => refusal.to.clone(),
+            Self::Call { .. }
+            | Self::Reply(_)
+            | Self::Continue { .. }
+            | Self::Addressed { .. }
+            | Self::CloseThread { .. }
+            | Self::Core { .. }
+            | Self::Spawn { .. } => None,
         }
     }
 
@@ -146,7 +163,10 @@ impl Core {
             return self.judge_meta(calls, draft);
         }
         match self.route(&qname, to, calls) {
-            Err(denied) => refuse_route(draft, denied),
+            Err(denied) => match refuse_route(draft, denied) {
+                Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
+                other => other,
+            },
             Ok(Targets { first, others }) => match self.prove(draft) {
                 Ok(payload) => Verdict::Call { first, others, payload },
                 Err((payload, fault)) => refuse(Some(payload), fault, 1),
@@ -266,12 +286,12 @@ impl Sound {
 }
 
 fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
-    Verdict::Refused(Refusal { payload, fault, denied: false, width })
+    Verdict::Refused(Refusal { to: None, payload, fault, denied: false, width })
 }
 
 fn refuse_route(draft: Sound, denied: bool) -> Verdict {
     let fault = faults::route(draft.root());
-    Verdict::Refused(Refusal { payload: Some(draft.into_canonical()), fault, denied, width: 1 })
+    Verdict::Refused(Refusal { to: None, payload: Some(draft.into_canonical()), fault, denied, width: 1 })
 }
 
 /// What the core doesn't know has no target, like anything else that nobody takes.

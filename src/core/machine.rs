@@ -13,6 +13,7 @@ use super::io::{Injected, Input, Outcome, Output, ShardId, ShardMessage};
 use super::join::Fan;
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::lane::Lane;
+use super::requeue::Requeued;
 use super::respond::{Calls, Response};
 use super::ring::Ring;
 use super::slots::Slots;
@@ -65,7 +66,7 @@ impl Decoders {
     }
 }
 
-/// What became of all messages so far. At any moment injected + emitted + made is
+/// What became of all messages so far. At any moment injected + emitted + made + requeued is
 /// delivered + faulted + dead + cancelled + [`Core::waiting`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -75,6 +76,8 @@ pub struct Counts {
     pub emitted: u64,
     /// Messages of the pump itself: boot, faults, answers of the core, copies of a broadcast.
     pub made: u64,
+    /// Dead letters that were queued again.
+    pub requeued: u64,
     /// Given to a handler, to the core or to a client.
     pub delivered: u64,
     /// Refused with a fault, or faults that passed on.
@@ -161,6 +164,7 @@ pub(super) enum Item {
     Injected(Injected),
     Response(Response),
     Calls(Calls),
+    Requeued(Requeued),
     /// What a client sent before it left comes first.
     Left(ThreadId),
     Cancel(ThreadId),
@@ -179,7 +183,7 @@ impl Core {
             ring: Ring::new(blueprint.scheduling),
             slots: blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
             down: blueprint.listeners().map(|_| false).collect(),
-            dead: DeadLetters::new(limits.dead_letters),
+            dead: DeadLetters::new(shard, limits),
             blueprint,
             catalog,
             decoders,
@@ -229,7 +233,9 @@ impl Core {
                 // The message that opens it may still be on Queue 1.
                 self.queue.push_back(Item::Cancel(root));
             }
-            Input::Shard(message) => self.hear_shard(message),
+            Input::Shard(message) => self.from_shard(message),
+            Input::Requeue { letter, root } => self.requeue(letter, root),
+            Input::Discard { letter } => self.discard_letter(letter),
             Input::Tick => {}
             Input::Drain => self.drain(),
             Input::Stop => self.stop(),
@@ -279,7 +285,8 @@ impl Core {
 
     /// Messages that still have something before them.
     pub fn waiting(&self) -> u64 {
-        let injected = self.queue.iter().filter(|item| matches!(item, Item::Injected(_))).count();
+        let counted = |item: &&Item| matches!(item, Item::Injected(_) | Item::Requeued(_));
+        let injected = self.queue.iter().filter(counted).count();
         (injected + self.queued + self.delayed) as u64
     }
 
@@ -323,6 +330,7 @@ impl Core {
             Some(Item::Injected(message)) => self.admit(message),
             Some(Item::Response(response)) => self.respond(response),
             Some(Item::Calls(calls)) => self.place_calls(calls),
+            Some(Item::Requeued(letter)) => self.reissue(letter),
             Some(Item::Left(root)) => self.leave(root),
             Some(Item::Cancel(root)) => self.cancel_conversation(root),
             None => return false,

@@ -46,7 +46,7 @@ impl Core {
             listeners: self.blueprint.listeners().count(),
         };
         let (opened_by, _) = self.key.derive_entry(root, 0);
-        let parent = self.open_root(root, Owner::Boot, opened_by);
+        let parent = self.open_root(root, Owner::Nobody, opened_by);
         for (index, listener) in (1..).zip(listeners) {
             self.counts.made += 1;
             let ids = self.key.derive_entry(root, index);
@@ -61,7 +61,7 @@ impl Core {
                 }
                 Err(fault) => {
                     self.counts.dead += 1;
-                    self.bury(parent, Sender::System, None, fault);
+                    self.bury(parent, (Sender::System, None), None, fault);
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Core {
         self.room_in_organism()
     }
 
-    fn room_in_organism(&self) -> Result<(), Fault> {
+    pub(super) fn room_in_organism(&self) -> Result<(), Fault> {
         let limit = self.blueprint.limits.threads;
         if self.directory.threads() >= limit {
             return Err(faults::limit(format_args!("the organism may have {limit} threads")));
@@ -191,7 +191,7 @@ impl Core {
         permit.map_or_else(|| self.gauge.admit(payload.payload().bytes().len()).map_err(|_| faults::overload()), Ok)
     }
 
-    fn open_root(&mut self, id: ThreadId, owner: Owner, opened_by: MessageId) -> ThreadKey {
+    pub(super) fn open_root(&mut self, id: ThreadId, owner: Owner, opened_by: MessageId) -> ThreadKey {
         self.sequence += 1;
         let sequence = self.sequence;
         self.directory.thread_opened();

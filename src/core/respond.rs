@@ -181,7 +181,8 @@ impl Core {
                 }
                 other => {
                     self.counts.dead += 1;
-                    self.bury(key, Sender::Listener(listener), other.into_payload(), faults::superseded());
+                    let way = (Sender::Listener(listener), other.addressee(&self.blueprint));
+                    self.bury(key, way, other.into_payload(), faults::superseded());
                 }
             }
         }

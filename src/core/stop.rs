@@ -9,7 +9,7 @@ use super::machine::{Core, Item};
 use super::respond::Response;
 use super::thread::{Owner, Queued, Sender};
 use crate::ladder::Canonical;
-use crate::vocab::MessageId;
+use crate::vocab::{MessageId, Name};
 
 impl Core {
     /// Stops what would go on for ever: pending continues and boot handlers. A thread that has
@@ -68,9 +68,10 @@ impl Core {
             }
             Item::Response(Response { thread, .. }) => {
                 self.counts.emitted += 1;
-                self.bury_emission(thread, None);
+                self.bury_emission(thread, None, None);
             }
             Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
+            Item::Requeued(letter) => self.bury_again(letter, faults::cancelled()),
             Item::Left(_) | Item::Cancel(_) => {}
         }
     }
@@ -108,7 +109,10 @@ impl Core {
     fn bury_message(&mut self, key: ThreadKey, message: Queued) {
         self.queued -= 1;
         self.counts.dead += 1;
-        self.bury(key, message.from, message.content.payload(), faults::cancelled());
+        // A request is for the thread's listener; an answer is for nobody but the thread.
+        let to = self.threads[key].listener().filter(|_| message.in_reply_to.is_none());
+        let to = to.map(|listener| self.blueprint.contract(listener).name.clone());
+        self.bury(key, (message.from, to), message.content.payload(), faults::cancelled());
     }
 
     fn bury_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
@@ -119,15 +123,15 @@ impl Core {
                 Draft::Proved(payload) => Some(payload.payload().clone()),
                 Draft::Unencodable(_) | Draft::NoEnvelope(_) => None,
             };
-            self.bury_emission(thread, payload);
+            self.bury_emission(thread, emission.to, payload);
         }
     }
 
-    fn bury_emission(&mut self, key: ThreadKey, payload: Option<Canonical>) {
+    fn bury_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>) {
         match self.threads.get(key).and_then(|thread| thread.listener()) {
             Some(listener) => {
                 self.counts.dead += 1;
-                self.bury(key, Sender::Listener(listener), payload, faults::cancelled());
+                self.bury(key, (Sender::Listener(listener), to), payload, faults::cancelled());
             }
             None => self.counts.cancelled += 1,
         }

@@ -49,7 +49,8 @@ pub(super) struct Thread {
 pub(super) enum Owner {
     Listener(ListenerId),
     Client(ClientId),
-    Boot,
+    /// The root of boot, or of a dead letter that was queued again: what reaches it is for nobody.
+    Nobody,
 }
 
 /// Where an answer goes.
@@ -182,7 +183,7 @@ impl Thread {
     pub(super) fn listener(&self) -> Option<ListenerId> {
         match self.owner {
             Owner::Listener(listener) => Some(listener),
-            Owner::Client(_) | Owner::Boot => None,
+            Owner::Client(_) | Owner::Nobody => None,
         }
     }
 

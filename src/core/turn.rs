@@ -299,7 +299,7 @@ impl Core {
     /// Whether a thread below the root of boot has not come further than `<boot>` itself.
     pub(super) fn is_booting(&self, key: ThreadKey) -> bool {
         let thread = &self.threads[key];
-        let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Boot);
+        let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody);
         let waits = || match thread.mailbox.front().map(|message| (message.from, &message.content)) {
             Some((from, Content::Body(body))) => is_boot(from, body),
             Some((_, Content::Fatal(_))) | None => false,

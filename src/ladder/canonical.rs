@@ -60,6 +60,11 @@ impl Canonical {
         &self.parts.bytes
     }
 
+    /// Bytes that it keeps in memory: its own, and those that it was read from.
+    pub(crate) fn held(&self) -> usize {
+        self.parts.bytes.len() + self.parts.origin.source.len()
+    }
+
     /// The canonical bytes as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.parts.bytes).expect("canonical bytes are UTF-8")

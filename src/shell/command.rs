@@ -148,7 +148,10 @@ mod tests {
             thread: ThreadId::from_uuid(Uuid::from_u128(2)),
             from: Name::parse("asker").unwrap(),
             in_reply_to: Some(MessageId::from_uuid(Uuid::from_u128(3))),
-            body: Body::Payload { payload: Validated::by_schema(canonical(xml)), value: crate::core::Value::new(Box::new(())) },
+            body: Body::Payload {
+                payload: Validated::by_schema(canonical(xml)),
+                value: crate::core::Value::new(Box::new(())),
+            },
             join: Some(JoinPosition { index: 1, total: 3, remaining: 0 }),
             deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
             traceparent: None,

@@ -1,12 +1,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, oneshot};
 
 use super::exit::Outlet;
 use super::handler::HandlerKey;
-use crate::core::{CallId, ClientId, Core, Input, ListenerId, Outcome, Settled, ShardId, Start, TaskId};
+use crate::core::{
+    CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, ListenerId, Outcome, Settled, ShardId, Start, TaskId,
+};
 use crate::vocab::{Fault, ThreadId};
 
 /// What the threads of an organism say to a shard.
@@ -30,6 +32,8 @@ pub(super) enum Command {
     Finished { task: TaskId, outcome: Outcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: Outcome },
+    /// Something for its core about a dead letter; `tell` waits for what comes of it.
+    Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
     /// Somebody wants to look at the core.
     Look(Box<dyn FnOnce(&Core) + Send>),
     /// End the thread.

@@ -16,7 +16,8 @@ use super::link::{Command, Links, links};
 use super::seed::Seed;
 use super::start::StartError;
 use crate::core::{
-    Blueprint, Core, Counts, DeadLetter, Directory, Event, Gauge, Input, OpenThread, Party, Problem, ShardId, Snapshot,
+    Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
+    Party, Problem, ShardId, Snapshot,
 };
 use crate::schema::Catalog;
 use crate::vocab::Time;
@@ -230,6 +231,36 @@ impl Organism {
         letters
     }
 
+    /// Queues a dead letter again: it is judged from the start, as if its sender emitted it now.
+    ///
+    /// Whoever asked has had an answer already, so it doesn't go back to that conversation: its
+    /// tree hangs below a root that belongs to nobody, as that of boot does, and what it is
+    /// answered with is a dead letter. If it is refused again, so is the letter itself, under a new
+    /// number. A reply, which nobody waits for any more, and a question to the core always are.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`]: the letter stays where it is.
+    ///
+    /// # Cancel safety
+    /// Once polled, it happens without being awaited.
+    pub async fn requeue(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        if self.shared.closed.load(Ordering::Acquire) {
+            return Err(DeadLetterError::Closed);
+        }
+        self.shared.decide(letter, Input::Requeue { letter, root: self.shared.entropy.root() }).await
+    }
+
+    /// Forgets a dead letter.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`] if it isn't there, or the organism has ended.
+    ///
+    /// # Cancel safety
+    /// Once polled, it happens without being awaited.
+    pub async fn discard(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        self.shared.decide(letter, Input::Discard { letter }).await
+    }
+
     /// Subscribes to what happens from now on; `None` unless the builder was asked for
     /// [`events`](OrganismBuilder::events).
     pub fn events(&self) -> Option<Events> {
@@ -280,11 +311,22 @@ impl Shared {
             injected: sum.injected + of_shard.injected,
             emitted: sum.emitted + of_shard.emitted,
             made: sum.made + of_shard.made,
+            requeued: sum.requeued + of_shard.requeued,
             delivered: sum.delivered + of_shard.delivered,
             faulted: sum.faulted + of_shard.faulted,
             dead: sum.dead + of_shard.dead,
             cancelled: sum.cancelled + of_shard.cancelled,
         })
+    }
+
+    /// Tells the shard that keeps a dead letter what becomes of it.
+    async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
+        if !self.links.shards().any(|shard| shard == letter.shard()) {
+            return Err(DeadLetterError::Unknown);
+        }
+        let (tell, told) = oneshot::channel();
+        self.links.send(letter.shard(), Command::Letter { letter, input, tell });
+        told.await.unwrap_or(Err(DeadLetterError::Closed))
     }
 
     /// Looks at the core of each shard that still runs.

@@ -1,10 +1,11 @@
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{broadcast, oneshot};
 use tokio::time::{Instant, Sleep};
 
 use super::desk::Desk;
@@ -12,7 +13,7 @@ use super::exit::Exits;
 use super::handler::Place;
 use super::host::{Host, HostFactory};
 use super::link::Command;
-use crate::core::{Core, CoreConfig, Event, Input, ListenerId, Output, ShardId, Start};
+use crate::core::{Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start};
 use crate::vocab::Time;
 
 /// Steps of the core before everything else on the thread gets a turn.
@@ -28,6 +29,8 @@ pub(super) struct Shard {
     exits: Exits,
     events: broadcast::Sender<Event>,
     commands: UnboundedReceiver<Command>,
+    /// Who waits for what comes of a dead letter, in order.
+    letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Time>,
     /// Whether the organism counts it as busy.
@@ -52,7 +55,8 @@ impl Shard {
         let listeners = desk.blueprint.listeners().map(|(id, _)| id);
         let hosts = listeners.zip(factories).map(host).collect();
         let timer = Box::pin(tokio::time::sleep(NAP));
-        Self { desk, core, hosts, exits, events, commands, timer, armed: None, active: false, quit: false }
+        let letters = VecDeque::new();
+        Self { desk, core, hosts, exits, events, commands, letters, timer, armed: None, active: false, quit: false }
     }
 
     /// Pumps until it is told to quit.
@@ -168,6 +172,10 @@ impl Shard {
                     host.ended(key, outcome);
                 }
             }
+            Command::Letter { letter, input, tell } => {
+                self.letters.push_back((letter, tell));
+                self.core.handle(input, now);
+            }
             Command::Look(look) => look(&self.core),
             Command::Quit => self.quit = true,
         }
@@ -203,6 +211,13 @@ impl Shard {
                 }
             }
             Output::Closed { root, .. } => self.exits.close(root),
+            Output::Letter { letter, result } => {
+                let asked = self.letters.iter().position(|(other, _)| *other == letter);
+                if let Some((_, tell)) = asked.and_then(|at| self.letters.remove(at)) {
+                    // Whoever asked may have gone.
+                    let _ = tell.send(result);
+                }
+            }
             Output::Shard { to, message } => {
                 self.desk.links.send(to, Command::Core(Input::Shard(message)));
             }

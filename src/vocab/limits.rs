@@ -56,8 +56,10 @@ pub struct Limits {
     pub context_bytes: usize,
     /// Bytes of context kept in the organism (64 MiB).
     pub context_total_bytes: usize,
-    /// Dead letters kept; past it the oldest goes (1,024).
+    /// Dead letters that each shard keeps; past it the oldest goes (1,024).
     pub dead_letters: usize,
+    /// Bytes that the dead letters of each shard hold; past it the oldest go (64 MiB).
+    pub dead_letter_bytes: usize,
 }
 
 impl Default for Limits {
@@ -80,6 +82,7 @@ impl Default for Limits {
             context_bytes: 256 << 10,
             context_total_bytes: 64 << 20,
             dead_letters: 1024,
+            dead_letter_bytes: 64 << 20,
         }
     }
 }

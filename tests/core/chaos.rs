@@ -24,6 +24,8 @@ enum Op {
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
     Down { listener: u8, down: bool },
+    Requeue { shard: u8, letter: u8 },
+    Discard { shard: u8, letter: u8 },
 }
 
 fn ops() -> impl Strategy<Value = Op> {
@@ -40,6 +42,8 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         1 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
         2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, down)| Op::Down { listener, down }),
+        5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Requeue { shard, letter }),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Discard { shard, letter }),
     ]
 }
 
@@ -132,9 +136,22 @@ impl Chaos {
                     self.everywhere(|| Input::ListenerUp { listener });
                 }
             }
+            Op::Requeue { shard, letter } => {
+                let root = self.world.fresh_root();
+                self.letter(*shard, *letter, |letter| Input::Requeue { letter, root });
+            }
+            Op::Discard { shard, letter } => self.letter(*shard, *letter, |letter| Input::Discard { letter }),
         }
         self.look();
         self.world.check_books();
+    }
+
+    fn letter(&mut self, shard: u8, letter: u8, input: impl FnOnce(DeadLetterId) -> Input) {
+        let shard = usize::from(shard) % self.world.cores.len();
+        let letters: Vec<_> = self.world.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
+        if !letters.is_empty() {
+            self.world.handle(shard, input(letters[usize::from(letter) % letters.len()]));
+        }
     }
 
     fn everywhere(&mut self, input: impl Fn() -> Input) {

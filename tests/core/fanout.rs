@@ -213,10 +213,17 @@ fn a_deep_chain_of_idle_threads_closes_at_once() {
 fn a_path_counts_the_children_of_the_same_listener() {
     let mut world = Setup::new(vec![boss(|_| {}), worker(|_| {}), server("smith", &["job"], &["done"])]).build();
     world.send("alice", letter("ask", 1));
-    world.call(world.task("boss"), 0, vec![call("ping", 1), call("job", 2), call("ping", 3), call("job", 4)], Join::All);
+    world.call(
+        world.task("boss"),
+        0,
+        vec![call("ping", 1), call("job", 2), call("ping", 3), call("job", 4)],
+        Join::All,
+    );
     let below = ["worker", "smith", "worker#2", "smith#2"].map(|child| format!("root/boss/{child}"));
     assert_eq!(world.paths()[2..], below);
-    for (listener, answer, n) in [("worker", "pong", 1), ("worker", "pong", 3), ("smith", "done", 2), ("smith", "done", 4)] {
+    for (listener, answer, n) in
+        [("worker", "pong", 1), ("worker", "pong", 3), ("smith", "done", 2), ("smith", "done", 4)]
+    {
         world.finish(world.task_with(listener, n), vec![reply(answer, n)]);
     }
     world.finish(world.task("boss"), vec![call("ping", 5)]);

@@ -77,6 +77,8 @@ pub(crate) struct World {
     pub(crate) log: Vec<Seen>,
     pub(crate) egress: Vec<Egress>,
     pub(crate) closed: Vec<ThreadId>,
+    /// What came of dead letters that were to be queued again or discarded.
+    pub(crate) letters: Vec<Result<(), DeadLetterError>>,
     pub(crate) events: Vec<Event>,
     roots: u128,
     /// Every message that a handler or a client got.
@@ -160,6 +162,7 @@ impl Setup {
             log: Vec::new(),
             egress: Vec::new(),
             closed: Vec::new(),
+            letters: Vec::new(),
             events: Vec::new(),
             roots: 0,
             ids: HashSet::new(),
@@ -375,6 +378,7 @@ impl World {
             Output::Abort { task } => self.abort(Task { shard, id: task }),
             Output::Egress(egress) => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),
+            Output::Letter { result, .. } => self.letters.push(result),
             Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
         }
@@ -516,6 +520,7 @@ impl World {
             sum.injected += counts.injected;
             sum.emitted += counts.emitted;
             sum.made += counts.made;
+            sum.requeued += counts.requeued;
             sum.delivered += counts.delivered;
             sum.faulted += counts.faulted;
             sum.dead += counts.dead;
@@ -531,11 +536,24 @@ impl World {
             .collect()
     }
 
+    /// The number of the last dead letter of a shard.
+    pub(crate) fn last_letter(&self, shard: usize) -> DeadLetterId {
+        self.cores[shard].dead_letters().iter().last().expect("a dead letter").id
+    }
+
+    /// Queues a dead letter again and lets everything run; gives back what came of the wish.
+    pub(crate) fn requeue(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        let root = self.fresh_root();
+        self.handle(usize::from(letter.shard().0), Input::Requeue { letter, root });
+        self.run();
+        self.letters.pop().expect("it is answered")
+    }
+
     /// Nothing is lost and nothing is doubled.
     pub(crate) fn check_books(&self) {
         let counts = self.counts();
         let waiting: u64 = self.cores.iter().map(Core::waiting).sum();
-        let came = counts.injected + counts.emitted + counts.made;
+        let came = counts.injected + counts.emitted + counts.made + counts.requeued;
         let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
         assert_eq!(came, went + waiting, "{counts:?}, {waiting} waiting");
     }

@@ -8,6 +8,7 @@ mod awaiting;
 mod boot;
 mod chaos;
 mod conversations;
+mod dead;
 mod fairness;
 mod fanout;
 mod faults;

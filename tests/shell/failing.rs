@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use systole::core::DeadLetterError;
 use systole::prelude::*;
 use tokio::task::{JoinSet, yield_now};
 
@@ -34,6 +35,7 @@ impl Handler<Delivery<Order>> for Actress {
                 "hang" => std::future::pending().await,
                 "mute" => Ok(none()),
                 "stray" => Ok(call(question("?"))),
+                "stray beside" => Ok(reply(answered("and")).and(call(question("?")))),
                 "wrong" => Ok(reply(question("?"))),
                 _ => Ok(reply(answered(made.to_string()))),
             }
@@ -153,6 +155,29 @@ async fn an_actor_that_is_held_for_ever_is_free_after_the_timeout() {
     let client = organism.client("cli").unwrap();
     assert_eq!(fault_of(&client, "hang").await.code, FaultCode::Timeout);
     within(client.ask(order("speak"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_operator_queues_dead_letters_again_or_discards_them() {
+    let (organism, client) = theatre(2, LONG);
+    // The actress says something beside her answer: nobody could be given it.
+    for _ in 0..3 {
+        within(client.ask(order("stray beside"))).await.unwrap();
+    }
+    within(organism.run_until_idle()).await;
+    let letters = organism.dead_letters().await;
+    assert_eq!(letters.len(), 3);
+    let [first, second, third] = [0, 1, 2].map(|at: usize| letters[at].id);
+    assert_eq!(within(organism.requeue(first)).await, Ok(()));
+    assert_eq!(within(organism.requeue(first)).await, Err(DeadLetterError::Unknown));
+    assert_eq!(within(organism.discard(second)).await, Ok(()));
+    within(organism.run_until_idle()).await;
+    let left: Vec<_> = organism.dead_letters().await.iter().map(|letter| letter.id).collect();
+    assert!(left.contains(&third) && !left.contains(&first) && !left.contains(&second), "{left:?}");
+    assert_eq!(left.len(), 2, "the actress may not ask that: the first is dead again");
+    within(organism.drain(LONG)).await;
+    assert_eq!(within(organism.requeue(third)).await, Err(DeadLetterError::Closed));
+    assert_eq!(within(organism.discard(third)).await, Err(DeadLetterError::Closed));
 }
 
 /// Takes faults, and says their code.

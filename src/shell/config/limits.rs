@@ -43,6 +43,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     size(reader, f, "context_bytes", 0, &mut limits.context_bytes);
     size(reader, f, "context_total_bytes", 0, &mut limits.context_total_bytes);
     count(reader, f, "dead_letters", 0, &mut limits.dead_letters);
+    size(reader, f, "dead_letter_bytes", 0, &mut limits.dead_letter_bytes);
     reader.finish(fields);
     limits
 }

@@ -13,9 +13,9 @@ use tokio::task::AbortHandle;
 
 use super::Host;
 use super::acts::Acts;
-use crate::core::contain::{Panicked, contain, discard};
 use super::feed::Feed;
 use super::restart::{COOL_DOWN, Restarts, Verdict};
+use crate::core::contain::{Panicked, contain, discard};
 use crate::core::{ListenerId, Message, Outcome};
 use crate::shell::accepts::ActorRoute;
 use crate::shell::desk::Desk;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
-use crate::core::contain::{contain, discard};
 use super::lives::Lives;
 use super::pool::Pool;
+use crate::core::contain::{contain, discard};
 use crate::core::{Failure, ListenerId, Message, Outcome};
 use crate::protocol::boot_qname;
 use crate::shell::accepts::BlockingRoute;

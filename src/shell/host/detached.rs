@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::AbortHandle;
 
-use crate::core::contain::{contain, discard};
 use crate::core::Outcome;
+use crate::core::contain::{contain, discard};
 use crate::shell::desk::Desk;
 use crate::shell::handler::{Cancel, HandlerKey, Place};
 use crate::shell::raw::LocalBoxFuture;

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use super::actor::{ActorHost, Held, Job};
 use super::acts::Act;
-use crate::core::contain::{Panicked, contain, discard};
 use super::detached::detach;
+use crate::core::contain::{Panicked, contain, discard};
 use crate::core::{Failure, Outcome};
 use crate::shell::delivery::{Delivery, Parcel};
 use crate::shell::handler::HandlerKey;

@@ -2,9 +2,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::core::contain::{contain, discard};
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::core::ListenerId;
+use crate::core::contain::{contain, discard};
 use crate::shell::desk::Desk;
 
 /// The instance of a listener whose handlers run apart from it, made by its factory when it is

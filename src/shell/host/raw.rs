@@ -2,9 +2,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Host;
-use crate::core::contain::{contain, discard};
 use super::detached::detach;
 use super::lives::Lives;
+use crate::core::contain::{contain, discard};
 use crate::core::{ListenerId, Message, Outcome};
 use crate::shell::desk::Desk;
 use crate::shell::handler::HandlerKey;

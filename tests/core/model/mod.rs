@@ -33,6 +33,7 @@ enum Op {
     Cancel { conversation: u8 },
     Down { listener: u8 },
     Up { listener: u8 },
+    Requeue { letter: u8 },
     Drain,
 }
 
@@ -72,6 +73,7 @@ fn ops() -> impl Strategy<Value = Op> {
         3 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
         2 => any::<u8>().prop_map(|listener| Op::Down { listener }),
         3 => any::<u8>().prop_map(|listener| Op::Up { listener }),
+        6 => any::<u8>().prop_map(|letter| Op::Requeue { letter }),
         1 => Just(Op::Drain),
     ]
 }
@@ -192,6 +194,7 @@ impl Pair {
             }
             Op::Down { listener } => self.set_down(*listener, true),
             Op::Up { listener } => self.set_down(*listener, false),
+            Op::Requeue { letter } => self.requeue(*letter),
             Op::Drain => {
                 self.world.handle(0, Input::Drain);
                 self.model.drain();
@@ -228,6 +231,32 @@ impl Pair {
         let refused = client == "bob" && target == 0 || !ok;
         let copies = if refused { 1 } else { self.model.plan.targets(target).len().max(1) };
         self.requests.push((n, root, copies));
+    }
+
+    /// Queues a dead letter again. The model keeps none: it reads what the world shows of them.
+    fn requeue(&mut self, number: u8) {
+        let letters: Vec<_> = self.world.cores[0].dead_letters().iter().cloned().collect();
+        if letters.is_empty() {
+            return;
+        }
+        let DeadLetter { id, from, to, payload, .. } = letters[usize::from(number) % letters.len()].clone();
+        let root = self.world.fresh_root();
+        self.world.handle(0, Input::Requeue { letter: id, root });
+        self.world.run();
+        let expected = match &payload {
+            None => Err(DeadLetterError::NoPayload),
+            Some(_) if self.model.draining => Err(DeadLetterError::Closed),
+            Some(_) => Ok(()),
+        };
+        assert_eq!(self.world.letters.pop(), Some(expected.clone()), "what comes of the wish");
+        assert_eq!(self.world.cores[0].dead_letters().get(id).is_none(), expected.is_ok());
+        if let (Some(payload), Ok(())) = (payload, expected) {
+            let target = (0..=self.model.plan.count()).find(|&at| self.model.plan.local(at) == payload.root().local());
+            let number = payload.as_str().split_once("<n>").and_then(|(_, rest)| rest.split_once('<')?.0.parse().ok());
+            if let (Some(target), Some(n)) = (target, number) {
+                self.model.requeue(from.as_str(), to.as_ref().map(|to| to.as_str()), target, n);
+            }
+        }
     }
 
     fn awaits(&mut self, task: Task, calls: &[Saying], join: Join) {

@@ -56,6 +56,8 @@ pub(crate) struct Thread {
     /// When its next message could have started.
     pub(crate) ready_since: Option<usize>,
     left: bool,
+    /// Whether it is a root that belongs to nobody: what reaches it leaves for nobody.
+    nobodys: bool,
     pub(crate) idle_since: Option<(Time, u64)>,
 }
 
@@ -214,6 +216,28 @@ impl Model {
             self.settle(root);
         }
         root
+    }
+
+    /// A dead letter whose payload keeps its schema is queued again.
+    pub(crate) fn requeue(&mut self, from: &str, to: Option<&str>, target: usize, n: i64) {
+        let may = match from {
+            "alice" => true,
+            "bob" => target != 0,
+            "core" | "system" => false,
+            listener => self.plan.may_call(listener[1..].parse().expect("l<i>"), target),
+        };
+        let named = |listener: &usize| to.is_none_or(|to| to == format!("l{listener}"));
+        let targets: Vec<_> = self.plan.targets(target).into_iter().filter(named).collect();
+        if !may || targets.is_empty() {
+            return;
+        }
+        let root = self.open(None, None, String::new(), from);
+        self.threads[root].nobodys = true;
+        for listener in targets {
+            let payload = format!("{} {n}", self.plan.local(target));
+            self.place(root, listener, payload, from, Debt::None, None, None);
+        }
+        self.settle(root);
     }
 
     /// A handler ends.
@@ -526,7 +550,8 @@ impl Model {
     fn open(&mut self, parent: Option<usize>, listener: Option<usize>, payload: String, from: &str) -> usize {
         let (mut ordinal, mut depth, mut deadline) = (1, 0, Time::MAX);
         if let Some(parent) = parent {
-            let siblings = self.threads.iter().filter(|other| other.parent == Some(parent) && other.listener == listener);
+            let siblings =
+                self.threads.iter().filter(|other| other.parent == Some(parent) && other.listener == listener);
             ordinal += siblings.count();
             (depth, deadline) = (self.threads[parent].depth + 1, self.threads[parent].deadline);
         }
@@ -552,6 +577,7 @@ impl Model {
             id: None,
             ready_since: None,
             left: false,
+            nobodys: false,
             idle_since: None,
         });
         self.threads.len() - 1
@@ -664,7 +690,7 @@ impl Model {
         let from = format!("l{}", state.listener.expect("roots answer nobody"));
         if self.threads[parent].listener.is_some() {
             self.deliver(parent, from, what, debt);
-        } else {
+        } else if !self.threads[parent].nobodys {
             let what = match what {
                 What::Payload(text) => text,
                 What::Fault(code) | What::Fatal(code) => format!("!{code}"),
@@ -701,7 +727,7 @@ impl Model {
             self.close(child);
         }
         self.threads[thread].open = false;
-        if self.threads[thread].listener.is_none() {
+        if self.threads[thread].listener.is_none() && !self.threads[thread].nobodys {
             self.closed.push(thread);
         }
         for group in self.groups.iter_mut().filter(|group| group.owner == thread) {
@@ -722,7 +748,11 @@ impl Model {
             return;
         }
         let Some(me) = state.listener else {
-            if state.left {
+            // The children of nobody's owe nothing, so that it isn't busy with them.
+            if state.nobodys && !self.open_children(thread).is_empty() {
+                return;
+            }
+            if state.left || state.nobodys {
                 return self.close(thread);
             }
             self.order += 1;
@@ -730,10 +760,14 @@ impl Model {
             self.threads[thread].idle_since.get_or_insert(since);
             return;
         };
+        let parent = state.parent.expect("not a root");
+        if self.threads[parent].nobodys {
+            self.close(thread);
+            return self.settle(parent);
+        }
         if !self.plan.listeners[me].idle {
             return self.fail(thread, if state.drained { "cancelled" } else { "silent" });
         }
-        let parent = state.parent.expect("not a root");
         let debt = std::mem::replace(&mut self.threads[thread].debt, Debt::None);
         self.count_off(parent, debt);
         self.end_call(thread);
