@@ -40,6 +40,17 @@ struct Parts {
     origin: Origin,
 }
 
+/// A part of an element that a [position](Canonical::position_of) can be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Its start tag.
+    Tag,
+    /// The attribute of this name, as it is written.
+    Attribute(&'a str),
+    /// What stands between its tags, white space in front of it apart.
+    Content,
+}
+
 /// The bytes that the strict pass read, and which of their elements is the root.
 #[derive(Clone)]
 pub(super) struct Origin {
@@ -85,10 +96,21 @@ impl Canonical {
     ///
     /// Computed on demand, by a scan: for errors.
     pub fn position(&self, index: usize) -> Option<Position> {
+        self.position_of(index, Part::Tag)
+    }
+
+    /// Where a part of the `index`-th element is, as [`Self::position`]; where its start tag is, if it has no such
+    /// part.
+    pub fn position_of(&self, index: usize, part: Part) -> Option<Position> {
         let source = &self.parts.origin.source;
         let mark = strict::mark_len(source);
-        let offset = strict::element_offset(source, self.parts.origin.first.checked_add(index)?)?;
-        Some(Position::of(&source[mark..], offset - mark))
+        let tag = strict::element_offset(source, self.parts.origin.first.checked_add(index)?)?;
+        let offset = match part {
+            Part::Tag => None,
+            Part::Attribute(name) => strict::attribute_offset(source, tag, name),
+            Part::Content => strict::content_offset(source, tag),
+        };
+        Some(Position::of(&source[mark..], offset.unwrap_or(tag) - mark))
     }
 
     /// What the encoder of typed payloads wrote.

@@ -15,7 +15,7 @@ pub mod strict;
 mod subtree;
 mod validated;
 
-pub use canonical::Canonical;
+pub use canonical::{Canonical, Part};
 pub use climb::{Fragment, LadderError, climb, climb_fragment};
 pub use envelope::{Claims, Envelope, EnvelopeError, Meta, write_envelope};
 pub use raw::Raw;

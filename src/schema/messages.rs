@@ -2,9 +2,7 @@
 //! expected.
 
 use super::builtin::Builtin;
-
-/// The longest sentence; a value that is found may be as long as a message.
-const LONGEST: usize = 320;
+use super::shorten::{LONGEST_RULE, shortened};
 
 /// What is wrong, in one clause. `namespace` is that of the payload; its names stand without it. `expected` tells
 /// what an element, or an attribute of it, should hold.
@@ -23,7 +21,7 @@ pub(super) fn sentence<'a>(
         Some((element, None, rule)) => format!("<{element}>: {}", clause(rule, expected(element, None))),
         None => message.trim_end_matches('.').to_owned(),
     };
-    shortened(&sentence, LONGEST)
+    shortened(&sentence, LONGEST_RULE)
 }
 
 /// Whether a message only repeats that the value before it breaks a facet.
@@ -107,13 +105,6 @@ fn names(expected: &str) -> Option<String> {
 fn lower(sentence: &str) -> String {
     let mut chars = sentence.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use bytes::Bytes;
 pub(crate) use chars::{is_xml_char, may_hold_forbidden};
 pub use error::{StrictError, StrictErrorKind, Token};
 pub(crate) use escape::{push_text, push_value};
-pub(crate) use locate::element_offset;
+pub(crate) use locate::{attribute_offset, content_offset, element_offset};
 use pass::{Goal, Pass, Root};
 use writer::Piece;
 

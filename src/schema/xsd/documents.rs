@@ -15,34 +15,34 @@ use crate::vocab::{Position, XmlLimits, ns};
 const XML_ATTRIBUTES: &str = include_str!("xml.xsd");
 
 /// A set of schema documents with their links resolved.
-pub(super) struct Documents {
+pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// How many of them were given; what follows is ours.
     given: usize,
 }
 
-pub(super) struct Document {
+pub(in crate::schema) struct Document {
     name: String,
     /// The text as it was given.
-    pub(super) given: String,
+    pub(in crate::schema) given: String,
     /// The text without XML declaration and DOCTYPE, with the same lines.
     text: String,
-    pub(super) tree: Tree,
+    pub(in crate::schema) tree: Tree,
     /// Its target namespace; empty for none.
-    pub(super) target: String,
-    pub(super) links: Vec<Link>,
-    pub(super) embeddable: Canonical,
+    pub(in crate::schema) target: String,
+    pub(in crate::schema) links: Vec<Link>,
+    pub(in crate::schema) embeddable: Canonical,
 }
 
 /// An include, a redefinition or an import of documents of the set.
-pub(super) struct Link {
-    pub(super) node: NodeId,
-    pub(super) import: bool,
-    pub(super) to: Vec<usize>,
+pub(in crate::schema) struct Link {
+    pub(in crate::schema) node: NodeId,
+    pub(in crate::schema) import: bool,
+    pub(in crate::schema) to: Vec<usize>,
 }
 
 impl Documents {
-    pub(super) fn new(given: &[XsdDocument]) -> Result<Self, ContractError> {
+    pub(in crate::schema) fn new(given: &[XsdDocument]) -> Result<Self, ContractError> {
         let mut documents: Vec<Document> = Vec::new();
         for XsdDocument { name, text } in given {
             match documents.iter().find(|known| known.name == *name) {
@@ -62,12 +62,12 @@ impl Documents {
         Ok(set)
     }
 
-    pub(super) fn get(&self, index: usize) -> &Document {
+    pub(in crate::schema) fn get(&self, index: usize) -> &Document {
         &self.documents[index]
     }
 
     /// The documents that no other one includes: their elements, and those of what they include, are payloads.
-    pub(super) fn roots(&self) -> Vec<usize> {
+    pub(in crate::schema) fn roots(&self) -> Vec<usize> {
         let included = |index: usize| {
             let mut links =
                 self.documents.iter().enumerate().flat_map(|(from, d)| d.links.iter().map(move |l| (from, l)));
@@ -86,7 +86,7 @@ impl Documents {
     }
 
     /// What libxml needs to know a document and all that it leads to.
-    pub(super) fn sources(&self, root: usize) -> Sources {
+    pub(in crate::schema) fn sources(&self, root: usize) -> Sources {
         let closure = self.closure(root);
         let mut wrappers = Vec::new();
         let mut others: Vec<Source> = Vec::new();
@@ -107,7 +107,7 @@ impl Documents {
     }
 
     /// The error of a schema that libxml doesn't compile.
-    pub(super) fn error(&self, root: usize, faults: Vec<Fault>) -> ContractError {
+    pub(in crate::schema) fn error(&self, root: usize, faults: Vec<Fault>) -> ContractError {
         let fault = faults.into_iter().next();
         let index = fault.as_ref().and_then(|fault| index_of(fault.url.as_deref()?)).unwrap_or(root);
         let at = fault.as_ref().filter(|fault| fault.line > 0).map(|fault| Position { line: fault.line, column: 1 });
@@ -116,7 +116,7 @@ impl Documents {
         document_error(&self.documents[index].name, at, DocumentProblem::Rule(message))
     }
 
-    pub(super) fn no_element(&self) -> ContractError {
+    pub(in crate::schema) fn no_element(&self) -> ContractError {
         let name = self.documents.first().map_or("", |document| &document.name);
         document_error(name, None, DocumentProblem::NoElement)
     }
@@ -311,13 +311,13 @@ fn normal(path: &str) -> String {
 }
 
 /// A text between the quotes of an attribute.
-pub(super) fn attribute(text: &str) -> String {
+pub(in crate::schema) fn attribute(text: &str) -> String {
     let mut out = Vec::new();
     crate::schema::escape::escape_lossy(&mut out, text, crate::schema::escape::Place::Attribute);
     String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The canonical form of a text that is a schema.
-pub(super) fn canonical(text: String) -> Option<Canonical> {
+pub(in crate::schema) fn canonical(text: String) -> Option<Canonical> {
     canonicalize(&Bytes::from(text), &UNLIMITED).ok()
 }

@@ -1,10 +1,10 @@
 //! Contracts from `.xsd` documents: the texts come in, nothing is read or fetched.
 
-mod documents;
+pub(super) mod documents;
 pub(super) mod embed;
-mod read;
+pub(super) mod read;
 mod simple;
-mod tree;
+pub(super) mod tree;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

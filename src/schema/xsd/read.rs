@@ -9,26 +9,27 @@ use crate::vocab::{QName, is_ncname, ns};
 /// The components of a document and of all that it leads to.
 ///
 /// Best effort: what it doesn't understand leaves an element without example, never without validation.
-pub(super) struct Reader<'a> {
+pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
     components: HashMap<(Kind, Name), Vec<Place>>,
     elements: Vec<(QName, Place)>,
+    has_redefinition: bool,
 }
 
 /// A component, with the namespace that its document has here: an included one without target takes that of
 /// the document that includes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    pub(super) document: usize,
-    pub(super) node: NodeId,
-    pub(super) target: Arc<str>,
+pub(in crate::schema) struct Place {
+    pub(in crate::schema) document: usize,
+    pub(in crate::schema) node: NodeId,
+    pub(in crate::schema) target: Arc<str>,
 }
 
 /// Namespace and local name.
-pub(super) type Name = (Arc<str>, String);
+pub(in crate::schema) type Name = (Arc<str>, String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(in crate::schema) enum Kind {
     Element,
     Type,
     Attribute,
@@ -37,8 +38,13 @@ pub(super) enum Kind {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(documents: &'a Documents, root: usize) -> Self {
-        let mut reader = Self { documents, components: HashMap::new(), elements: Vec::new() };
+    pub(in crate::schema) fn new(documents: &'a Documents, root: usize) -> Self {
+        let mut reader = Self {
+            documents,
+            components: HashMap::new(),
+            elements: Vec::new(),
+            has_redefinition: false,
+        };
         let target: Arc<str> = documents.get(root).target.as_str().into();
         let mut pending = vec![(root, target, true)];
         let mut seen = HashSet::new();
@@ -60,12 +66,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The global elements of the document and of those that it includes.
-    pub(super) fn elements(&self) -> Vec<(QName, &Place)> {
+    pub(in crate::schema) fn elements(&self) -> Vec<(QName, &Place)> {
         self.elements.iter().map(|(qname, place)| (qname.clone(), place)).collect()
     }
 
     /// What the schema says of a global element; `None` if it is larger than an example needs.
-    pub(super) fn model(&self, element: &Place) -> Option<Model> {
+    pub(in crate::schema) fn model(&self, element: &Place) -> Option<Model> {
         let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0 };
         let root = builder.element(element, true)?;
         Some(Model { root, types: builder.types })
@@ -76,6 +82,7 @@ impl<'a> Reader<'a> {
         for part in tree.parts(0) {
             // What a redefinition holds comes before what it redefines.
             let redefined = tree.node(part).local == "redefine";
+            self.has_redefinition |= redefined;
             let nodes: Vec<NodeId> = if redefined { tree.parts(part).collect() } else { vec![part] };
             for node in nodes {
                 let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
@@ -88,18 +95,40 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn document(&self, place: &Place) -> &'a Document {
+    /// Whether a component of a document is replaced by another one.
+    pub(in crate::schema) fn has_redefinition(&self) -> bool {
+        self.has_redefinition
+    }
+
+    /// The components of a kind with a name each, in the order of their documents.
+    pub(in crate::schema) fn components(&self, kind: Kind) -> Vec<(&Name, &Place)> {
+        let of_kind = self.components.iter().filter(|((other, _), _)| *other == kind);
+        let mut places: Vec<_> =
+            of_kind.flat_map(|((_, name), places)| places.iter().map(move |place| (name, place))).collect();
+        places.sort_by_key(|(name, place)| (place.document, place.node, (*name).clone()));
+        places
+    }
+
+    /// The one component of a name; `None` if there is none, or several.
+    pub(in crate::schema) fn only(&self, kind: Kind, name: &Name) -> Option<&Place> {
+        match self.components.get(&(kind, name.clone()))?.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    pub(in crate::schema) fn document(&self, place: &Place) -> &'a Document {
         self.documents.get(place.document)
     }
 
     /// The component that a reference names; not the one where it stands, which it may redefine.
-    pub(super) fn find(&self, kind: Kind, name: &Name, from: NodeId) -> Option<&Place> {
+    pub(in crate::schema) fn find(&self, kind: Kind, name: &Name, from: NodeId) -> Option<&Place> {
         let places = self.components.get(&(kind, name.clone()))?;
         places.iter().find(|place| place.node != from).or(places.first())
     }
 
     /// The namespace and local name that a QName means at a place.
-    pub(super) fn name(&self, place: &Place, qname: &str) -> Option<Name> {
+    pub(in crate::schema) fn name(&self, place: &Place, qname: &str) -> Option<Name> {
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
         let namespace = self.document(place).tree.resolve(place.node, prefix);
         let chameleon = namespace.is_empty() && prefix.is_empty() && self.document(place).target.is_empty();
@@ -137,18 +166,18 @@ fn kind(local: &str) -> Option<Kind> {
 }
 
 /// A model in the making.
-pub(super) struct Builder<'r, 'a> {
-    pub(super) reader: &'r Reader<'a>,
-    pub(super) types: Vec<Type>,
+pub(in crate::schema) struct Builder<'r, 'a> {
+    pub(in crate::schema) reader: &'r Reader<'a>,
+    pub(in crate::schema) types: Vec<Type>,
     /// The types that were made, by where they stand: also those that are in the making.
-    pub(super) made: BTreeMap<(usize, NodeId, Arc<str>), TypeId>,
+    pub(in crate::schema) made: BTreeMap<(usize, NodeId, Arc<str>), TypeId>,
     /// How deep groups and types are inside each other.
     open: usize,
 }
 
 impl<'r, 'a> Builder<'r, 'a> {
     /// A global element, or a local declaration with a name.
-    pub(super) fn element(&mut self, place: &Place, global: bool) -> Option<Element> {
+    pub(in crate::schema) fn element(&mut self, place: &Place, global: bool) -> Option<Element> {
         let document = self.reader.document(place);
         let tree = &document.tree;
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "elementFormDefault"));
@@ -179,7 +208,7 @@ impl<'r, 'a> Builder<'r, 'a> {
     }
 
     /// The type of a name: built in, or a component.
-    pub(super) fn named_type(&mut self, name: &Name, from: NodeId) -> Option<TypeId> {
+    pub(in crate::schema) fn named_type(&mut self, name: &Name, from: NodeId) -> Option<TypeId> {
         if &*name.0 == ns::XSD {
             return if name.1 == "anyType" { self.add(any_type()) } else { self.builtin(&name.1) };
         }
@@ -187,7 +216,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         self.type_at(&place)
     }
 
-    pub(super) fn type_at(&mut self, place: &Place) -> Option<TypeId> {
+    pub(in crate::schema) fn type_at(&mut self, place: &Place) -> Option<TypeId> {
         let key = (place.document, place.node, place.target.clone());
         if let Some(id) = self.made.get(&key) {
             return Some(*id);
@@ -354,7 +383,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         })
     }
 
-    pub(super) fn add(&mut self, ty: Type) -> Option<TypeId> {
+    pub(in crate::schema) fn add(&mut self, ty: Type) -> Option<TypeId> {
         const MOST: usize = 10_000;
         if self.types.len() >= MOST {
             return None;
@@ -364,7 +393,7 @@ impl<'r, 'a> Builder<'r, 'a> {
     }
 
     /// Bounds how deep components refer to each other; a group that holds itself is no schema.
-    pub(super) fn guarded<T>(&mut self, build: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(in crate::schema) fn guarded<T>(&mut self, build: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         const DEEPEST: usize = 100;
         self.open += 1;
         let built = if self.open > DEEPEST { None } else { build(self) };

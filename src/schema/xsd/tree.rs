@@ -6,37 +6,37 @@ use crate::vocab::ns;
 
 /// The elements of a schema document, in document order; the first is its root.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tree {
+pub(in crate::schema) struct Tree {
     nodes: Vec<Node>,
 }
 
-pub(super) type NodeId = usize;
+pub(in crate::schema) type NodeId = usize;
 
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(in crate::schema) struct Node {
     /// As it is written.
-    pub(super) prefix: String,
-    pub(super) namespace: String,
-    pub(super) local: String,
+    pub(in crate::schema) prefix: String,
+    pub(in crate::schema) namespace: String,
+    pub(in crate::schema) local: String,
     /// Names as they are written, values without references; no declarations.
-    pub(super) attributes: Vec<(String, String)>,
+    pub(in crate::schema) attributes: Vec<(String, String)>,
     /// Prefix and namespace name.
-    pub(super) declarations: Vec<(String, String)>,
-    pub(super) children: Vec<Child>,
+    pub(in crate::schema) declarations: Vec<(String, String)>,
+    pub(in crate::schema) children: Vec<Child>,
     parent: Option<NodeId>,
     /// The bytes of the start tag.
-    pub(super) tag: std::ops::Range<usize>,
+    pub(in crate::schema) tag: std::ops::Range<usize>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Child {
+pub(in crate::schema) enum Child {
     Element(NodeId),
     Text(String),
 }
 
 impl Tree {
     /// The tree of a text that passed the strict pass; what did not yields some tree or none.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(in crate::schema) fn parse(text: &str) -> Option<Self> {
         let mut reader = Reader::from_str(text);
         let mut tree = Self::default();
         let mut open: Vec<NodeId> = Vec::new();
@@ -57,12 +57,12 @@ impl Tree {
         }
     }
 
-    pub(super) fn node(&self, id: NodeId) -> &Node {
+    pub(in crate::schema) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
     }
 
     /// The child elements in the namespace of XML Schema.
-    pub(super) fn parts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(in crate::schema) fn parts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         self.nodes[id].children.iter().filter_map(|child| match child {
             Child::Element(id) if self.nodes[*id].namespace == ns::XSD => Some(*id),
             Child::Element(_) | Child::Text(_) => None,
@@ -70,13 +70,18 @@ impl Tree {
     }
 
     /// The value of an attribute without namespace.
-    pub(super) fn get(&self, id: NodeId, attribute: &str) -> Option<&str> {
+    pub(in crate::schema) fn get(&self, id: NodeId, attribute: &str) -> Option<&str> {
+        self.untrimmed(id, attribute).map(|value| value.trim_matches([' ', '\t', '\n', '\r']))
+    }
+
+    /// The value of an attribute without namespace, white space around it included.
+    pub(in crate::schema) fn untrimmed(&self, id: NodeId, attribute: &str) -> Option<&str> {
         let found = self.nodes[id].attributes.iter().find(|(name, _)| name == attribute);
-        found.map(|(_, value)| value.trim_matches([' ', '\t', '\n', '\r']))
+        found.map(|(_, value)| value.as_str())
     }
 
     /// The namespace name that a prefix is bound to at a node; empty for none.
-    pub(super) fn resolve(&self, mut id: NodeId, prefix: &str) -> &str {
+    pub(in crate::schema) fn resolve(&self, mut id: NodeId, prefix: &str) -> &str {
         if prefix == "xml" {
             return ns::XML;
         }
@@ -93,7 +98,7 @@ impl Tree {
     }
 
     /// The docs of a component.
-    pub(super) fn documentation(&self, id: NodeId) -> String {
+    pub(in crate::schema) fn documentation(&self, id: NodeId) -> String {
         let notes = self.parts(id).filter(|part| self.nodes[*part].local == "annotation");
         let docs = notes.flat_map(|note| self.parts(note)).filter(|part| self.nodes[*part].local == "documentation");
         let texts: Vec<String> = docs.map(|doc| unindented(&self.text_of(doc))).filter(|doc| !doc.is_empty()).collect();

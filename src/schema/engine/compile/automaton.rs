@@ -1,0 +1,233 @@
+//! From positions to a deterministic automaton, by the subset construction.
+//!
+//! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic but for copies of
+//! one particle. Where different particles compete, the schema breaks that rule and is left to libxml.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::particle::{Order, Particle, Term};
+use super::positions::{Budget, Leaf, LeafTerm, Positions};
+use super::substitution::Substitutions;
+use super::unsupported;
+use crate::schema::engine::grammar::{
+    AllGroup, Counter, Edge, Element, ElementId, FEW, Model, Name, NameId, State, StateId, Wildcard, WildcardEdge,
+};
+use crate::schema::engine::simple::Unsupported;
+
+/// What all content models of a schema are made with.
+pub(super) struct Automata<'c> {
+    pub(super) names: &'c [Name],
+    pub(super) elements: &'c [Element],
+    pub(super) substitutions: &'c Substitutions,
+    pub(super) budget: Budget,
+}
+
+/// A state in the making: what may come next, whether the element may end, and what is being counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Subset {
+    next: Vec<u32>,
+    accepts: bool,
+    counted: Option<u32>,
+}
+
+/// The edges of one particle.
+struct Branch<'p> {
+    term: LeafTerm<'p>,
+    to: StateId,
+}
+
+impl Automata<'_> {
+    pub(super) fn model(&mut self, particle: &Particle) -> Result<Model, Unsupported> {
+        let positions = Positions::of(particle, &mut self.budget)?;
+        let mut construction = Construction { positions: &positions, numbers: HashMap::new(), subsets: Vec::new() };
+        construction.number(Subset { next: positions.first.clone(), accepts: positions.nullable, counted: None });
+        let mut model = Model { states: Vec::new(), wildcards: Vec::new(), known: Vec::new() };
+        while let Some(subset) = construction.subsets.get(model.states.len()).cloned() {
+            let state = self.state(&mut construction, &mut model.wildcards, &subset)?;
+            self.budget.spend(1 + state.edges.len() + state.counter.as_ref().map_or(0, |c| c.edges.len()))?;
+            model.states.push(state);
+        }
+        model.known = self.known(&model);
+        Ok(model)
+    }
+
+    fn state(
+        &mut self,
+        construction: &mut Construction,
+        wildcards: &mut Vec<Wildcard>,
+        subset: &Subset,
+    ) -> Result<State, Unsupported> {
+        let own = StateId::new(construction.numbers[subset] as usize);
+        let branches = construction.branches(subset, &mut self.budget)?;
+        self.distinct(&branches)?;
+        let (edges, wild) = self.edges(&branches, wildcards);
+        let mut counter = None;
+        if let Some((leaf, (min, max))) = subset.counted.and_then(|position| construction.counted(position)) {
+            let mut again = vec![Branch { term: leaf.term, to: own }];
+            let (edges, wild) = self.edges(&again, wildcards);
+            counter = Some(Box::new(Counter { min, max, edges, wildcards: wild }));
+            if min < max {
+                again.extend(branches);
+                self.distinct(&again)?;
+            }
+        }
+        Ok(State { edges, wildcards: wild, accepts: subset.accepts, counter })
+    }
+
+    fn edges(&self, branches: &[Branch], wildcards: &mut Vec<Wildcard>) -> (Vec<Edge>, Vec<WildcardEdge>) {
+        let (mut edges, mut wild) = (Vec::new(), Vec::new());
+        for Branch { term, to } in branches {
+            match term {
+                LeafTerm::Element(element) => edges.extend(self.named(*element, *to)),
+                LeafTerm::Wildcard(wildcard) => {
+                    let known = wildcards.iter().position(|known| known == *wildcard);
+                    let number = known.unwrap_or_else(|| {
+                        wildcards.push(Wildcard::clone(wildcard));
+                        wildcards.len() - 1
+                    });
+                    wild.push(WildcardEdge { wildcard: u32::try_from(number).unwrap_or(u32::MAX), to: *to });
+                }
+            }
+        }
+        self.sort(&mut edges);
+        (edges, wild)
+    }
+
+    /// An edge for the element and one for each that may stand in its place.
+    fn named(&self, element: ElementId, to: StateId) -> impl Iterator<Item = Edge> {
+        let edge = move |element: ElementId| Edge { name: self.elements[element.index()].name, element, to };
+        std::iter::once(element).chain(self.substitutions.members(element).iter().copied()).map(edge)
+    }
+
+    /// More than [`FEW`] edges are searched by name.
+    fn sort(&self, edges: &mut [Edge]) {
+        if edges.len() > FEW {
+            edges.sort_by(|one, other| self.names[one.name.index()].cmp(&self.names[other.name.index()]));
+        }
+    }
+
+    /// Refuses particles that compete for an element.
+    fn distinct(&mut self, branches: &[Branch]) -> Result<(), Unsupported> {
+        let mut names: Vec<NameId> = Vec::new();
+        let mut wildcards: Vec<&Wildcard> = Vec::new();
+        for Branch { term, to } in branches {
+            match term {
+                LeafTerm::Element(element) => names.extend(self.named(*element, *to).map(|edge| edge.name)),
+                LeafTerm::Wildcard(wildcard) => wildcards.push(wildcard),
+            }
+        }
+        names.sort_unstable();
+        self.budget.spend(names.len() * (1 + wildcards.len()) + wildcards.len() * wildcards.len())?;
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        let caught = |name: &&NameId| {
+            let namespace = self.names[name.index()].namespace;
+            wildcards.iter().any(|wildcard| wildcard.namespaces.contains(namespace))
+        };
+        if let Some(name) = twice.or_else(|| names.iter().find(caught).copied()) {
+            let name = &self.names[name.index()].local;
+            return unsupported(format!("a content model has two particles for one <{name}>"));
+        }
+        for (number, one) in wildcards.iter().enumerate() {
+            if wildcards[number + 1..].iter().any(|other| !one.namespaces.intersection(&other.namespaces).is_empty()) {
+                return unsupported("a content model has two wildcards for one element");
+            }
+        }
+        Ok(())
+    }
+
+    /// All names on the edges of a model, sorted.
+    fn known(&self, model: &Model) -> Vec<(NameId, ElementId)> {
+        let counted = model.states.iter().filter_map(|state| state.counter.as_ref()).flat_map(|c| &c.edges);
+        let edges = model.states.iter().flat_map(|state| &state.edges).chain(counted);
+        let mut known: Vec<(NameId, ElementId)> = edges.map(|edge| (edge.name, edge.element)).collect();
+        known.sort_by(|(one, _), (other, _)| self.names[one.index()].cmp(&self.names[other.index()]));
+        known.dedup_by_key(|(name, _)| *name);
+        known
+    }
+
+    /// An `xs:all`; `None` if the particle is none.
+    pub(super) fn all(&mut self, particle: &Particle) -> Result<Option<AllGroup>, Unsupported> {
+        let mut optional = false;
+        let mut at = particle;
+        let members = loop {
+            optional |= at.min == 0;
+            match &at.term {
+                Term::Group(Order::All, members) if at.max == 1 => break members,
+                Term::Group(Order::Sequence, parts) if at.max == 1 && parts.len() == 1 => at = &parts[0],
+                _ => return Ok(None),
+            }
+        };
+        let (mut edges, mut required, mut branches) = (Vec::new(), Vec::new(), Vec::new());
+        for member in members.iter() {
+            let (Term::Element(element), 1) = (&member.term, member.max) else {
+                return unsupported("xs:all holds something that is no single element");
+            };
+            let to = StateId::new(required.len());
+            edges.extend(self.named(*element, to));
+            branches.push(Branch { term: LeafTerm::Element(*element), to });
+            required.push(member.min > 0);
+        }
+        self.distinct(&branches)?;
+        self.sort(&mut edges);
+        Ok(Some(AllGroup { edges, required, optional }))
+    }
+}
+
+struct Construction<'c, 'p> {
+    positions: &'c Positions<'p>,
+    numbers: HashMap<Subset, u32>,
+    /// By number.
+    subsets: Vec<Subset>,
+}
+
+impl<'p> Construction<'_, 'p> {
+    fn number(&mut self, subset: Subset) -> StateId {
+        let number = *self.numbers.entry(subset).or_insert_with_key(|subset| {
+            self.subsets.push(subset.clone());
+            u32::try_from(self.subsets.len() - 1).unwrap_or(u32::MAX)
+        });
+        StateId(number)
+    }
+
+    /// What may come next, by particle, in the order of the schema.
+    fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Unsupported> {
+        let positions = self.positions;
+        let mut particles: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut order = Vec::new();
+        for &position in &subset.next {
+            let particle = positions.leaves[position as usize].particle;
+            let copies = particles.entry(particle).or_default();
+            if copies.is_empty() {
+                order.push(particle);
+            }
+            copies.push(position);
+        }
+        let mut branches = Vec::new();
+        for particle in order {
+            let copies = &particles[&particle];
+            let term = positions.leaves[copies[0] as usize].term;
+            branches.push(Branch { term, to: self.target(copies, budget)? });
+        }
+        Ok(branches)
+    }
+
+    /// The state behind any of the copies of a particle.
+    fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, Unsupported> {
+        let positions = self.positions;
+        let counted = copies.iter().copied().find(|copy| positions.leaves[*copy as usize].counter.is_some());
+        if counted.is_some() && copies.len() > 1 {
+            return unsupported("a particle with large bounds stands in a group that is optional and repeats");
+        }
+        let mut next: Vec<u32> = copies.iter().flat_map(|copy| &positions.follow[*copy as usize]).copied().collect();
+        budget.spend(1 + next.len())?;
+        next.sort_unstable();
+        next.dedup();
+        let accepts = copies.iter().any(|copy| positions.last[*copy as usize]);
+        Ok(self.number(Subset { next, accepts, counted }))
+    }
+
+    fn counted(&self, position: u32) -> Option<(Leaf<'p>, (u32, u32))> {
+        let leaf = self.positions.leaves[position as usize];
+        leaf.counter.map(|counter| (leaf, counter))
+    }
+}

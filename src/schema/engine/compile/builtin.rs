@@ -1,0 +1,124 @@
+use super::particle::{Particle, Term};
+use super::{Compiler, Draft, DraftContent, Slot, unsupported};
+use crate::schema::engine::grammar::{
+    Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
+};
+use crate::schema::engine::namespace::{Namespace, NamespaceSet};
+use crate::schema::engine::simple::{SimpleType, Unsupported};
+
+/// Each built-in simple type behind its base (XSD 1.0 part 2, section 3).
+const SIMPLE: [(&str, &str); 45] = [
+    ("anySimpleType", "anyType"),
+    ("string", "anySimpleType"),
+    ("boolean", "anySimpleType"),
+    ("decimal", "anySimpleType"),
+    ("float", "anySimpleType"),
+    ("double", "anySimpleType"),
+    ("duration", "anySimpleType"),
+    ("dateTime", "anySimpleType"),
+    ("time", "anySimpleType"),
+    ("date", "anySimpleType"),
+    ("gYearMonth", "anySimpleType"),
+    ("gYear", "anySimpleType"),
+    ("gMonthDay", "anySimpleType"),
+    ("gDay", "anySimpleType"),
+    ("gMonth", "anySimpleType"),
+    ("hexBinary", "anySimpleType"),
+    ("base64Binary", "anySimpleType"),
+    ("anyURI", "anySimpleType"),
+    ("QName", "anySimpleType"),
+    ("NOTATION", "anySimpleType"),
+    ("normalizedString", "string"),
+    ("token", "normalizedString"),
+    ("language", "token"),
+    ("NMTOKEN", "token"),
+    ("NMTOKENS", "anySimpleType"),
+    ("Name", "token"),
+    ("NCName", "Name"),
+    ("ID", "NCName"),
+    ("IDREF", "NCName"),
+    ("IDREFS", "anySimpleType"),
+    ("ENTITY", "NCName"),
+    ("ENTITIES", "anySimpleType"),
+    ("integer", "decimal"),
+    ("nonPositiveInteger", "integer"),
+    ("negativeInteger", "nonPositiveInteger"),
+    ("long", "integer"),
+    ("int", "long"),
+    ("short", "int"),
+    ("byte", "short"),
+    ("nonNegativeInteger", "integer"),
+    ("unsignedLong", "nonNegativeInteger"),
+    ("unsignedInt", "unsignedLong"),
+    ("unsignedShort", "unsignedInt"),
+    ("unsignedByte", "unsignedShort"),
+    ("positiveInteger", "nonNegativeInteger"),
+];
+
+impl Compiler<'_, '_> {
+    /// Makes the types that every schema has; `xs:anyType` is the first.
+    pub(super) fn builtins(&mut self) -> Result<(), Unsupported> {
+        let any = self.any_draft();
+        let any = self.add(Slot::Read(any));
+        debug_assert_eq!(any, self.any_type());
+        self.global_types.push((xsd("anyType"), any));
+        for (name, base) in SIMPLE {
+            let Some(simple) = SimpleType::builtin(name) else { continue };
+            let base = self.builtin(base)?;
+            let draft = Draft::simple(format!("xs:{name}").into(), base, simple);
+            let id = self.add(Slot::Read(draft));
+            self.global_types.push((xsd(name), id));
+        }
+        Ok(())
+    }
+
+    pub(super) fn any_type(&self) -> TypeId {
+        TypeId(0)
+    }
+
+    /// The built-in type of a local name.
+    pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Unsupported> {
+        // They are the first that were made.
+        let known = self.global_types.iter().take(SIMPLE.len() + 1);
+        let mut found = known.filter(|(name, _)| name.is(Namespace::XSD, local));
+        match found.next() {
+            Some((_, id)) => Ok(*id),
+            None => unsupported(format!("there is no type xs:{local}")),
+        }
+    }
+
+    /// Any content and any attributes, judged where there are declarations (section 3.4.7).
+    fn any_draft(&mut self) -> Draft {
+        let lax = Wildcard { namespaces: NamespaceSet::any(), process: ProcessContents::Lax };
+        let particle = Particle { id: self.particle_id(), min: 0, max: UNBOUNDED, term: Term::Wildcard(lax.clone()) };
+        Draft {
+            label: "xs:anyType".into(),
+            base: None,
+            derivation: Derivation::Restriction,
+            members: Vec::new(),
+            is_abstract: false,
+            block: Derivations::default(),
+            attributes: Attributes { wildcard: Some(lax), ..Attributes::default() },
+            content: DraftContent::Children { particle: particle.into(), mixed: true },
+        }
+    }
+}
+
+impl Draft {
+    pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType) -> Self {
+        Self {
+            label,
+            base: Some(base),
+            derivation: Derivation::Restriction,
+            members: Vec::new(),
+            is_abstract: false,
+            block: Derivations::default(),
+            attributes: Attributes::default(),
+            content: DraftContent::Simple(simple),
+        }
+    }
+}
+
+fn xsd(local: &str) -> Name {
+    Name { namespace: Namespace::XSD, local: local.into() }
+}

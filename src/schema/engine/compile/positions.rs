@@ -1,0 +1,205 @@
+//! Glushkov's construction: the leaves of a particle, and which of them may follow which.
+//!
+//! Source: A. Brüggemann-Klein, "Regular expressions into finite automata" (1993).
+
+use super::particle::{Order, Particle, Term};
+use super::unsupported;
+use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
+use crate::schema::engine::simple::Unsupported;
+
+/// A leaf with bounds up to this is unrolled; one with larger bounds counts.
+const FEW_COPIES: u32 = 16;
+
+/// What all content models of a schema may cost together, in steps of their construction.
+pub(super) struct Budget(u64);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(20_000_000)
+    }
+}
+
+impl Budget {
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Unsupported> {
+        match self.0.checked_sub(steps as u64) {
+            Some(left) => self.0 = left,
+            None => return unsupported("its content models are too large"),
+        }
+        Ok(())
+    }
+}
+
+/// The leaves of a particle in their order.
+#[derive(Debug, Default)]
+pub(super) struct Positions<'p> {
+    pub(super) leaves: Vec<Leaf<'p>>,
+    /// Which may stand behind each one.
+    pub(super) follow: Vec<Vec<u32>>,
+    /// Which may stand first.
+    pub(super) first: Vec<u32>,
+    /// Whether each one may stand last.
+    pub(super) last: Vec<bool>,
+    /// Whether there may be none at all.
+    pub(super) nullable: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf<'p> {
+    /// The same for copies of one particle, which never compete.
+    pub(super) particle: u32,
+    pub(super) term: LeafTerm<'p>,
+    /// Bounds on how often it stands in a row, where it isn't unrolled.
+    pub(super) counter: Option<(u32, u32)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LeafTerm<'p> {
+    Element(ElementId),
+    Wildcard(&'p Wildcard),
+}
+
+/// A part of the particle: what may stand first and last in it.
+#[derive(Debug, Default)]
+struct Fragment {
+    first: Vec<u32>,
+    last: Vec<u32>,
+    nullable: bool,
+}
+
+impl<'p> Positions<'p> {
+    pub(super) fn of(particle: &'p Particle, budget: &mut Budget) -> Result<Self, Unsupported> {
+        let mut positions = Self::default();
+        let whole = positions.particle(particle, budget)?;
+        positions.last = vec![false; positions.leaves.len()];
+        whole.last.iter().for_each(|last| positions.last[*last as usize] = true);
+        (positions.first, positions.nullable) = (whole.first, whole.nullable);
+        for list in positions.follow.iter_mut().chain([&mut positions.first]) {
+            list.sort_unstable();
+            list.dedup();
+        }
+        positions.settle_counters()?;
+        Ok(positions)
+    }
+
+    /// A leaf that counts inside of a loop: `(a{1,n})*` is `a*`, and of `(a{m,n})*` nobody knows where one round ends.
+    fn settle_counters(&mut self) -> Result<(), Unsupported> {
+        for (position, leaf) in self.leaves.iter_mut().enumerate() {
+            let Some((min, max)) = leaf.counter else { continue };
+            let repeats = self.follow[position].iter().any(|next| *next as usize == position);
+            match (repeats, min <= 1) {
+                (true, true) => leaf.counter = None,
+                (true, false) if min < max => {
+                    return unsupported("a particle with large bounds stands in a group that repeats");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn particle(&mut self, particle: &'p Particle, budget: &mut Budget) -> Result<Fragment, Unsupported> {
+        let Particle { id, min, max, term } = particle;
+        let term = match term {
+            Term::Element(element) => LeafTerm::Element(*element),
+            Term::Wildcard(wildcard) => LeafTerm::Wildcard(wildcard),
+            Term::Group(order, parts) => {
+                return self.repeat(*min, *max, budget, |positions, budget| positions.group(*order, parts, budget));
+            }
+        };
+        let leaf = Leaf { particle: *id, term, counter: None };
+        if (if *max == UNBOUNDED { *min } else { *max }) <= FEW_COPIES {
+            return self.repeat(*min, *max, budget, |positions, budget| positions.leaf(leaf, budget));
+        }
+        let fragment = self.leaf(Leaf { counter: Some(((*min).max(1), *max)), ..leaf }, budget)?;
+        Ok(Fragment { nullable: *min == 0, ..fragment })
+    }
+
+    fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, Unsupported> {
+        /// Numbers of positions fit 32 bits by far.
+        const MOST: usize = 20_000;
+        budget.spend(1)?;
+        if self.leaves.len() >= MOST {
+            return unsupported(format!("a content model has more than {MOST} particles"));
+        }
+        let position = u32::try_from(self.leaves.len()).unwrap_or(u32::MAX);
+        self.leaves.push(leaf);
+        self.follow.push(Vec::new());
+        Ok(Fragment { first: vec![position], last: vec![position], nullable: false })
+    }
+
+    fn group(&mut self, order: Order, parts: &'p [Particle], budget: &mut Budget) -> Result<Fragment, Unsupported> {
+        budget.spend(1)?;
+        match order {
+            Order::Sequence => {
+                let mut whole = Fragment { nullable: true, ..Fragment::default() };
+                for part in parts {
+                    let part = self.particle(part, budget)?;
+                    whole = self.concatenation(whole, part, budget)?;
+                }
+                Ok(whole)
+            }
+            Order::Choice => {
+                let mut whole = Fragment::default();
+                for part in parts {
+                    let part = self.particle(part, budget)?;
+                    whole.first.extend(part.first);
+                    whole.last.extend(part.last);
+                    whole.nullable |= part.nullable;
+                }
+                Ok(whole)
+            }
+            Order::All => unsupported("xs:all stands inside of another group"),
+        }
+    }
+
+    /// `x{2,4}` is `x(x(x(x)?)?)`, made from its end; `x{2,}` is `xx+`.
+    fn repeat(
+        &mut self,
+        min: u32,
+        max: u32,
+        budget: &mut Budget,
+        mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, Unsupported>,
+    ) -> Result<Fragment, Unsupported> {
+        let copies = if max == UNBOUNDED { min.max(1) } else { max };
+        let mut whole: Option<Fragment> = None;
+        for number in (0..copies).rev() {
+            budget.spend(1)?;
+            let one = copy(self, budget)?;
+            let mut joined = match whole {
+                Some(behind) => self.concatenation(one, behind, budget)?,
+                None => {
+                    if max == UNBOUNDED {
+                        self.link(&one.last, &one.first, budget)?;
+                    }
+                    one
+                }
+            };
+            joined.nullable |= number >= min;
+            whole = Some(joined);
+        }
+        Ok(whole.unwrap_or(Fragment { nullable: true, ..Fragment::default() }))
+    }
+
+    fn concatenation(
+        &mut self,
+        mut one: Fragment,
+        mut other: Fragment,
+        budget: &mut Budget,
+    ) -> Result<Fragment, Unsupported> {
+        self.link(&one.last, &other.first, budget)?;
+        budget.spend(one.first.len() + one.last.len())?;
+        if one.nullable {
+            one.first.append(&mut other.first);
+        }
+        if other.nullable {
+            other.last.append(&mut one.last);
+        }
+        Ok(Fragment { first: one.first, last: other.last, nullable: one.nullable && other.nullable })
+    }
+
+    fn link(&mut self, from: &[u32], to: &[u32], budget: &mut Budget) -> Result<(), Unsupported> {
+        budget.spend(from.len().saturating_mul(to.len()))?;
+        from.iter().for_each(|position| self.follow[*position as usize].extend_from_slice(to));
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+use super::violation::{Part, Subject, shown_name};
+use super::{Started, Walk};
+use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
+use crate::schema::engine::namespace::Namespace;
+use crate::schema::engine::simple::{Identity, SimpleType};
+use crate::schema::scan::{declared_prefix, split_prefix, unescape_into};
+
+impl<'a> Walk<'_, 'a> {
+    /// XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type), clauses 3 to 5.
+    pub(super) fn attributes(&mut self, started: &Started<'a>, attributes: &Attributes) {
+        let mut required = 0;
+        // Clause 5: of the attributes that only a wildcard allows, one may be an ID, if no other one is.
+        let (mut wild_ids, mut used_ids) = (0, 0);
+        for (name, written) in started.tag.attributes() {
+            if declared_prefix(name).is_some() {
+                continue;
+            }
+            let (prefix, local) = split_prefix(name);
+            let namespace = match prefix {
+                "" => Namespace::NONE,
+                prefix => self.judge.scope.namespace(self.text, prefix),
+            };
+            if let Some(used) = attributes.uses.iter().find(|used| used.name.is(namespace, local)) {
+                required += u32::from(used.required);
+                used_ids += u32::from(used.attribute.ty.identity() == Identity::Id);
+                self.attribute(started, name, written, &used.attribute);
+                continue;
+            }
+            if namespace == Namespace::XSI
+                && matches!(local, "type" | "nil" | "schemaLocation" | "noNamespaceSchemaLocation")
+            {
+                continue;
+            }
+            match &attributes.wildcard {
+                Some(wildcard) if wildcard.namespaces.contains(namespace) => {
+                    let declared = match wildcard.process {
+                        ProcessContents::Skip => continue,
+                        ProcessContents::Lax | ProcessContents::Strict => {
+                            self.grammar.global_attributes.get(namespace, local)
+                        }
+                    };
+                    match declared {
+                        Some(declared) => {
+                            wild_ids += u32::from(declared.ty.identity() == Identity::Id);
+                            self.attribute(started, name, written, declared);
+                        }
+                        None if wildcard.process == ProcessContents::Strict => {
+                            self.refuse_attribute(started, name, "not known to the schema, and here only what is known may stand");
+                        }
+                        None => {}
+                    }
+                }
+                _ => self.not_allowed(started, name, &attributes.uses),
+            }
+        }
+        if wild_ids > 1 || wild_ids == 1 && used_ids > 0 {
+            self.refuse(started, Part::Tag, "it has more than one attribute that is an ID");
+        }
+        if required < attributes.required {
+            self.missing(started, &attributes.uses);
+        }
+    }
+
+    fn attribute(&mut self, started: &Started<'a>, name: &str, written: &'a str, attribute: &Attribute) {
+        let resolved = std::mem::take(&mut self.judge.text);
+        let (value, buffer) = resolve(written, resolved);
+        let value = value.unwrap_or(&buffer);
+        let prefixes = self.judge.scope.prefixes(self.text);
+        match attribute.ty.check(value, &prefixes) {
+            Err(mismatch) => self.refuse_attribute(started, name, mismatch),
+            Ok(()) => match &attribute.fixed {
+                Some(fixed) if !attribute.ty.equal(value, fixed, &prefixes) => {
+                    self.refuse_attribute(started, name, format_args!("found '{value}', expected '{fixed}'"));
+                }
+                _ => self.identify(&attribute.ty, value, started.number, Some(started.number)),
+            },
+        }
+        self.judge.text = buffer;
+    }
+
+    /// Keeps a value that is an ID or refers to one. An ID is of the element `owner`.
+    pub(super) fn identify(&mut self, ty: &SimpleType, value: &str, element: usize, owner: Option<usize>) {
+        match ty.identity() {
+            Identity::None | Identity::Mixed => {}
+            Identity::Id => self.judge.identities.declare(value, element, owner),
+            Identity::Idref | Identity::Idrefs => self.judge.identities.refer(value, element),
+        }
+    }
+
+    fn not_allowed(&mut self, started: &Started<'a>, name: &str, uses: &[AttributeUse]) {
+        const MOST: usize = 12;
+        let expected: Vec<String> = uses.iter().take(MOST).map(|used| format!("'{}'", self.attribute_name(used))).collect();
+        let clause = match expected.as_slice() {
+            [] => "not allowed; expected no attributes".to_owned(),
+            [one] => format!("not allowed; expected {one}"),
+            several => format!("not allowed; expected one of {}", several.join(", ")),
+        };
+        self.refuse_attribute(started, name, clause);
+    }
+
+    /// Tells which required attributes aren't there.
+    fn missing(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
+        for used in uses.iter().filter(|used| used.required) {
+            let is_there = started.tag.attributes().any(|(name, _)| {
+                let (prefix, local) = split_prefix(name);
+                let namespace = match prefix {
+                    "" => Namespace::NONE,
+                    prefix => self.judge.scope.namespace(self.text, prefix),
+                };
+                declared_prefix(name).is_none() && used.name.is(namespace, local)
+            });
+            if !is_there {
+                let clause = format!("the attribute '{}' is required but missing", self.attribute_name(used));
+                self.refuse(started, Part::Tag, clause);
+            }
+        }
+    }
+
+    fn attribute_name(&self, used: &AttributeUse) -> String {
+        let uri = self.grammar.namespaces.name(used.name.namespace);
+        match used.name.namespace {
+            Namespace::XML => format!("xml:{}", used.name.local),
+            // An attribute has a namespace only if it has a prefix, so the payload's own is told too.
+            namespace => shown_name(Namespace::NONE, namespace, uri, &used.name.local),
+        }
+    }
+
+    fn refuse_attribute(&mut self, started: &Started, name: &str, clause: impl std::fmt::Display) {
+        let element = self.shown(started.prefix, started.namespace, started.local);
+        self.report(started.number, Part::Attribute(name.to_owned()), &Subject::Attribute(name, &element), clause);
+    }
+}
+
+/// A text without references: itself, or else what is in the buffer afterwards.
+pub(super) fn resolve(written: &str, mut buffer: String) -> (Option<&str>, String) {
+    if memchr::memchr(b'&', written.as_bytes()).is_none() {
+        return (Some(written), buffer);
+    }
+    buffer.clear();
+    unescape_into(&mut buffer, written);
+    (None, buffer)
+}

@@ -1,0 +1,305 @@
+use super::attributes::resolve;
+use super::violation::{Expected, Part};
+use super::{Open, Started, Walk, name_at};
+use crate::schema::engine::grammar::{
+    AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, WildcardEdge,
+};
+use crate::schema::engine::simple::SimpleType;
+use crate::schema::scan::{Token, split_prefix, unescape, unescape_into};
+
+/// What a content model says of a child element.
+enum Step {
+    Element(ElementId),
+    Wildcard(ProcessContents),
+    /// It is known, but not here.
+    Misplaced(ElementId),
+    Unknown,
+}
+
+const EMPTY: &str = "must be empty";
+const NIL: &str = "must be empty, because xsi:nil says so";
+const ONLY_TEXT: &str = "elements are not allowed in it, only text";
+
+impl<'a> Walk<'_, 'a> {
+    /// A child of the innermost open element.
+    pub(super) fn child(&mut self, started: &Started<'a>) {
+        let Some(open) = self.judge.open.last_mut() else { return };
+        let grammar = self.grammar;
+        let content = &grammar.types[open.ty.index()].content;
+        let step = match content {
+            _ if open.nil => Step::Unknown,
+            Content::Sequence { model, .. } => sequence(grammar, model, open, started),
+            Content::All { members, .. } => {
+                let seen = &mut self.judge.seen[open.seen..];
+                all(grammar, members, seen, open.lost, started)
+            }
+            Content::Empty | Content::Simple(_) => Step::Unknown,
+        };
+        match step {
+            Step::Element(element) => self.element(started, element),
+            Step::Wildcard(ProcessContents::Skip) => self.skip(started),
+            Step::Wildcard(process) => match grammar.global_elements.get(started.namespace, started.local) {
+                Some(element) => self.element(started, *element),
+                None => self.undeclared(started, process),
+            },
+            Step::Misplaced(element) => {
+                self.unexpected(started, content);
+                self.element(started, element);
+            }
+            Step::Unknown => {
+                self.unexpected(started, content);
+                self.skip(started);
+            }
+        }
+    }
+
+    fn unexpected(&mut self, started: &Started<'a>, content: &Content) {
+        let Some(open) = self.judge.open.last_mut() else { return };
+        if std::mem::replace(&mut open.lost, true) {
+            return;
+        }
+        if open.nil || matches!(content, Content::Empty) {
+            let clause = if open.nil { NIL } else { EMPTY };
+            if !std::mem::replace(&mut open.told, true) {
+                self.refuse_open(Part::Content, clause);
+            }
+            return;
+        }
+        let expected = self.expected(started.local);
+        self.refuse(started, Part::Tag, format_args!("not expected here{expected}"));
+    }
+
+    /// `; expected …`: what the innermost open element would take next.
+    fn expected(&self, found: &str) -> String {
+        let Some(open) = self.judge.open.last() else { return String::new() };
+        let grammar = self.grammar;
+        let mut expected = Expected::default();
+        match &grammar.types[open.ty.index()].content {
+            Content::Sequence { model, .. } => {
+                let state = &model.states[open.state.index()];
+                let counter = state.counter.as_deref();
+                if let Some(counter) = counter.filter(|counter| open.count < counter.max) {
+                    expected.edges(grammar, self.own, &counter.edges, found);
+                    expected.wildcards(grammar, &model.wildcards, &counter.wildcards);
+                }
+                if counter.is_none_or(|counter| open.count >= counter.min) {
+                    expected.edges(grammar, self.own, &state.edges, found);
+                    expected.wildcards(grammar, &model.wildcards, &state.wildcards);
+                }
+            }
+            Content::All { members, .. } => {
+                let seen = &self.judge.seen[open.seen..];
+                let free: Vec<_> = members.edges.iter().copied().filter(|edge| !is_seen(seen, edge.to)).collect();
+                expected.edges(grammar, self.own, &free, found);
+            }
+            Content::Empty | Content::Simple(_) => {}
+        }
+        let (_, end) = split_prefix(name_at(self.text, open.at));
+        expected.clause(end)
+    }
+
+    /// Text between the tags of the innermost open element.
+    pub(super) fn characters(&mut self, written: &str) {
+        let Some(open) = self.judge.open.last_mut() else { return };
+        let clause = match &self.grammar.types[open.ty.index()].content {
+            _ if open.nil => NIL,
+            Content::Sequence { mixed: true, .. } | Content::All { mixed: true, .. } | Content::Simple(_) => return,
+            Content::Sequence { .. } | Content::All { .. } if is_blank(written) => return,
+            Content::Sequence { .. } | Content::All { .. } => "text is not allowed between its elements",
+            Content::Empty => EMPTY,
+        };
+        if !std::mem::replace(&mut open.told, true) {
+            self.refuse_open(Part::Content, clause);
+        }
+    }
+
+    /// The end tag of the innermost open element.
+    pub(super) fn end(&mut self) {
+        let Some(open) = self.judge.open.last() else { return };
+        let complete = open.nil
+            || open.lost
+            || match &self.grammar.types[open.ty.index()].content {
+                Content::Sequence { model, .. } => {
+                    let state = &model.states[open.state.index()];
+                    state.accepts && state.counter.as_ref().is_none_or(|counter| open.count >= counter.min)
+                }
+                Content::All { members, .. } => is_complete(members, &self.judge.seen[open.seen..]),
+                Content::Empty | Content::Simple(_) => true,
+            };
+        if !complete {
+            let missing = self.missing_members().unwrap_or_else(|| self.expected(""));
+            self.refuse_open(Part::Tag, format_args!("ends too early{missing}"));
+        }
+        if let Some(open) = self.judge.open.pop() {
+            self.judge.seen.truncate(open.seen);
+            self.judge.scope.rewind(open.mark);
+        }
+    }
+
+    /// Of an `xs:all`, only those that must stand.
+    fn missing_members(&self) -> Option<String> {
+        let open = self.judge.open.last()?;
+        let Content::All { members, .. } = &self.grammar.types[open.ty.index()].content else { return None };
+        let seen = &self.judge.seen[open.seen..];
+        let lacks = |to: StateId| members.required[to.index()] && !is_seen(seen, to);
+        let missing: Vec<_> = members.edges.iter().copied().filter(|edge| lacks(edge.to)).collect();
+        let mut expected = Expected::default();
+        expected.edges(self.grammar, self.own, &missing, "");
+        Some(expected.clause("").replace("; expected one of ", "; expected "))
+    }
+
+    /// An element of a simple type, or with simple content, up to its end tag.
+    pub(super) fn simple_content(
+        &mut self,
+        started: &Started<'a>,
+        simple: &SimpleType,
+        ty: TypeId,
+        element: Option<&Element>,
+        nil: bool,
+    ) {
+        let buffer = std::mem::take(&mut self.judge.text);
+        let (borrowed, buffer, whole) = self.text_content(buffer);
+        let value = borrowed.unwrap_or(&buffer);
+        if !whole {
+            self.refuse(started, Part::Content, ONLY_TEXT);
+            self.skip_levels(2);
+        } else if nil {
+            if !value.is_empty() {
+                self.refuse(started, Part::Content, NIL);
+            }
+        } else {
+            self.value(started, simple, ty, element, value);
+        }
+        self.judge.text = buffer;
+        self.judge.scope.rewind(started.mark);
+    }
+
+    /// The text up to the end tag, in one piece (in the buffer where it isn't borrowed), and whether the end tag came;
+    /// otherwise the start tag of a child did.
+    fn text_content(&mut self, mut buffer: String) -> (Option<&'a str>, String, bool) {
+        buffer.clear();
+        let mut only: Option<&'a str> = Some("");
+        loop {
+            match self.scanner.next() {
+                Some(Token::Text(written)) => {
+                    only = match only {
+                        Some("") if buffer.is_empty() => {
+                            let (borrowed, resolved) = resolve(written, buffer);
+                            buffer = resolved;
+                            borrowed
+                        }
+                        before => {
+                            buffer.push_str(before.unwrap_or_default());
+                            unescape_into(&mut buffer, written);
+                            None
+                        }
+                    };
+                }
+                Some(Token::Start(_)) => {
+                    self.elements += 1;
+                    return (only, buffer, false);
+                }
+                Some(Token::End) | None => return (only, buffer, true),
+            }
+        }
+    }
+
+    /// The value of an element (section 3.3.4, clause 5).
+    fn value(&mut self, started: &Started<'a>, simple: &SimpleType, ty: TypeId, element: Option<&Element>, value: &str) {
+        let prefixes = self.judge.scope.prefixes(self.text);
+        let constraint = element.and_then(|element| element.value.as_ref());
+        // An empty element has the value that the schema gives it, which is one of the declared type.
+        if let (true, Some(constraint)) = (value.is_empty(), constraint) {
+            let declared = element.is_some_and(|element| element.ty == ty);
+            if !declared && let Err(mismatch) = simple.check(&constraint.text, &prefixes) {
+                self.refuse(started, Part::Content, mismatch);
+            }
+            return;
+        }
+        if let Err(mismatch) = simple.check(value, &prefixes) {
+            return self.refuse(started, Part::Content, mismatch);
+        }
+        if let Some(fixed) = constraint.filter(|constraint| constraint.fixed)
+            && !simple.equal(value, &fixed.text, &prefixes)
+        {
+            return self.refuse(started, Part::Content, format_args!("found '{value}', expected '{}'", fixed.text));
+        }
+        let parent = self.judge.open.last().map(|open| open.number);
+        self.identify(simple, value, started.number, parent);
+    }
+}
+
+fn sequence(
+    grammar: &super::Grammar,
+    model: &Model,
+    open: &mut Open,
+    Started { namespace, local, .. }: &Started,
+) -> Step {
+    if open.lost {
+        let known = model.known.binary_search_by(|(name, _)| grammar.name(*name).order(*namespace, local));
+        return known.map_or(Step::Unknown, |at| Step::Misplaced(model.known[at].1));
+    }
+    let state = &model.states[open.state.index()];
+    let allowed = |edges: &[WildcardEdge]| {
+        let allows = |edge: &&WildcardEdge| model.wildcards[edge.wildcard as usize].namespaces.contains(*namespace);
+        edges.iter().find(allows).map(|edge| (edge.to, model.wildcards[edge.wildcard as usize].process))
+    };
+    let mut may_leave = true;
+    if let Some(counter) = &state.counter {
+        if open.count < counter.max {
+            if let Some(edge) = grammar.edge(&counter.edges, *namespace, local) {
+                open.count += 1;
+                return Step::Element(edge.element);
+            }
+            if let Some((_, process)) = allowed(&counter.wildcards) {
+                open.count += 1;
+                return Step::Wildcard(process);
+            }
+        }
+        may_leave = open.count >= counter.min;
+    }
+    if may_leave {
+        if let Some(edge) = grammar.edge(&state.edges, *namespace, local) {
+            (open.state, open.count) = (edge.to, 1);
+            return Step::Element(edge.element);
+        }
+        if let Some((to, process)) = allowed(&state.wildcards) {
+            (open.state, open.count) = (to, 1);
+            return Step::Wildcard(process);
+        }
+    }
+    let known = model.known.binary_search_by(|(name, _)| grammar.name(*name).order(*namespace, local));
+    known.map_or(Step::Unknown, |at| Step::Misplaced(model.known[at].1))
+}
+
+fn all(
+    grammar: &super::Grammar,
+    members: &AllGroup,
+    seen: &mut [u64],
+    lost: bool,
+    Started { namespace, local, .. }: &Started,
+) -> Step {
+    let Some(edge) = grammar.edge(&members.edges, *namespace, local) else { return Step::Unknown };
+    if lost || is_seen(seen, edge.to) {
+        return Step::Misplaced(edge.element);
+    }
+    seen[edge.to.index() / 64] |= 1 << (edge.to.index() % 64);
+    Step::Element(edge.element)
+}
+
+fn is_seen(seen: &[u64], member: StateId) -> bool {
+    seen[member.index() / 64] & (1 << (member.index() % 64)) != 0
+}
+
+fn is_complete(members: &AllGroup, seen: &[u64]) -> bool {
+    let none = seen.iter().all(|word| *word == 0);
+    let all = || (0..members.required.len()).all(|member| !members.required[member] || is_seen(seen, StateId::new(member)));
+    members.optional && none || all()
+}
+
+/// Whether there is only white space, which may be written by references.
+fn is_blank(written: &str) -> bool {
+    let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    blank(written) || written.contains('&') && blank(&unescape(written))
+}
+

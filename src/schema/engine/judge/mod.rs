@@ -1,0 +1,228 @@
+//! Judging: one walk over the canonical bytes of a payload.
+//!
+//! What always holds: time is linear in the payload, nothing recurses, and what the walk needs is kept from one payload
+//! to the next. After an error in an element its content model is left alone, and its siblings are judged as usual.
+
+mod attributes;
+mod content;
+mod identity;
+mod open;
+mod path;
+mod scope;
+mod violation;
+
+use super::grammar::{ElementId, Grammar, StateId, TypeId};
+use super::namespace::Namespace;
+use crate::schema::scan::{Scanner, Tag, Token, split_prefix};
+use identity::Identities;
+pub(in crate::schema) use path::paths;
+use scope::Scope;
+use violation::{Subject, shown_name};
+pub(in crate::schema) use violation::{Part, Violation};
+
+/// Judges payloads. Reused from one to the next, for its memory.
+#[derive(Debug, Default)]
+pub(in crate::schema) struct Judge {
+    open: Vec<Open>,
+    scope: Scope,
+    /// A text or value with its references resolved.
+    text: String,
+    /// For each open `xs:all` which of its members have stood, 64 to a word.
+    seen: Vec<u64>,
+    identities: Identities,
+}
+
+/// An element that may have child elements, between its tags.
+#[derive(Debug)]
+struct Open {
+    ty: TypeId,
+    state: StateId,
+    /// How often the particle has stood that the state counts.
+    count: u32,
+    /// Where its members begin in [`Judge::seen`].
+    seen: usize,
+    /// In document order, from 0.
+    number: usize,
+    /// Where its start tag stands.
+    at: usize,
+    namespace: Namespace,
+    /// What its start tag declares is behind this mark of the scope.
+    mark: usize,
+    /// `xsi:nil`: it must have no content.
+    nil: bool,
+    /// Its content broke a rule already, so that its order is judged no more.
+    lost: bool,
+    /// It was told already that text is not allowed in it.
+    told: bool,
+}
+
+impl Judge {
+    /// The rules that a payload breaks, `most` of them at most. Its root is the element of the name that it has.
+    pub(in crate::schema) fn judge(
+        &mut self,
+        grammar: &Grammar,
+        root: ElementId,
+        canonical: &str,
+        most: usize,
+    ) -> Vec<Violation> {
+        self.clear();
+        let mut walk = Walk {
+            grammar,
+            judge: self,
+            text: canonical,
+            scanner: Scanner::new(canonical),
+            elements: 0,
+            own: grammar.name(grammar.elements[root.index()].name).namespace,
+            violations: Vec::new(),
+            most,
+        };
+        walk.run(root);
+        let mut violations = walk.violations;
+        violations.sort_by_key(|violation| violation.element);
+        violations
+    }
+
+    fn clear(&mut self) {
+        // A large message must not be remembered by its room.
+        const KEPT: usize = 1 << 16;
+        if self.open.capacity() > KEPT || self.text.capacity() > KEPT || self.seen.capacity() > KEPT {
+            *self = Self::default();
+        }
+        self.scope.shrink(KEPT);
+        self.identities.shrink(KEPT);
+        self.open.clear();
+        self.scope.clear();
+        self.text.clear();
+        self.seen.clear();
+        self.identities.clear();
+    }
+}
+
+/// A walk over one payload.
+struct Walk<'w, 'a> {
+    grammar: &'w Grammar,
+    judge: &'w mut Judge,
+    text: &'a str,
+    scanner: Scanner<'a>,
+    /// How many elements have begun.
+    elements: usize,
+    /// The namespace of the payload.
+    own: Namespace,
+    violations: Vec<Violation>,
+    most: usize,
+}
+
+/// An element whose start tag was just read.
+struct Started<'a> {
+    tag: Tag<'a>,
+    prefix: &'a str,
+    local: &'a str,
+    namespace: Namespace,
+    number: usize,
+    at: usize,
+    mark: usize,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn run(&mut self, root: ElementId) {
+        let at = self.scanner.offset();
+        let Some(Token::Start(tag)) = self.scanner.next() else { return };
+        let started = self.started(tag, at);
+        self.element(&started, root);
+        while !self.judge.open.is_empty() && self.violations.len() < self.most {
+            let at = self.scanner.offset();
+            match self.scanner.next() {
+                Some(Token::Start(tag)) => {
+                    let started = self.started(tag, at);
+                    self.child(&started);
+                }
+                Some(Token::Text(written)) => self.characters(written),
+                Some(Token::End) => self.end(),
+                None => break,
+            }
+        }
+        // What was passed over may hold the IDs that are referred to.
+        if !self.violations.is_empty() {
+            return;
+        }
+        for (element, clause) in self.judge.identities.broken(self.most) {
+            let name = element_name(self.text, element);
+            self.violations.push(Violation::new(element, Part::Tag, &Subject::Element(name), clause));
+        }
+    }
+
+    fn started(&mut self, tag: Tag<'a>, at: usize) -> Started<'a> {
+        let mark = self.judge.scope.mark();
+        self.judge.scope.declare(self.text, &tag, &self.grammar.namespaces);
+        let (prefix, local) = split_prefix(tag.name());
+        let namespace = self.judge.scope.namespace(self.text, prefix);
+        let number = self.elements;
+        self.elements += 1;
+        Started { tag, prefix, local, namespace, number, at, mark }
+    }
+
+    /// Passes over what stands inside of an element, and its end tag.
+    fn skip(&mut self, started: &Started) {
+        self.skip_levels(1);
+        self.judge.scope.rewind(started.mark);
+    }
+
+    /// Passes over everything up to and with the end tag of the `levels`-th element from here.
+    fn skip_levels(&mut self, mut levels: usize) {
+        while levels > 0 {
+            match self.scanner.next() {
+                Some(Token::Start(_)) => {
+                    self.elements += 1;
+                    levels += 1;
+                }
+                Some(Token::End) => levels -= 1,
+                Some(Token::Text(_)) => {}
+                None => return,
+            }
+        }
+    }
+
+    fn report(&mut self, element: usize, part: Part, subject: &Subject, clause: impl std::fmt::Display) {
+        if self.violations.len() < self.most {
+            self.violations.push(Violation::new(element, part, subject, clause));
+        }
+    }
+
+    /// What breaks a rule is the element itself, whose start tag was just read.
+    fn refuse(&mut self, started: &Started, part: Part, clause: impl std::fmt::Display) {
+        let name = self.shown(started.prefix, started.namespace, started.local);
+        self.report(started.number, part, &Subject::Element(&name), clause);
+    }
+
+    /// What breaks a rule is the innermost open element.
+    fn refuse_open(&mut self, part: Part, clause: impl std::fmt::Display) {
+        let Some(open) = self.judge.open.last() else { return };
+        let (number, namespace) = (open.number, open.namespace);
+        let (prefix, local) = split_prefix(name_at(self.text, open.at));
+        let name = self.shown(prefix, namespace, local);
+        self.report(number, part, &Subject::Element(&name), clause);
+    }
+
+    /// The name of an element in scope, for people.
+    fn shown(&self, prefix: &str, namespace: Namespace, local: &str) -> String {
+        use super::simple::Prefixes;
+        let prefixes = self.judge.scope.prefixes(self.text);
+        shown_name(self.own, namespace, prefixes.namespace(prefix).unwrap_or_default(), local)
+    }
+}
+
+/// The name of the start tag at an offset, as it is written.
+fn name_at(text: &str, at: usize) -> &str {
+    let rest = text.get(at + 1..).unwrap_or_default();
+    let end = rest.bytes().position(|byte| matches!(byte, b' ' | b'>')).unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// The local name of an element, which is numbered in document order.
+fn element_name(text: &str, number: usize) -> &str {
+    let starts = Scanner::new(text).filter_map(|token| match token {
+        Token::Start(tag) => Some(tag.local()),
+        Token::Text(_) | Token::End => None,
+    });
+    starts.skip(number).next().unwrap_or_default()
+}

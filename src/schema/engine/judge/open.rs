@@ -1,0 +1,167 @@
+use super::violation::{Part, Subject};
+use super::{Open, Started, Walk};
+use crate::schema::engine::grammar::{Content, Element, ElementId, ProcessContents, StateId, Type, TypeId};
+use crate::schema::engine::namespace::Namespace;
+use crate::schema::engine::simple::Prefixes;
+use crate::schema::scan::{declared_prefix, split_prefix, unescape};
+
+/// What `xsi:` attributes say of an element.
+#[derive(Default)]
+struct Instance<'a> {
+    ty: Option<&'a str>,
+    nil: Option<&'a str>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    /// An element that has a declaration (XSD 1.0 part 1, section 3.3.4, Element Locally Valid (Element)).
+    pub(super) fn element(&mut self, started: &Started<'a>, id: ElementId) {
+        let grammar = self.grammar;
+        let element = &grammar.elements[id.index()];
+        if element.is_abstract {
+            self.refuse(started, Part::Tag, "it is abstract: an element that may stand in its place must");
+            return self.skip(started);
+        }
+        let instance = self.instance(started);
+        let mut ty = element.ty;
+        if let Some(written) = instance.ty {
+            match self.instance_type(started, written, Some(element)) {
+                Some(given) => ty = given,
+                None => return self.skip(started),
+            }
+        }
+        let mut nil = false;
+        if let Some(written) = instance.nil {
+            let value = unescape(written);
+            let value = value.trim_matches([' ', '\t', '\n', '\r']);
+            if !element.nillable || !matches!(value, "true" | "1" | "false" | "0") {
+                let name = self.shown(started.prefix, started.namespace, started.local);
+                let clause = match element.nillable {
+                    true => format!("found '{value}', expected true or false"),
+                    false => "it can't be nil".to_owned(),
+                };
+                let part = Part::Attribute(self.instance_name(started, "nil"));
+                self.report(started.number, part, &Subject::Attribute("xsi:nil", &name), clause);
+                return self.skip(started);
+            }
+            nil = matches!(value, "true" | "1");
+        }
+        if nil && element.value.as_ref().is_some_and(|value| value.fixed) {
+            self.refuse(started, Part::Tag, "it can't be nil, because its value is fixed");
+            return self.skip(started);
+        }
+        self.typed(started, ty, Some(element), nil);
+    }
+
+    /// An element without a declaration: of the type that it names itself, if it does.
+    pub(super) fn undeclared(&mut self, started: &Started<'a>, process: ProcessContents) {
+        let instance = self.instance(started);
+        match (instance.ty, process) {
+            (Some(written), _) => match self.instance_type(started, written, None) {
+                Some(ty) => self.typed(started, ty, None, false),
+                None => self.skip(started),
+            },
+            (None, ProcessContents::Strict) => {
+                self.refuse(started, Part::Tag, "not known to the schema, and here only what is known may stand");
+                self.skip(started);
+            }
+            (None, _) => self.typed(started, self.grammar.any, None, false),
+        }
+    }
+
+    /// An element of a type (section 3.3.4, Element Locally Valid (Type)).
+    fn typed(&mut self, started: &Started<'a>, id: TypeId, element: Option<&Element>, nil: bool) {
+        let grammar = self.grammar;
+        let ty: &Type = &grammar.types[id.index()];
+        if ty.is_abstract {
+            self.refuse(started, Part::Tag, format_args!("its type {} is abstract: xsi:type must name another one", ty.label));
+            return self.skip(started);
+        }
+        self.attributes(started, &ty.attributes);
+        if let Content::Simple(simple) = &ty.content {
+            return self.simple_content(started, simple, id, element, nil);
+        }
+        let seen = self.judge.seen.len();
+        if let Content::All { members, .. } = &ty.content {
+            self.judge.seen.resize(seen + members.required.len().div_ceil(64), 0);
+        }
+        self.judge.open.push(Open {
+            ty: id,
+            state: StateId::START,
+            count: 0,
+            seen,
+            number: started.number,
+            at: started.at,
+            namespace: started.namespace,
+            mark: started.mark,
+            nil,
+            lost: false,
+            told: false,
+        });
+    }
+
+    fn instance(&self, started: &Started<'a>) -> Instance<'a> {
+        let mut instance = Instance::default();
+        if !self.judge.scope.may_have_xsi() {
+            return instance;
+        }
+        for (name, written) in started.tag.attributes() {
+            let (prefix, local) = split_prefix(name);
+            if prefix.is_empty()
+                || declared_prefix(name).is_some()
+                || self.judge.scope.namespace(self.text, prefix) != Namespace::XSI
+            {
+                continue;
+            }
+            match local {
+                "type" => instance.ty = Some(written),
+                "nil" => instance.nil = Some(written),
+                _ => {}
+            }
+        }
+        instance
+    }
+
+    /// The type that `xsi:type` names, if it may stand here.
+    fn instance_type(&mut self, started: &Started<'a>, written: &str, element: Option<&Element>) -> Option<TypeId> {
+        let grammar = self.grammar;
+        let value = unescape(written);
+        let value = value.trim_matches([' ', '\t', '\n', '\r']);
+        let (prefix, local) = split_prefix(value);
+        let prefixes = self.judge.scope.prefixes(self.text);
+        let namespace = match prefixes.namespace(prefix) {
+            Some(uri) => Some(grammar.namespaces.find(uri)),
+            None => prefix.is_empty().then_some(Namespace::NONE),
+        };
+        let found = namespace.and_then(|namespace| grammar.global_types.get(namespace, local)).copied();
+        let clause = match (namespace, found, element) {
+            (None, _, _) => format!(
+                "found '{value}', whose prefix is not bound (canonical form keeps a declaration only where a name uses it)"
+            ),
+            (Some(_), None, _) => format!("found '{value}', which is no type of the schema"),
+            (Some(_), Some(given), Some(element)) => {
+                let declared = &grammar.types[element.ty.index()];
+                if grammar.is_derived(given, element.ty, element.block.union(declared.block)) {
+                    return Some(given);
+                }
+                match &*declared.label {
+                    "" => format!("found '{value}', a type that can't stand in the place of the element's own"),
+                    label => format!("found '{value}', a type that can't stand in the place of {label}"),
+                }
+            }
+            (Some(_), Some(given), None) => return Some(given),
+        };
+        let name = self.shown(started.prefix, started.namespace, started.local);
+        let part = Part::Attribute(self.instance_name(started, "type"));
+        self.report(started.number, part, &Subject::Attribute("xsi:type", &name), clause);
+        None
+    }
+
+    /// What an `xsi:` attribute is called in the payload.
+    fn instance_name(&self, started: &Started, local: &str) -> String {
+        let named = |name: &&str| {
+            let (prefix, found) = split_prefix(name);
+            found == local && self.judge.scope.namespace(self.text, prefix) == Namespace::XSI
+        };
+        started.tag.attributes().map(|(name, _)| name).find(named).unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,233 @@
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::ops::Range;
+
+use crate::schema::engine::namespace::{Namespace, Namespaces};
+use crate::schema::engine::simple::Prefixes;
+use crate::schema::scan::{Tag, declared_prefix, unescape_into};
+use crate::vocab::ns;
+
+/// Which prefix means what at the current element.
+///
+/// Prefixes are looked up by number, and declarations are undone from a log when their element ends: an element
+/// costs time for its own names and declarations only, however many others are in scope. It keeps its memory from
+/// one payload to the next, so it holds places in the text rather than the text.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// Where each prefix was first seen; the default namespace is the first.
+    prefixes: Vec<Range<usize>>,
+    /// What each prefix is bound to.
+    bound: Vec<Binding>,
+    /// Numbers of prefixes by their hash, where there are many: a hash that the sender can't foresee.
+    numbers: HashMap<u64, usize>,
+    hasher: RandomState,
+    /// What declarations hide: the number of the prefix, and what it meant before.
+    hidden: Vec<(usize, Binding)>,
+    /// Namespace names with references resolved.
+    resolved: String,
+    /// How many declarations of the namespace of `xsi:type` are in scope.
+    xsi: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Binding {
+    namespace: Namespace,
+    uri: Uri,
+}
+
+/// Where a namespace name is to be read.
+#[derive(Debug, Clone)]
+enum Uri {
+    Unbound,
+    Text(Range<usize>),
+    Resolved(Range<usize>),
+}
+
+const UNBOUND: Binding = Binding { namespace: Namespace::NONE, uri: Uri::Unbound };
+
+/// So many prefixes are compared one by one.
+const FEW: usize = 8;
+
+impl Scope {
+    pub(super) fn clear(&mut self) {
+        self.prefixes.clear();
+        self.bound.clear();
+        self.numbers.clear();
+        self.hidden.clear();
+        self.resolved.clear();
+        self.xsi = 0;
+        self.prefixes.push(0..0);
+        self.bound.push(UNBOUND);
+    }
+
+    /// A point to go back to.
+    pub(super) fn mark(&self) -> usize {
+        self.hidden.len()
+    }
+
+    /// Takes the declarations of a start tag, which is a part of `text`.
+    pub(super) fn declare(&mut self, text: &str, tag: &Tag, namespaces: &Namespaces) {
+        for (name, written) in tag.attributes() {
+            // They come before all other attributes.
+            let Some(prefix) = declared_prefix(name) else { break };
+            let number = self.number(text, prefix);
+            let (namespace, uri) = if memchr::memchr(b'&', written.as_bytes()).is_some() {
+                let start = self.resolved.len();
+                unescape_into(&mut self.resolved, written);
+                (namespaces.find(&self.resolved[start..]), Uri::Resolved(start..self.resolved.len()))
+            } else if written.is_empty() {
+                (Namespace::NONE, Uri::Unbound)
+            } else {
+                (namespaces.find(written), Uri::Text(range(text, written)))
+            };
+            self.bind(number, Binding { namespace, uri }, true);
+        }
+    }
+
+    /// Forgets what was declared since `mark`.
+    pub(super) fn rewind(&mut self, mark: usize) {
+        while self.hidden.len() > mark
+            && let Some((number, before)) = self.hidden.pop()
+        {
+            self.bind(number, before, false);
+        }
+    }
+
+    /// The namespace of an element or, if it is not the empty one, of an attribute with this prefix.
+    #[inline]
+    pub(super) fn namespace(&self, text: &str, prefix: &str) -> Namespace {
+        match prefix {
+            "" => self.bound[0].namespace,
+            "xml" => Namespace::XML,
+            _ => self.find(text, prefix).map_or(Namespace::NONE, |number| self.bound[number].namespace),
+        }
+    }
+
+    /// Whether there may be an `xsi:type` at all.
+    #[inline]
+    pub(super) fn may_have_xsi(&self) -> bool {
+        self.xsi > 0
+    }
+
+    pub(super) fn prefixes<'s>(&'s self, text: &'s str) -> InScope<'s> {
+        InScope { scope: self, text }
+    }
+
+    fn bind(&mut self, number: usize, binding: Binding, log: bool) {
+        self.xsi += usize::from(binding.namespace == Namespace::XSI);
+        let before = std::mem::replace(&mut self.bound[number], binding);
+        self.xsi -= usize::from(before.namespace == Namespace::XSI);
+        if log {
+            self.hidden.push((number, before));
+        }
+    }
+
+    fn number(&mut self, text: &str, prefix: &str) -> usize {
+        if prefix.is_empty() {
+            return 0;
+        }
+        if let Some(number) = self.find(text, prefix) {
+            return number;
+        }
+        let new = self.prefixes.len();
+        self.prefixes.push(range(text, prefix));
+        self.bound.push(UNBOUND);
+        if new + 1 == FEW {
+            for number in 1..new {
+                self.index(text, number);
+            }
+        }
+        if new + 1 >= FEW {
+            self.index(text, new);
+        }
+        new
+    }
+
+    fn find(&self, text: &str, prefix: &str) -> Option<usize> {
+        if self.prefixes.len() < FEW {
+            return (1..self.prefixes.len()).find(|number| text[self.prefixes[*number].clone()] == *prefix);
+        }
+        let mut hash = self.hasher.hash_one(prefix);
+        loop {
+            let number = *self.numbers.get(&hash)?;
+            if text[self.prefixes[number].clone()] == *prefix {
+                return Some(number);
+            }
+            hash = hash.wrapping_add(1);
+        }
+    }
+
+    fn index(&mut self, text: &str, number: usize) {
+        let mut hash = self.hasher.hash_one(&text[self.prefixes[number].clone()]);
+        while self.numbers.contains_key(&hash) {
+            hash = hash.wrapping_add(1);
+        }
+        self.numbers.insert(hash, number);
+    }
+
+    /// Forgets its room, if a large message has left much.
+    pub(super) fn shrink(&mut self, kept: usize) {
+        if self.prefixes.capacity() > kept || self.resolved.capacity() > kept {
+            *self = Self::default();
+        }
+    }
+}
+
+/// The declarations in scope, for values that are qualified names.
+pub(super) struct InScope<'s> {
+    scope: &'s Scope,
+    text: &'s str,
+}
+
+impl Prefixes for InScope<'_> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        let number = match prefix {
+            "" => 0,
+            "xml" => return Some(ns::XML),
+            _ => self.scope.find(self.text, prefix)?,
+        };
+        match &self.scope.bound[number].uri {
+            Uri::Unbound => None,
+            Uri::Text(range) => Some(&self.text[range.clone()]),
+            Uri::Resolved(range) => Some(&self.scope.resolved[range.clone()]),
+        }
+    }
+}
+
+/// Where a part of a text is in it.
+fn range(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::scan::{Scanner, Token};
+
+    #[test]
+    fn prefixes_are_found_however_many_there_are_and_come_back() {
+        let mut namespaces = Namespaces::new();
+        let known = namespaces.intern("urn:5");
+        let declared: String = (0..40).map(|i| format!(" xmlns:p{i}=\"urn:{i}\"")).collect();
+        let text = format!("<a{declared}><b xmlns=\"urn:5\" xmlns:p5=\"urn:&amp;\">");
+        let mut scanner = Scanner::new(&text);
+        let mut scope = Scope::default();
+        scope.clear();
+        let Some(Token::Start(outer)) = scanner.next() else { panic!("no start tag") };
+        scope.declare(&text, &outer, &namespaces);
+        let mark = scope.mark();
+        let Some(Token::Start(inner)) = scanner.next() else { panic!("no start tag") };
+        scope.declare(&text, &inner, &namespaces);
+        for i in (0..40).filter(|i| *i != 5) {
+            assert_eq!(scope.prefixes(&text).namespace(&format!("p{i}")), Some(format!("urn:{i}").as_str()));
+        }
+        assert_eq!(scope.prefixes(&text).namespace("p5"), Some("urn:&"));
+        assert_eq!(scope.namespace(&text, "p5"), Namespace::FOREIGN);
+        assert_eq!(scope.namespace(&text, ""), known);
+        scope.rewind(mark);
+        assert_eq!((scope.namespace(&text, "p5"), scope.namespace(&text, "")), (known, Namespace::NONE));
+        assert_eq!(scope.prefixes(&text).namespace("q"), None);
+    }
+}

@@ -1,0 +1,107 @@
+use std::fmt;
+
+use crate::schema::engine::grammar::{Edge, Grammar, WildcardEdge, Wildcard};
+use crate::schema::engine::namespace::Namespace;
+use crate::schema::shorten::{LONGEST_RULE, shortened};
+
+/// One broken rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::schema) struct Violation {
+    /// The element, counted in document order from 0.
+    pub(in crate::schema) element: usize,
+    /// What of it breaks the rule.
+    pub(in crate::schema) part: Part,
+    /// The element, what was found, what was expected.
+    pub(in crate::schema) rule: String,
+}
+
+/// A part of an element that an error can point to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::schema) enum Part {
+    /// Its start tag.
+    Tag,
+    /// The attribute of this name, as it is written.
+    Attribute(String),
+    /// What stands behind its start tag.
+    Content,
+}
+
+/// What of an element a sentence is about.
+pub(super) enum Subject<'s> {
+    Element(&'s str),
+    /// The name of the attribute, then of its element.
+    Attribute(&'s str, &'s str),
+}
+
+impl fmt::Display for Subject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Element(element) => write!(f, "<{element}>"),
+            Self::Attribute(attribute, element) => write!(f, "attribute '{attribute}' of <{element}>"),
+        }
+    }
+}
+
+impl Violation {
+    pub(super) fn new(element: usize, part: Part, subject: &Subject, clause: impl fmt::Display) -> Self {
+        Self { element, part, rule: shortened(&format!("{subject}: {clause}"), LONGEST_RULE) }
+    }
+}
+
+/// What may come next, in words.
+#[derive(Default)]
+pub(super) struct Expected {
+    names: Vec<String>,
+    more: bool,
+}
+
+impl Expected {
+    /// More than so many help nobody.
+    const MOST: usize = 12;
+
+    /// The elements of edges; one of the local name that was found is told with its namespace.
+    pub(super) fn edges(&mut self, grammar: &Grammar, own: Namespace, edges: &[Edge], found: &str) {
+        for edge in edges {
+            if grammar.elements[edge.element.index()].is_abstract {
+                continue;
+            }
+            if self.names.len() >= Self::MOST {
+                self.more = true;
+                return;
+            }
+            let name = grammar.name(edge.name);
+            let uri = grammar.namespaces.name(name.namespace);
+            let shown = match name.namespace {
+                Namespace::NONE if &*name.local == found && own != Namespace::NONE => {
+                    format!("<{}> in no namespace", name.local)
+                }
+                namespace if &*name.local == found && namespace != Namespace::NONE => {
+                    format!("<{}> in namespace {uri}", name.local)
+                }
+                namespace => format!("<{}>", shown_name(own, namespace, uri, &name.local)),
+            };
+            if !self.names.contains(&shown) {
+                self.names.push(shown);
+            }
+        }
+    }
+
+    pub(super) fn wildcards(&mut self, grammar: &Grammar, wildcards: &[Wildcard], edges: &[WildcardEdge]) {
+        let words = edges.iter().map(|edge| wildcards[edge.wildcard as usize].namespaces.words(&grammar.namespaces));
+        self.names.extend(words);
+    }
+
+    /// `; expected …`, where `end` tells that nothing may come.
+    pub(super) fn clause(&self, end: &str) -> String {
+        match self.names.as_slice() {
+            [] => format!("; expected the end of <{end}>"),
+            [one] => format!("; expected {one}"),
+            several => format!("; expected one of {}{}", several.join(", "), if self.more { ", …" } else { "" }),
+        }
+    }
+}
+
+/// A name for people: those of the payload's own namespace, and of none, stand alone.
+pub(super) fn shown_name(own: Namespace, namespace: Namespace, uri: &str, local: &str) -> String {
+    if namespace == own || namespace == Namespace::NONE { local.to_owned() } else { format!("{{{uri}}}{local}") }
+}

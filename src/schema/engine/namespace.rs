@@ -1,0 +1,160 @@
+use crate::vocab::ns;
+
+/// A namespace name, by its place in the table of the grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Namespace(u32);
+
+impl Namespace {
+    /// No namespace.
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const XML: Self = Self(1);
+    /// That of `xsi:type` and `xsi:nil`.
+    pub(super) const XSI: Self = Self(2);
+    pub(super) const XSD: Self = Self(3);
+    /// One that the schema never mentions.
+    pub(super) const FOREIGN: Self = Self(u32::MAX);
+}
+
+/// The namespace names of a grammar.
+#[derive(Debug)]
+pub(super) struct Namespaces {
+    names: Vec<Box<str>>,
+    /// Numbers in the order of their names.
+    sorted: Vec<u32>,
+}
+
+impl Namespaces {
+    pub(super) fn new() -> Self {
+        let mut namespaces = Self { names: Vec::new(), sorted: Vec::new() };
+        for (name, namespace) in
+            [("", Namespace::NONE), (ns::XML, Namespace::XML), (ns::XSI, Namespace::XSI), (ns::XSD, Namespace::XSD)]
+        {
+            let interned = namespaces.intern(name);
+            debug_assert_eq!(interned, namespace);
+        }
+        namespaces
+    }
+
+    pub(super) fn intern(&mut self, name: &str) -> Namespace {
+        match self.search(name) {
+            Ok(at) => Namespace(self.sorted[at]),
+            Err(at) => {
+                let number = u32::try_from(self.names.len()).expect("a schema has fewer than 2^32 namespaces");
+                self.names.push(name.into());
+                self.sorted.insert(at, number);
+                Namespace(number)
+            }
+        }
+    }
+
+    /// The namespace of a name; foreign if the schema doesn't mention it.
+    pub(super) fn find(&self, name: &str) -> Namespace {
+        self.search(name).map_or(Namespace::FOREIGN, |at| Namespace(self.sorted[at]))
+    }
+
+    /// The name of a namespace that is not foreign; empty for none.
+    pub(super) fn name(&self, namespace: Namespace) -> &str {
+        self.names.get(namespace.0 as usize).map_or("", |name| name)
+    }
+
+    fn search(&self, name: &str) -> Result<usize, usize> {
+        self.sorted.binary_search_by(|number| (*self.names[*number as usize]).cmp(name))
+    }
+}
+
+/// The namespace constraint of a wildcard: what is listed, or all but what is listed.
+///
+/// `##other` leaves out the target namespace and names without one (XSD 1.0 part 1, section 3.10.1), so all three
+/// forms of the Recommendation are such sets, and unions and intersections of them too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamespaceSet {
+    complement: bool,
+    /// Sorted, each once.
+    listed: Vec<Namespace>,
+}
+
+impl NamespaceSet {
+    pub(super) fn any() -> Self {
+        Self { complement: true, listed: Vec::new() }
+    }
+
+    pub(super) fn of(listed: impl IntoIterator<Item = Namespace>) -> Self {
+        Self::new(false, listed.into_iter().collect())
+    }
+
+    /// `##other` in a document with that target namespace.
+    pub(super) fn other_than(target: Namespace) -> Self {
+        Self::new(true, vec![Namespace::NONE, target])
+    }
+
+    fn new(complement: bool, mut listed: Vec<Namespace>) -> Self {
+        listed.sort_unstable();
+        listed.dedup();
+        Self { complement, listed }
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, namespace: Namespace) -> bool {
+        self.listed.contains(&namespace) != self.complement
+    }
+
+    pub(super) fn union(&self, other: &Self) -> Self {
+        self.complemented().intersection(&other.complemented()).complemented()
+    }
+
+    pub(super) fn intersection(&self, other: &Self) -> Self {
+        let kept = |from: &Self, by: &Self| from.listed.iter().copied().filter(|n| by.contains(*n)).collect();
+        match (self.complement, other.complement) {
+            (false, _) => Self::new(false, kept(self, other)),
+            (true, false) => Self::new(false, kept(other, self)),
+            (true, true) => Self::new(true, self.listed.iter().chain(&other.listed).copied().collect()),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.complement && self.listed.is_empty()
+    }
+
+    /// What belongs here, for people.
+    pub(super) fn words(&self, namespaces: &Namespaces) -> String {
+        let name = |namespace: &Namespace| match namespaces.name(*namespace) {
+            "" => "no namespace".to_owned(),
+            name => format!("namespace {name}"),
+        };
+        let listed: Vec<String> = self.listed.iter().map(name).collect();
+        match (self.complement, listed.as_slice()) {
+            (true, []) => "any element".to_owned(),
+            (true, listed) => format!("any element that is in neither {}", listed.join(" nor ")),
+            (false, listed) => format!("any element in {}", listed.join(" or in ")),
+        }
+    }
+
+    fn complemented(&self) -> Self {
+        Self { complement: !self.complement, listed: self.listed.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_what_the_recommendation_says() {
+        let mut names = Namespaces::new();
+        let [a, b] = ["urn:a", "urn:b"].map(|name| names.intern(name));
+        assert_eq!((names.find("urn:a"), names.find("urn:c")), (a, Namespace::FOREIGN));
+        let other = NamespaceSet::other_than(a);
+        let holds = |set: &NamespaceSet| [Namespace::NONE, a, b, Namespace::FOREIGN].map(|n| set.contains(n));
+        assert_eq!(holds(&NamespaceSet::any()), [true; 4]);
+        assert_eq!(holds(&other), [false, false, true, true]);
+        assert_eq!(holds(&NamespaceSet::of([a, Namespace::NONE])), [true, true, false, false]);
+        // Section 3.10.6, union: two different negations, and a negation with a set.
+        assert_eq!(holds(&other.union(&NamespaceSet::other_than(b))), [false, true, true, true]);
+        assert_eq!(holds(&other.union(&NamespaceSet::of([a]))), [false, true, true, true]);
+        assert_eq!(holds(&other.union(&NamespaceSet::of([a, Namespace::NONE]))), [true; 4]);
+        // Intersection: a negation with a set, and with another.
+        assert_eq!(holds(&other.intersection(&NamespaceSet::of([a, b, Namespace::NONE]))), [false, false, true, false]);
+        assert_eq!(holds(&other.intersection(&NamespaceSet::other_than(b))), [false, false, false, true]);
+        assert!(NamespaceSet::of([a]).intersection(&other).is_empty());
+    }
+}
