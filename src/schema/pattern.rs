@@ -3,6 +3,7 @@
 //! A pattern of JSON Schema finds a match anywhere; one of XSD matches the whole value, and `^` and `$` are
 //! plain characters in it (XSD 1.0 part 2, appendix F). Both become one syntax tree.
 
+mod class;
 mod emit;
 mod sample;
 mod translate;
@@ -33,8 +34,8 @@ impl Pattern {
 
     /// A pattern as it stands in an `.xsd` document.
     pub(crate) fn from_xsd(pattern: &str) -> Self {
-        let rust = translate::translate(pattern);
-        let tree = rust.and_then(|rust| Some((parse(&rust)?, regex::Regex::new(&rust).ok()?)));
+        let rust = translate::translate(pattern).ok();
+        let tree = rust.and_then(|rust| Some((parse(&rust)?, compile(&rust).ok()?)));
         Self { written: pattern.to_owned(), xsd: pattern.to_owned(), tree }
     }
 
@@ -51,8 +52,27 @@ impl Pattern {
     }
 }
 
+/// One expression for the texts that match at least one of several patterns of XSD.
+///
+/// # Errors
+/// What is wrong with a pattern by the grammar of XSD, or that it is too large.
+pub(crate) fn alternatives(patterns: &[&str]) -> Result<regex::Regex, &'static str> {
+    let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
+    compile(&translated?.join("|"))
+}
+
+/// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.
+fn compile(rust: &str) -> Result<regex::Regex, &'static str> {
+    const BYTES: usize = 16 << 20;
+    let mut builder = regex::RegexBuilder::new(rust);
+    builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| "it is too large")
+}
+
+/// How deep groups may nest in a pattern.
+const NESTING: u32 = 100;
+
 fn parse(pattern: &str) -> Option<Hir> {
-    regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok()
+    regex_syntax::ParserBuilder::new().nest_limit(NESTING).build().parse(pattern).ok()
 }
 
 #[cfg(test)]

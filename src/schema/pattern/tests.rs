@@ -56,5 +56,5 @@ fn patterns_of_xsd_are_understood() {
         assert!(pattern.matches(yes) && !pattern.matches(no), "{pattern:?}");
         assert!(pattern.samples(0).next().is_some_and(|sample| pattern.matches(&sample)), "{pattern:?}");
     }
-    assert!(Pattern::from_xsd(r"\p{IsGreek}").matches("anything"));
+    assert!(Pattern::from_xsd(r"\p{IsKlingon}").matches("anything"));
 }

@@ -1,69 +1,241 @@
-use std::iter::Peekable;
 use std::str::Chars;
 
-/// A pattern of XSD in the language of the regex crate, anchored; `None` if it uses what that doesn't have,
-/// such as blocks of Unicode.
-pub(super) fn translate(pattern: &str) -> Option<String> {
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+
+use super::class;
+
+/// A pattern of XSD (part 2, appendix F) in the language of the regex crate, anchored at both ends.
+///
+/// Classes are written out as ranges, so that nothing in them can mean something else to the other side.
+///
+/// # Errors
+/// What is wrong with it by the grammar of the Recommendation.
+pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
     let mut out = String::from("^(?:");
-    let mut chars = pattern.chars().peekable();
-    // Depth of classes: they nest where one is taken away from another.
-    let mut classes = 0usize;
+    let mut chars = pattern.chars();
+    let mut open = 0usize;
+    // Whether an atom stands before: a quantifier needs one, and there is one quantifier for each.
+    let mut atom = false;
     while let Some(c) = chars.next() {
-        match c {
-            '\\' => escape(&mut out, &mut chars, classes > 0)?,
-            '[' => {
-                // A class can begin with characters that mean something else further on.
-                classes += 1;
-                out.push('[');
-                if chars.next_if_eq(&'^').is_some() {
-                    out.push('^');
-                }
-                if chars.next_if_eq(&'-').is_some() {
-                    out.push_str("\\-");
-                }
+        atom = match c {
+            '(' => {
+                open += 1;
+                out.push_str("(?:");
+                false
             }
-            ']' => {
-                classes = classes.checked_sub(1)?;
-                out.push(']');
+            ')' => {
+                open = open.checked_sub(1).ok_or("a ')' closes nothing")?;
+                out.push(')');
+                true
             }
-            '-' if classes > 0 && chars.peek() == Some(&'[') => out.push_str("--"),
-            '&' | '~' if classes > 0 => out.extend(['\\', c]),
-            '.' if classes == 0 => out.push_str("[^\\n\\r]"),
-            '^' | '$' => out.extend(['\\', c]),
-            _ => out.push(c),
-        }
+            '|' => {
+                out.push('|');
+                false
+            }
+            '?' | '*' | '+' | '{' if !atom => return Err("a quantifier stands behind nothing that it can repeat"),
+            '?' | '*' | '+' => {
+                out.push(c);
+                false
+            }
+            '{' => {
+                push_quantity(&mut out, &mut chars)?;
+                false
+            }
+            '}' | ']' => return Err("a closing brace or bracket closes nothing: escape it by a backslash"),
+            '.' => push_class(&mut out, class::dot()),
+            '[' => push_class(&mut out, bracketed(&mut chars)?),
+            '\\' => match escape(&mut chars)? {
+                Escape::One(c) => push_char(&mut out, c),
+                Escape::Many(class) => push_class(&mut out, class),
+            },
+            c => push_char(&mut out, c),
+        };
+    }
+    if open > 0 {
+        return Err("a '(' is never closed");
     }
     out.push_str(")$");
-    Some(out)
+    Ok(out)
 }
 
-fn escape(out: &mut String, chars: &mut Peekable<Chars>, in_class: bool) -> Option<()> {
-    const NAME_START: &str = "_:\\p{L}";
-    const NAME: &str = "\\-._:\\p{L}\\p{Nd}";
-    let c = chars.next()?;
-    let class = match c {
-        'i' => NAME_START,
-        'c' => NAME,
-        's' => " \\t\\n\\r",
-        'I' | 'C' | 'S' | 'w' | 'W' if in_class => return None,
-        'I' => return push(out, &format!("[^{NAME_START}]")),
-        'C' => return push(out, &format!("[^{NAME}]")),
-        'S' => return push(out, "[^ \\t\\n\\r]"),
-        'w' => return push(out, "[^\\p{P}\\p{Z}\\p{C}]"),
-        'W' => return push(out, "[\\p{P}\\p{Z}\\p{C}]"),
-        'p' | 'P' => {
-            let name: String = chars.by_ref().take_while(|&c| c != '}').skip(1).collect();
-            return if name.starts_with("Is") { None } else { push(out, &format!("\\{c}{{{name}}}")) };
+fn push_char(out: &mut String, c: char) -> bool {
+    if regex_syntax::is_meta_character(c) {
+        out.push('\\');
+    }
+    out.push(c);
+    true
+}
+
+fn push_class(out: &mut String, class: ClassUnicode) -> bool {
+    out.push_str(&Hir::class(Class::Unicode(class)).to_string());
+    true
+}
+
+/// What stands behind the `{` of a quantifier: `n}`, `n,}` or `n,m}`.
+fn push_quantity(out: &mut String, chars: &mut Chars) -> Result<(), &'static str> {
+    const MALFORMED: &str = "a quantifier in braces is {n}, {n,} or {n,m}";
+    let (quantity, rest) = chars.as_str().split_once('}').ok_or(MALFORMED)?;
+    let number = |digits: &str| -> Result<u32, &'static str> {
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(MALFORMED);
         }
-        _ => {
-            out.extend(['\\', c]);
-            return Some(());
-        }
+        digits.parse().map_err(|_| "a quantifier counts further than 4294967295")
     };
-    if in_class { push(out, class) } else { push(out, &format!("[{class}]")) }
+    let least = number(quantity.split(',').next().unwrap_or_default())?;
+    match quantity.split_once(',') {
+        None => out.push_str(&format!("{{{least}}}")),
+        Some((_, "")) => out.push_str(&format!("{{{least},}}")),
+        Some((_, most)) => {
+            let most = number(most)?;
+            if most < least {
+                return Err("a quantifier has an end before its start");
+            }
+            out.push_str(&format!("{{{least},{most}}}"));
+        }
+    }
+    *chars = rest.chars();
+    Ok(())
 }
 
-fn push(out: &mut String, text: &str) -> Option<()> {
-    out.push_str(text);
-    Some(())
+const UNCLOSED: &str = "a '[' is never closed";
+
+/// The class behind a `[`, up to its `]`. Subtractions nest to the right: `[a-[b-[c]]]`.
+fn bracketed(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
+    let mut groups = Vec::new();
+    let mut class = loop {
+        let (group, minus) = group(chars)?;
+        if !minus {
+            break group;
+        }
+        groups.push(group);
+    };
+    while let Some(mut whole) = groups.pop() {
+        if chars.next() != Some(']') {
+            return Err("a class ends behind what is taken away from it");
+        }
+        whole.difference(&class);
+        class = whole;
+    }
+    Ok(class)
+}
+
+/// One group of a class, up to its `]`, or up to the `-[` that takes something away from it.
+fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
+    let mut class = ClassUnicode::empty();
+    let mut first = true;
+    let negated = ahead(chars).0 == Some('^');
+    if negated {
+        chars.next();
+    }
+    let minus = loop {
+        let c = chars.next().ok_or(UNCLOSED)?;
+        let low = match (c, ahead(chars)) {
+            (']', _) if first => return Err("a class is empty"),
+            (']', _) => break false,
+            ('-', (Some('['), _)) if !first => {
+                chars.next();
+                break true;
+            }
+            ('[', _) => return Err("a '[' in a class stands without a backslash"),
+            // A hyphen stands for itself where no range can be meant: at the start and at the end.
+            ('-', (next, then)) if first || next == Some(']') || (next == Some('-') && then == Some('[')) => {
+                push_range(&mut class, '-', '-');
+                first = false;
+                continue;
+            }
+            ('-', _) => return Err("a '-' inside of a class stands without a backslash"),
+            ('\\', _) => match escape(chars)? {
+                Escape::One(c) => c,
+                Escape::Many(many) => {
+                    class.union(&many);
+                    first = false;
+                    continue;
+                }
+            },
+            (c, _) => c,
+        };
+        first = false;
+        let high = match ahead(chars) {
+            (Some('-'), Some(end)) if end != ']' && end != '[' => {
+                chars.next();
+                // `[a--[b]]` takes from `a` and the hyphen, and so it does not start a range.
+                if end == '-' && chars.as_str().starts_with("-[") {
+                    push_range(&mut class, '-', '-');
+                    low
+                } else {
+                    range_end(chars)?
+                }
+            }
+            _ => low,
+        };
+        if high < low {
+            return Err("a range of a class has its end before its start");
+        }
+        push_range(&mut class, low, high);
+    };
+    if negated {
+        class.negate();
+    }
+    Ok((class, minus))
+}
+
+fn range_end(chars: &mut Chars) -> Result<char, &'static str> {
+    match chars.next() {
+        Some('\\') => match escape(chars)? {
+            Escape::One(c) => Ok(c),
+            Escape::Many(_) => Err("a range of a class ends with a class"),
+        },
+        Some('-') => Err("a '-' inside of a class stands without a backslash"),
+        Some(c) => Ok(c),
+        None => Err(UNCLOSED),
+    }
+}
+
+fn ahead(chars: &Chars) -> (Option<char>, Option<char>) {
+    let mut ahead = chars.clone();
+    (ahead.next(), ahead.next())
+}
+
+fn push_range(class: &mut ClassUnicode, low: char, high: char) {
+    class.push(ClassUnicodeRange::new(low, high));
+}
+
+enum Escape {
+    One(char),
+    Many(ClassUnicode),
+}
+
+/// What stands behind a backslash.
+fn escape(chars: &mut Chars) -> Result<Escape, &'static str> {
+    let many = |class: ClassUnicode| Ok(Escape::Many(class));
+    match chars.next().ok_or("a backslash stands at the end")? {
+        'n' => Ok(Escape::One('\n')),
+        'r' => Ok(Escape::One('\r')),
+        't' => Ok(Escape::One('\t')),
+        c @ ('\\' | '|' | '.' | '?' | '*' | '+' | '(' | ')' | '{' | '}' | '-' | '[' | ']' | '^') => Ok(Escape::One(c)),
+        's' => many(class::space()),
+        'S' => many(class::not(class::space())),
+        'i' => many(class::name_start()),
+        'I' => many(class::not(class::name_start())),
+        'c' => many(class::name_char()),
+        'C' => many(class::not(class::name_char())),
+        'd' => many(class::category("Nd")?),
+        'D' => many(class::not(class::category("Nd")?)),
+        'w' => many(class::word()),
+        'W' => many(class::not(class::word())),
+        'p' => many(property(chars)?),
+        'P' => many(class::not(property(chars)?)),
+        _ => Err("a backslash stands before a character that has no such meaning"),
+    }
+}
+
+/// The `{Name}` of a category or a block.
+fn property(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
+    let braced = chars.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}'));
+    let (name, rest) = braced.ok_or("\\p and \\P need a name in braces")?;
+    *chars = rest.chars();
+    match name.strip_prefix("Is") {
+        Some(block) => class::block(block),
+        None => class::category(name),
+    }
 }

@@ -1,0 +1,209 @@
+use std::borrow::Cow;
+
+use super::facets::Facets;
+use super::lexis::Lexis;
+use super::mismatch::{Broken, Rule};
+use super::primitive::Primitive;
+use super::space::Space;
+use super::value::Value;
+use super::{Identity, Prefixes, SimpleType, Unsupported, words};
+
+/// What a simple type is.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) base: Option<SimpleType>,
+    pub(super) variety: Variety,
+    pub(super) space: Space,
+    pub(super) lexis: Lexis,
+    pub(super) facets: Facets,
+    pub(super) identity: Identity,
+    /// What a value is, facets apart.
+    pub(super) noun: String,
+    pub(super) words: String,
+    /// The types that this one is made of, one within the other.
+    pub(super) depth: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Variety {
+    /// `anySimpleType`: any text.
+    Any,
+    Atomic(Primitive),
+    List(SimpleType),
+    Union(Vec<SimpleType>),
+}
+
+/// How deep types may nest: what is made of them is checked, and dropped, by recursion.
+const DEEPEST: usize = 256;
+
+impl Definition {
+    pub(super) fn list(item: &SimpleType) -> Result<Self, Unsupported> {
+        if item.0.has_lists() {
+            return Err(Unsupported::because("the items of a list are lists themselves"));
+        }
+        let identity = match item.identity() {
+            Identity::None => Identity::None,
+            Identity::Idref => Identity::Idrefs,
+            _ => Identity::Mixed,
+        };
+        let noun = words::list(item.words());
+        let made = Self { space: Space::Collapse, identity, ..Self::new(Variety::List(item.clone()), noun) };
+        made.nested(item.0.depth)
+    }
+
+    pub(super) fn union(members: Vec<SimpleType>) -> Result<Self, Unsupported> {
+        let plain = members.iter().all(|member| member.identity() == Identity::None);
+        let identity = if plain { Identity::None } else { Identity::Mixed };
+        let noun = words::union(members.iter().map(SimpleType::words));
+        let depth = members.iter().map(|member| member.0.depth).max().unwrap_or(0);
+        Self { identity, ..Self::new(Variety::Union(members), noun) }.nested(depth)
+    }
+
+    /// A type without facets, directly below `anySimpleType`.
+    pub(super) fn new(variety: Variety, noun: String) -> Self {
+        Self { base: SimpleType::builtin("anySimpleType"), ..Self::top(variety, noun) }
+    }
+
+    /// A type without facets that restricts nothing.
+    pub(super) fn top(variety: Variety, noun: String) -> Self {
+        Self {
+            base: None,
+            variety,
+            space: Space::Preserve,
+            lexis: Lexis::Any,
+            facets: Facets::default(),
+            identity: Identity::None,
+            words: noun.clone(),
+            noun,
+            depth: 0,
+        }
+    }
+
+    /// The same one level above the types that it is made of.
+    pub(super) fn nested(mut self, below: usize) -> Result<Self, Unsupported> {
+        self.depth = below + 1;
+        if self.depth > DEEPEST {
+            return Err(Unsupported::because(format!(
+                "simple types are derived from each other more than {DEEPEST} times"
+            )));
+        }
+        Ok(self)
+    }
+
+    /// The value of a text as it was written. Of a list without enumeration the items are left out unless `wanted`.
+    pub(super) fn value<'a>(
+        &'a self,
+        raw: &'a str,
+        prefixes: &'a dyn Prefixes,
+        wanted: bool,
+    ) -> Result<Value<'a>, Broken> {
+        if let Variety::Union(members) = &self.variety {
+            return Ok(self.member_value(members, raw, prefixes, wanted)?.0);
+        }
+        match self.space.normalize(raw) {
+            Cow::Borrowed(text) => self.normalized_value(text, prefixes, wanted),
+            Cow::Owned(text) => self.normalized_value(&text, prefixes, wanted).map(Value::into_owned),
+        }
+    }
+
+    fn normalized_value<'a>(
+        &'a self,
+        text: &'a str,
+        prefixes: &'a dyn Prefixes,
+        wanted: bool,
+    ) -> Result<Value<'a>, Broken> {
+        let value = match &self.variety {
+            Variety::Any | Variety::Union(_) => Value::Text(text.into()),
+            Variety::Atomic(primitive) => {
+                if !self.lexis.allows(text) {
+                    return Err(Rule::Lexical.into());
+                }
+                let value = primitive.value(text, prefixes)?;
+                if self.lexis == Lexis::Entity {
+                    return Err(Rule::Entity.into());
+                }
+                // Qualified names have no length: any is right.
+                self.facets.check_length(|| primitive.length(text).unwrap_or(0))?;
+                value
+            }
+            Variety::List(item) => self.items(item, text, prefixes, wanted)?,
+        };
+        self.facets.check_literal(text)?;
+        self.facets.check_value(&value)?;
+        Ok(value)
+    }
+
+    fn items<'a>(
+        &'a self,
+        item: &'a SimpleType,
+        text: &'a str,
+        prefixes: &'a dyn Prefixes,
+        wanted: bool,
+    ) -> Result<Value<'a>, Broken> {
+        // One more than the longest list that is enumerated differs from all of them.
+        let kept = match &self.facets.values {
+            _ if wanted => usize::MAX,
+            Some(values) => values.longest_list() + 1,
+            None => 0,
+        };
+        let (mut items, mut count) = (Vec::new(), 0);
+        for text in text.split(' ').filter(|text| !text.is_empty()) {
+            let value = item.0.value(text, prefixes, kept > 0).map_err(|broken| broken.by(text))?;
+            if count < kept {
+                items.push(value);
+            }
+            count += 1;
+        }
+        self.facets.check_length(|| count)?;
+        Ok(Value::List(items))
+    }
+
+    /// The value by the first member that has it, and the white space of that member, by which it is normalized for
+    /// the patterns of the union (section 4.3.6).
+    fn member_value<'a>(
+        &'a self,
+        members: &'a [SimpleType],
+        raw: &'a str,
+        prefixes: &'a dyn Prefixes,
+        wanted: bool,
+    ) -> Result<(Value<'a>, Space), Broken> {
+        let wanted = wanted || self.facets.values.is_some();
+        let value = |member: &'a SimpleType| match &member.0.variety {
+            Variety::Union(members) => member.0.member_value(members, raw, prefixes, wanted),
+            _ => member.0.value(raw, prefixes, wanted).map(|value| (value, member.0.space)),
+        };
+        let (value, space) = members.iter().find_map(|member| value(member).ok()).ok_or(Rule::Member)?;
+        if !self.facets.patterns.is_empty() {
+            self.facets.check_literal(&space.normalize(raw))?;
+        }
+        self.facets.check_value(&value)?;
+        Ok((value, space))
+    }
+
+    fn has_lists(&self) -> bool {
+        match &self.variety {
+            Variety::Any | Variety::Atomic(_) => false,
+            Variety::List(_) => true,
+            Variety::Union(members) => members.iter().any(|member| member.0.has_lists()),
+        }
+    }
+
+    pub(super) fn base(&self) -> Option<&SimpleType> {
+        self.base.as_ref()
+    }
+
+    pub(super) fn members(&self) -> &[SimpleType] {
+        match &self.variety {
+            Variety::Union(members) => members,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+}

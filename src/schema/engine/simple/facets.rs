@@ -1,0 +1,83 @@
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::bound::Bound;
+use super::enumeration::Enumeration;
+use super::mismatch::Rule;
+use super::value::Value;
+
+/// The constraining facets of a type with those of all that it restricts (part 2, section 4.3).
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facets {
+    pub(super) length: Option<usize>,
+    pub(super) min_length: Option<usize>,
+    pub(super) max_length: Option<usize>,
+    /// One for each step of restriction; all must match.
+    pub(super) patterns: Vec<Pattern>,
+    /// Of the last step that has one: it is a part of those before.
+    pub(super) values: Option<Arc<Enumeration>>,
+    pub(super) least: Option<Bound>,
+    pub(super) most: Option<Bound>,
+    pub(super) total_digits: Option<usize>,
+    pub(super) fraction_digits: Option<usize>,
+}
+
+/// The patterns of one step of restriction, of which one must match.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    pub(super) regex: Regex,
+    /// As their schema has them.
+    pub(super) written: Arc<str>,
+}
+
+impl Facets {
+    /// Checks the length of a value, in the unit of its type.
+    pub(super) fn check_length(&self, length: impl FnOnce() -> usize) -> Result<(), Rule> {
+        if self.length.is_none() && self.min_length.is_none() && self.max_length.is_none() {
+            return Ok(());
+        }
+        let length = length();
+        if self.length.is_some_and(|exact| length != exact) {
+            return Err(Rule::Length);
+        }
+        if self.min_length.is_some_and(|min| length < min) {
+            return Err(Rule::MinLength);
+        }
+        if self.max_length.is_some_and(|max| length > max) { Err(Rule::MaxLength) } else { Ok(()) }
+    }
+
+    /// Checks a literal, white space normalized.
+    pub(super) fn check_literal(&self, text: &str) -> Result<(), Rule> {
+        if self.patterns.iter().all(|pattern| pattern.regex.is_match(text)) { Ok(()) } else { Err(Rule::Pattern) }
+    }
+
+    /// Checks a value.
+    pub(super) fn check_value(&self, value: &Value) -> Result<(), Rule> {
+        if let Some(values) = &self.values
+            && !values.contains(value)
+        {
+            return Err(Rule::Enumeration);
+        }
+        if let Some(least) = &self.least
+            && !least.allows(value, Ordering::Greater)
+        {
+            return Err(Rule::Least);
+        }
+        if let Some(most) = &self.most
+            && !most.allows(value, Ordering::Less)
+        {
+            return Err(Rule::Most);
+        }
+        if let Value::Decimal(decimal) = value {
+            if self.total_digits.is_some_and(|most| decimal.total_digits() > most) {
+                return Err(Rule::TotalDigits);
+            }
+            if self.fraction_digits.is_some_and(|most| decimal.fraction_digits() > most) {
+                return Err(Rule::FractionDigits);
+            }
+        }
+        Ok(())
+    }
+}

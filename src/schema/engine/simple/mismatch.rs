@@ -1,0 +1,88 @@
+use std::fmt;
+
+/// Why characters are no value of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::schema) struct Mismatch {
+    /// The rule that is broken first.
+    pub(in crate::schema) rule: Rule,
+    /// The value, or the item of a list, that breaks it; cut if it is long.
+    pub(in crate::schema) found: String,
+    /// What a value of the type is.
+    pub(in crate::schema) expected: String,
+}
+
+/// The rules for the characters of a value (part 2; the facets have the names of section 4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::schema) enum Rule {
+    /// It is none of the literals of the type.
+    Lexical,
+    Length,
+    MinLength,
+    MaxLength,
+    Pattern,
+    Enumeration,
+    /// `minInclusive` or `minExclusive`.
+    Least,
+    /// `maxInclusive` or `maxExclusive`.
+    Most,
+    TotalDigits,
+    FractionDigits,
+    /// A qualified name has a prefix that is not declared.
+    Prefix,
+    /// It names an entity, but messages have no document type declaration that could declare one.
+    Entity,
+    /// No member of the union has it.
+    Member,
+    /// A number of a date or duration has more digits than this engine counts with.
+    Limit,
+}
+
+/// A broken rule before it is put into words.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) rule: Rule,
+    /// The item of a list that breaks it, cut.
+    pub(super) item: Option<String>,
+}
+
+impl Broken {
+    /// With the item that breaks the rule, unless one is known.
+    pub(super) fn by(mut self, item: &str) -> Self {
+        self.item.get_or_insert_with(|| excerpt(item));
+        self
+    }
+}
+
+impl From<Rule> for Broken {
+    fn from(rule: Rule) -> Self {
+        Self { rule, item: None }
+    }
+}
+
+impl Mismatch {
+    pub(super) fn new(broken: Broken, value: &str, expected: &str) -> Self {
+        let Broken { rule, item } = broken;
+        Self { rule, found: item.unwrap_or_else(|| excerpt(value)), expected: expected.to_owned() }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, found, expected } = self;
+        match rule {
+            Rule::Prefix => write!(f, "found '{found}', whose prefix is not declared; expected {expected}"),
+            Rule::Entity => write!(f, "found '{found}', the name of an entity, but a message declares no entities"),
+            Rule::Limit => write!(f, "found '{found}' with a number of too many digits; expected {expected}"),
+            _ => write!(f, "found '{found}', expected {expected}"),
+        }
+    }
+}
+
+/// The start of a text that may be as long as a message.
+fn excerpt(text: &str) -> String {
+    const CHARS: usize = 80;
+    match text.char_indices().nth(CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

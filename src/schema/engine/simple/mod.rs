@@ -1,0 +1,163 @@
+//! Simple types of XSD 1.0 (part 2, second edition): whether characters are a value of a type, and which values are
+//! equal.
+//!
+//! A [`SimpleType`] is compiled once: its facets are values, its patterns one automaton for each step of restriction.
+//! What always holds: a check takes time linear in the value (for a union, times its members; for an enumeration of
+//! other than text, times its values), recurses as deep as types nest and never over the value, and allocates nothing
+//! for a valid value unless white space inside of it must be collapsed or its enumeration is one of lists.
+//!
+//! What it does not do: check that a schema is right. A facet that can't be understood is [`Unsupported`]; that a
+//! restriction restricts is otherwise taken for granted.
+
+mod binary;
+mod bound;
+mod builtin;
+mod decimal;
+mod definition;
+mod duration;
+mod enumeration;
+mod facets;
+mod lexis;
+mod mismatch;
+mod moment;
+mod primitive;
+mod restrict;
+mod space;
+mod uri;
+mod value;
+mod words;
+
+use std::sync::Arc;
+
+use definition::Definition;
+pub(in crate::schema) use mismatch::{Mismatch, Rule};
+
+/// A compiled simple type. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(in crate::schema) struct SimpleType(Arc<Definition>);
+
+/// One facet of a restriction as its schema has it.
+#[derive(Clone, Copy)]
+pub(in crate::schema) struct Facet<'a> {
+    /// The local name of its element, such as `maxLength`.
+    pub(in crate::schema) name: &'a str,
+    /// Its `value`.
+    pub(in crate::schema) value: &'a str,
+    /// The prefixes in scope, which an enumeration of names needs.
+    pub(in crate::schema) prefixes: &'a dyn Prefixes,
+}
+
+/// The namespace declarations in scope where a value stands.
+pub(in crate::schema) trait Prefixes {
+    /// The namespace name of a prefix; `""` is the default namespace. `None` if it is not bound.
+    fn namespace(&self, prefix: &str) -> Option<&str>;
+}
+
+/// What the engine leaves to libxml, and why: one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(in crate::schema) struct Unsupported(pub(in crate::schema) String);
+
+/// What a type has to do with `xs:ID` and `xs:IDREF`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::schema) enum Identity {
+    /// Nothing.
+    #[default]
+    None,
+    /// A value is an ID.
+    Id,
+    /// A value is a reference to an ID.
+    Idref,
+    /// A value is references to IDs between spaces.
+    Idrefs,
+    /// IDs or references are among the members of a union, or IDs among the items of a list.
+    Mixed,
+}
+
+impl SimpleType {
+    /// A built-in type by its local name in the namespace of XML Schema.
+    pub(in crate::schema) fn builtin(local: &str) -> Option<Self> {
+        builtin::named(local)
+    }
+
+    /// A restriction of this type: the facets of one step, in the order of the document.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if a facet is none of this type, or its value is not understood.
+    pub(in crate::schema) fn restrict(&self, facets: &[Facet]) -> Result<Self, Unsupported> {
+        restrict::restrict(self, facets).map(Self::new)
+    }
+
+    /// Values of a type between spaces.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if the items are lists themselves, or if types nest too deep.
+    pub(in crate::schema) fn list(item: &Self) -> Result<Self, Unsupported> {
+        Definition::list(item).map(Self::new)
+    }
+
+    /// A value of the first of several types that has it.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if types nest too deep.
+    pub(in crate::schema) fn union(members: Vec<Self>) -> Result<Self, Unsupported> {
+        Definition::union(members).map(Self::new)
+    }
+
+    /// The type that this one restricts: for lists, unions and primitive types that is `anySimpleType`, which has none.
+    pub(in crate::schema) fn base(&self) -> Option<&Self> {
+        self.0.base()
+    }
+
+    /// The types of a union whose values are values of this type.
+    pub(in crate::schema) fn members(&self) -> &[Self] {
+        self.0.members()
+    }
+
+    /// Whether two are one and the same definition.
+    pub(in crate::schema) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Checks characters: references resolved, white space as it was written.
+    ///
+    /// # Errors
+    /// [`Mismatch`] tells which rule they break.
+    pub(in crate::schema) fn check(&self, value: &str, prefixes: &dyn Prefixes) -> Result<(), Mismatch> {
+        match self.0.value(value, prefixes, false) {
+            Ok(_) => Ok(()),
+            Err(broken) => Err(Mismatch::new(broken, value, self.words())),
+        }
+    }
+
+    /// Whether two valid texts are the same value.
+    pub(in crate::schema) fn equal(&self, a: &str, b: &str, prefixes: &dyn Prefixes) -> bool {
+        match (self.0.value(a, prefixes, true), self.0.value(b, prefixes, true)) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// What the type has to do with `xs:ID` and `xs:IDREF`.
+    pub(in crate::schema) fn identity(&self) -> Identity {
+        self.0.identity()
+    }
+
+    /// What a value is, for a person or a model: "whole number from 0 to 99".
+    pub(in crate::schema) fn words(&self) -> &str {
+        self.0.words()
+    }
+
+    fn new(definition: Definition) -> Self {
+        Self(Arc::new(definition))
+    }
+}
+
+impl Unsupported {
+    fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

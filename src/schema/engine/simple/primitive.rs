@@ -1,0 +1,104 @@
+use super::decimal::{Decimal, is_digits, signed};
+use super::duration::Duration;
+use super::mismatch::Rule;
+use super::moment::{Moment, MomentKind};
+use super::value::Value;
+use super::{Prefixes, binary, uri};
+use crate::vocab::{is_ncname, ns};
+
+/// The primitive types (part 2, section 3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Primitive {
+    String,
+    Boolean,
+    Decimal,
+    Float,
+    Double,
+    Duration,
+    Moment(MomentKind),
+    Hex,
+    Base64,
+    Uri,
+    QName,
+    Notation,
+}
+
+impl Primitive {
+    /// The value of a literal, white space normalized.
+    pub(super) fn value<'a>(self, text: &'a str, prefixes: &'a dyn Prefixes) -> Result<Value<'a>, Rule> {
+        let literal = |is: bool, value: Value<'a>| if is { Ok(value) } else { Err(Rule::Lexical) };
+        match self {
+            Self::String => Ok(Value::Text(text.into())),
+            Self::Boolean => match text {
+                "true" | "1" => Ok(Value::Boolean(true)),
+                "false" | "0" => Ok(Value::Boolean(false)),
+                _ => Err(Rule::Lexical),
+            },
+            Self::Decimal => Decimal::parse(text).map(Value::Decimal).ok_or(Rule::Lexical),
+            Self::Float => float(text).map(Value::Float),
+            Self::Double => float(text).map(Value::Double),
+            Self::Duration => Duration::parse(text).map(Value::Duration),
+            Self::Moment(kind) => Moment::parse(kind, text).map(Value::Moment),
+            Self::Hex => literal(binary::is_hex(text), Value::Hex(text.into())),
+            Self::Base64 => literal(binary::is_base64(text), Value::Base64(text.into())),
+            Self::Uri => literal(uri::is_uri(text), Value::Uri(text.into())),
+            Self::QName | Self::Notation => name(text, prefixes),
+        }
+    }
+
+    /// What the length facets count (section 4.3.1.3); `None` where they have no meaning.
+    pub(super) fn length(self, text: &str) -> Option<usize> {
+        match self {
+            Self::String | Self::Uri => Some(text.chars().count()),
+            Self::Hex => Some(binary::hex_len(text)),
+            Self::Base64 => Some(binary::base64_len(text)),
+            _ => None,
+        }
+    }
+
+    /// Whether a facet may restrict the type (section 4.1.5).
+    pub(super) fn has_facet(self, facet: &str) -> bool {
+        match facet {
+            "pattern" | "whiteSpace" => true,
+            "enumeration" => self != Self::Boolean,
+            "length" | "minLength" | "maxLength" => {
+                matches!(self, Self::String | Self::Hex | Self::Base64 | Self::Uri | Self::QName | Self::Notation)
+            }
+            "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
+                matches!(self, Self::Decimal | Self::Float | Self::Double | Self::Duration | Self::Moment(_))
+            }
+            "totalDigits" | "fractionDigits" => self == Self::Decimal,
+            _ => false,
+        }
+    }
+}
+
+/// A float or double (sections 3.2.4 and 3.2.5); numbers too large for the type are infinite.
+fn float<F: std::str::FromStr + From<f32>>(text: &str) -> Result<F, Rule> {
+    match text {
+        "INF" => return Ok(f32::INFINITY.into()),
+        "-INF" => return Ok(f32::NEG_INFINITY.into()),
+        "NaN" => return Ok(f32::NAN.into()),
+        _ => {}
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent = signed(exponent).1;
+    if exponent.is_empty() || !is_digits(exponent) || Decimal::parse(mantissa).is_none() {
+        return Err(Rule::Lexical);
+    }
+    text.parse().map_err(|_| Rule::Lexical)
+}
+
+/// A qualified name; one without prefix is in the default namespace (section 3.2.18).
+fn name<'a>(text: &'a str, prefixes: &'a dyn Prefixes) -> Result<Value<'a>, Rule> {
+    let (prefix, local) = text.split_once(':').map_or((None, text), |(prefix, local)| (Some(prefix), local));
+    if !is_ncname(local) || prefix.is_some_and(|prefix| !is_ncname(prefix)) {
+        return Err(Rule::Lexical);
+    }
+    let namespace = match prefix {
+        None => prefixes.namespace("").unwrap_or_default(),
+        Some("xml") => ns::XML,
+        Some(prefix) => prefixes.namespace(prefix).ok_or(Rule::Prefix)?,
+    };
+    Ok(Value::Name { namespace: namespace.into(), local: local.into() })
+}

@@ -1,0 +1,48 @@
+//! `anyURI` (part 2, section 3.2.17): what is a URI reference of RFC 2396, as RFC 2732 amends it, once the characters
+//! that a URI doesn't have are escaped as XLink 1.0 (section 5.4) has it.
+
+pub(super) fn is_uri(text: &str) -> bool {
+    let (uri, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let rest = match uri.find([':', '/', '?']).and_then(|end| uri[end..].strip_prefix(':').map(|rest| (end, rest))) {
+        // Without a scheme, the first segment of a path has no colon.
+        Some((end, rest)) if is_scheme(&uri[..end]) && !rest.is_empty() => rest,
+        Some(_) => return false,
+        None => uri,
+    };
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => {
+            let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+            if !is_authority(authority) {
+                return false;
+            }
+            path
+        }
+        None => rest,
+    };
+    is_escaped(path) && is_escaped(fragment)
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+/// Brackets stand around an IPv6 address only.
+fn is_authority(text: &str) -> bool {
+    let (user, host) = text.rsplit_once('@').unwrap_or(("", text));
+    let Some(host) = host.strip_prefix('[') else { return is_escaped(text) };
+    let Some((address, port)) = host.split_once(']') else { return false };
+    let port = port.strip_prefix(':').unwrap_or(port);
+    is_escaped(user)
+        && !address.is_empty()
+        && address.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// All characters are those of a URI, or will be escaped; a percent sign is an escape already.
+fn is_escaped(text: &str) -> bool {
+    let mut parts = text.split('%');
+    let plain = |part: &str| !part.contains(['#', '[', ']']);
+    let escape = |part: &str| part.len() >= 2 && part.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    parts.next().is_none_or(plain) && parts.all(|part| escape(part) && plain(part))
+}

@@ -1,0 +1,84 @@
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::binary;
+use super::decimal::Decimal;
+use super::duration::Duration;
+use super::moment::Moment;
+
+/// A value, as far as equality and order go. The value spaces of different primitive types have nothing in common.
+#[derive(Debug, Clone)]
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Uri(Cow<'a, str>),
+    Boolean(bool),
+    Decimal(Decimal<'a>),
+    Float(f32),
+    Double(f64),
+    Duration(Duration<'a>),
+    Moment(Moment<'a>),
+    /// The literal of `hexBinary`.
+    Hex(Cow<'a, str>),
+    /// The literal of `base64Binary`.
+    Base64(Cow<'a, str>),
+    /// `QName` or `NOTATION`; the namespace is empty for none.
+    Name {
+        namespace: Cow<'a, str>,
+        local: Cow<'a, str>,
+    },
+    List(Vec<Value<'a>>),
+}
+
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) | (Self::Uri(a), Self::Uri(b)) => a == b,
+            (Self::Boolean(a), Self::Boolean(b)) => a == b,
+            // NaN equals itself (sections 3.2.4 and 3.2.5).
+            (Self::Float(a), Self::Float(b)) => a == b || a.is_nan() && b.is_nan(),
+            (Self::Double(a), Self::Double(b)) => a == b || a.is_nan() && b.is_nan(),
+            (Self::Hex(a), Self::Hex(b)) => a.eq_ignore_ascii_case(b),
+            (Self::Base64(a), Self::Base64(b)) => binary::characters(a).eq(binary::characters(b)),
+            (Self::Name { namespace, local }, Self::Name { namespace: other, local: name }) => {
+                local == name && namespace == other
+            }
+            (Self::List(a), Self::List(b)) => a == b,
+            _ => self.order(other) == Some(Ordering::Equal),
+        }
+    }
+}
+
+impl Value<'_> {
+    /// The order of two values of one primitive type; `None` if they are incomparable, or the type has no order.
+    pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Decimal(a), Self::Decimal(b)) => Some(a.cmp(b)),
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(b),
+            (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
+            (Self::Duration(a), Self::Duration(b)) => a.order(b),
+            (Self::Moment(a), Self::Moment(b)) => a.order(b),
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Text(text) => Value::Text(owned(text)),
+            Self::Uri(text) => Value::Uri(owned(text)),
+            Self::Boolean(value) => Value::Boolean(value),
+            Self::Decimal(decimal) => Value::Decimal(decimal.into_owned()),
+            Self::Float(value) => Value::Float(value),
+            Self::Double(value) => Value::Double(value),
+            Self::Duration(duration) => Value::Duration(duration.into_owned()),
+            Self::Moment(moment) => Value::Moment(moment.into_owned()),
+            Self::Hex(text) => Value::Hex(owned(text)),
+            Self::Base64(text) => Value::Base64(owned(text)),
+            Self::Name { namespace, local } => Value::Name { namespace: owned(namespace), local: owned(local) },
+            Self::List(items) => Value::List(items.into_iter().map(Value::into_owned).collect()),
+        }
+    }
+}
+
+pub(super) fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}

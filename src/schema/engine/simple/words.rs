@@ -1,0 +1,102 @@
+//! What a value of a type is, for people and models.
+
+use std::fmt::Write;
+
+use super::bound::Bound;
+use super::definition::Variety;
+use super::facets::Facets;
+use super::primitive::Primitive;
+
+/// Where the values of an enumeration are known from.
+pub(super) enum Enumerators<'a> {
+    None,
+    /// The words of the base say them.
+    OfBase(String),
+    Own(Vec<&'a str>),
+}
+
+/// Values that are named at most.
+const MOST: usize = 24;
+
+pub(super) fn list(item: &str) -> String {
+    format!("any number of values between spaces, each: {item}")
+}
+
+pub(super) fn union<'a>(members: impl Iterator<Item = &'a str>) -> String {
+    members.collect::<Vec<_>>().join("; or ")
+}
+
+pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumerators: Enumerators) -> String {
+    match enumerators {
+        Enumerators::Own(values) => enumeration(&values),
+        Enumerators::OfBase(words) => words,
+        Enumerators::None => {
+            let mut out = noun.to_owned();
+            push_bounds(&mut out, facets);
+            push_length(&mut out, variety, facets);
+            push_digits(&mut out, facets);
+            for pattern in &facets.patterns {
+                let _ = write!(out, ", matching {}", pattern.written);
+            }
+            out
+        }
+    }
+}
+
+fn enumeration(values: &[&str]) -> String {
+    let named: Vec<String> = values.iter().take(MOST).map(|value| format!("'{value}'")).collect();
+    match (named.as_slice(), values.len().saturating_sub(MOST)) {
+        ([one], 0) => one.clone(),
+        (named, 0) => format!("one of {}", named.join(", ")),
+        (named, more) => format!("one of {} and {more} others", named.join(", ")),
+    }
+}
+
+fn push_bounds(out: &mut String, facets: &Facets) {
+    // Nobody counts to the bounds of 64 bits.
+    const UNCOUNTABLE: [&str; 3] = ["-9223372036854775808", "9223372036854775807", "18446744073709551615"];
+    let counted = |bound: &&Bound| !UNCOUNTABLE.contains(&bound.written.as_ref());
+    let (least, most) = (facets.least.as_ref().filter(counted), facets.most.as_ref().filter(counted));
+    if let (Some(Bound { inclusive: true, written: least, .. }), Some(Bound { inclusive: true, written: most, .. })) =
+        (least, most)
+    {
+        let _ = write!(out, " from {least} to {most}");
+        return;
+    }
+    for (bound, inclusive, exclusive) in [(least, "at least", "more than"), (most, "at most", "less than")] {
+        if let Some(bound) = bound {
+            let _ = write!(out, ", {} {}", if bound.inclusive { inclusive } else { exclusive }, bound.written);
+        }
+    }
+}
+
+fn push_length(out: &mut String, variety: &Variety, facets: &Facets) {
+    let unit = match variety {
+        Variety::Atomic(Primitive::Hex | Primitive::Base64) => "octet",
+        Variety::List(_) => "item",
+        _ => "character",
+    };
+    let (min, max) = match facets.length {
+        Some(exact) => (Some(exact), Some(exact)),
+        None => (facets.min_length, facets.max_length),
+    };
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let _ = match (min, max) {
+        (None | Some(0), None) => Ok(()),
+        (Some(min), Some(max)) if min == max => write!(out, ", exactly {min} {unit}{}", plural(min)),
+        (None | Some(0), Some(max)) => write!(out, ", at most {max} {unit}{}", plural(max)),
+        (Some(min), None) => write!(out, ", at least {min} {unit}{}", plural(min)),
+        (Some(min), Some(max)) => write!(out, ", {min} to {max} {unit}s"),
+    };
+}
+
+fn push_digits(out: &mut String, facets: &Facets) {
+    if let Some(most) = facets.total_digits {
+        let _ = write!(out, ", at most {most} digits");
+    }
+    match facets.fraction_digits {
+        Some(0) => out.push_str(", without a fraction"),
+        Some(most) => drop(write!(out, ", at most {most} digits behind the point")),
+        None => {}
+    }
+}
