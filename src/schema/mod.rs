@@ -22,6 +22,9 @@ mod guide;
 mod libxml2;
 mod messages;
 mod model;
+#[doc(hidden)]
+pub mod oracle;
+mod path;
 mod pattern;
 mod payload;
 mod payload_schema;

@@ -5,12 +5,11 @@ use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use super::contract::{ContractError, Place, RoundTrip, Shape};
-use super::events::Events;
 use super::example::{Wish, example, is_finite};
 use super::libxml2::{Compiled, Source};
 use super::model::Model;
-use super::validator::check;
-use super::xsd::embed;
+use super::path::{Checker, Path};
+use super::xsd::{self, embed};
 use super::{Payload, document, probe, prompt, types};
 use crate::ladder::Canonical;
 use crate::vocab::{QName, ns};
@@ -26,6 +25,7 @@ pub(super) type Digest = [u8; 32];
 struct Inner {
     qname: QName,
     sources: Sources,
+    path: Path,
     document: String,
     embeddable: Canonical,
     example: Option<Canonical>,
@@ -69,30 +69,35 @@ impl PayloadSchema {
         let sources = Sources::single(document.clone());
         let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
         let compiled = sources.compile().map_err(|faults| round_trip(RoundTrip::Schema(faults)))?;
-        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, &compiled).map_err(round_trip)?;
-        let example = valid_example(&model, &compiled).ok_or_else(|| refuse(Shape::NoExample))?;
+        let grammar = xsd::grammar_of(&document).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())))?;
+        let path = Path::of(&grammar, &qname);
+        let checker = || Checker::new(&path, &compiled);
+        probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
+        let example = valid_example(&model, checker()).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let embeddable = embed::embeddable(&document);
         let embeddable = embeddable.map_err(|problem| round_trip(RoundTrip::Schema(problem.to_string())))?;
-        Ok(Self::assemble(qname, sources, document, embeddable, &model, Some(example), Some(json_schema)))
+        Ok(Self::assemble(qname, sources, path, document, embeddable, &model, Some(example), Some(json_schema)))
     }
 
     /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
         sources: Sources,
         compiled: &Compiled,
+        path: Path,
         document: String,
         embeddable: Canonical,
         model: &Model,
         qname: QName,
     ) -> Self {
-        let example = valid_example(model, compiled);
-        Self::assemble(qname, sources, document, embeddable, model, example, None)
+        let example = valid_example(model, Checker::new(&path, compiled));
+        Self::assemble(qname, sources, path, document, embeddable, model, example, None)
     }
 
     fn assemble(
         qname: QName,
         sources: Sources,
+        path: Path,
         document: String,
         embeddable: Canonical,
         model: &Model,
@@ -106,6 +111,7 @@ impl PayloadSchema {
             expectations: prompt::expectations(model),
             qname,
             sources,
+            path,
             document,
             embeddable,
             example,
@@ -160,6 +166,19 @@ impl PayloadSchema {
         self.0.expectations.get(&key).map(String::as_str)
     }
 
+    /// Why payloads are judged by libxml, 64 KiB at most, rather than by the engine of this crate; `None` if they
+    /// aren't.
+    pub fn libxml_reason(&self) -> Option<&str> {
+        match &self.0.path {
+            Path::Engine(..) => None,
+            Path::Libxml(reason) => Some(reason),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
     pub(super) fn digest(&self) -> Digest {
         self.0.sources.digest
     }
@@ -191,8 +210,7 @@ pub(super) fn digest<'a>(documents: impl IntoIterator<Item = &'a str>) -> Digest
 }
 
 /// The example that is shown: the author's if it is valid, else a plain one.
-fn valid_example(model: &Model, compiled: &Compiled) -> Option<Canonical> {
-    let mut events = Events::default();
+fn valid_example(model: &Model, mut checker: Checker) -> Option<Canonical> {
     let wishes = [
         Wish::SHOWN,
         Wish { hints: false, ..Wish::SHOWN },
@@ -202,7 +220,7 @@ fn valid_example(model: &Model, compiled: &Compiled) -> Option<Canonical> {
     wishes
         .into_iter()
         .filter_map(|wish| example(model, wish))
-        .find(|example| check(compiled, &mut events, example, |_, _| None).is_ok())
+        .find(|example| checker.check(example).is_ok())
 }
 
 fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {

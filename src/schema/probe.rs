@@ -7,12 +7,10 @@ use serde::de::DeserializeOwned;
 use super::contract::RoundTrip;
 use super::decode::{DecodeProblem, Undecodable, decode_canonical};
 use super::encode::encode_as;
-use super::events::Events;
 use super::example::{Wish, alternatives, example};
-use super::libxml2::Compiled;
 use super::model::Model;
+use super::path::Checker;
 use super::scan::{Scanner, Token};
-use super::validator::check;
 use crate::ladder::Canonical;
 use crate::vocab::QName;
 
@@ -27,9 +25,9 @@ pub(super) fn probe<T: Serialize + DeserializeOwned>(
     payload: &QName,
     root: (&'static str, &'static str),
     model: &Model,
-    compiled: &Compiled,
+    checker: Checker,
 ) -> Result<(), RoundTrip> {
-    let mut trip = Trip { payload, root, compiled, events: Events::default() };
+    let mut trip = Trip { payload, root, checker };
     let least = Wish { full: false, choice: 0, values: 0, hints: true };
     for example in [example(model, least), example(model, Wish::SHOWN)].into_iter().flatten() {
         trip.go::<T>(&example)?;
@@ -56,14 +54,14 @@ struct Trip<'a> {
     payload: &'a QName,
     /// Namespace and local name.
     root: (&'static str, &'static str),
-    compiled: &'a Compiled,
-    events: Events,
+    checker: Checker<'a>,
 }
 
 impl Trip<'_> {
     /// What the type makes of an example; that must come back unchanged.
     fn go<T: Serialize + DeserializeOwned>(&mut self, example: &Canonical) -> Result<Canonical, RoundTrip> {
-        check(self.compiled, &mut self.events, example, |_, _| None)
+        self.checker
+            .check(example)
             .map_err(|error| RoundTrip::Example(error.to_string()))?;
         let once = self.through::<T>(example)?;
         let twice = self.through::<T>(&once)?;
@@ -81,8 +79,7 @@ impl Trip<'_> {
         })?;
         let written = encode_as(&value, self.root.0, self.root.1, self.payload.clone());
         let written = written.map_err(|error| RoundTrip::Encode(error.to_string()))?;
-        check(self.compiled, &mut self.events, &written, |_, _| None)
-            .map_err(|error| RoundTrip::Written(error.to_string()))?;
+        self.checker.check(&written).map_err(|error| RoundTrip::Written(error.to_string()))?;
         Ok(written)
     }
 }

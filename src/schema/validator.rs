@@ -2,15 +2,20 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::engine::{self, ElementId, Grammar, Judge, Violation};
 use super::events::Events;
 use super::libxml2::Compiled;
+use super::path::Path;
 use super::payload_schema::Digest;
 use super::{Catalog, PayloadSchema, messages};
-use crate::ladder::{Canonical, Element, Validated};
+use crate::ladder::{Canonical, Element, Part, Validated};
 use crate::vocab::{Position, QName};
 
 /// Violations that are told at most: a message can have as many as it has elements.
 const MOST: usize = 8;
+
+/// The largest payload that libxml is given, in bytes: some of its checks take more than linear time.
+const LARGEST_FOR_LIBXML: usize = 64 << 10;
 
 /// Why a payload breaks its schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,8 +23,10 @@ const MOST: usize = 8;
 pub struct SchemaError {
     /// The first rule that is broken: the element, what was found, what was expected.
     pub rule: String,
-    /// Where the element starts, in what the sender wrote.
+    /// Where that is in what the sender wrote: the attribute, the text or the start of the element.
     pub at: Option<Position>,
+    /// The element by its place in the payload, such as `order/item[2]/price`; empty if there is none.
+    pub path: String,
     /// What else is wrong, as far as it was looked at.
     pub more: Vec<Finding>,
 }
@@ -29,21 +36,24 @@ pub struct SchemaError {
 pub struct Finding {
     /// The element, what was found, what was expected.
     pub rule: String,
-    /// Where the element starts, in what the sender wrote.
+    /// Where that is in what the sender wrote: the attribute, the text or the start of the element.
     pub at: Option<Position>,
+    /// The element by its place in the payload, such as `order/item[2]/price`.
+    pub path: String,
 }
 
-/// The compiled schemas of one thread, compiled when first needed.
+/// Judges payloads on one thread. What libxml judges is compiled here when first needed.
 pub struct Validator {
     catalog: Arc<Catalog>,
     compiled: HashMap<Digest, Result<Compiled, String>>,
     events: Events,
+    judge: Judge,
 }
 
 impl Validator {
     /// A validator of the payloads that the catalog knows.
     pub fn new(catalog: Arc<Catalog>) -> Self {
-        Self { catalog, compiled: HashMap::new(), events: Events::default() }
+        Self { catalog, compiled: HashMap::new(), events: Events::default(), judge: Judge::default() }
     }
 
     /// The catalog whose payloads it knows.
@@ -59,12 +69,19 @@ impl Validator {
         let Some(schema) = self.catalog.get(payload.root()) else {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
         };
-        let compiled = self.compiled.entry(schema.digest()).or_insert_with(|| compile(schema));
-        match compiled {
-            Ok(compiled) => {
-                check(compiled, &mut self.events, &payload, |element, attribute| schema.expected(element, attribute))?;
+        match schema.path() {
+            Path::Engine(grammar, root) => by_engine(grammar, *root, &mut self.judge, &payload)?,
+            Path::Libxml(reason) => {
+                let bytes = payload.bytes().len();
+                if bytes > LARGEST_FOR_LIBXML {
+                    return Err(SchemaError::too_large(bytes, reason));
+                }
+                let compiled = self.compiled.entry(schema.digest()).or_insert_with(|| compile(schema));
+                let compiled = compiled.as_ref().map_err(|rule| SchemaError::whole(rule.clone(), None))?;
+                by_libxml(compiled, &mut self.events, &payload, |element, attribute| {
+                    schema.expected(element, attribute)
+                })?;
             }
-            Err(rule) => return Err(SchemaError { rule: rule.clone(), at: None, more: Vec::new() }),
         }
         Ok(Validated::by_schema(payload))
     }
@@ -81,15 +98,38 @@ fn compile(schema: &PayloadSchema) -> Result<Compiled, String> {
     schema.compile().map_err(|error| error.to_string())
 }
 
-/// Judges a payload by a compiled schema. `expected` tells what an element, or an attribute of it, should hold.
-pub(super) fn check<'a>(
+/// Judges a payload by the grammar of its schema.
+pub(super) fn by_engine(
+    grammar: &Grammar,
+    root: ElementId,
+    judge: &mut Judge,
+    payload: &Canonical,
+) -> Result<(), SchemaError> {
+    let violations = judge.judge(grammar, root, payload.as_str(), MOST);
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let place = |violation: &Violation| {
+        let part = match &violation.part {
+            engine::Part::Tag => Part::Tag,
+            engine::Part::Attribute(name) => Part::Attribute(name),
+            engine::Part::Content => Part::Content,
+        };
+        (violation.element, payload.position_of(violation.element, part))
+    };
+    let places: Vec<_> = violations.iter().map(place).collect();
+    SchemaError::told(payload, violations.into_iter().map(|violation| violation.rule).zip(places).collect())
+}
+
+/// Judges a payload by a schema that libxml compiled. `expected` tells what an element, or an attribute of it, should hold.
+pub(super) fn by_libxml<'a>(
     compiled: &Compiled,
     events: &mut Events,
     payload: &Canonical,
     expected: impl Fn(&str, Option<&str>) -> Option<&'a str>,
 ) -> Result<(), SchemaError> {
     events.read(payload.as_str());
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut findings = Vec::new();
     let mut facet_at = None;
     for violation in compiled.validate(events, MOST) {
         // A broken facet is told twice: by its rule, and as a value that is none of its type.
@@ -98,17 +138,38 @@ pub(super) fn check<'a>(
         }
         facet_at = messages::is_facet(&violation.message).then_some(violation.element);
         let rule = messages::sentence(&violation.message, payload.root().namespace(), &expected);
-        findings.push(Finding { rule, at: payload.position(violation.element) });
+        findings.push((rule, (violation.element, payload.position(violation.element))));
     }
-    let mut findings = findings.into_iter();
-    match findings.next() {
-        Some(Finding { rule, at }) => Err(SchemaError { rule, at, more: findings.collect() }),
-        None => Ok(()),
-    }
+    SchemaError::told(payload, findings)
 }
 
 impl SchemaError {
     fn unknown(payload: &QName, at: Option<Position>) -> Self {
-        Self { rule: format!("no schema is known for {payload}"), at, more: Vec::new() }
+        Self::whole(format!("no schema is known for {payload}"), at)
+    }
+
+    fn too_large(bytes: usize, reason: &str) -> Self {
+        let rule = format!(
+            "the payload has {bytes} bytes; its schema is judged by libxml, which takes {LARGEST_FOR_LIBXML} at most \
+             ({reason})"
+        );
+        Self::whole(rule, None)
+    }
+
+    /// What is wrong with a payload as a whole.
+    fn whole(rule: String, at: Option<Position>) -> Self {
+        Self { rule, at, path: String::new(), more: Vec::new() }
+    }
+
+    /// The rules that are broken, each with its element and place.
+    fn told(payload: &Canonical, rules: Vec<(String, (usize, Option<Position>))>) -> Result<(), Self> {
+        let elements: Vec<usize> = rules.iter().map(|(_, (element, _))| *element).collect();
+        let paths = engine::paths(payload.as_str(), &elements);
+        let findings = rules.into_iter().zip(paths).map(|((rule, (_, at)), path)| Finding { rule, at, path });
+        let mut findings = findings.collect::<Vec<_>>().into_iter();
+        match findings.next() {
+            Some(Finding { rule, at, path }) => Err(Self { rule, at, path, more: findings.collect() }),
+            None => Ok(()),
+        }
     }
 }

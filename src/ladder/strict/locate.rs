@@ -75,7 +75,7 @@ mod tests {
     fn attributes_and_content_are_found_in_tags() {
         let text = b"<a\n b='c=\"d>' c = \"b\"c:d=''> \n text<e/><f> </f></a>";
         let found = |name| attribute_offset(text, 0, name).map(|at| &text[at..at + 3]);
-        assert_eq!(["b", "c", "c:d", "d"].map(found), [Some(b"b='"), Some(b"c ="), Some(b"c:d"), None]);
+        assert_eq!(["b", "c", "c:d", "d"].map(found), [Some(&b"b='"[..]), Some(b"c ="), Some(b"c:d"), None]);
         assert_eq!(content_offset(text, 0).map(|at| &text[at..at + 4]), Some(&b"text"[..]));
         let tag = |number| element_offset(text, number).unwrap();
         assert_eq!((content_offset(text, tag(1)), content_offset(text, tag(2))), (None, None));

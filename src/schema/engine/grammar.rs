@@ -314,12 +314,3 @@ impl Derivations {
         }
     }
 }
-
-impl Content {
-    pub(super) fn simple(&self) -> Option<&SimpleType> {
-        match self {
-            Self::Simple(simple) => Some(simple),
-            Self::Empty | Self::Sequence { .. } | Self::All { .. } => None,
-        }
-    }
-}

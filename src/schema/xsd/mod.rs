@@ -8,10 +8,13 @@ pub(super) mod tree;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::contract::{ContractError, DocumentProblem};
+use super::engine::{self, Grammar};
 use super::libxml2::Compiled;
 use super::model::{Complex, Content, Element, Model, Type};
+use super::path::Path;
 use super::payload_schema::{Digest, PayloadSchema};
 use crate::vocab::{Position, QName};
 use documents::Documents;
@@ -44,18 +47,20 @@ impl PayloadSchema {
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
         let documents = Documents::new(documents)?;
-        let mut compiled: HashMap<Digest, Compiled> = HashMap::new();
+        let mut known: HashMap<Digest, (Compiled, Result<Arc<Grammar>, Arc<str>>)> = HashMap::new();
         let mut schemas: Vec<Self> = Vec::new();
         for root in documents.roots() {
             let sources = documents.sources(root);
-            let compiled = match compiled.entry(sources.digest) {
+            let reader = Reader::new(&documents, root);
+            // libxml finds the mistakes in schemas; the engine takes them for right.
+            let (compiled, grammar) = match known.entry(sources.digest) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
-                    let schema = Compiled::new(&sources.main, &sources.others);
-                    new.insert(schema.map_err(|faults| documents.error(root, faults))?)
+                    let compiled = Compiled::new(&sources.main, &sources.others);
+                    let compiled = compiled.map_err(|faults| documents.error(root, faults))?;
+                    new.insert((compiled, grammar(&reader)))
                 }
             };
-            let reader = Reader::new(&documents, root);
             for (qname, element) in reader.elements() {
                 if schemas.iter().any(|known| *known.qname() == qname) {
                     continue;
@@ -64,7 +69,8 @@ impl PayloadSchema {
                 let document = documents.get(element.document);
                 let embeddable = document.embeddable.clone();
                 let text = document.given.clone();
-                schemas.push(Self::of_element(sources.clone(), compiled, text, embeddable, &model, qname));
+                let path = Path::of(grammar, &qname);
+                schemas.push(Self::of_element(sources.clone(), compiled, path, text, embeddable, &model, qname));
             }
         }
         if schemas.is_empty() {
@@ -72,6 +78,16 @@ impl PayloadSchema {
         }
         Ok(schemas)
     }
+}
+
+/// The grammar of one document that refers to no other, or why there is none.
+pub(super) fn grammar_of(document: &str) -> Result<Result<Arc<Grammar>, Arc<str>>, ContractError> {
+    let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
+    Ok(grammar(&Reader::new(&documents, 0)))
+}
+
+fn grammar(reader: &Reader) -> Result<Arc<Grammar>, Arc<str>> {
+    engine::compile(reader).map(Arc::new).map_err(|unsupported| unsupported.0.into())
 }
 
 /// The model of an element of which only the name is understood.

@@ -1,0 +1,52 @@
+use std::sync::Arc;
+
+use super::engine::{ElementId, Grammar, Judge};
+use super::events::Events;
+use super::libxml2::Compiled;
+use super::validator::{SchemaError, by_engine, by_libxml};
+use crate::ladder::Canonical;
+use crate::vocab::QName;
+
+/// What judges the payloads of a schema: decided once, when it is made.
+#[derive(Debug, Clone)]
+pub(super) enum Path {
+    /// The engine, whose grammar all threads share, from the declaration of the payload.
+    Engine(Arc<Grammar>, ElementId),
+    /// libxml, and what the engine doesn't understand.
+    Libxml(Arc<str>),
+}
+
+impl Path {
+    /// The path of a payload, by what became of its schema.
+    pub(super) fn of(grammar: &Result<Arc<Grammar>, Arc<str>>, payload: &QName) -> Self {
+        match grammar {
+            Ok(grammar) => match grammar.element(payload.namespace(), payload.local()) {
+                Some(root) => Self::Engine(grammar.clone(), root),
+                None => Self::Libxml("its declaration was not found".into()),
+            },
+            Err(reason) => Self::Libxml(reason.clone()),
+        }
+    }
+}
+
+/// Judges examples while a schema is made.
+pub(super) struct Checker<'c> {
+    path: &'c Path,
+    compiled: &'c Compiled,
+    judge: Judge,
+    events: Events,
+}
+
+impl<'c> Checker<'c> {
+    /// `compiled` is used where the path is libxml's.
+    pub(super) fn new(path: &'c Path, compiled: &'c Compiled) -> Self {
+        Self { path, compiled, judge: Judge::default(), events: Events::default() }
+    }
+
+    pub(super) fn check(&mut self, payload: &Canonical) -> Result<(), SchemaError> {
+        match self.path {
+            Path::Engine(grammar, root) => by_engine(grammar, *root, &mut self.judge, payload),
+            Path::Libxml(_) => by_libxml(self.compiled, &mut self.events, payload, |_, _| None),
+        }
+    }
+}
