@@ -61,15 +61,51 @@ fn a_broken_rule_is_told_with_its_place_in_the_input() {
     let error = refused(
         "<numbers xmlns='urn:example:numbers:v1' unit='m'>\n  <number>1</number>\n  <number>100</number><number>x</number>\n <last/></numbers>",
     );
-    assert_eq!(error.rule, "<number>: the value '100' is greater than the maximum value allowed ('99')");
-    assert_eq!(error.at, Some(Position { line: 3, column: 3 }));
-    let more: Vec<_> = error.more.iter().map(|finding| (finding.rule.as_str(), finding.at.unwrap())).collect();
+    assert_eq!(error.rule, "<number>: found '100', expected whole number from 0 to 99");
+    assert_eq!(error.at, Some(Position { line: 3, column: 11 }));
+    assert_eq!(error.path, "numbers/number[2]");
+    let more: Vec<_> =
+        error.more.iter().map(|f| (f.rule.as_str(), f.path.as_str(), f.at.unwrap())).collect();
     assert_eq!(
         more,
         [
-            ("<number>: found 'x', expected whole number from 0 to 99", Position { line: 3, column: 23 }),
-            ("<last>: ends too early; expected <word>", Position { line: 4, column: 2 }),
+            (
+                "<number>: found 'x', expected whole number from 0 to 99",
+                "numbers/number[3]",
+                Position { line: 3, column: 31 }
+            ),
+            ("<last>: ends too early; expected <word>", "numbers/last", Position { line: 4, column: 2 }),
         ]
+    );
+    assert_eq!(
+        error.to_string(),
+        "<number>: found '100', expected whole number from 0 to 99 (numbers/number[2])"
+    );
+}
+
+#[test]
+fn an_attribute_is_told_with_its_own_place() {
+    let error = refused("<numbers xmlns='urn:example:numbers:v1'\n  more = '1'\n  unit='m'/>");
+    assert_eq!(error.rule, "attribute 'more' of <numbers>: not allowed; expected 'unit'");
+    assert_eq!(error.at, Some(Position { line: 2, column: 3 }));
+}
+
+#[test]
+fn what_libxml_judges_is_small() {
+    let xsd = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:element name=\"r\"><xs:complexType><xs:sequence>\
+               <xs:element name=\"a\" maxOccurs=\"unbounded\"/></xs:sequence></xs:complexType><xs:unique name=\"u\"><xs:selector xpath=\"a\"/>\
+               <xs:field xpath=\".\"/></xs:unique></xs:element></xs:schema>";
+    let schemas = PayloadSchema::from_xsd("k.xsd", xsd).unwrap();
+    assert_eq!(schemas[0].libxml_reason(), Some("the element 'r' has an identity constraint (xs:unique)"));
+    let mut validator = Validator::new(Arc::new(Catalog::only(schemas)));
+    assert!(validator.validate(canonical("<r><a>1</a><a>2</a></r>")).is_ok());
+    assert!(validator.validate(canonical("<r><a>1</a><a>1</a></r>")).is_err());
+    let large = format!("<r><a>{}</a></r>", "x".repeat(64 << 10));
+    let error = validator.validate(canonical(&large)).unwrap_err();
+    assert_eq!(
+        error.rule,
+        "the payload has 65550 bytes; its schema is judged by libxml, which takes 65536 at most \
+         (the element 'r' has an identity constraint (xs:unique))"
     );
 }
 
@@ -78,14 +114,14 @@ fn each_kind_of_mistake_has_words_of_its_own() {
     let head = "<numbers xmlns='urn:example:numbers:v1'";
     for (text, rule) in [
         (format!("{head}/>"), "<numbers>: the attribute 'unit' is required but missing"),
-        (format!("{head} unit='' more=''/>"), "attribute 'more' of <numbers>: the attribute 'more' is not allowed"),
+        (format!("{head} unit='' more=''/>"), "attribute 'more' of <numbers>: not allowed; expected 'unit'"),
         (format!("{head} unit=''>text</numbers>"), "<numbers>: text is not allowed between its elements"),
         (format!("{head} unit=''><other/></numbers>"), "<other>: not expected here; expected one of <number>, <last>"),
         (
             format!("{head} unit=''><number><x/></number></numbers>"),
             "<number>: elements are not allowed in it, only text",
         ),
-        (format!("{head} unit=''><last><word/><word/></last></numbers>"), "<word>: not expected here"),
+        (format!("{head} unit=''><last><word/><word/></last></numbers>"), "<word>: not expected here; expected the end of <last>"),
         ("<unknown xmlns='urn:x'/>".to_owned(), "no schema is known for {urn:x}unknown"),
     ] {
         let error = refused(&text);

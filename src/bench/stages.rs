@@ -119,9 +119,9 @@ fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {
 fn references<T: Payload>(message: &Bytes, schema: &PayloadSchema) -> Vec<Stage> {
     let text: Arc<str> = std::str::from_utf8(message).expect("the samples are UTF-8").into();
     let libxml = || Libxml::new(schema.document());
-    let (parser, mut validator, mut whole) = (libxml(), libxml(), libxml());
+    let (parser, mut validator, mut payload, mut whole) = (libxml(), libxml(), libxml(), libxml());
     let document = parser.parse(message);
-    let validated = parser.parse(message);
+    let (validated, judged) = (parser.parse(message), parser.parse(message));
     let (parsed, everything) = (message.clone(), message.clone());
     let (read, all_read, tokens) = (text.clone(), text.clone(), text);
     let stage = |name, run| Stage { side: Side::Reference, name, run };
@@ -129,6 +129,7 @@ fn references<T: Payload>(message: &Bytes, schema: &PayloadSchema) -> Vec<Stage>
         stage("libxml2 parse", Box::new(move || drop(black_box(parser.parse(&parsed))))),
         stage("libxml2 C14N", Box::new(move || drop(black_box(Libxml::canonicalize(&document))))),
         stage("libxml2 XSD", Box::new(move || validator.validate(&validated))),
+        stage("libxml2 XSD, payload", Box::new(move || payload.validate_payload(&judged))),
         stage("quick-xml serde", Box::new(move || drop(black_box(deserialize::<T>(&read))))),
         stage(
             ALL,

@@ -20,11 +20,17 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
     }
     let blueprint = &config.blueprint;
     let (listeners, clients) = (blueprint.listeners().count(), blueprint.clients().count());
+    let mut out = std::io::stdout().lock();
     writeln!(
-        std::io::stdout(),
+        out,
         "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {})",
         crate::shell::terminal::Escaped::line(&blueprint.organism),
         config.payloads().count(),
     )?;
+    let slow = config.payloads().filter_map(|schema| Some((schema.qname(), schema.libxml_reason()?)));
+    for (payload, reason) in slow {
+        let line = format!("{payload} is judged by libxml, up to 64 KiB: {reason}");
+        writeln!(out, "  {}", crate::shell::terminal::Escaped::line(&line))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,8 +18,10 @@ const MOST: usize = 8;
 const LARGEST_FOR_LIBXML: usize = 64 << 10;
 
 /// Why a payload breaks its schema.
+///
+/// It is displayed as its first rule, with the path where the name of an element doesn't tell which one it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{rule}")]
+#[error("{rule}{}", AtPath(path))]
 pub struct SchemaError {
     /// The first rule that is broken: the element, what was found, what was expected.
     pub rule: String,
@@ -31,7 +33,7 @@ pub struct SchemaError {
     pub more: Vec<Finding>,
 }
 
-/// One more broken rule.
+/// One more broken rule, displayed as the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The element, what was found, what was expected.
@@ -41,6 +43,9 @@ pub struct Finding {
     /// The element by its place in the payload, such as `order/item[2]/price`.
     pub path: String,
 }
+
+/// A path behind a sentence, where it says more than the name of its element.
+struct AtPath<'p>(&'p str);
 
 /// Judges payloads on one thread. What libxml judges is compiled here when first needed.
 pub struct Validator {
@@ -141,6 +146,18 @@ pub(super) fn by_libxml<'a>(
         findings.push((rule, (violation.element, payload.position(violation.element))));
     }
     SchemaError::told(payload, findings)
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.rule, AtPath(&self.path))
+    }
+}
+
+impl fmt::Display for AtPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.contains('[') { write!(f, " ({})", self.0) } else { Ok(()) }
+    }
 }
 
 impl SchemaError {

@@ -16,9 +16,9 @@ pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitC
     let canonical =
         strict::canonicalize(&document.bytes, &document.limits).map_err(|error| document.refused(&error))?;
     let Err(error) = validator.validate(canonical) else { return Ok(ExitCode::SUCCESS) };
-    let more = error.more.iter().map(|finding| (finding.at, &finding.rule));
+    let more = error.more.iter().map(|finding| (finding.at, finding.to_string()));
     let mut log = io::stderr().lock();
-    for (at, rule) in std::iter::once((error.at, &error.rule)).chain(more) {
+    for (at, rule) in std::iter::once((error.at, error.to_string())).chain(more) {
         let at = at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
         let line = format!("{}:{at} {rule}", document.name);
         // Nobody is left to tell if standard error is closed.

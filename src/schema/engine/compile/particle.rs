@@ -82,7 +82,7 @@ impl Compiler<'_, '_> {
 
     fn group(&mut self, place: &Place, order: Order) -> Result<Term, Unsupported> {
         /// Groups that hold each other grow as fast as bombs do.
-        const MOST: u32 = 1_000_000;
+        const MOST: u32 = 200_000;
         if self.particles > MOST {
             return unsupported(format!("its content models have more than {MOST} particles"));
         }

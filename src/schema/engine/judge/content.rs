@@ -161,7 +161,7 @@ impl<'a> Walk<'_, 'a> {
         let (borrowed, buffer, whole) = self.text_content(buffer);
         let value = borrowed.unwrap_or(&buffer);
         if !whole {
-            self.refuse(started, Part::Content, ONLY_TEXT);
+            self.refuse(started, Part::Tag, ONLY_TEXT);
             self.skip_levels(2);
         } else if nil {
             if !value.is_empty() {

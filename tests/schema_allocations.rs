@@ -1,0 +1,99 @@
+//! What the engine allocates: nothing per element of a valid payload. Alone in its program, because the allocator
+//! counts for all of it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use systole::ladder::Canonical;
+use systole::ladder::strict::canonicalize;
+use systole::schema::{Catalog, PayloadSchema, Validator};
+use systole::vocab::XmlLimits;
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+#[allow(unsafe_code, reason = "an allocator can't be written without")]
+// SAFETY: everything is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const SCHEMA: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">
+  <xs:element name="list"><xs:complexType><xs:choice maxOccurs="unbounded">
+    <xs:element name="row"><xs:complexType><xs:sequence>
+        <xs:element name="name" type="xs:string"/><xs:element name="count" type="xs:unsignedInt" maxOccurs="100"/><xs:element name="price" type="xs:double" minOccurs="0"/>
+      </xs:sequence><xs:attribute name="unit" use="required"><xs:simpleType><xs:restriction base="xs:string"><xs:enumeration value="m"/><xs:enumeration value="km"/></xs:restriction></xs:simpleType></xs:attribute>
+      <xs:attribute name="id" type="xs:ID"/></xs:complexType></xs:element>
+    <xs:element name="any"><xs:complexType><xs:all><xs:element name="on" type="xs:boolean"/><xs:element name="at" type="xs:dateTime" nillable="true"/></xs:all></xs:complexType></xs:element>
+    <xs:element name="mixed"><xs:complexType mixed="true"><xs:sequence><xs:any processContents="lax" minOccurs="0" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
+  </xs:choice></xs:complexType></xs:element>
+</xs:schema>"###;
+
+fn payload(rows: usize) -> Canonical {
+    let row = |number: usize| {
+        format!(
+            "<row unit='km' id='i{number}'><name>a&amp;b &lt;{number}&gt;</name><count>{number}</count><count>7</count><price>1.5E3</price></row>\
+             <any><at xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:nil='true'/><on>true</on></any>\
+             <mixed>text<p:x xmlns:p='urn:p' a='1'>more<p:y/></p:x>&#xD;</mixed>"
+        )
+    };
+    let rows: String = (0..rows).map(row).collect();
+    let limits = XmlLimits { message_bytes: 16 << 20, ..XmlLimits::default() };
+    canonicalize(&format!("<list xmlns='urn:t'>{rows}</list>").into(), &limits).expect("it is well-formed")
+}
+
+fn validator(schema: &str) -> Validator {
+    let schemas = PayloadSchema::from_xsd("t.xsd", schema).expect("it is a schema");
+    assert_eq!(schemas[0].libxml_reason(), None);
+    Validator::new(Arc::new(Catalog::only(schemas)))
+}
+
+/// The allocations of judging a payload, once all that is kept from one to the next is there.
+fn allocations(validator: &mut Validator, payload: &Canonical) -> usize {
+    for _ in 0..2 {
+        validator.validate(payload.clone()).expect("it is valid");
+    }
+    let before = COUNT.get();
+    let proof = validator.validate(payload.clone());
+    let count = COUNT.get() - before;
+    proof.expect("it is valid");
+    count
+}
+
+#[test]
+fn a_valid_payload_costs_the_same_allocations_however_many_elements_it_has() {
+    let mut validator = validator(SCHEMA);
+    let [few, many] = [10, 1_000].map(|rows| allocations(&mut validator, &payload(rows)));
+    assert_eq!(few, many);
+    assert!(many <= 2, "{many} allocations");
+}
+
+#[test]
+fn the_counter_does_count() {
+    let before = COUNT.get();
+    let text = std::hint::black_box("a".repeat(100));
+    assert_eq!((COUNT.get() - before, text.len()), (1, 100));
+}
