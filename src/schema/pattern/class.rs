@@ -72,7 +72,14 @@ fn of(ranges: &[(char, char)]) -> ClassUnicode {
 }
 
 fn that(is: impl Fn(char) -> bool) -> ClassUnicode {
-    ClassUnicode::new(('\0'..=char::MAX).filter(|&c| is(c)).map(|c| ClassUnicodeRange::new(c, c)))
+    let mut ranges: Vec<ClassUnicodeRange> = Vec::new();
+    for c in ('\0'..=char::MAX).filter(|&c| is(c)) {
+        match ranges.last_mut() {
+            Some(last) if u32::from(last.end()) + 1 == u32::from(c) => *last = ClassUnicodeRange::new(last.start(), c),
+            _ => ranges.push(ClassUnicodeRange::new(c, c)),
+        }
+    }
+    ClassUnicode::new(ranges)
 }
 
 /// A category as the tables of the regex crate have it.

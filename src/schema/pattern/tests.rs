@@ -58,3 +58,175 @@ fn patterns_of_xsd_are_understood() {
     }
     assert!(Pattern::from_xsd(r"\p{IsKlingon}").matches("anything"));
 }
+
+/// Whether a pattern of XSD matches a whole text; an error if it is none.
+fn matches(pattern: &str, text: &str) -> Result<bool, &'static str> {
+    alternatives(&[pattern]).map(|regex| regex.is_match(text))
+}
+
+#[test]
+fn classes_are_exact() {
+    for (pattern, all, none) in [
+        (r"\p{IsGreek}", "αΩ\u{370}\u{3FF}", "aя\u{36F}\u{400}"),
+        (r"\P{IsGreek}", "a", "α"),
+        (r"\p{IsPrivateUse}", "\u{E000}\u{F8FF}\u{F0000}\u{10FFFD}", "a"),
+        (r"\p{IsSpecials}", "\u{FEFF}\u{FFFD}", "\u{FFEF}"),
+        (r"\p{IsBasicLatin}", "a\u{7F}", "\u{80}"),
+        (r"\i", "a_:é", "1-. \u{B7}\u{D7}"),
+        (r"\I", "1-. ", "a_:é"),
+        (r"\c", "a_:1-.\u{B7}é", " +\u{D7}"),
+        (r"\C", " +", "a-"),
+        (r"[^\I:]", "ab_", ":1 "),
+        (r"[\i-[:]]", "ab_é", ":1"),
+        (r"[\c-[\d.]]", "a-", "1.٣"),
+        (r"\d", "0٣९", "a½"),
+        (r"[\D]", "a½", "0٣"),
+        (r"\w", "aé1+$^~", " .!_-\t\u{A0}"),
+        (r"\W", " .!_-", "aé1+$"),
+        (r"[\W\d]", " .3", "a"),
+        (r"[^\W\d]", "a", " .3"),
+        (r"\s", " \t\n\r", "a\u{A0}\u{B}\u{85}\u{2028}"),
+        (r"\S", "a\u{A0}\u{B}\u{85}", " \t\n\r"),
+        (r".", "a \t\u{85}\u{2028}\0", "\n\r"),
+        (r"[.]", ".", "a"),
+        (r"\p{Lu}", "AÉ", "a"),
+        (r"[\p{Lu}\P{L}]", "A1", "a"),
+        (r"\p{C}", "\u{1}\u{378}\u{E000}", "a"),
+        (r"[a-z-[aeiou]]", "bz", "aeA-"),
+        (r"[a-z-[b-y-[m]]]", "amz", "bny"),
+        (r"[^a-z-[A-Z]]", "1 ", "aA"),
+        (r"[a--[a]]", "-", "a"),
+        (r"[-a]", "-a", "b"),
+        (r"[a-]", "-a", "b"),
+        (r"[^-a]", "b", "-a"),
+        (r"[a\-z]", "a-z", "b"),
+        (r"[+\-*/]", "+-*/", ","),
+        (r"[&&&~~~]", "&~", "a"),
+        (r"[a^]", "a^", "b"),
+        (r"[\^a]", "a^", "b"),
+        (r"[\[\]]", "[]", "a"),
+        (r"[a-a]", "a", "b-"),
+        (r"[!-\-]", "!#-", "a"),
+        (r"\^|$|#|&|-|/|,|:", "^$#&-/,:", "a "),
+        (r"\\|\||\.|\?|\*|\+|\(|\)|\{|\}|\-|\[|\]", "\\|.?*+(){}-[]", "a"),
+        (r"\n|\r|\t", "\n\r\t", "nrt"),
+        (r"[a-[a]]|b", "b", "a"),
+    ] {
+        for text in all.chars().map(String::from) {
+            assert_eq!(matches(pattern, &text), Ok(true), "{pattern} {text:?}");
+        }
+        for text in none.chars().map(String::from) {
+            assert_eq!(matches(pattern, &text), Ok(false), "{pattern} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn branches_and_quantifiers_mean_the_same() {
+    for (pattern, yes, no) in [
+        ("", "", "a"),
+        ("a|", "", "b"),
+        ("()", "", "a"),
+        ("(a|b)c", "bc", "a"),
+        ("a|bc", "bc", "ac"),
+        ("^a$", "^a$", "a"),
+        ("a{2}", "aa", "aaa"),
+        ("a{0}", "", "a"),
+        ("a{2,}", "aaaa", "a"),
+        ("a{1,2}b", "aab", "aaab"),
+        ("(a{2}){2}", "aaaa", "aaa"),
+        ("(((a)))?b+", "bb", "a"),
+        ("a b", "a b", "ab"),
+        ("x{2,2}", "xx", "x"),
+        ("#a", "#a", "a"),
+        (r"\.\d{2}", ".07", "a07"),
+    ] {
+        assert_eq!(matches(pattern, yes), Ok(true), "{pattern}");
+        assert_eq!(matches(pattern, no), Ok(false), "{pattern}");
+    }
+}
+
+#[test]
+fn what_xsd_forbids_has_no_other_meaning() {
+    for pattern in [
+        "(",
+        ")",
+        "a)",
+        "(a",
+        "[",
+        "]",
+        "[]",
+        "[a",
+        "[a-",
+        "a]",
+        "{",
+        "}",
+        "a{",
+        "a{}",
+        "a{,2}",
+        "a{2,1}",
+        "a{1,2",
+        "a{-1}",
+        "a{1,2,3}",
+        "a{a}",
+        "a{ 1}",
+        "*",
+        "?",
+        "+a",
+        "a**",
+        "a+?",
+        "a??",
+        "a{2}{3}",
+        "a{1}?",
+        "(*a)",
+        "(?:a)",
+        "(?i)a",
+        "(?<n>a)",
+        "|*",
+        "(|+a)",
+        "\\",
+        "\\a",
+        "\\b",
+        "\\A",
+        "\\z",
+        "\\1",
+        "\\x41",
+        "\\u0041",
+        "\\$",
+        "\\/",
+        "\\p",
+        "\\pL",
+        "\\p{",
+        "\\p{Foo}",
+        "\\p{Greek}",
+        "\\p{IsFoo}",
+        "\\p{Cs}",
+        "\\p{^Lu}",
+        "\\p{lu}",
+        "\\p{}",
+        "\\p{IsGreekandCoptic}",
+        "[a-c-e]",
+        "[--z]",
+        "[z-a]",
+        "[a-\\d]",
+        "[[a]]",
+        "[a[b]]",
+        "[[:alpha:]]",
+        "[^]",
+        "[]a]",
+        "[a-z-[aeiou]b]",
+        "[a-[b]",
+        "[-[a]]",
+        "[\\d-z]",
+        "[a-z-9]",
+    ] {
+        assert!(matches(pattern, "").is_err(), "{pattern} is no pattern of XSD");
+    }
+}
+
+#[test]
+fn large_patterns_are_bounded() {
+    assert!(matches(r"(\w{1,1000}){1,1000}", "").is_err());
+    assert!(matches(&format!("{}a{}", "(".repeat(1000), ")".repeat(1000)), "").is_err());
+    assert_eq!(matches(r"\i\c{0,254}", &"a".repeat(255)), Ok(true));
+}

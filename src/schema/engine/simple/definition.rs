@@ -122,8 +122,7 @@ impl Definition {
                 if self.lexis == Lexis::Entity {
                     return Err(Rule::Entity.into());
                 }
-                // Qualified names have no length: any is right.
-                self.facets.check_length(|| primitive.length(text).unwrap_or(0))?;
+                self.facets.check_length(|| primitive.length(text))?;
                 value
             }
             Variety::List(item) => self.items(item, text, prefixes, wanted)?,
@@ -154,7 +153,7 @@ impl Definition {
             }
             count += 1;
         }
-        self.facets.check_length(|| count)?;
+        self.facets.check_length(|| Some(count))?;
         Ok(Value::List(items))
     }
 

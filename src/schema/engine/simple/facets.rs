@@ -33,12 +33,12 @@ pub(super) struct Pattern {
 }
 
 impl Facets {
-    /// Checks the length of a value, in the unit of its type.
-    pub(super) fn check_length(&self, length: impl FnOnce() -> usize) -> Result<(), Rule> {
+    /// Checks the length of a value, in the unit of its type, if it has one.
+    pub(super) fn check_length(&self, length: impl FnOnce() -> Option<usize>) -> Result<(), Rule> {
         if self.length.is_none() && self.min_length.is_none() && self.max_length.is_none() {
             return Ok(());
         }
-        let length = length();
+        let Some(length) = length() else { return Ok(()) };
         if self.length.is_some_and(|exact| length != exact) {
             return Err(Rule::Length);
         }

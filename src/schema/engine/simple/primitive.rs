@@ -46,7 +46,7 @@ impl Primitive {
         }
     }
 
-    /// What the length facets count (section 4.3.1.3); `None` where they have no meaning.
+    /// What the length facets count (section 4.3.1.3); `None` for names, of which any has the right one.
     pub(super) fn length(self, text: &str) -> Option<usize> {
         match self {
             Self::String | Self::Uri => Some(text.chars().count()),

@@ -115,3 +115,241 @@ const LITERALS: [(&str, &[&str], &[&str]); 45] = [
     ("ENTITY", &[], &["", "a", "1"]),
     ("ENTITIES", &[], &["", "a", "a b"]),
 ];
+
+/// A base, the facets of one step, valid values, invalid ones.
+type Restriction =
+    (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str], &'static [&'static str]);
+
+#[test]
+fn facets_restrict_in_the_value_space() {
+    for (base, facets, valid, invalid) in RESTRICTIONS {
+        judges(&format!("{base} {facets:?}"), &restricted(&builtin(base), facets), valid, invalid);
+    }
+}
+
+#[rustfmt::skip]
+const RESTRICTIONS: [Restriction; 48] = [
+    ("string", &[("length", "2")], &["ab", "éé", "\u{10000}\u{10000}", "  "], &["", "a", "abc"]),
+    ("token", &[("minLength", "1"), ("maxLength", "3")], &["a", "  abc  ", "a  b"], &["", "   ", "abcd"]),
+    ("string", &[("maxLength", "99999999999999999999999999")], &["abc"], &[]),
+    ("string", &[("minLength", "99999999999999999999999999")], &[], &["abc"]),
+    ("hexBinary", &[("length", "2")], &["0fb7", " 0FB7 "], &["0f", "0fb7aa", ""]),
+    ("base64Binary", &[("length", "2")], &["AAE=", "A A E ="], &["AAAA", "AA==", ""]),
+    ("base64Binary", &[("maxLength", "3")], &["", "AA==", "AAAA"], &["AAAAAA=="]),
+    ("anyURI", &[("maxLength", "4")], &["é/é"], &["urn:a"]),
+    ("QName", &[("length", "1")], &["p:abc", "a"], &[]),
+    ("NMTOKENS", &[("maxLength", "2")], &["a", " a   b "], &["a b c", ""]),
+    ("IDREFS", &[("length", "2")], &["a b"], &["a", "a b c"]),
+    ("string", &[("pattern", "a"), ("pattern", "b+")], &["a", "bb"], &["ab", "", "A"]),
+    ("token", &[("pattern", "a b")], &["a   b", " a\nb"], &["ab"]),
+    ("string", &[("pattern", "a b")], &["a b"], &["a  b", " a b", "a\nb"]),
+    ("integer", &[("pattern", "[0-9]{3}")], &["007", " 100 "], &["7", "+07"]),
+    ("boolean", &[("pattern", "true|false")], &["true"], &["1", "0"]),
+    ("NMTOKENS", &[("pattern", "a b")], &[" a  b "], &["a", "b a"]),
+    ("string", &[("enumeration", "m"), ("enumeration", " km")], &["m", " km"], &["km", " m", "", "M"]),
+    ("token", &[("enumeration", " a  b ")], &["a b", "  a b"], &["ab"]),
+    ("decimal", &[("enumeration", "1.0"), ("enumeration", "-0")], &["1", "01.00", "0", "+0.0"], &["1.01", "10"]),
+    ("integer", &[("enumeration", "7")], &["007", "+7"], &["-7", "70"]),
+    ("double", &[("enumeration", "NaN"), ("enumeration", "1e3"), ("enumeration", "0")],
+        &["NaN", "1000", "1.0E+3", "-0"], &["INF", "100"]),
+    ("float", &[("enumeration", "0.1")], &["0.1", "0.10000000149"], &["0.10001"]),
+    ("dateTime", &[("enumeration", "2000-01-01T00:00:00Z")],
+        &["2000-01-01T01:00:00+01:00", "1999-12-31T24:00:00Z", "2000-01-01T00:00:00.000Z"],
+        &["2000-01-01T00:00:00", "2000-01-01T00:00:00.001Z"]),
+    ("time", &[("enumeration", "00:00:00")], &["24:00:00", "00:00:00.0"], &["00:00:00Z", "12:00:00"]),
+    ("date", &[("enumeration", "2000-01-01+13:00")], &["1999-12-31-11:00"], &["2000-01-01", "2000-01-01Z"]),
+    ("duration", &[("enumeration", "P1Y"), ("enumeration", "PT36H")], &["P12M", "P1DT12H", "PT129600.0S"], &["P365D", "-P1Y", "P366D"]),
+    ("hexBinary", &[("enumeration", "0fb7")], &["0FB7"], &["0fb8", ""]),
+    ("base64Binary", &[("enumeration", "YQ==")], &["Y Q = ="], &["Yg=="]),
+    ("QName", &[("enumeration", "p:a")], &["q:a", "p:a"], &["a", "p:b"]),
+    ("NMTOKENS", &[("enumeration", "a b"), ("enumeration", "c")], &["a   b", "c"], &["a", "a b c", "b a", "c c"]),
+    ("integer", &[("minInclusive", "0"), ("maxExclusive", "10")], &["0", "-0", "009"], &["-1", "10", "10000000000000000000000000000000000000000"]),
+    ("integer", &[("maxInclusive", "170141183460469231731687303715884105728")],
+        &["170141183460469231731687303715884105728"], &["170141183460469231731687303715884105729"]),
+    ("decimal", &[("minExclusive", "-1.5"), ("maxInclusive", "1.25")], &["-1.49", "1.250", "0"], &["-1.5", "-1.50", "1.2501", "-10"]),
+    ("double", &[("minInclusive", "0"), ("maxExclusive", "1e300")], &["0", "-0", "1e299"], &["NaN", "-1e-300", "1e300", "INF", "-INF"]),
+    ("float", &[("maxInclusive", "INF")], &["INF", "-INF", "3"], &["NaN"]),
+    ("dateTime", &[("minInclusive", "2000-01-01T12:00:00Z")],
+        &["2000-01-01T12:00:00Z", "2000-01-01T13:00:00+01:00", "2000-01-02T02:00:01", "2000-01-01T12:00:00.0000001Z"],
+        &["2000-01-01T12:00:00+01:00", "2000-01-02T02:00:00", "2000-01-01T12:00:00", "1999-12-31T21:59:59"]),
+    ("dateTime", &[("maxExclusive", "2000-01-01T12:00:00")],
+        &["2000-01-01T11:59:59", "1999-12-31T21:59:59Z", "-9999-01-01T00:00:00"], &["1999-12-31T22:00:00Z", "2000-01-01T12:00:00Z", "2000-01-01T12:00:00"]),
+    ("date", &[("minInclusive", "-0001-12-31")], &["0001-01-01", "-0001-12-31"], &["-0001-12-30", "-0002-12-31"]),
+    ("gYear", &[("maxInclusive", "10000")], &["9999", "10000", "9999Z"], &["10001", "20000", "10000Z"]),
+    ("duration", &[("minExclusive", "P1M")], &["P32D", "P1Y", "P1MT0.1S"], &["P1M", "P30D", "P31D", "-P1Y", "P28D"]),
+    ("duration", &[("maxInclusive", "P365D")], &["P365D", "P364D", "P11M", "-P1Y"], &["P1Y", "P366D", "PT31536000.1S"]),
+    ("duration", &[("maxInclusive", "-PT0.5S")], &["-PT0.5S", "-PT0.51S", "-PT1S", "-PT0.50S"], &["-PT0.49S", "PT0S", "-PT0.4S"]),
+    ("duration", &[("minInclusive", "P400Y")], &["P146097D", "P400Y", "P4800M"], &["P146096D", "P399Y"]),
+    ("decimal", &[("totalDigits", "3")], &["123", "0123", "12.30", "0.123", "-1.2"], &["1234", "12.34", "0.1234", "0.0123"]),
+    ("decimal", &[("fractionDigits", "2")], &["1.25", "1.250", "1", "123456789.1"], &["1.255", "0.001"]),
+    ("string", &[("whiteSpace", "collapse"), ("length", "3")], &["  a  b ", "a\tb"], &["a", "abcd"]),
+    ("string", &[("whiteSpace", "replace"), ("enumeration", "a b")], &["a b", "a\nb"], &[" a b"]),
+];
+
+#[test]
+fn steps_of_restriction_add_up() {
+    let first = restricted(&builtin("token"), &[("pattern", "[a-z]+"), ("pattern", "[0-9]+"), ("maxLength", "5")]);
+    let second = restricted(&first, &[("pattern", ".{2}"), ("pattern", ".{7}")]);
+    judges("both steps", &second, &["ab", "12", " ab "], &["abcdefg", "a1", "a"]);
+    let percent = restricted(&builtin("unsignedByte"), &[("maxInclusive", "100")]);
+    judges("percent", &percent, &["0", "100"], &["-1", "101", "1.0"]);
+    let above = restricted(&restricted(&builtin("decimal"), &[("minExclusive", "5")]), &[("minExclusive", "5")]);
+    judges("more than five", &above, &["5.1"], &["5"]);
+    let narrowed = restricted(
+        &restricted(&builtin("token"), &[("enumeration", "a"), ("enumeration", "b")]),
+        &[("enumeration", "b")],
+    );
+    judges("b", &narrowed, &["b"], &["a"]);
+}
+
+#[test]
+fn lists_and_unions() {
+    let sizes = SimpleType::list(&builtin("integer")).unwrap();
+    judges("list", &sizes, &["", "1", " 1\n 2\t3 "], &["a", "1,2", "1 2 x"]);
+    let pairs = restricted(&sizes, &[("length", "2"), ("enumeration", "1 2"), ("enumeration", "03 4")]);
+    judges("pairs", &pairs, &["1 2", " 01  +2 ", "3 4"], &["2 1", "1", "1 2 3", ""]);
+
+    let word = restricted(&builtin("string"), &[("enumeration", " unbounded ")]);
+    let occurs = SimpleType::union(vec![builtin("nonNegativeInteger"), word]).unwrap();
+    judges("union", &occurs, &["1", "  1 ", " unbounded "], &["unbounded", "-1", ""]);
+    // White space is that of the member which has the value.
+    let patterned = restricted(&occurs, &[("pattern", "[0-9 ]+")]);
+    judges("patterned union", &patterned, &[" 12 "], &[" unbounded "]);
+    let enumerated = restricted(&occurs, &[("enumeration", "1"), ("enumeration", " unbounded ")]);
+    judges("enumerated union", &enumerated, &["01", " unbounded "], &["2", "unbounded"]);
+    // The first member that has a text decides what its value is.
+    let texts = SimpleType::union(vec![builtin("string"), builtin("integer")]).unwrap();
+    judges("texts", &restricted(&texts, &[("enumeration", "1")]), &["1"], &["01"]);
+
+    let of_unions =
+        SimpleType::list(&SimpleType::union(vec![builtin("integer"), builtin("boolean")]).unwrap()).unwrap();
+    judges("list of unions", &of_unions, &["1 true 7"], &["yes"]);
+    let of_lists = SimpleType::union(vec![sizes.clone(), builtin("NCName")]).unwrap();
+    judges("union of lists", &of_lists, &["1 2", "a"], &["a b"]);
+    assert!(SimpleType::list(&of_lists).is_err());
+    assert!(SimpleType::list(&sizes).is_err());
+}
+
+#[test]
+fn equality_is_of_values() {
+    for (ty, a, b, equal) in [
+        ("integer", "1", " +01 ", true),
+        ("decimal", "1.10", "1.1", true),
+        ("string", "a", " a", false),
+        ("token", "a  b", " a b", true),
+        ("boolean", "1", "true", true),
+        ("double", "NaN", "NaN", true),
+        ("double", "0", "-0", true),
+        ("dateTime", "2000-01-01T00:00:00Z", "2000-01-01T02:00:00+02:00", true),
+        ("dateTime", "2000-01-01T00:00:00Z", "2000-01-01T00:00:00", false),
+        ("QName", "p:a", "q:a", true),
+        ("NMTOKENS", "a b", " a  b", true),
+        ("NMTOKENS", "a b", "a b c", false),
+        ("anySimpleType", "a", "a", true),
+        ("hexBinary", "aB", "Ab", true),
+    ] {
+        assert_eq!(builtin(ty).equal(a, b, &Declared), equal, "{ty}: {a} {b}");
+    }
+    let either = SimpleType::union(vec![builtin("integer"), builtin("string")]).unwrap();
+    assert!(either.equal("1", "01", &Declared) && !either.equal("1", "1a", &Declared));
+}
+
+#[test]
+fn what_is_no_restriction_is_left_to_libxml() {
+    for (base, facet) in [
+        ("decimal", ("length", "1")),
+        ("string", ("minInclusive", "a")),
+        ("boolean", ("enumeration", "true")),
+        ("integer", ("minInclusive", "x")),
+        ("unsignedByte", ("maxInclusive", "256")),
+        ("token", ("whiteSpace", "preserve")),
+        ("string", ("pattern", "[")),
+        ("string", ("pattern", "(((a{1000}){1000}){1000})")),
+        ("integer", ("enumeration", "1.5")),
+        ("string", ("length", "-1")),
+        ("string", ("explicitTimezone", "required")),
+        ("anySimpleType", ("maxLength", "1")),
+    ] {
+        let facet = Facet { name: facet.0, value: facet.1, prefixes: &Declared };
+        assert!(builtin(base).restrict(&[facet]).is_err(), "{base} {}", facet.name);
+    }
+}
+
+#[test]
+fn derivations_are_known_and_bounded() {
+    let (byte, short) = (builtin("byte"), builtin("short"));
+    assert!(byte.base().unwrap().same(&short) && !byte.same(&short));
+    assert!(builtin("string").base().unwrap().same(&builtin("anySimpleType")));
+    assert!(builtin("anySimpleType").base().is_none());
+    let deep = |ty: &SimpleType| ty.restrict(&[]).ok();
+    assert!(std::iter::successors(deep(&byte), deep).count() < 300);
+    assert!(SimpleType::builtin("dateTimeStamp").is_none() && SimpleType::builtin("").is_none());
+}
+
+#[test]
+fn ids_are_found() {
+    for (name, identity) in [
+        ("ID", Identity::Id),
+        ("IDREF", Identity::Idref),
+        ("IDREFS", Identity::Idrefs),
+        ("NCName", Identity::None),
+        ("NMTOKENS", Identity::None),
+    ] {
+        assert_eq!(builtin(name).identity(), identity, "{name}");
+    }
+    assert_eq!(restricted(&builtin("ID"), &[("maxLength", "3")]).identity(), Identity::Id);
+    assert_eq!(SimpleType::union(vec![builtin("string"), builtin("ID")]).unwrap().identity(), Identity::Mixed);
+    assert_eq!(SimpleType::list(&builtin("ID")).unwrap().identity(), Identity::Mixed);
+}
+
+#[test]
+fn mismatches_say_what_was_found_and_what_is_expected() {
+    let size = restricted(&builtin("integer"), &[("minInclusive", "0"), ("maxInclusive", "99")]);
+    let unit = restricted(&builtin("string"), &[("enumeration", "m"), ("enumeration", "km")]);
+    let sizes = SimpleType::list(&size).unwrap();
+    let either = SimpleType::union(vec![size.clone(), unit.clone()]).unwrap();
+    let code = restricted(&builtin("token"), &[("pattern", "[A-Z]{3}")]);
+    let short = restricted(&builtin("string"), &[("maxLength", "1")]);
+    for (ty, value, sentence) in [
+        (&size, "100", "found '100', expected whole number from 0 to 99"),
+        (&unit, "mile", "found 'mile', expected one of 'm', 'km'"),
+        (&sizes, "1 2 x 3", "found 'x', expected any number of values between spaces, each: whole number from 0 to 99"),
+        (&either, "x", "found 'x', expected whole number from 0 to 99; or one of 'm', 'km'"),
+        (&code, "abc", "found 'abc', expected text, matching [A-Z]{3}"),
+        (&short, "abc", "found 'abc', expected text, at most 1 character"),
+        (&builtin("long"), "x", "found 'x', expected whole number"),
+        (&builtin("byte"), "300", "found '300', expected whole number from -128 to 127"),
+        (&builtin("QName"), "x:a", "found 'x:a', whose prefix is not declared; expected name"),
+        (&builtin("ENTITY"), "a", "found 'a', the name of an entity, but a message declares no entities"),
+    ] {
+        assert_eq!(ty.check(value, &Declared).unwrap_err().to_string(), sentence);
+    }
+    let rule = |ty: &SimpleType, value: &str| ty.check(value, &Declared).unwrap_err().rule;
+    assert_eq!(rule(&size, "100"), Rule::Most);
+    assert_eq!(rule(&unit, "mile"), Rule::Enumeration);
+    assert_eq!(rule(&either, "x"), Rule::Member);
+    assert_eq!(rule(&builtin("gYear"), "123456789012"), Rule::Limit);
+    assert_eq!(rule(&builtin("duration"), "P1234567890123456Y"), Rule::Limit);
+}
+
+#[test]
+fn values_of_megabytes_are_judged() {
+    let digits = "7".repeat(1 << 20);
+    let bounded = restricted(&builtin("integer"), &[("maxInclusive", &digits)]);
+    judges("integer", &bounded, &[&digits, &digits[1..]], &[&format!("{digits}0")]);
+    judges("decimal", &builtin("decimal"), &[&format!("-{digits}.{digits}")], &[&format!("{digits}.{digits}.")]);
+    judges("double", &builtin("double"), &[&digits, &format!("1e{digits}")], &[&format!("{digits}x")]);
+    judges("dateTime", &builtin("dateTime"), &[&format!("2000-01-01T00:00:00.{digits}Z")], &[&digits]);
+    judges("duration", &builtin("duration"), &[&format!("PT0.{digits}S")], &[&format!("P{digits}Y")]);
+    let backtracking = restricted(&builtin("string"), &[("pattern", "((a*)*b*)*(a|aa)+c")]);
+    let run = "a".repeat(1 << 20);
+    judges("pattern", &backtracking, &[&format!("{run}c")], &[&run]);
+    let items = "1 ".repeat(1 << 19);
+    let list = SimpleType::list(&builtin("boolean")).unwrap();
+    judges("list", &list, &[&items], &[&format!("{items}2")]);
+    judges("enumerated list", &restricted(&list, &[("enumeration", "1 0")]), &["1 0"], &[&items]);
+    let spaces = " ".repeat(1 << 20);
+    judges("token", &builtin("token"), &[&spaces, &format!("a{spaces}b")], &[]);
+    judges("base64Binary", &builtin("base64Binary"), &[&"AAAA".repeat(1 << 18)], &[&"A".repeat((1 << 20) + 1)]);
+    judges("anyURI", &builtin("anyURI"), &[&run, &"%20".repeat(1 << 18)], &[&"%".repeat(1 << 20)]);
+}
