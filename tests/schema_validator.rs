@@ -64,8 +64,7 @@ fn a_broken_rule_is_told_with_its_place_in_the_input() {
     assert_eq!(error.rule, "<number>: found '100', expected whole number from 0 to 99");
     assert_eq!(error.at, Some(Position { line: 3, column: 11 }));
     assert_eq!(error.path, "numbers/number[2]");
-    let more: Vec<_> =
-        error.more.iter().map(|f| (f.rule.as_str(), f.path.as_str(), f.at.unwrap())).collect();
+    let more: Vec<_> = error.more.iter().map(|f| (f.rule.as_str(), f.path.as_str(), f.at.unwrap())).collect();
     assert_eq!(
         more,
         [
@@ -77,10 +76,7 @@ fn a_broken_rule_is_told_with_its_place_in_the_input() {
             ("<last>: ends too early; expected <word>", "numbers/last", Position { line: 4, column: 2 }),
         ]
     );
-    assert_eq!(
-        error.to_string(),
-        "<number>: found '100', expected whole number from 0 to 99 (numbers/number[2])"
-    );
+    assert_eq!(error.to_string(), "<number>: found '100', expected whole number from 0 to 99 (numbers/number[2])");
 }
 
 #[test]
@@ -121,7 +117,10 @@ fn each_kind_of_mistake_has_words_of_its_own() {
             format!("{head} unit=''><number><x/></number></numbers>"),
             "<number>: elements are not allowed in it, only text",
         ),
-        (format!("{head} unit=''><last><word/><word/></last></numbers>"), "<word>: not expected here; expected the end of <last>"),
+        (
+            format!("{head} unit=''><last><word/><word/></last></numbers>"),
+            "<word>: not expected here; expected the end of <last>",
+        ),
         ("<unknown xmlns='urn:x'/>".to_owned(), "no schema is known for {urn:x}unknown"),
     ] {
         let error = refused(&text);

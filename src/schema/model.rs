@@ -1,5 +1,5 @@
 //! What a schema says, whether it came from a Rust type or from `.xsd` documents: enough to write an
-//! example and a prompt, and, for Rust types, the XSD itself. libxml decides what is valid; this never does.
+//! example and a prompt, and, for Rust types, the XSD itself. Validation never looks at it.
 
 use std::sync::Arc;
 

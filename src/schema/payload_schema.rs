@@ -217,10 +217,7 @@ fn valid_example(model: &Model, mut checker: Checker) -> Option<Canonical> {
         Wish { full: false, ..Wish::SHOWN },
         Wish { full: false, hints: false, ..Wish::SHOWN },
     ];
-    wishes
-        .into_iter()
-        .filter_map(|wish| example(model, wish))
-        .find(|example| checker.check(example).is_ok())
+    wishes.into_iter().filter_map(|wish| example(model, wish)).find(|example| checker.check(example).is_ok())
 }
 
 fn name_of<T: Payload>(type_name: &str) -> Result<QName, ContractError> {

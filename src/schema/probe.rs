@@ -60,9 +60,7 @@ struct Trip<'a> {
 impl Trip<'_> {
     /// What the type makes of an example; that must come back unchanged.
     fn go<T: Serialize + DeserializeOwned>(&mut self, example: &Canonical) -> Result<Canonical, RoundTrip> {
-        self.checker
-            .check(example)
-            .map_err(|error| RoundTrip::Example(error.to_string()))?;
+        self.checker.check(example).map_err(|error| RoundTrip::Example(error.to_string()))?;
         let once = self.through::<T>(example)?;
         let twice = self.through::<T>(&once)?;
         if once.bytes() != twice.bytes() {

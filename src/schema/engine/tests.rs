@@ -127,42 +127,111 @@ fn el(name: &str, occurs: &str) -> String {
 
 #[test]
 fn sequences_and_choices_take_their_words() {
-    let abc = format!("<xs:sequence>{}{}{}</xs:sequence>", el("a", ""), el("b", "minOccurs='0'"), el("c", "maxOccurs='unbounded'"));
-    model(&abc, &[("ac", true), ("abc", true), ("accc", true), ("a", false), ("bc", false), ("abbc", false), ("acb", false), ("", false)]);
+    let abc = format!(
+        "<xs:sequence>{}{}{}</xs:sequence>",
+        el("a", ""),
+        el("b", "minOccurs='0'"),
+        el("c", "maxOccurs='unbounded'")
+    );
+    model(
+        &abc,
+        &[
+            ("ac", true),
+            ("abc", true),
+            ("accc", true),
+            ("a", false),
+            ("bc", false),
+            ("abbc", false),
+            ("acb", false),
+            ("", false),
+        ],
+    );
     let choice = format!("<xs:choice minOccurs='0' maxOccurs='unbounded'>{}{}</xs:choice>", el("a", ""), el("b", ""));
     model(&choice, &[("", true), ("abba", true), ("c", false), ("ac", false)]);
     let nested = format!(
         "<xs:sequence maxOccurs='2'>{}<xs:choice minOccurs='0'>{}<xs:sequence>{}{}</xs:sequence></xs:choice></xs:sequence>",
-        el("a", ""), el("b", ""), el("c", ""), el("d", "")
+        el("a", ""),
+        el("b", ""),
+        el("c", ""),
+        el("d", "")
     );
-    model(&nested, &[("a", true), ("ab", true), ("acd", true), ("abacd", true), ("aa", true), ("aaa", false), ("ac", false), ("acda", true), ("acdad", false)]);
+    model(
+        &nested,
+        &[
+            ("a", true),
+            ("ab", true),
+            ("acd", true),
+            ("abacd", true),
+            ("aa", true),
+            ("aaa", false),
+            ("ac", false),
+            ("acda", true),
+            ("acdad", false),
+        ],
+    );
 }
 
 #[test]
 fn bounds_are_kept_whether_unrolled_or_counted() {
     for (min, max) in [(0, 3), (2, 3), (2, 2), (0, 40), (3, 40), (20, 20), (20, 40)] {
-        let particle = format!("<xs:sequence>{}{}</xs:sequence>", el("a", &format!("minOccurs='{min}' maxOccurs='{max}'")), el("b", ""));
+        let particle = format!(
+            "<xs:sequence>{}{}</xs:sequence>",
+            el("a", &format!("minOccurs='{min}' maxOccurs='{max}'")),
+            el("b", "")
+        );
         let words: Vec<(String, bool)> =
             (0..45).map(|count| (format!("{}b", "a".repeat(count)), (min..=max).contains(&count))).collect();
         let words: Vec<(&str, bool)> = words.iter().map(|(word, accepted)| (word.as_str(), *accepted)).collect();
         model(&particle, &words);
-        let unbounded = format!("<xs:sequence>{}</xs:sequence>", el("a", &format!("minOccurs='{max}' maxOccurs='unbounded'")));
-        model(&unbounded, &[(&"a".repeat(max), true), (&"a".repeat(max + 50), true), (&"a".repeat(max.saturating_sub(1)), false), (&format!("{}b", "a".repeat(max)), false)]);
+        let unbounded =
+            format!("<xs:sequence>{}</xs:sequence>", el("a", &format!("minOccurs='{max}' maxOccurs='unbounded'")));
+        model(
+            &unbounded,
+            &[
+                (&"a".repeat(max), true),
+                (&"a".repeat(max + 50), true),
+                (&"a".repeat(max.saturating_sub(1)), false),
+                (&format!("{}b", "a".repeat(max)), false),
+            ],
+        );
     }
     // A fixed count may stand before the same name, and in a loop.
-    let before = format!("<xs:sequence>{}{}</xs:sequence>", el("a", "minOccurs='20' maxOccurs='20'"), el("a", "minOccurs='0'"));
-    model(&before, &[(&"a".repeat(19), false), (&"a".repeat(20), true), (&"a".repeat(21), true), (&"a".repeat(22), false)]);
-    let looped = format!("<xs:sequence maxOccurs='unbounded'>{}{}</xs:sequence>", el("a", "minOccurs='20' maxOccurs='20'"), el("b", "minOccurs='0'"));
+    let before =
+        format!("<xs:sequence>{}{}</xs:sequence>", el("a", "minOccurs='20' maxOccurs='20'"), el("a", "minOccurs='0'"));
+    model(
+        &before,
+        &[(&"a".repeat(19), false), (&"a".repeat(20), true), (&"a".repeat(21), true), (&"a".repeat(22), false)],
+    );
+    let looped = format!(
+        "<xs:sequence maxOccurs='unbounded'>{}{}</xs:sequence>",
+        el("a", "minOccurs='20' maxOccurs='20'"),
+        el("b", "minOccurs='0'")
+    );
     let twenty = "a".repeat(20);
-    model(&looped, &[(&twenty, true), (&format!("{twenty}b{twenty}"), true), (&format!("{twenty}{twenty}"), true), (&format!("{twenty}a"), false)]);
-    let groups = format!("<xs:sequence minOccurs='2' maxOccurs='3'>{}{}</xs:sequence>", el("a", ""), el("b", "minOccurs='0'"));
-    model(&groups, &[("a", false), ("ab", false), ("aa", true), ("abab", true), ("aba", true), ("ababab", true), ("aaaa", false)]);
+    model(
+        &looped,
+        &[
+            (&twenty, true),
+            (&format!("{twenty}b{twenty}"), true),
+            (&format!("{twenty}{twenty}"), true),
+            (&format!("{twenty}a"), false),
+        ],
+    );
+    let groups =
+        format!("<xs:sequence minOccurs='2' maxOccurs='3'>{}{}</xs:sequence>", el("a", ""), el("b", "minOccurs='0'"));
+    model(
+        &groups,
+        &[("a", false), ("ab", false), ("aa", true), ("abab", true), ("aba", true), ("ababab", true), ("aaaa", false)],
+    );
 }
 
 #[test]
 fn a_repeated_group_of_counted_copies_is_exact() {
     // Which copy an element is can't be told before the end: four are two and two.
-    let particle = format!("<xs:choice minOccurs='0' maxOccurs='unbounded'>{}</xs:choice>", el("a", "minOccurs='2' maxOccurs='3'"));
+    let particle = format!(
+        "<xs:choice minOccurs='0' maxOccurs='unbounded'>{}</xs:choice>",
+        el("a", "minOccurs='2' maxOccurs='3'")
+    );
     let xsd = format!("<xs:element name='r'><xs:complexType>{particle}</xs:complexType></xs:element>");
     let documents = documents(&[&xsd]);
     let grammar = compile(&Reader::new(&documents, 0)).unwrap();
@@ -177,11 +246,16 @@ fn a_repeated_group_of_counted_copies_is_exact() {
 #[test]
 fn all_groups_take_any_order() {
     let all = format!("<xs:all>{}{}{}</xs:all>", el("a", ""), el("b", "minOccurs='0'"), el("c", ""));
-    model(&all, &[("ac", true), ("cab", true), ("bca", true), ("a", false), ("aca", false), ("acd", false), ("", false)]);
+    model(
+        &all,
+        &[("ac", true), ("cab", true), ("bca", true), ("a", false), ("aca", false), ("acd", false), ("", false)],
+    );
     let optional = format!("<xs:all minOccurs='0'>{}{}</xs:all>", el("a", ""), el("b", ""));
     model(&optional, &[("", true), ("ba", true), ("a", false)]);
     let many: String = (0..70).map(|number| el(&format!("e{number}"), "")).collect();
-    let mut both = Both::new(&[&format!("<xs:element name='r'><xs:complexType><xs:all>{many}</xs:all></xs:complexType></xs:element>")]);
+    let mut both = Both::new(&[&format!(
+        "<xs:element name='r'><xs:complexType><xs:all>{many}</xs:all></xs:complexType></xs:element>"
+    )]);
     let all: Vec<String> = (0..70).rev().map(|number| format!("<e{number}/>")).collect();
     both.judges(&[(&root(&all.concat()), Valid), (&root(&all[1..].concat()), Invalid)]);
 }
@@ -191,7 +265,10 @@ fn empty_groups_are_what_the_recommendation_says() {
     model("", &[("", true), ("a", false)]);
     model("<xs:sequence/>", &[("", true), ("a", false)]);
     model("<xs:choice minOccurs='0'/>", &[("", true), ("a", false)]);
-    model(&format!("<xs:sequence>{}{}</xs:sequence>", el("a", "minOccurs='0' maxOccurs='0'"), el("b", "")), &[("b", true), ("ab", false)]);
+    model(
+        &format!("<xs:sequence>{}{}</xs:sequence>", el("a", "minOccurs='0' maxOccurs='0'"), el("b", "")),
+        &[("b", true), ("ab", false)],
+    );
 }
 
 #[test]
@@ -277,7 +354,9 @@ fn attributes_are_judged_one_by_one() {
 #[test]
 fn wildcards_are_strict_lax_or_skip() {
     let any = |name: &str, attributes: &str| {
-        format!("<xs:element name='{name}'><xs:complexType><xs:sequence><xs:any {attributes}/></xs:sequence></xs:complexType></xs:element>")
+        format!(
+            "<xs:element name='{name}'><xs:complexType><xs:sequence><xs:any {attributes}/></xs:sequence></xs:complexType></xs:element>"
+        )
     };
     let xsd = [
         "<xs:element name='int' type='xs:int'/>".to_owned(),
@@ -292,7 +371,8 @@ fn wildcards_are_strict_lax_or_skip() {
     let mut both = Both::new(&[&xsd]);
     // Canonical form keeps a declaration only where a name uses it, so the element is in that namespace too.
     let typed = |value: &str| {
-        let namespaces = "xmlns='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
+        let namespaces =
+            "xmlns='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
         format!("<o {namespaces} xsi:type='int'>{value}</o>")
     };
     let cases = [
@@ -347,7 +427,8 @@ const DERIVED: &str = "
 #[test]
 fn derived_types_have_what_their_bases_have() {
     let mut both = Both::new(&[DERIVED]);
-    let element = |name: &str, attributes: &str, inside: &str| format!("<{name} xmlns='urn:t' {attributes}>{inside}</{name}>");
+    let element =
+        |name: &str, attributes: &str, inside: &str| format!("<{name} xmlns='urn:t' {attributes}>{inside}</{name}>");
     for (text, verdict) in [
         (element("e", "y='' x='1'", "<a>1</a><b>2</b>"), Valid),
         (element("e", "y=''", "<a>1</a>"), Valid),
@@ -372,13 +453,18 @@ fn derived_types_have_what_their_bases_have() {
 fn xsi_type_may_name_what_is_derived_and_not_blocked() {
     let mut both = Both::new(&[DERIVED]);
     let typed = |name: &str, ty: &str, more: &str, inside: &str| {
-        format!("<{name} xmlns='urn:t' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:type='{ty}' {more}>{inside}</{name}>")
+        format!(
+            "<{name} xmlns='urn:t' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:type='{ty}' {more}>{inside}</{name}>"
+        )
     };
     let built_in = |name: &str, ty: &str, inside: &str| {
-        format!("<p:{name} xmlns:p='urn:t' xmlns='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:type='{ty}'>{inside}</p:{name}>")
+        format!(
+            "<p:{name} xmlns:p='urn:t' xmlns='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:type='{ty}'>{inside}</p:{name}>"
+        )
     };
     // A canonical payload keeps the default namespace only where an element uses it, so these stand inside of one.
-    let inside = |name: &str, ty: &str, text: &str| format!("<anything xmlns='urn:t'>{}</anything>", built_in(name, ty, text));
+    let inside =
+        |name: &str, ty: &str, text: &str| format!("<anything xmlns='urn:t'>{}</anything>", built_in(name, ty, text));
     for (text, verdict) in [
         (typed("a", "E", "y=''", "<a>1</a><b>2</b>"), Valid),
         (typed("a", "R", "y=''", "<a>1</a>"), Valid),
@@ -409,9 +495,12 @@ fn xsi_type_may_name_what_is_derived_and_not_blocked() {
     ] {
         both.judges(&[(&text, verdict)]);
     }
-    let mut plain = Both::new(&["<xs:schema><xs:element name='d' type='xs:decimal'/><xs:element name='r'/></xs:schema>"]);
+    let mut plain =
+        Both::new(&["<xs:schema><xs:element name='d' type='xs:decimal'/><xs:element name='r'/></xs:schema>"]);
     let xsd = "xmlns:q='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
-    for (ty, value, verdict) in [("q:int", "1", Valid), ("q:int", "1.5", Invalid), ("q:string", "1", Invalid), ("q:decimal", "1.5", Valid)] {
+    for (ty, value, verdict) in
+        [("q:int", "1", Valid), ("q:int", "1.5", Invalid), ("q:string", "1", Invalid), ("q:decimal", "1.5", Valid)]
+    {
         // The prefix is kept because an attribute uses it, too.
         plain.judges(&[(&format!("<r {xsd} q:a=''><d xsi:type='{ty}'>{value}</d></r>"), verdict)]);
     }
@@ -424,7 +513,9 @@ fn nil_elements_are_empty() {
         <xs:element name='c' nillable='true'><xs:complexType><xs:sequence><xs:element name='a'/></xs:sequence><xs:attribute name='k' use='required'/></xs:complexType></xs:element>
         <xs:element name='f' type='xs:int' nillable='true' fixed='1'/>"]);
     let nil = |name: &str, value: &str, more: &str, inside: &str| {
-        format!("<{name} xmlns='urn:t' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:nil='{value}' {more}>{inside}</{name}>")
+        format!(
+            "<{name} xmlns='urn:t' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:nil='{value}' {more}>{inside}</{name}>"
+        )
     };
     for (text, verdict) in [
         (nil("n", "true", "", ""), Valid),
@@ -519,7 +610,10 @@ fn names_are_qualified_as_their_documents_say() {
         (wrap(&format!("<u>1</u><q><t:s>1</t:s></q><t:g>1</t:g>{foreign}")), Invalid),
         (wrap(&format!("<u>1</u><t:q><s>1</s></t:q><t:g>1</t:g>{foreign}")), Invalid),
         (wrap(&format!("<u>1</u><t:q><t:s>10</t:s></t:q><t:g>1</t:g>{foreign}")), Invalid),
-        (wrap("<u>1</u><t:q><t:s>1</t:s></t:q><t:g>1</t:g><o:foreign xmlns:o='urn:o'><o:l>1</o:l></o:foreign>"), Invalid),
+        (
+            wrap("<u>1</u><t:q><t:s>1</t:s></t:q><t:g>1</t:g><o:foreign xmlns:o='urn:o'><o:l>1</o:l></o:foreign>"),
+            Invalid,
+        ),
     ] {
         both.judges(&[(&text, verdict)]);
     }
@@ -568,22 +662,31 @@ fn hostile_schemas_end_in_a_sentence() {
     let groups: String = (1..40)
         .map(|n| format!("<xs:group name='g{n}'><xs:sequence><xs:group ref='t:g{0}'/><xs:group ref='t:g{0}'/></xs:sequence></xs:group>", n - 1))
         .collect();
-    let bomb = format!("<xs:group name='g0'><xs:sequence><xs:element name='a'/></xs:sequence></xs:group>{groups}<xs:element name='r'><xs:complexType><xs:group ref='t:g39'/></xs:complexType></xs:element>");
+    let bomb = format!(
+        "<xs:group name='g0'><xs:sequence><xs:element name='a'/></xs:sequence></xs:group>{groups}<xs:element name='r'><xs:complexType><xs:group ref='t:g39'/></xs:complexType></xs:element>"
+    );
     assert!(unsupported(&bomb).contains("particles"));
     // The same with nothing inside, and bounds that multiply.
-    let nested = (0..30).fold("<xs:element name='a' minOccurs='0'/>".to_owned(), |inside, _| format!("<xs:sequence minOccurs='0' maxOccurs='9'>{inside}</xs:sequence>"));
+    let nested = (0..30).fold("<xs:element name='a' minOccurs='0'/>".to_owned(), |inside, _| {
+        format!("<xs:sequence minOccurs='0' maxOccurs='9'>{inside}</xs:sequence>")
+    });
     let nested = format!("<xs:element name='r'><xs:complexType>{nested}</xs:complexType></xs:element>");
     assert!(unsupported(&nested).contains("particles") || unsupported(&nested).contains("too large"));
-    let nothing = (0..30).fold("<xs:sequence/>".to_owned(), |inside, _| format!("<xs:sequence maxOccurs='4000000'>{inside}</xs:sequence>"));
+    let nothing = (0..30).fold("<xs:sequence/>".to_owned(), |inside, _| {
+        format!("<xs:sequence maxOccurs='4000000'>{inside}</xs:sequence>")
+    });
     let nothing = format!("<xs:element name='r'><xs:complexType>{nothing}</xs:complexType></xs:element>");
     assert!(unsupported(&nothing).contains("too large"));
     // Optional elements in a row: each may follow each.
     let wide: String = (0..10_000).map(|n| format!("<xs:element name='e{n}' minOccurs='0'/>")).collect();
-    let wide = format!("<xs:element name='r'><xs:complexType><xs:sequence>{wide}</xs:sequence></xs:complexType></xs:element>");
+    let wide =
+        format!("<xs:element name='r'><xs:complexType><xs:sequence>{wide}</xs:sequence></xs:complexType></xs:element>");
     assert!(unsupported(&wide).contains("too large"));
     // A large choice is fine.
     let choice: String = (0..2_000).map(|n| format!("<xs:element name='e{n}'/>")).collect();
-    let choice = format!("<xs:element name='r'><xs:complexType><xs:choice maxOccurs='unbounded'>{choice}</xs:choice></xs:complexType></xs:element>");
+    let choice = format!(
+        "<xs:element name='r'><xs:complexType><xs:choice maxOccurs='unbounded'>{choice}</xs:choice></xs:complexType></xs:element>"
+    );
     let documents = documents(&[&choice]);
     let grammar = compile(&Reader::new(&documents, 0)).unwrap();
     let payload = canonical(&root(&(0..2_000).map(|n| format!("<e{n}/>")).collect::<String>()));
@@ -599,12 +702,30 @@ fn sentences_tell_what_was_found_and_what_was_expected() {
     for (text, rules) in [
         ("<r xmlns='urn:t'/>", vec!["<r>: ends too early; expected <a>"]),
         ("<r xmlns='urn:t'><a>x</a></r>", vec!["<a>: found 'x', expected whole number"]),
-        ("<r xmlns='urn:t'><b/><a>x</a></r>", vec!["<b>: not expected here; expected <a>", "<a>: found 'x', expected whole number"]),
-        ("<r xmlns='urn:t'><a>1</a><c/><b/></r>", vec!["<c>: not expected here; expected one of <b>, any element in namespace urn:o"]),
+        (
+            "<r xmlns='urn:t'><b/><a>x</a></r>",
+            vec!["<b>: not expected here; expected <a>", "<a>: found 'x', expected whole number"],
+        ),
+        (
+            "<r xmlns='urn:t'><a>1</a><c/><b/></r>",
+            vec!["<c>: not expected here; expected one of <b>, any element in namespace urn:o"],
+        ),
         ("<r xmlns='urn:t'><a xmlns=''>1</a></r>", vec!["<a>: not expected here; expected <a> in namespace urn:t"]),
-        ("<r xmlns='urn:t'><a>1</a><x xmlns='urn:o'/><x xmlns='urn:o'/></r>", vec!["<{urn:o}x>: not expected here; expected the end of <r>"]),
-        ("<r xmlns='urn:t' k='x' l=''><a>1</a></r>", vec!["attribute 'k' of <r>: found 'x', expected whole number", "attribute 'l' of <r>: not allowed; expected 'k'"]),
-        ("<r xmlns='urn:t'>t<a>1<z/></a>u</r>", vec!["<r>: text is not allowed between its elements", "<a>: elements are not allowed in it, only text"]),
+        (
+            "<r xmlns='urn:t'><a>1</a><x xmlns='urn:o'/><x xmlns='urn:o'/></r>",
+            vec!["<{urn:o}x>: not expected here; expected the end of <r>"],
+        ),
+        (
+            "<r xmlns='urn:t' k='x' l=''><a>1</a></r>",
+            vec![
+                "attribute 'k' of <r>: found 'x', expected whole number",
+                "attribute 'l' of <r>: not allowed; expected 'k'",
+            ],
+        ),
+        (
+            "<r xmlns='urn:t'>t<a>1<z/></a>u</r>",
+            vec!["<r>: text is not allowed between its elements", "<a>: elements are not allowed in it, only text"],
+        ),
     ] {
         let found = both.rules(text);
         assert_eq!(found.len(), rules.len(), "{found:?}");
@@ -671,7 +792,8 @@ impl Item {
     }
 }
 
-const VALUES: [&str; 10] = ["", "x", "5", "-1", "1.5", "true", "2026-01-31", "two words", "a-b", "99999999999999999999"];
+const VALUES: [&str; 10] =
+    ["", "x", "5", "-1", "1.5", "true", "2026-01-31", "two words", "a-b", "99999999999999999999"];
 
 /// One change at a part of an instance; what is put in comes from the instance itself.
 fn change(root: &mut Item, at: usize, kind: usize, pick: usize) {

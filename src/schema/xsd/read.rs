@@ -39,12 +39,7 @@ pub(in crate::schema) enum Kind {
 
 impl<'a> Reader<'a> {
     pub(in crate::schema) fn new(documents: &'a Documents, root: usize) -> Self {
-        let mut reader = Self {
-            documents,
-            components: HashMap::new(),
-            elements: Vec::new(),
-            has_redefinition: false,
-        };
+        let mut reader = Self { documents, components: HashMap::new(), elements: Vec::new(), has_redefinition: false };
         let target: Arc<str> = documents.get(root).target.as_str().into();
         let mut pending = vec![(root, target, true)];
         let mut seen = HashSet::new();

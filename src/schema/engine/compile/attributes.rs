@@ -99,7 +99,10 @@ impl Compiler<'_, '_> {
     ) -> Result<Option<Box<str>>, Unsupported> {
         let scope = Scope::new(self.tree(place), place.node);
         if attribute.ty.check(&constraint.text, &scope).is_err() {
-            return unsupported(format!("the value '{}' that an attribute is given is none of its type", constraint.text));
+            return unsupported(format!(
+                "the value '{}' that an attribute is given is none of its type",
+                constraint.text
+            ));
         }
         if attribute.ty.identity() != Identity::None || scope.was_asked() {
             return unsupported("an attribute is given a value that is a qualified name or a reference to an ID");

@@ -23,7 +23,8 @@ impl Compiler<'_, '_> {
             substitutions: &substitutions,
             budget: Budget::default(),
         };
-        let types: Vec<Type> = drafts.into_iter().map(|draft| finished(&mut automata, draft)).collect::<Result<_, _>>()?;
+        let types: Vec<Type> =
+            drafts.into_iter().map(|draft| finished(&mut automata, draft)).collect::<Result<_, _>>()?;
         self.check_values(&types)?;
         let any = self.any_type();
         let global = |id: &ElementId| (self.names[self.elements[id.index()].name.index()].clone(), *id);

@@ -173,7 +173,8 @@ impl<'r, 'a> Compiler<'r, 'a> {
         if global {
             self.global_elements.push(id);
         }
-        let inner = tree.parts(place.node).find(|part| matches!(tree.node(*part).local.as_str(), "simpleType" | "complexType"));
+        let inner =
+            tree.parts(place.node).find(|part| matches!(tree.node(*part).local.as_str(), "simpleType" | "complexType"));
         self.elements[id.index()].ty = match (tree.get(place.node, "type"), inner, head) {
             (Some(name), _, _) => self.named_type(place, name)?,
             (None, Some(node), _) => self.type_at(&Place { node, ..place.clone() })?,
@@ -294,9 +295,8 @@ fn is_true(tree: &Tree, place: &Place, attribute: &str) -> bool {
 }
 
 fn value_constraint(tree: &Tree, place: &Place) -> Option<ValueConstraint> {
-    let constraint = |name, fixed| {
-        tree.untrimmed(place.node, name).map(|text| ValueConstraint { fixed, text: text.into() })
-    };
+    let constraint =
+        |name, fixed| tree.untrimmed(place.node, name).map(|text| ValueConstraint { fixed, text: text.into() });
     constraint("fixed", true).or_else(|| constraint("default", false))
 }
 

@@ -45,7 +45,11 @@ impl<'a> Walk<'_, 'a> {
                             self.attribute(started, name, written, declared);
                         }
                         None if wildcard.process == ProcessContents::Strict => {
-                            self.refuse_attribute(started, name, "not known to the schema, and here only what is known may stand");
+                            self.refuse_attribute(
+                                started,
+                                name,
+                                "not known to the schema, and here only what is known may stand",
+                            );
                         }
                         None => {}
                     }
@@ -89,7 +93,8 @@ impl<'a> Walk<'_, 'a> {
 
     fn not_allowed(&mut self, started: &Started<'a>, name: &str, uses: &[AttributeUse]) {
         const MOST: usize = 12;
-        let expected: Vec<String> = uses.iter().take(MOST).map(|used| format!("'{}'", self.attribute_name(used))).collect();
+        let expected: Vec<String> =
+            uses.iter().take(MOST).map(|used| format!("'{}'", self.attribute_name(used))).collect();
         let clause = match expected.as_slice() {
             [] => "not allowed; expected no attributes".to_owned(),
             [one] => format!("not allowed; expected {one}"),

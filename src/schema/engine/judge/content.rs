@@ -199,13 +199,21 @@ impl<'a> Walk<'_, 'a> {
                     self.elements += 1;
                     return (only, buffer, false);
                 }
-                Some(Token::End) | None => return (only, buffer, true),
+                Some(Token::End) => return (only, buffer, true),
+                None => return (only, buffer, false),
             }
         }
     }
 
     /// The value of an element (section 3.3.4, clause 5).
-    fn value(&mut self, started: &Started<'a>, simple: &SimpleType, ty: TypeId, element: Option<&Element>, value: &str) {
+    fn value(
+        &mut self,
+        started: &Started<'a>,
+        simple: &SimpleType,
+        ty: TypeId,
+        element: Option<&Element>,
+        value: &str,
+    ) {
         let prefixes = self.judge.scope.prefixes(self.text);
         let constraint = element.and_then(|element| element.value.as_ref());
         // An empty element has the value that the schema gives it, which is one of the declared type.
@@ -293,7 +301,8 @@ fn is_seen(seen: &[u64], member: StateId) -> bool {
 
 fn is_complete(members: &AllGroup, seen: &[u64]) -> bool {
     let none = seen.iter().all(|word| *word == 0);
-    let all = || (0..members.required.len()).all(|member| !members.required[member] || is_seen(seen, StateId::new(member)));
+    let all =
+        || (0..members.required.len()).all(|member| !members.required[member] || is_seen(seen, StateId::new(member)));
     members.optional && none || all()
 }
 
@@ -302,4 +311,3 @@ fn is_blank(written: &str) -> bool {
     let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     blank(written) || written.contains('&') && blank(&unescape(written))
 }
-

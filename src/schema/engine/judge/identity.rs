@@ -56,9 +56,8 @@ impl Identities {
         let twice = twice.map(|pair| {
             (pair[1].entry.element, format!("the ID '{}' stands here for the second time", text(&pair[1].entry)))
         });
-        let known = |entry: &&Entry| {
-            self.declared.binary_search_by(|declared| text(&declared.entry).cmp(text(entry))).is_ok()
-        };
+        let known =
+            |entry: &&Entry| self.declared.binary_search_by(|declared| text(&declared.entry).cmp(text(entry))).is_ok();
         let lost = self.referred.iter().filter(|entry| !known(entry));
         let lost = lost.map(|entry| (entry.element, format!("there is no ID '{}' that this refers to", text(entry))));
         twice.chain(lost).take(most).collect()

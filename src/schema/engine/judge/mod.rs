@@ -17,8 +17,8 @@ use crate::schema::scan::{Scanner, Tag, Token, split_prefix};
 use identity::Identities;
 pub(in crate::schema) use path::paths;
 use scope::Scope;
-use violation::{Subject, shown_name};
 pub(in crate::schema) use violation::{Part, Violation};
+use violation::{Subject, shown_name};
 
 /// Judges payloads. Reused from one to the next, for its memory.
 #[derive(Debug, Default)]
@@ -126,7 +126,9 @@ struct Started<'a> {
 impl<'a> Walk<'_, 'a> {
     fn run(&mut self, root: ElementId) {
         let at = self.scanner.offset();
-        let Some(Token::Start(tag)) = self.scanner.next() else { return };
+        let Some(Token::Start(tag)) = self.scanner.next() else {
+            return self.report(0, Part::Tag, &Subject::Element(""), "it is not canonical");
+        };
         let started = self.started(tag, at);
         self.element(&started, root);
         while !self.judge.open.is_empty() && self.violations.len() < self.most {
@@ -140,6 +142,10 @@ impl<'a> Walk<'_, 'a> {
                 Some(Token::End) => self.end(),
                 None => break,
             }
+        }
+        // Canonical bytes are well-formed; what isn't must not pass for valid.
+        if self.violations.is_empty() && (!self.judge.open.is_empty() || self.scanner.next().is_some()) {
+            self.report(0, Part::Tag, &Subject::Element(name_at(self.text, 0)), "it is not canonical");
         }
         // What was passed over may hold the IDs that are referred to.
         if !self.violations.is_empty() {

@@ -73,7 +73,11 @@ impl<'a> Walk<'_, 'a> {
         let grammar = self.grammar;
         let ty: &Type = &grammar.types[id.index()];
         if ty.is_abstract {
-            self.refuse(started, Part::Tag, format_args!("its type {} is abstract: xsi:type must name another one", ty.label));
+            self.refuse(
+                started,
+                Part::Tag,
+                format_args!("its type {} is abstract: xsi:type must name another one", ty.label),
+            );
             return self.skip(started);
         }
         self.attributes(started, &ty.attributes);

@@ -5,8 +5,10 @@ use crate::schema::scan::{Scanner, Token, split_prefix};
 
 /// The paths of elements, which are numbered in document order: `order/item[2]/price`.
 ///
-/// A step has a number if it has siblings of its name. One walk for all of them, in time linear in the text.
+/// A step has a number if it has siblings of its name; of a very long path only the end is told. One walk for all of
+/// them, in time linear in the text.
 pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
+    const MOST_STEPS: usize = 64;
     let mut paths: Vec<Vec<Step>> = vec![Vec::new(); elements.len()];
     let mut open = vec![Open::default()];
     let mut index = 0;
@@ -20,8 +22,9 @@ pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
                 let number = *number;
                 open.push(Open { name, number, index, ..Open::default() });
                 for (path, _) in paths.iter_mut().zip(elements).filter(|(_, element)| **element == index) {
-                    path.extend(open.windows(2).map(|pair| Step::of(&pair[0], &pair[1])));
-                    open.iter_mut().for_each(|open| open.on_path = true);
+                    let told = open.len().saturating_sub(MOST_STEPS + 1);
+                    path.extend(open[told..].windows(2).map(|pair| Step::of(&pair[0], &pair[1])));
+                    open[told..].iter_mut().for_each(|open| open.on_path = true);
                 }
                 index += 1;
             }
@@ -34,7 +37,10 @@ pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
             Token::Text(_) => {}
         }
     }
-    let written = |path: &Vec<Step>| path.iter().map(Step::to_string).collect::<Vec<_>>().join("/");
+    let written = |path: &Vec<Step>| {
+        let cut = if path.first().is_some_and(|step| step.parent.is_some()) { "…/" } else { "" };
+        cut.to_owned() + &path.iter().map(Step::to_string).collect::<Vec<_>>().join("/")
+    };
     paths.iter().map(written).collect()
 }
 
@@ -90,5 +96,13 @@ mod tests {
         let text = "<o><h></h><p:i><x></x></p:i><p:i><x></x><y></y><x></x></p:i><z>t</z></o>";
         let found = paths(text, &[0, 1, 3, 5, 6, 7, 8, 99]);
         assert_eq!(found, ["o", "o/h", "o/i[1]/x", "o/i[2]/x[1]", "o/i[2]/y", "o/i[2]/x[2]", "o/z", ""]);
+    }
+
+    #[test]
+    fn long_paths_are_cut() {
+        let text = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
+        let found = paths(&text, &[99_999, 63]);
+        assert_eq!(found[0], format!("…/{}", ["a"; 64].join("/")));
+        assert_eq!(found[1], ["a"; 64].join("/"));
     }
 }

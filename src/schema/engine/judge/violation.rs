@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::schema::engine::grammar::{Edge, Grammar, WildcardEdge, Wildcard};
+use crate::schema::engine::grammar::{Edge, Grammar, Wildcard, WildcardEdge};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::shorten::{LONGEST_RULE, shortened};
 
