@@ -26,7 +26,16 @@ fn every_key_arrives() {
     assert_eq!(
         blueprint.limits,
         Limits {
-            xml: XmlLimits { message_bytes: 2 << 20, depth: 11, attributes: 12, namespaces: 13, name_bytes: 14 },
+            xml: XmlLimits {
+                message_bytes: 2 << 20,
+                depth: 11,
+                attributes: 12,
+                namespaces: 13,
+                name_bytes: 14,
+                value_bytes: 26,
+                comment_bytes: 0,
+                instruction_bytes: 27 << 10,
+            },
             thread_depth: 15,
             fanout: 16,
             mailbox: 17,

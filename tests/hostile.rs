@@ -13,6 +13,9 @@ const NONE: XmlLimits = XmlLimits {
     attributes: usize::MAX,
     namespaces: usize::MAX,
     name_bytes: usize::MAX,
+    value_bytes: usize::MAX,
+    comment_bytes: usize::MAX,
+    instruction_bytes: usize::MAX,
 };
 
 fn strict(text: impl Into<Bytes>) -> Result<Canonical, StrictError> {
@@ -88,6 +91,30 @@ fn names_are_bounded() {
 }
 
 #[test]
+fn values_comments_and_instructions_are_bounded() {
+    let long = "x".repeat(10 << 20);
+    let value = kind(strict(format!("<a b='{long}'/>")));
+    assert_eq!(value, StrictErrorKind::ValueTooLong { name: "b".into(), bytes: 10 << 20, limit: 1 << 20 });
+    for text in [format!("<!--{long}--><a/>"), format!("<a><!--{long}--></a>")] {
+        assert_eq!(kind(strict(text)), StrictErrorKind::CommentTooLong { bytes: 10 << 20, limit: 1 << 20 });
+    }
+    for text in [format!("<?p {long}?><a/>"), format!("<a><?p {long}?></a>")] {
+        assert_eq!(kind(strict(text)), StrictErrorKind::InstructionTooLong { bytes: (10 << 20) + 1, limit: 1 << 20 });
+    }
+    assert_eq!(strict(format!("<a>{long}</a>")).unwrap().bytes().len(), (10 << 20) + 7);
+}
+
+/// What fits as it is written may not fit as canonical form writes it; else the canonical form would be refused.
+#[test]
+fn values_are_bounded_in_canonical_form_too() {
+    let limits = XmlLimits { value_bytes: 20, ..XmlLimits::default() };
+    let error = strict::canonicalize(&"<a b='\"\"\"\"'/>".into(), &limits).unwrap_err();
+    assert_eq!(*error.kind(), StrictErrorKind::ValueTooLong { name: "b".into(), bytes: 24, limit: 20 });
+    let namespace = strict::canonicalize(&"<a xmlns='urn:longer-than-20-bytes'/>".into(), &limits);
+    assert!(namespace.is_ok(), "a namespace name is a name");
+}
+
+#[test]
 fn what_is_too_large_is_not_looked_at() {
     let large = vec![0; (1 << 20) + 1];
     let error = strict::canonicalize(&large.into(), &XmlLimits::default()).unwrap_err();
@@ -101,7 +128,8 @@ fn the_canonical_form_is_bounded_too() {
     let text = format!("<a xmlns:p='urn:{}'>{}</a>", "x".repeat(1000), "<p:b/>".repeat(100_000));
     let error = strict::canonicalize(&text.into(), &XmlLimits::default()).unwrap_err();
     assert_eq!(*error.kind(), StrictErrorKind::CanonicalTooLarge { limit: 1 << 20 });
-    let escapes = format!("<a b='{}'/>", "\"".repeat(1_000_000));
+    let quotes = "\"".repeat(100_000);
+    let escapes = format!("<a b='{quotes}' c='{quotes}'/>");
     let error = strict::canonicalize(&escapes.into(), &XmlLimits::default()).unwrap_err();
     assert_eq!(*error.kind(), StrictErrorKind::CanonicalTooLarge { limit: 1 << 20 });
 }

@@ -12,8 +12,16 @@ use crate::vocab::{MessageId, ThreadId, XmlLimits};
 
 /// The default limits with room for what an envelope adds to a payload, or a payload for its own
 /// declarations once it stands alone.
-const WIDER: XmlLimits =
-    XmlLimits { message_bytes: 64 << 20, depth: 258, attributes: 258, namespaces: 1026, name_bytes: 1 << 10 };
+const WIDER: XmlLimits = XmlLimits {
+    message_bytes: 64 << 20,
+    depth: 258,
+    attributes: 258,
+    namespaces: 1026,
+    name_bytes: 1 << 10,
+    value_bytes: 1 << 20,
+    comment_bytes: 1 << 20,
+    instruction_bytes: 1 << 20,
+};
 
 /// The strict pass ends with a place or with canonical bytes that it takes as they are.
 pub fn strict(data: &[u8]) {

@@ -13,11 +13,27 @@ pub struct XmlLimits {
     pub namespaces: usize,
     /// Bytes of one name (1 KiB).
     pub name_bytes: usize,
+    /// Bytes between the quotes of one attribute, as it is written and in canonical form (1 MiB). Namespace names
+    /// are names instead.
+    pub value_bytes: usize,
+    /// Bytes of one comment, between `<!--` and `-->` (1 MiB).
+    pub comment_bytes: usize,
+    /// Bytes of one processing instruction, between its name and `?>` (1 MiB).
+    pub instruction_bytes: usize,
 }
 
 impl Default for XmlLimits {
     fn default() -> Self {
-        Self { message_bytes: 1 << 20, depth: 256, attributes: 256, namespaces: 1024, name_bytes: 1 << 10 }
+        Self {
+            message_bytes: 1 << 20,
+            depth: 256,
+            attributes: 256,
+            namespaces: 1024,
+            name_bytes: 1 << 10,
+            value_bytes: 1 << 20,
+            comment_bytes: 1 << 20,
+            instruction_bytes: 1 << 20,
+        }
     }
 }
 

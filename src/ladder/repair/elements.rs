@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::excerpt;
-use super::namespaces::Problem;
+use super::namespaces::{self, Problem};
 use super::reference::{self, Reference};
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
@@ -81,7 +81,7 @@ impl<'t> Scanner<'t> {
         let name_start = tag.start + 1;
         let entered = self.namespaces.enter(self.text, tag.name, name_start, &mut attributes, self.limits);
         let declarations = entered.or_else(|(problem, at)| self.refuse_namespace(problem, at))?;
-        self.write_start_tag(&tag, &attributes);
+        self.write_start_tag(&tag, &attributes)?;
         self.tags.attributes = attributes;
         self.pos = tag.end;
         self.tail = tag.end;
@@ -125,15 +125,25 @@ impl<'t> Scanner<'t> {
     }
 
     /// Writes a start tag: as it stands if nothing is wrong with it.
-    fn write_start_tag(&mut self, tag: &StartTag<'t>, attributes: &[Attribute<'t>]) {
+    fn write_start_tag(&mut self, tag: &StartTag<'t>, attributes: &[Attribute<'t>]) -> Result<(), RepairError> {
         if attributes.iter().all(|attribute| self.is_clean(attribute)) {
             self.out.push_str(&self.text[tag.start..tag.end]);
-            return;
+            return attributes.iter().try_for_each(|attribute| self.check_value(attribute, attribute.value_len()));
         }
         self.out.push('<');
         self.out.push_str(tag.name);
-        attributes.iter().for_each(|attribute| self.write_attribute(attribute));
+        attributes.iter().try_for_each(|attribute| self.write_attribute(attribute))?;
         self.out.push_str(if tag.empty { "/>" } else { ">" });
+        Ok(())
+    }
+
+    fn check_value(&self, attribute: &Attribute<'t>, bytes: usize) -> Result<(), RepairError> {
+        let limit = self.limits.value_bytes;
+        if bytes > limit && namespaces::declared_prefix(attribute.name).is_none() {
+            let name = excerpt(attribute.name);
+            return self.refuse(attribute.start, |at| RepairError::ValueTooLong { at, name, bytes, limit });
+        }
+        Ok(())
     }
 
     fn is_clean(&self, attribute: &Attribute<'t>) -> bool {
@@ -145,10 +155,10 @@ impl<'t> Scanner<'t> {
             && value.match_indices(['&', '<']).all(keeps)
     }
 
-    fn write_attribute(&mut self, attribute: &Attribute<'t>) {
+    fn write_attribute(&mut self, attribute: &Attribute<'t>) -> Result<(), RepairError> {
         if attribute.duplicate {
             self.mark(attribute.start, attribute.end, RepairKind::DuplicateAttribute);
-            return;
+            return Ok(());
         }
         if !attribute.spaced {
             self.mark(attribute.start, attribute.start, RepairKind::AttributeSpace);
@@ -161,8 +171,11 @@ impl<'t> Scanner<'t> {
         self.out.push(' ');
         self.out.push_str(attribute.name);
         self.out.push_str("=\"");
+        let before = self.out.len();
         self.write_value(attribute.value_start, attribute.value_end);
+        self.check_value(attribute, self.out.len() - before)?;
         self.out.push('"');
+        Ok(())
     }
 
     fn write_value(&mut self, start: usize, end: usize) {

@@ -111,6 +111,38 @@ pub enum RepairError {
         /// How many there may be.
         limit: usize,
     },
+    /// An attribute value is too long.
+    #[error("{at}: the value of '{name}' has {bytes} bytes: values may have {limit}")]
+    ValueTooLong {
+        /// Where the attribute starts.
+        at: Position,
+        /// The attribute.
+        name: Box<str>,
+        /// How many bytes it has, repaired.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// A comment is too long.
+    #[error("{at}: a comment of {bytes} bytes: comments may have {limit}")]
+    CommentTooLong {
+        /// Where it starts.
+        at: Position,
+        /// How many bytes it has, repaired.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// A processing instruction is too long.
+    #[error("{at}: a processing instruction of {bytes} bytes: instructions may have {limit}")]
+    InstructionTooLong {
+        /// Where it starts.
+        at: Position,
+        /// How many bytes stand behind its name.
+        bytes: usize,
+        /// How many may stand there.
+        limit: usize,
+    },
     /// A name is too long.
     #[error("{at}: a name of {bytes} bytes: names may have {limit}")]
     NameTooLong {
@@ -141,6 +173,9 @@ impl RepairError {
             | Self::TooDeep { at, .. }
             | Self::TooManyAttributes { at, .. }
             | Self::TooManyNamespaces { at, .. }
+            | Self::ValueTooLong { at, .. }
+            | Self::CommentTooLong { at, .. }
+            | Self::InstructionTooLong { at, .. }
             | Self::NameTooLong { at, .. } => at,
         }
     }
@@ -153,6 +188,9 @@ impl RepairError {
             | Self::TooDeep { .. }
             | Self::TooManyAttributes { .. }
             | Self::TooManyNamespaces { .. }
+            | Self::ValueTooLong { .. }
+            | Self::CommentTooLong { .. }
+            | Self::InstructionTooLong { .. }
             | Self::NameTooLong { .. } => true,
             Self::Truncated { .. }
             | Self::NotXml { .. }

@@ -144,7 +144,7 @@ fn counts(uri: Option<Uri>) -> usize {
 }
 
 /// The prefix that an attribute declares; empty for the default namespace.
-fn declared_prefix(name: &str) -> Option<&str> {
+pub(super) fn declared_prefix(name: &str) -> Option<&str> {
     if name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") }
 }
 

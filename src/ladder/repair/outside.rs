@@ -159,7 +159,7 @@ impl<'t> Scanner<'t> {
         match markup::read(self.text, at) {
             Markup::Comment { end } => {
                 self.flush(at);
-                self.comment(end);
+                self.comment(end)?;
                 self.outside.gap = end;
             }
             Markup::Instruction { end, target, well_formed } => {

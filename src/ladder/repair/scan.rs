@@ -158,7 +158,7 @@ impl<'t> Scanner<'t> {
             return Ok(());
         }
         match markup::read(self.text, at) {
-            Markup::Comment { end } => self.comment(end),
+            Markup::Comment { end } => self.comment(end)?,
             Markup::Section { end } => self.copy_text(end),
             Markup::Instruction { end, target, well_formed } => self.instruction(end, target, well_formed)?,
             Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed),
@@ -180,7 +180,8 @@ impl<'t> Scanner<'t> {
     }
 
     /// Writes the comment that ends at `end`, with a space between hyphens that may not touch.
-    pub(super) fn comment(&mut self, end: usize) {
+    pub(super) fn comment(&mut self, end: usize) -> Result<(), RepairError> {
+        let (at, before) = (self.pos, self.out.len());
         let content = &self.text[self.pos + 4..end - 3];
         if !content.contains("--") && !content.ends_with('-') {
             self.out.push_str(&self.text[self.pos..end]);
@@ -195,7 +196,12 @@ impl<'t> Scanner<'t> {
             self.out.push_str("-->");
             self.mark(self.pos, end, RepairKind::Comment);
         }
+        let (bytes, limit) = (self.out.len() - before - b"<!---->".len(), self.limits.comment_bytes);
+        if bytes > limit {
+            return self.refuse(at, |at| RepairError::CommentTooLong { at, bytes, limit });
+        }
         self.pos = end;
+        Ok(())
     }
 
     /// Writes the processing instruction that ends at `end`, or drops it if XML doesn't have it.
@@ -209,6 +215,10 @@ impl<'t> Scanner<'t> {
             (well_formed, RepairKind::ProcessingInstruction)
         };
         if keep {
+            let (bytes, limit) = (whole.len() - target.len() - b"<??>".len(), self.limits.instruction_bytes);
+            if bytes > limit && kind == RepairKind::ProcessingInstruction {
+                return self.refuse(self.pos, |at| RepairError::InstructionTooLong { at, bytes, limit });
+            }
             self.out.push_str(whole);
         } else {
             self.mark(self.pos, end, kind);

@@ -45,6 +45,12 @@ pub(super) struct Attribute<'t> {
     pub(super) duplicate: bool,
 }
 
+impl Attribute<'_> {
+    pub(super) const fn value_len(&self) -> usize {
+        self.value_end - self.value_start
+    }
+}
+
 /// How the value of an attribute is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {

@@ -267,6 +267,32 @@ pub enum StrictErrorKind {
         /// How many it may have.
         limit: usize,
     },
+    /// An attribute value is too long, as it is written or in canonical form.
+    #[error("the value of '{name}' has {bytes} bytes: values may have {limit}")]
+    ValueTooLong {
+        /// The attribute.
+        name: Box<str>,
+        /// How many bytes it has.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// A comment is too long.
+    #[error("a comment of {bytes} bytes: comments may have {limit}")]
+    CommentTooLong {
+        /// How many bytes it has.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// A processing instruction is too long.
+    #[error("a processing instruction of {bytes} bytes: instructions may have {limit}")]
+    InstructionTooLong {
+        /// How many bytes stand behind its name.
+        bytes: usize,
+        /// How many may stand there.
+        limit: usize,
+    },
     /// A namespace name is too long.
     #[error("a namespace name of {bytes} bytes: names may have {limit}")]
     NamespaceTooLong {
@@ -320,6 +346,9 @@ impl StrictErrorKind {
             Self::TooManyNamespaces { .. } => "limit on namespace declarations in scope",
             Self::NameTooLong { .. } => "limit on names",
             Self::NamespaceTooLong { .. } => "limit on namespace names",
+            Self::ValueTooLong { .. } => "limit on attribute values",
+            Self::CommentTooLong { .. } => "limit on comments",
+            Self::InstructionTooLong { .. } => "limit on processing instructions",
         }
     }
 
@@ -334,6 +363,9 @@ impl StrictErrorKind {
                 | Self::TooManyNamespaces { .. }
                 | Self::NameTooLong { .. }
                 | Self::NamespaceTooLong { .. }
+                | Self::ValueTooLong { .. }
+                | Self::CommentTooLong { .. }
+                | Self::InstructionTooLong { .. }
         )
     }
 }

@@ -80,6 +80,9 @@ pub(crate) const UNLIMITED: XmlLimits = XmlLimits {
     attributes: usize::MAX,
     namespaces: usize::MAX,
     name_bytes: usize::MAX,
+    value_bytes: usize::MAX,
+    comment_bytes: usize::MAX,
+    instruction_bytes: usize::MAX,
 };
 
 /// What surrounds an element that is read or written apart from its ancestors.

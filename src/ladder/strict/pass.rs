@@ -220,6 +220,10 @@ impl<'a> Pass<'a> {
             Some(_) => return Err(self.error(StrictErrorKind::DoubleHyphen, end)),
             None => return Err(self.cut(Token::Comment)),
         }
+        let limit = self.limits.comment_bytes;
+        if hyphens > limit {
+            return Err(self.error(StrictErrorKind::CommentTooLong { bytes: hyphens, limit }, at));
+        }
         if self.comments && self.is_written() {
             self.break_before();
             self.write_with_line_ends(at, end + 3);
@@ -247,6 +251,10 @@ impl<'a> Pass<'a> {
         let Some(length) = memchr::memmem::find(&self.src[name.end..], b"?>") else {
             return Err(self.cut(Token::Instruction));
         };
+        let limit = self.limits.instruction_bytes;
+        if length > limit {
+            return Err(self.error(StrictErrorKind::InstructionTooLong { bytes: length, limit }, at));
+        }
         let end = name.end + length;
         let data = chars::skip_space(&self.src[..end], name.end);
         if data == name.end && data != end {

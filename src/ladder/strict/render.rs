@@ -83,7 +83,9 @@ impl<'a> Pass<'a> {
             self.writer.literal(b" ");
             self.writer.source(attribute.name.start, attribute.name.end);
             self.writer.literal(b"=\"");
+            let before = self.writer.len();
             self.write_value(value.start, value.end)?;
+            self.check_value(attribute.name, self.writer.len() - before)?;
             self.writer.literal(b"\"");
         }
         attributes.clear();

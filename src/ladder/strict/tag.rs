@@ -157,6 +157,7 @@ impl<'a> Pass<'a> {
             ([], b"xmlns") => b"",
             (b"xmlns:", local) => local,
             _ => {
+                self.check_value(name, value.end - value.start)?;
                 self.attributes.push(Attribute { name, prefix: Prefix::DEFAULT, namespace: Uri::NONE, value });
                 return Ok(());
             }
@@ -169,6 +170,15 @@ impl<'a> Pass<'a> {
         let verbatim = value.verbatim.then_some((value.lead, value.end + 1));
         let depth = self.open.len() + 1;
         self.scope.declare(declared, uri, verbatim, depth, self.limits).map_err(|kind| self.error(kind, name.start))
+    }
+
+    pub(super) fn check_value(&self, name: Name, bytes: usize) -> Check {
+        let limit = self.limits.value_bytes;
+        if bytes > limit {
+            let kind = StrictErrorKind::ValueTooLong { name: excerpt(&self.text[name.start..name.end]), bytes, limit };
+            return Err(self.error(kind, name.start));
+        }
+        Ok(())
     }
 
     /// XML 1.0, production 10: checks a value and finds its end.

@@ -224,6 +224,9 @@ impl Document {
             attributes: 1 << 12,
             namespaces: 1 << 12,
             name_bytes: 1 << 12,
+            value_bytes: 64 << 20,
+            comment_bytes: 64 << 20,
+            instruction_bytes: 64 << 20,
         };
         let error = |at, problem| document_error(name, at, problem);
         let text = plain(given).map_err(|fault| {

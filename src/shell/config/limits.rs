@@ -19,6 +19,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     count(reader, f, "attributes", 1, &mut xml.attributes);
     count(reader, f, "namespaces", 1, &mut xml.namespaces);
     size(reader, f, "name_bytes", 1, &mut xml.name_bytes);
+    size(reader, f, "value_bytes", 0, &mut xml.value_bytes);
+    size(reader, f, "comment_bytes", 0, &mut xml.comment_bytes);
+    size(reader, f, "instruction_bytes", 0, &mut xml.instruction_bytes);
     if let Some(depth) = f.take("thread_depth").and_then(|node| reader.number("thread_depth", node, 1, MANY)) {
         limits.thread_depth = depth as u32;
     }
