@@ -33,6 +33,20 @@ fn c14n_writes_canonical_bytes_and_nothing_else() {
 }
 
 #[test]
+fn c14n_writes_one_element_if_asked() {
+    let text = "<a xmlns:p='urn:p'><p:b><!-- x --><c/></p:b></a>";
+    let element = |args: &[&str]| said(&[&["xml", "c14n"], args].concat(), text);
+    let canonical = r#"<p:b xmlns:p="urn:p"><c></c></p:b>"#;
+    assert_eq!(element(&["--element", "1"]), (0, canonical.into(), String::new()));
+    let comments = r#"<p:b xmlns:p="urn:p"><!-- x --><c></c></p:b>"#;
+    assert_eq!(element(&["--element", "1", "--with-comments"]), (0, comments.into(), String::new()));
+    assert_eq!(
+        element(&["--element", "3"]),
+        (1, String::new(), "-: there are fewer elements: count them from 0\n".into())
+    );
+}
+
+#[test]
 fn c14n_repairs_nothing() {
     let (code, out, err) = said(&["xml", "c14n"], "<a>\n <b></a>");
     assert_eq!((code, out.as_str()), (1, ""));

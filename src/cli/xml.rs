@@ -32,6 +32,9 @@ pub(super) enum Stage {
         /// Keep comments
         #[arg(long)]
         with_comments: bool,
+        /// Only the element at this place in document order, from 0
+        #[arg(long, value_name = "INDEX")]
+        element: Option<usize>,
         #[command(flatten)]
         input: Input,
     },
@@ -64,7 +67,7 @@ struct Document {
 pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
     match stage {
         Stage::Repair { fragment, input } => repaired(&input.read()?, fragment),
-        Stage::C14n { with_comments, input } => canonical(&input.read()?, with_comments),
+        Stage::C14n { with_comments, element, input } => canonical(&input.read()?, with_comments, element),
         Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
     }
 }
@@ -91,9 +94,15 @@ fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
     print(&bytes)
 }
 
-fn canonical(document: &Document, comments: bool) -> Result<ExitCode, Failure> {
-    let bytes = strict::c14n(&document.bytes, comments, &document.limits).map_err(|error| document.refused(&error))?;
-    print(&bytes)
+fn canonical(document: &Document, comments: bool, element: Option<usize>) -> Result<ExitCode, Failure> {
+    let bytes = match element {
+        None => strict::c14n(&document.bytes, comments, &document.limits).map(Some),
+        Some(index) => strict::c14n_subtree(&document.bytes, index, comments, &document.limits),
+    };
+    match bytes.map_err(|error| document.refused(&error))? {
+        Some(bytes) => print(&bytes),
+        None => Err(Failure::no(format!("{}: there are fewer elements: count them from 0", document.name))),
+    }
 }
 
 fn print(bytes: &[u8]) -> Result<ExitCode, Failure> {

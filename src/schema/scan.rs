@@ -1,12 +1,12 @@
 //! Tokens of canonical bytes: the cheap way to walk XML that is known to be canonical.
 //!
-//! Exclusive C14N leaves one spelling of everything: no CDATA, no comments, no empty-element tags, one
-//! space before each attribute, double quotes, seven character references. Input that is not canonical
+//! Exclusive C14N leaves one spelling of everything: no CDATA, no empty-element tags, one space before
+//! each attribute, double quotes, seven character references. Input that is not canonical
 //! never panics here; it ends the walk early.
 
 use std::borrow::Cow;
 
-/// One token. Processing instructions are passed over, so that two texts may follow each other.
+/// One token. Processing instructions and comments are passed over, so that two texts may follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     /// A start tag.
@@ -106,6 +106,7 @@ impl<'a> Iterator for Scanner<'a> {
                     return Some(Token::End);
                 }
                 (b'<', Some(b'?')) => self.skip_past(b"?>")?,
+                (b'<', Some(b'!')) => self.skip_past(b"-->")?,
                 (b'<', _) => return self.start(),
                 _ => {
                     let begin = self.at;
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn canonical_text_falls_into_tokens() {
-        let mut scanner = Scanner::new("<a xmlns=\"urn:x\" k=\"1>&quot;2\">t&amp;<?pi >?>u<p:b></p:b></a>");
+        let mut scanner = Scanner::new("<a xmlns=\"urn:x\" k=\"1>&quot;2\">t&amp;<?pi >?>u<p:b></p:b><!-- <c> --></a>");
         let Some(Token::Start(tag)) = scanner.next() else { panic!("no start tag") };
         assert_eq!(tag.name(), "a");
         assert_eq!(tag.attributes().collect::<Vec<_>>(), [("xmlns", "urn:x"), ("k", "1>&quot;2")]);

@@ -31,6 +31,7 @@ use pass::{Goal, Pass, Root};
 use writer::Piece;
 
 use super::canonical::{Canonical, Origin};
+use super::subtree::Subtree;
 use crate::vocab::{QName, XmlLimits};
 
 /// Reads one document and makes its element canonical. Comments and what stands around the
@@ -71,6 +72,34 @@ pub fn c14n(input: &[u8], comments: bool, limits: &XmlLimits) -> Result<Vec<u8>,
         Piece::Source(range) => input[range].to_vec(),
         Piece::Written(bytes) => bytes,
     })
+}
+
+/// Exclusive XML Canonicalization 1.0 of one element: the `index`-th start tag, in document order, from 0.
+/// `None` if there are fewer.
+///
+/// The whole document is checked, so two passes are made.
+///
+/// # Errors
+/// [`StrictError`] if the bytes of the document break a rule of XML or pass a limit. That the subtree passes a limit,
+/// because it declares what its ancestors declared, is told by its place in the canonical form.
+pub fn c14n_subtree(
+    input: &[u8],
+    index: usize,
+    comments: bool,
+    limits: &XmlLimits,
+) -> Result<Option<Vec<u8>>, StrictError> {
+    let whole = c14n(input, comments, limits)?;
+    let text = std::str::from_utf8(&whole).expect("the input was checked to be UTF-8");
+    let Some(found) = Subtree::find(text, index) else { return Ok(None) };
+    let apex = &whole[found.range.clone()];
+    let declared = found.declared();
+    let mut pass = Pass::new(apex, Goal::Document, comments, limits)?;
+    declared.iter().for_each(|&(prefix, uri)| pass.scope.inherit(prefix, uri));
+    pass.run()?;
+    Ok(Some(match pass.writer.take() {
+        Piece::Source(range) => apex[range].to_vec(),
+        Piece::Written(bytes) => bytes,
+    }))
 }
 
 /// No limits: for bytes that were within the limits already.
