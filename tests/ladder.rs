@@ -8,8 +8,14 @@ use proptest::prelude::*;
 use systole::ladder::{properties, strict};
 use systole::vocab::XmlLimits;
 
-const PROPERTIES: [fn(&[u8]); 5] =
-    [properties::strict, properties::c14n, properties::fragment, properties::envelope, properties::split];
+const PROPERTIES: [fn(&[u8]); 6] = [
+    properties::strict,
+    properties::c14n,
+    properties::fragment,
+    properties::envelope,
+    properties::split,
+    properties::repair,
+];
 
 /// Every input of the golden files, of whatever stage.
 fn corpus() -> Vec<Vec<u8>> {

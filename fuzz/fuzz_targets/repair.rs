@@ -1,10 +1,3 @@
 #![no_main]
 
-#[path = "../../tests/repair/judge.rs"]
-mod judge;
-#[path = "../../tests/repair/meaning.rs"]
-mod meaning;
-#[path = "../../tests/repair/property.rs"]
-mod property;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| property::check(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| systole::ladder::properties::repair(data));

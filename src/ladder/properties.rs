@@ -5,10 +5,11 @@
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::repair::{Repaired, Shape, repair as run_repair};
 use super::split::{Piece, Splitter};
-use super::strict::{c14n as whole, canonicalize, canonicalize_fragment};
-use super::{Canonical, Envelope, Meta, write_envelope};
-use crate::vocab::{MessageId, ThreadId, XmlLimits};
+use super::strict::{StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
+use super::{Canonical, Envelope, Meta, Raw, write_envelope};
+use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
 
 /// The default limits with room for what an envelope adds to a payload, or a payload for its own
 /// declarations once it stands alone.
@@ -31,16 +32,18 @@ pub fn strict(data: &[u8]) {
             assert_canonical(&canonical, &XmlLimits::default());
             let elements = canonical.as_str().matches("</").count();
             assert!(canonical.position(elements).is_none() || canonical.as_str().contains("<?"));
-            assert!(canonical.position(0) >= Some(crate::vocab::Position { line: 1, column: 1 }));
+            assert!(canonical.position(0) >= Some(Position { line: 1, column: 1 }));
         }
         Err(error) => {
             assert!(error.offset() <= data.len(), "{error} at {} of {}", error.offset(), data.len());
-            assert!(!error.to_string().is_empty());
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("{}: ", error.position())) && text.ends_with(']'), "{text}");
         }
     }
 }
 
-/// Canonicalizing is idempotent, and comments make no other difference than themselves.
+/// Canonicalizing is idempotent, comments make no other difference than themselves, and a subtree
+/// is as canonical as the whole.
 pub fn c14n(data: &[u8]) {
     let limits = XmlLimits::default();
     let Ok(plain) = whole(data, false, &limits) else { return };
@@ -49,7 +52,16 @@ pub fn c14n(data: &[u8]) {
         assert_eq!(whole(&commented, true, &limits).as_ref(), Ok(&commented));
         assert_eq!(whole(&commented, false, &limits).as_ref(), Ok(&plain));
     }
+    let root = c14n_subtree(data, 0, false, &limits).expect("well-formed").expect("there is a root");
+    for (index, comments) in [(1, false), (2, true)] {
+        let Ok(Some(subtree)) = c14n_subtree(data, index, comments, &limits) else { continue };
+        assert_eq!(whole(&subtree, comments, &WIDER).as_ref(), Ok(&subtree));
+        assert!(
+            c14n_subtree(&root, index, false, &WIDER).is_ok_and(|again| comments || again.as_ref() == Some(&subtree))
+        );
+    }
     let element = canonicalize(&plain.into(), &limits).expect("the canonical form is well-formed");
+    assert_eq!(element.bytes(), &root);
     let again = canonicalize(&Bytes::copy_from_slice(data), &limits).expect("the whole document was well-formed");
     assert_eq!(element.bytes(), again.bytes());
 }
@@ -91,6 +103,72 @@ pub fn split(data: &[u8]) {
             Piece::Message(bytes) => assert!(bytes.len() <= limits.message_bytes),
             Piece::TooLarge { bytes, .. } => assert!(bytes > limits.message_bytes as u64),
         }
+    }
+}
+
+/// Repair refuses with a place, or its output passes the strict pass, needs no repair, and differs
+/// from the input only where it says so. It makes the same of the same.
+pub fn repair(data: &[u8]) {
+    let raw = Raw::new(data.to_vec());
+    for shape in [Shape::Document, Shape::Fragment] {
+        let outcome = run_repair(&raw, shape, &XmlLimits::default());
+        match (&outcome, run_repair(&raw, shape, &XmlLimits::default())) {
+            (Ok(first), Ok(second)) => {
+                assert_eq!((first.bytes(), first.repairs()), (second.bytes(), second.repairs()));
+                assert_repaired(data, shape, first);
+            }
+            (Err(first), Err(second)) => {
+                assert_eq!(*first, second);
+                assert!(first.to_string().starts_with(&format!("{}: ", first.position())), "{first}");
+            }
+            (_, second) => panic!("{outcome:?}, then {second:?}"),
+        }
+    }
+}
+
+fn assert_repaired(raw: &[u8], shape: Shape, repaired: &Repaired) {
+    let shown = || format!("{shape:?} {:?} -> {:?}", String::from_utf8_lossy(raw), repaired.bytes());
+    assert_strict_takes(repaired.bytes(), shape, &shown);
+    let again = run_repair(&Raw::new(repaired.bytes().clone()), shape, &XmlLimits::default());
+    let again = again.unwrap_or_else(|error| panic!("{}: refused the second time: {error}", shown()));
+    assert_eq!(again.bytes(), repaired.bytes(), "{}", shown());
+    assert_eq!(again.repairs(), [], "{}", shown());
+    let body = raw.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(raw);
+    if repaired.repairs().is_empty() {
+        assert_eq!(&repaired.bytes()[..], body, "changed without a repair");
+    }
+    let is_utf_16 = raw.starts_with(b"\xFF\xFE") || raw.starts_with(b"\xFE\xFF");
+    // Counting from the start each time is quadratic: here, not in repair.
+    let counts = raw.len() < 1 << 14 && !is_utf_16 && std::str::from_utf8(raw).is_ok();
+    let mut last = 0;
+    for repair in repaired.repairs() {
+        let span = repair.span;
+        assert!(last <= span.start && span.start <= span.end && span.end <= raw.len(), "{}", shown());
+        last = span.start;
+        if counts {
+            let skipped = raw.len() - body.len();
+            assert_eq!(repair.at, Position::of(body, span.start.saturating_sub(skipped)), "{}", shown());
+        }
+    }
+}
+
+/// Nothing but a limit on the canonical form, which repair doesn't write, may stop it.
+fn assert_strict_takes(bytes: &Bytes, shape: Shape, shown: &dyn Fn() -> String) {
+    let limits = XmlLimits::default();
+    let refused = match shape {
+        Shape::Document => canonicalize(bytes, &limits).err(),
+        Shape::Fragment => canonicalize_fragment(bytes, &limits).err(),
+    };
+    let is_of_canonical_form = |kind: &StrictErrorKind| {
+        matches!(
+            kind,
+            StrictErrorKind::CanonicalTooLarge { .. }
+                | StrictErrorKind::TooManyAttributes { .. }
+                | StrictErrorKind::ValueTooLong { .. }
+        )
+    };
+    if let Some(error) = refused.filter(|error| !is_of_canonical_form(error.kind())) {
+        panic!("{}: the strict pass refuses: {error}", shown());
     }
 }
 

@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::Path;
 
+use systole::ladder::properties;
+
 use crate::files::{beside, inputs, list, run, shape};
-use crate::{judge, property};
 
 #[test]
 fn golden_files() {
@@ -14,12 +15,9 @@ fn golden_files() {
     let mut failures = Vec::new();
     for (name, path) in inputs("golden/repair", ".in.xml") {
         let raw = fs::read(&path).expect("a readable file");
-        property::check(&raw);
+        properties::repair(&raw);
         let actual: [(&str, Option<Vec<u8>>); 3] = match run(raw, shape(&name)) {
             Ok(repaired) => {
-                if let Err(error) = judge::accepts(repaired.bytes(), shape(&name)) {
-                    failures.push(format!("{name}: the output is not well-formed: {error}"));
-                }
                 let bytes = repaired.bytes().to_vec();
                 [(".out.xml", Some(bytes)), (".repairs", Some(list(&repaired).into_bytes())), (".err", None)]
             }

@@ -5,7 +5,5 @@ mod damage;
 mod files;
 mod golden;
 mod hostile;
-mod judge;
 mod meaning;
 mod properties;
-mod property;

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
+use systole::ladder::properties;
 use systole::ladder::repair::Shape;
 
 use crate::damage::{damage, document};
 use crate::files::run;
-use crate::{meaning, property};
+use crate::meaning;
 
 /// Pieces that mean something to repair, in any order.
 fn soup() -> impl Strategy<Value = String> {
@@ -58,24 +59,24 @@ proptest! {
 
     #[test]
     fn any_bytes(raw in prop::collection::vec(any::<u8>(), 0..64)) {
-        property::check(&raw);
+        properties::repair(&raw);
     }
 
     #[test]
     fn any_text(raw in "\\PC{0,64}") {
-        property::check(raw.as_bytes());
+        properties::repair(raw.as_bytes());
     }
 
     #[test]
     fn any_order_of_pieces(raw in soup()) {
-        property::check(raw.as_bytes());
+        properties::repair(raw.as_bytes());
     }
 
     #[test]
     fn any_units_of_utf_16(units in prop::collection::vec(any::<u16>(), 0..32), odd in any::<bool>(), pieces in soup()) {
         let mut raw: Vec<u8> = [0xFEFF].into_iter().chain(pieces.encode_utf16()).chain(units).flat_map(u16::to_be_bytes).collect();
         raw.extend(odd.then_some(b'<'));
-        property::check(&raw);
+        properties::repair(&raw);
     }
 
     #[test]
@@ -90,7 +91,7 @@ proptest! {
     #[test]
     fn damaged_documents_are_repaired_or_refused(clean in document(), acts in prop::collection::vec(damage(), 1..5)) {
         let raw = acts.iter().fold(clean.into_bytes(), |raw, act| act.apply(&raw));
-        property::check(&raw);
+        properties::repair(&raw);
     }
 
     /// Damage that touches nothing but escapes, and what models put around their answers.
