@@ -13,7 +13,7 @@ use super::gauge::Permit;
 use super::key::{TaskId, ThreadKey};
 use crate::ladder::{Canonical, Element, EnvelopeError, Raw, Validated};
 use crate::schema::EncodeError;
-use crate::vocab::{Fault, MessageId, Name, ThreadId, Time};
+use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
 
 /// One of the shards of an organism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -396,6 +396,32 @@ pub enum ShardMessage {
     },
     /// A message for a conversation that lives in the receiving shard.
     Injected(Box<Injected>),
+}
+
+impl Emission {
+    /// Whether it may be meant as one of these replies. A name may still lack its namespace.
+    pub(super) fn may_be_one_of(&self, replies: &[QName]) -> bool {
+        let local = match &self.payload {
+            Draft::Canonical(payload) => payload.root().local(),
+            Draft::Proved(payload) => payload.payload().root().local(),
+            Draft::Unencodable(_) | Draft::NoEnvelope(_) => return false,
+        };
+        match self.kind {
+            EmissionKind::Reply | EmissionKind::Inferred => replies.iter().any(|reply| reply.local() == local),
+            EmissionKind::Call | EmissionKind::Continue { .. } => false,
+        }
+    }
+}
+
+impl Draft {
+    /// The payload, if there is one.
+    pub(super) fn into_payload(self) -> Option<Canonical> {
+        match self {
+            Self::Canonical(payload) => Some(payload),
+            Self::Proved(payload) => Some(payload.payload().clone()),
+            Self::Unencodable(_) | Self::NoEnvelope(_) => None,
+        }
+    }
 }
 
 impl ShardMessage {

@@ -6,7 +6,7 @@ use super::event::EventKind;
 use super::faults;
 use super::io::{CallId, Emission, EmissionKind, Join, Outcome};
 use super::join::FanKind;
-use super::judge::Verdict;
+use super::judge::{Refusal, Verdict};
 use super::key::{TaskId, ThreadKey};
 use super::machine::{Core, Item};
 use super::thread::{Origin, Sender};
@@ -139,7 +139,7 @@ impl Core {
             return;
         }
         self.counts.emitted += emissions.len() as u64;
-        let verdicts: Vec<_> = emissions.into_iter().map(|emission| self.judge(key, listener, emission)).collect();
+        let verdicts = self.judge_all(key, listener, emissions);
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, message, index, verdicts);
         }
@@ -161,6 +161,28 @@ impl Core {
         } else if let Some(thread) = self.threads.get_mut(key) {
             thread.invalid = 0;
         }
+    }
+
+    /// Judges the emissions of a response. Where there are too many, only those are looked at that
+    /// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
+    fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: Vec<Emission>) -> Vec<Verdict> {
+        let limit = self.blueprint.limits.fanout;
+        if emissions.len() <= limit {
+            return emissions.into_iter().map(|emission| self.judge(key, listener, emission)).collect();
+        }
+        let blueprint = self.blueprint.clone();
+        let replies = &blueprint.contract(listener).replies;
+        let fault = faults::too_many(emissions.len(), &blueprint);
+        let mut judged = 0;
+        let judge = |emission: Emission| {
+            if judged < limit && emission.may_be_one_of(replies) {
+                judged += 1;
+                return self.judge(key, listener, emission);
+            }
+            let (to, payload, fault) = (emission.to, emission.payload.into_payload(), fault.clone());
+            Verdict::Refused(Refusal { to, payload, fault, denied: false, width: 1 })
+        };
+        emissions.into_iter().map(judge).collect()
     }
 
     /// The first valid reply is the answer; everything beside it is given to nobody.

@@ -2,7 +2,7 @@
 
 use super::answer::{Recipient, Reply};
 use super::faults;
-use super::io::{Draft, Emission, Injected, Outcome, Output};
+use super::io::{Emission, Injected, Outcome, Output};
 use super::join::protocol_index;
 use super::key::ThreadKey;
 use super::machine::{Core, Item};
@@ -118,12 +118,7 @@ impl Core {
     fn bury_emissions(&mut self, thread: ThreadKey, emissions: Vec<Emission>) {
         self.counts.emitted += emissions.len() as u64;
         for emission in emissions {
-            let payload = match emission.payload {
-                Draft::Canonical(payload) => Some(payload),
-                Draft::Proved(payload) => Some(payload.payload().clone()),
-                Draft::Unencodable(_) | Draft::NoEnvelope(_) => None,
-            };
-            self.bury_emission(thread, emission.to, payload);
+            self.bury_emission(thread, emission.to, emission.payload.into_payload());
         }
     }
 

@@ -172,3 +172,14 @@ fn dirty_bytes_are_repaired_and_the_repairs_recorded() {
         world.events.iter().any(|event| matches!(&event.kind, EventKind::Repaired { by, .. } if by.as_str() == "boss"))
     );
 }
+
+#[test]
+fn a_flood_of_payloads_is_refused_without_a_look_at_each_but_for_the_answer() {
+    let mut world = started();
+    let broken = "<ping xmlns='urn:test'><n>x</n></ping>";
+    world.write(world.task("boss"), &broken.repeat(20_000));
+    assert_eq!(fault_of(world.message(world.task("boss"))).code, FaultCode::Limit);
+    let broken_answers = "<told xmlns='urn:test'><n>x</n></told>".repeat(100);
+    world.write(world.task("boss"), &(broken.repeat(1_000) + &broken_answers + &xml("told", 5)));
+    assert_eq!(world.said(), ["boss: told 5"]);
+}
