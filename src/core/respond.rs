@@ -217,7 +217,7 @@ impl Core {
 
     /// One more response without a valid emission.
     fn note_mistake(&mut self, key: ThreadKey) {
-        let limit = self.blueprint.limits.invalid_responses;
+        let limit = self.blueprint.limits.invalid_responses.min(u8::MAX.into());
         let Some(thread) = self.threads.get_mut(key) else { return };
         thread.invalid = thread.invalid.saturating_add(1);
         if u32::from(thread.invalid) >= limit {

@@ -58,7 +58,7 @@ pub struct Limits {
     pub threads: usize,
     /// How long a handler may run without awaiting a call (30 s).
     pub handler_timeout: Duration,
-    /// Responses in a row without one valid emission after which a thread fails (3).
+    /// Responses in a row without one valid emission after which a thread fails (3; at most 255).
     pub invalid_responses: u32,
     /// How long a root without an open child stays after its last message (15 min).
     pub root_idle: Duration,

@@ -220,3 +220,15 @@ fn an_error_of_a_handler_is_an_agent_error() {
     let fault = world.egress[0].fault.clone().unwrap();
     assert_eq!((fault.code, fault.message.as_ref(), fault.retryable), (FaultCode::Failed, "no more ink", false));
 }
+
+#[test]
+fn however_much_patience_a_limit_asks_for_no_quarrel_is_endless() {
+    let mut setup = Setup::new(vec![boss(|boss| boss.accepts_faults = true)]);
+    setup.blueprint = |blueprint| blueprint.limits.invalid_responses = u32::MAX;
+    let mut world = setup.build();
+    world.send("alice", letter("ask", 1));
+    for _ in 0..255 {
+        world.finish(world.task("boss"), vec![call("note", 1)]);
+    }
+    assert_eq!(world.said(), ["boss: !failed"]);
+}
