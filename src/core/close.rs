@@ -247,7 +247,7 @@ impl Core {
     }
 
     pub(super) fn leave(&mut self, root: ThreadId) {
-        let Some(&key) = self.roots.get(&root) else { return };
+        let Some(&key) = self.roots.get(&root) else { return self.outputs.push_back(Output::Gone { root }) };
         if let Some(state) = &mut self.threads[key].extra().root {
             state.left = true;
         }

@@ -138,6 +138,12 @@ pub enum Output {
         /// If not, why.
         result: Result<(), DeadLetterError>,
     },
+    /// A conversation that its client left, or gave up, is not open here, nor will be: it may
+    /// never have been.
+    Gone {
+        /// What would be its root.
+        root: ThreadId,
+    },
     /// Something for another shard.
     Shard {
         /// Which shard.

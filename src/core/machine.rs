@@ -332,7 +332,10 @@ impl Core {
             Some(Item::Calls(calls)) => self.place_calls(calls),
             Some(Item::Requeued(letter)) => self.reissue(letter),
             Some(Item::Left(root)) => self.leave(root),
-            Some(Item::Cancel(root)) => self.cancel_conversation(root),
+            Some(Item::Cancel(root)) => {
+                self.cancel_conversation(root);
+                self.outputs.push_back(Output::Gone { root });
+            }
             None => return false,
         }
         true

@@ -72,7 +72,7 @@ impl Core {
             }
             Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
             Item::Requeued(letter) => self.bury_again(letter, faults::cancelled()),
-            Item::Left(_) | Item::Cancel(_) => {}
+            Item::Left(root) | Item::Cancel(root) => self.outputs.push_back(Output::Gone { root }),
         }
     }
 

@@ -77,18 +77,11 @@ impl Exits {
         self.outlets.insert(root, (client, outlet));
     }
 
-    /// A conversation has closed.
+    /// A conversation has closed. Its outlet stays until then, also when nobody reads any more: what
+    /// it still says is dropped there.
     pub(super) fn close(&mut self, root: ThreadId) {
         self.outlets.remove(&root);
         self.overrun.remove(&root);
-    }
-
-    /// Nobody reads a conversation any more. What it still says is dropped; so its outlet stays
-    /// until it closes.
-    pub(super) fn leave(&mut self, root: ThreadId) {
-        if self.directory.shard_of(root).is_none() {
-            self.close(root);
-        }
     }
 
     /// Hands a message to its client. If the client leaves too much unread, it gives back the

@@ -157,7 +157,6 @@ impl Shard {
                 self.core.handle(input, now);
             }
             Command::Leave { root, cancel } => {
-                self.exits.leave(root);
                 self.core.handle(if cancel { Input::Cancel { root } } else { Input::Left { root } }, now);
             }
             Command::Start { origin, start } => self.start(origin, *start),
@@ -210,7 +209,7 @@ impl Shard {
                     self.desk.tell(self.desk.shard, Input::Cancel { root });
                 }
             }
-            Output::Closed { root, .. } => self.exits.close(root),
+            Output::Closed { root, .. } | Output::Gone { root } => self.exits.close(root),
             Output::Letter { letter, result } => {
                 let asked = self.letters.iter().position(|(other, _)| *other == letter);
                 if let Some((_, tell)) = asked.and_then(|at| self.letters.remove(at)) {

@@ -254,3 +254,29 @@ fn ids_of_another_organism_open_no_door_and_break_nothing() {
     world.run();
     assert_eq!((world.dead(), world.said()), (vec!["!internal".to_owned()], vec![]));
 }
+
+#[test]
+fn whoever_leaves_is_told_that_nothing_is_open_once_what_was_sent_before_is_done() {
+    let mut world = Setup::new(vec![worker(|_| {})]).build();
+    let never = world.fresh_root();
+    world.leave(never);
+    assert_eq!(std::mem::take(&mut world.gone), [never]);
+    // A message that goes to another conversation opens none of its own.
+    let first = world.send("alice", letter("ping", 1));
+    let second = world.post("alice", letter("ping", 2).thread(first));
+    world.handle(0, Input::Left { root: second });
+    world.run();
+    assert_eq!(std::mem::take(&mut world.gone), [second]);
+    // One that is still on Queue 1 opens it: it closes when it is done.
+    let third = world.post("alice", letter("ping", 3));
+    world.handle(0, Input::Left { root: third });
+    world.run();
+    assert_eq!((world.gone.len(), world.closed.len()), (0, 0));
+    for n in 1..4 {
+        world.finish(world.task_with("worker", n), vec![reply("pong", n)]);
+    }
+    assert_eq!(world.closed, [third]);
+    let fourth = world.post("alice", letter("ping", 4));
+    world.cancel(fourth);
+    assert_eq!((world.gone.clone(), world.closed.clone()), (vec![fourth], vec![third, fourth]));
+}

@@ -77,6 +77,8 @@ pub(crate) struct World {
     pub(crate) log: Vec<Seen>,
     pub(crate) egress: Vec<Egress>,
     pub(crate) closed: Vec<ThreadId>,
+    /// Conversations that were left or given up, and are not open.
+    pub(crate) gone: Vec<ThreadId>,
     /// What came of dead letters that were to be queued again or discarded.
     pub(crate) letters: Vec<Result<(), DeadLetterError>>,
     pub(crate) events: Vec<Event>,
@@ -162,6 +164,7 @@ impl Setup {
             log: Vec::new(),
             egress: Vec::new(),
             closed: Vec::new(),
+            gone: Vec::new(),
             letters: Vec::new(),
             events: Vec::new(),
             roots: 0,
@@ -378,6 +381,7 @@ impl World {
             Output::Abort { task } => self.abort(Task { shard, id: task }),
             Output::Egress(egress) => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),
+            Output::Gone { root } => self.gone.push(root),
             Output::Letter { result, .. } => self.letters.push(result),
             Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
