@@ -21,6 +21,14 @@ pub(super) enum Reply {
     Fault(Fault),
 }
 
+/// Where an answer to a listener comes from, and what it answers.
+pub(super) struct Head {
+    pub id: MessageId,
+    pub in_reply_to: MessageId,
+    pub origin: Origin,
+    pub from: Sender,
+}
+
 /// Who gets an answer that leaves the organism.
 pub(super) struct Recipient {
     pub client: ClientId,
@@ -49,7 +57,10 @@ impl Core {
             }
             Owner::Nobody => self.bury_reply(key, sender, reply),
             Owner::Listener(_) if origin == Origin::None => self.bury_reply(key, sender, reply),
-            Owner::Listener(listener) => self.answer_listener(parent, listener, origin, id, opened_by, sender, reply),
+            Owner::Listener(listener) => {
+                let head = Head { id, in_reply_to: opened_by, origin, from: sender };
+                self.answer_listener(parent, listener, head, reply);
+            }
         }
         self.answered(key, parent, origin);
     }
@@ -86,23 +97,15 @@ impl Core {
             }
             Owner::Nobody => self.bury_reply(key, Sender::System, Reply::Fault(fault)),
             Owner::Listener(listener) => {
-                self.answer_listener(key, listener, origin, id, about, Sender::System, Reply::Fault(fault));
+                let head = Head { id, in_reply_to: about, origin, from: Sender::System };
+                self.answer_listener(key, listener, head, Reply::Fault(fault));
             }
         }
     }
 
     /// Puts an answer where a listener's thread expects it.
-    #[expect(clippy::too_many_arguments, reason = "each says another thing of one answer; a struct would be used once")]
-    pub(super) fn answer_listener(
-        &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
-        origin: Origin,
-        id: MessageId,
-        in_reply_to: MessageId,
-        from: Sender,
-        reply: Reply,
-    ) {
+    pub(super) fn answer_listener(&mut self, key: ThreadKey, listener: ListenerId, head: Head, reply: Reply) {
+        let Head { id, in_reply_to, origin, from } = head;
         if let Origin::Fan { fan, index } = origin {
             match self.fans.get(fan).map(|fan| &fan.kind) {
                 None => return self.counts.cancelled += 1,

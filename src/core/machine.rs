@@ -233,7 +233,7 @@ impl Core {
                 // The message that opens it may still be on Queue 1.
                 self.queue.push_back(Item::Cancel(root));
             }
-            Input::Shard(message) => self.from_shard(message),
+            Input::Shard(message) => self.hear(message),
             Input::Requeue { letter, root } => self.requeue(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
             Input::Tick => {}
@@ -352,7 +352,7 @@ impl Core {
         self.queue.push_back(Item::Injected(message));
     }
 
-    fn from_shard(&mut self, message: ShardMessage) {
+    fn hear(&mut self, message: ShardMessage) {
         // One of another organism has no slots here.
         if message.listener().is_some_and(|listener| self.blueprint.listener(listener).is_none()) {
             return;

@@ -1,6 +1,6 @@
 //! The core actor: it answers what is asked in the meta namespace.
 
-use super::answer::Reply;
+use super::answer::{Head, Reply};
 use super::blueprint::{ClientId, ListenerId};
 use super::contract::Access;
 use super::faults;
@@ -100,7 +100,7 @@ impl Core {
             Ok(payload) => Reply::Payload(payload),
             Err(error) => Reply::Fault(faults::internal(&error)),
         };
-        self.answer_listener(key, listener, origin, id, about, Sender::Core, reply);
+        self.answer_listener(key, listener, Head { id, in_reply_to: about, origin, from: Sender::Core }, reply);
     }
 
     /// Answers what is only a question.

@@ -77,7 +77,7 @@ pub(super) enum Turn {
 
 /// The messages of a thread: allocated only while there are any.
 #[derive(Debug, Default)]
-#[expect(clippy::box_collection, reason = "most threads hold none: one pointer instead of four words")]
+#[expect(clippy::box_collection, reason = "an idle thread pays for a pointer, not for a queue")]
 pub(super) struct Mailbox(Option<Box<VecDeque<Queued>>>);
 
 /// The open children of a thread, as an intrusive list in order of opening.
