@@ -145,7 +145,7 @@ impl Core {
         self.bury(key, (from, None), payload, reason);
     }
 
-    /// Keeps a message that nobody could be given. `way`: who sent it, and to whom.
+    /// Keeps a message that nobody could be given: who sent it, and to whom.
     pub(super) fn bury(
         &mut self,
         key: ThreadKey,
