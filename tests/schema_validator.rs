@@ -89,7 +89,7 @@ fn an_attribute_is_told_with_its_own_place() {
 #[test]
 fn what_libxml_judges_is_small() {
     let xsd = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:element name=\"r\"><xs:complexType><xs:sequence>\
-               <xs:element name=\"a\" maxOccurs=\"unbounded\"/></xs:sequence></xs:complexType><xs:unique name=\"u\"><xs:selector xpath=\"a\"/>\
+               <xs:element name=\"a\" type=\"xs:string\" maxOccurs=\"unbounded\"/></xs:sequence></xs:complexType><xs:unique name=\"u\"><xs:selector xpath=\"a\"/>\
                <xs:field xpath=\".\"/></xs:unique></xs:element></xs:schema>";
     let schemas = PayloadSchema::from_xsd("k.xsd", xsd).unwrap();
     assert_eq!(schemas[0].libxml_reason(), Some("the element 'r' has an identity constraint (xs:unique)"));

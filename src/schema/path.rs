@@ -16,9 +16,12 @@ pub(super) enum Path {
     Libxml(Arc<str>),
 }
 
+/// The grammar that a schema became, or what the engine doesn't understand of it.
+pub(super) type Compilation = Result<Arc<Grammar>, Arc<str>>;
+
 impl Path {
     /// The path of a payload, by what became of its schema.
-    pub(super) fn of(grammar: &Result<Arc<Grammar>, Arc<str>>, payload: &QName) -> Self {
+    pub(super) fn of(grammar: &Compilation, payload: &QName) -> Self {
         match grammar {
             Ok(grammar) => match grammar.element(payload.namespace(), payload.local()) {
                 Some(root) => Self::Engine(grammar.clone(), root),

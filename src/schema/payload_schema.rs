@@ -77,7 +77,7 @@ impl PayloadSchema {
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let embeddable = embed::embeddable(&document);
         let embeddable = embeddable.map_err(|problem| round_trip(RoundTrip::Schema(problem.to_string())))?;
-        Ok(Self::assemble(qname, sources, path, document, embeddable, &model, Some(example), Some(json_schema)))
+        Ok(Self::assemble(qname, (sources, path), (document, embeddable), &model, Some(example), Some(json_schema)))
     }
 
     /// The schema of a global element of `.xsd` documents.
@@ -91,15 +91,13 @@ impl PayloadSchema {
         qname: QName,
     ) -> Self {
         let example = valid_example(model, Checker::new(&path, compiled));
-        Self::assemble(qname, sources, path, document, embeddable, model, example, None)
+        Self::assemble(qname, (sources, path), (document, embeddable), model, example, None)
     }
 
     fn assemble(
         qname: QName,
-        sources: Sources,
-        path: Path,
-        document: String,
-        embeddable: Canonical,
+        (sources, path): (Sources, Path),
+        (document, embeddable): (String, Canonical),
         model: &Model,
         example: Option<Canonical>,
         json_schema: Option<Value>,

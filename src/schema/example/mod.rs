@@ -1,7 +1,7 @@
 //! Instances of a [`Model`]: the example that people and models see, and those that test a type.
 //!
 //! The values are the author's where there are examples, else plain ones that keep the bounds: `text`, `1`,
-//! `1.5`, `true`, the first of an enumeration, the shortest match of a pattern. libxml judges the result; what
+//! `1.5`, `true`, the first of an enumeration, the shortest match of a pattern. The validator judges the result; what
 //! it refuses is nobody's example.
 
 mod finite;

@@ -11,10 +11,10 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::contract::{ContractError, DocumentProblem};
-use super::engine::{self, Grammar};
+use super::engine;
 use super::libxml2::Compiled;
 use super::model::{Complex, Content, Element, Model, Type};
-use super::path::Path;
+use super::path::{Compilation, Path};
 use super::payload_schema::{Digest, PayloadSchema};
 use crate::vocab::{Position, QName};
 use documents::Documents;
@@ -47,7 +47,7 @@ impl PayloadSchema {
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
         let documents = Documents::new(documents)?;
-        let mut known: HashMap<Digest, (Compiled, Result<Arc<Grammar>, Arc<str>>)> = HashMap::new();
+        let mut known: HashMap<Digest, (Compiled, Compilation)> = HashMap::new();
         let mut schemas: Vec<Self> = Vec::new();
         for root in documents.roots() {
             let sources = documents.sources(root);
@@ -81,12 +81,12 @@ impl PayloadSchema {
 }
 
 /// The grammar of one document that refers to no other, or why there is none.
-pub(super) fn grammar_of(document: &str) -> Result<Result<Arc<Grammar>, Arc<str>>, ContractError> {
+pub(super) fn grammar_of(document: &str) -> Result<Compilation, ContractError> {
     let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
     Ok(grammar(&Reader::new(&documents, 0)))
 }
 
-fn grammar(reader: &Reader) -> Result<Arc<Grammar>, Arc<str>> {
+fn grammar(reader: &Reader) -> Compilation {
     engine::compile(reader).map(Arc::new).map_err(|unsupported| unsupported.0.into())
 }
 

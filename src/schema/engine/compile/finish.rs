@@ -57,9 +57,6 @@ impl Compiler<'_, '_> {
             if scope.was_asked() {
                 return unsupported("an element is given a value that is a qualified name");
             }
-            if value.fixed && !matches!(types[ty.index()].content, Content::Simple(_)) {
-                return unsupported("an element with mixed content has a fixed value");
-            }
             if !fits {
                 return unsupported(format!("the value '{}' that an element is given is none of its type", value.text));
             }

@@ -174,6 +174,21 @@ impl<'a> Walk<'_, 'a> {
         self.judge.scope.rewind(started.mark);
     }
 
+    /// Mixed content whose value is fixed: that text or none, and no elements (section 3.3.4, clause 5.2.2).
+    pub(super) fn fixed_text(&mut self, started: &Started<'a>, fixed: &str) {
+        let buffer = std::mem::take(&mut self.judge.text);
+        let (borrowed, buffer, whole) = self.text_content(buffer);
+        let value = borrowed.unwrap_or(&buffer);
+        if !whole {
+            self.refuse(started, Part::Tag, format_args!("elements are not allowed in it, only the text '{fixed}'"));
+            self.skip_levels(2);
+        } else if !value.is_empty() && value != fixed {
+            self.refuse(started, Part::Content, format_args!("found '{value}', expected '{fixed}'"));
+        }
+        self.judge.text = buffer;
+        self.judge.scope.rewind(started.mark);
+    }
+
     /// The text up to the end tag, in one piece (in the buffer where it isn't borrowed), and whether the end tag came;
     /// otherwise the start tag of a child did.
     fn text_content(&mut self, mut buffer: String) -> (Option<&'a str>, String, bool) {
@@ -232,8 +247,7 @@ impl<'a> Walk<'_, 'a> {
         {
             return self.refuse(started, Part::Content, format_args!("found '{value}', expected '{}'", fixed.text));
         }
-        let parent = self.judge.open.last().map(|open| open.number);
-        self.identify(simple, value, started.number, parent);
+        self.identify(simple, value, started.number);
     }
 }
 

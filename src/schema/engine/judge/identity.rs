@@ -4,7 +4,7 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct Identities {
     values: String,
-    declared: Vec<Declared>,
+    declared: Vec<Entry>,
     referred: Vec<Entry>,
 }
 
@@ -15,13 +15,6 @@ struct Entry {
     element: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Declared {
-    entry: Entry,
-    /// The element that the ID is of: two of one value for the same element are one (XSD 1.0 part 1, section 3.15.5).
-    owner: Option<usize>,
-}
-
 impl Identities {
     pub(super) fn clear(&mut self) {
         self.values.clear();
@@ -29,10 +22,10 @@ impl Identities {
         self.referred.clear();
     }
 
-    /// An ID of the element `owner` that stands in `element`.
-    pub(super) fn declare(&mut self, value: &str, element: usize, owner: Option<usize>) {
+    /// An ID that stands in an element, as its text or in an attribute.
+    pub(super) fn declare(&mut self, value: &str, element: usize) {
         let entry = self.entry(value.trim_matches(SPACES), element);
-        self.declared.push(Declared { entry, owner });
+        self.declared.push(entry);
     }
 
     /// References between spaces.
@@ -47,17 +40,13 @@ impl Identities {
     pub(super) fn broken(&mut self, most: usize) -> Vec<(usize, String)> {
         let values = &self.values;
         let text = |entry: &Entry| &values[entry.value.clone()];
-        self.declared.sort_unstable_by(|one, other| {
-            text(&one.entry).cmp(text(&other.entry)).then(one.entry.element.cmp(&other.entry.element))
-        });
-        let twice = self.declared.windows(2).filter(|pair| {
-            text(&pair[0].entry) == text(&pair[1].entry) && (pair[0].owner != pair[1].owner || pair[0].owner.is_none())
-        });
-        let twice = twice.map(|pair| {
-            (pair[1].entry.element, format!("the ID '{}' stands here for the second time", text(&pair[1].entry)))
-        });
-        let known =
-            |entry: &&Entry| self.declared.binary_search_by(|declared| text(&declared.entry).cmp(text(entry))).is_ok();
+        self.declared.sort_unstable_by(|one, other| text(one).cmp(text(other)).then(one.element.cmp(&other.element)));
+        let pairs = self.declared.windows(2);
+        // Two attributes of one element may say the same: it is one element of that ID (section 3.15.5).
+        let twice = pairs.filter(|pair| text(&pair[0]) == text(&pair[1]) && pair[0].element != pair[1].element);
+        let twice =
+            twice.map(|pair| (pair[1].element, format!("the ID '{}' stands here for the second time", text(&pair[1]))));
+        let known = |entry: &&Entry| self.declared.binary_search_by(|id| text(id).cmp(text(entry))).is_ok();
         let lost = self.referred.iter().filter(|entry| !known(entry));
         let lost = lost.map(|entry| (entry.element, format!("there is no ID '{}' that this refers to", text(entry))));
         twice.chain(lost).take(most).collect()
@@ -86,12 +75,11 @@ mod tests {
     #[test]
     fn ids_stand_once_and_references_lead_to_them() {
         let mut ids = Identities::default();
-        ids.declare(" a ", 1, Some(1));
-        ids.declare("b", 2, Some(1));
+        ids.declare(" a ", 1);
+        ids.declare("b", 2);
         ids.refer("a\n b c", 3);
-        ids.declare("a", 4, Some(4));
-        // The same ID for the same element is one.
-        ids.declare("b", 5, Some(1));
+        ids.declare("a", 4);
+        ids.declare("b", 2);
         let broken = ids.broken(8);
         assert_eq!(broken.iter().map(|(element, _)| *element).collect::<Vec<_>>(), [4, 3]);
         assert_eq!(broken[1].1, "there is no ID 'c' that this refers to");

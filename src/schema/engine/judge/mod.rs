@@ -226,9 +226,9 @@ fn name_at(text: &str, at: usize) -> &str {
 
 /// The local name of an element, which is numbered in document order.
 fn element_name(text: &str, number: usize) -> &str {
-    let starts = Scanner::new(text).filter_map(|token| match token {
+    let mut starts = Scanner::new(text).filter_map(|token| match token {
         Token::Start(tag) => Some(tag.local()),
         Token::Text(_) | Token::End => None,
     });
-    starts.skip(number).next().unwrap_or_default()
+    starts.nth(number).unwrap_or_default()
 }

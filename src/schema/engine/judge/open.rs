@@ -84,6 +84,12 @@ impl<'a> Walk<'_, 'a> {
         if let Content::Simple(simple) = &ty.content {
             return self.simple_content(started, simple, id, element, nil);
         }
+        let fixed = element.and_then(|element| element.value.as_ref()).filter(|value| value.fixed);
+        if let (Some(fixed), Content::Sequence { mixed: true, .. } | Content::All { mixed: true, .. }) =
+            (fixed, &ty.content)
+        {
+            return self.fixed_text(started, &fixed.text);
+        }
         let seen = self.judge.seen.len();
         if let Content::All { members, .. } = &ty.content {
             self.judge.seen.resize(seen + members.required.len().div_ceil(64), 0);
