@@ -24,7 +24,6 @@ mod messages;
 mod model;
 #[doc(hidden)]
 pub mod oracle;
-mod path;
 mod pattern;
 mod payload;
 mod payload_schema;

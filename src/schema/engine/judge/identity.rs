@@ -40,13 +40,17 @@ impl Identities {
     pub(super) fn broken(&mut self, most: usize) -> Vec<(usize, String)> {
         let values = &self.values;
         let text = |entry: &Entry| &values[entry.value.clone()];
-        self.declared.sort_unstable_by(|one, other| text(one).cmp(text(other)).then(one.element.cmp(&other.element)));
-        let pairs = self.declared.windows(2);
-        // Two attributes of one element may say the same: it is one element of that ID (section 3.15.5).
-        let twice = pairs.filter(|pair| text(&pair[0]) == text(&pair[1]) && pair[0].element != pair[1].element);
-        let twice =
-            twice.map(|pair| (pair[1].element, format!("the ID '{}' stands here for the second time", text(&pair[1]))));
-        let known = |entry: &&Entry| self.declared.binary_search_by(|id| text(id).cmp(text(entry))).is_ok();
+        self.declared.sort_unstable_by(|one, other| {
+            text(&one.entry).cmp(text(&other.entry)).then(one.entry.element.cmp(&other.entry.element))
+        });
+        let twice = self.declared.windows(2).filter(|pair| {
+            text(&pair[0].entry) == text(&pair[1].entry) && (pair[0].owner != pair[1].owner || pair[0].owner.is_none())
+        });
+        let twice = twice.map(|pair| {
+            (pair[1].entry.element, format!("the ID '{}' stands here for the second time", text(&pair[1].entry)))
+        });
+        let known =
+            |entry: &&Entry| self.declared.binary_search_by(|declared| text(&declared.entry).cmp(text(entry))).is_ok();
         let lost = self.referred.iter().filter(|entry| !known(entry));
         let lost = lost.map(|entry| (entry.element, format!("there is no ID '{}' that this refers to", text(entry))));
         twice.chain(lost).take(most).collect()

@@ -1,0 +1,73 @@
+//! The judges that a schema has in this crate, side by side: for differential tests and benchmarks. No part of the API.
+
+use super::engine::{self, Grammar, Judge};
+use super::events::Events;
+use super::libxml2::Compiled;
+use super::xsd::documents::Documents;
+use super::xsd::read::Reader;
+use super::{ContractError, XsdDocument};
+use crate::ladder::Canonical;
+
+/// A schema, compiled for each judge.
+#[derive(Debug)]
+pub struct Judges {
+    grammar: Result<Grammar, String>,
+    judge: Judge,
+    compiled: Result<Compiled, String>,
+    events: Events,
+}
+
+/// What a judge says: nothing, or the first rule that is broken.
+pub type Verdict = Result<(), String>;
+
+impl Judges {
+    /// Compiles the first of several documents with those that it leads to.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] if it is no schema document.
+    pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
+        let documents = Documents::new(documents)?;
+        let grammar = grammar(&documents);
+        let compiled = libxml(&documents).map_err(|error| error.to_string());
+        Ok(Self { grammar, judge: Judge::default(), compiled, events: Events::default() })
+    }
+
+    /// Why the engine leaves the schema to libxml; `None` if it doesn't.
+    pub fn unsupported(&self) -> Option<&str> {
+        self.grammar.as_ref().err().map(String::as_str)
+    }
+
+    /// Judges by the engine of this crate; the error also tells that it doesn't support the schema.
+    ///
+    /// # Errors
+    /// The first rule that the payload breaks.
+    pub fn engine(&mut self, payload: &Canonical) -> Verdict {
+        let grammar = self.grammar.as_ref().map_err(Clone::clone)?;
+        let root = payload.root();
+        let Some(element) = grammar.element(root.namespace(), root.local()) else {
+            return Err(format!("no element {root} is declared"));
+        };
+        let violations = self.judge.judge(grammar, element, payload.as_str(), 1);
+        violations.first().map_or(Ok(()), |violation| Err(format!("{violation:?}")))
+    }
+
+    /// Judges by libxml; the error also tells that it finds a mistake in the schema.
+    ///
+    /// # Errors
+    /// The first rule that the payload breaks.
+    pub fn libxml(&mut self, payload: &Canonical) -> Verdict {
+        let compiled = self.compiled.as_ref().map_err(Clone::clone)?;
+        self.events.read(payload.as_str());
+        let violations = compiled.validate(&self.events, 1);
+        violations.first().map_or(Ok(()), |violation| Err(violation.message.trim().to_owned()))
+    }
+}
+
+fn grammar(documents: &Documents) -> Result<Grammar, String> {
+    engine::compile(&Reader::new(documents, 0)).map_err(|unsupported| unsupported.to_string())
+}
+
+fn libxml(documents: &Documents) -> Result<Compiled, ContractError> {
+    let sources = documents.sources(0);
+    Compiled::new(&sources.main, &sources.others).map_err(|faults| documents.error(0, faults))
+}
