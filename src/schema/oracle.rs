@@ -63,6 +63,23 @@ impl Judges {
     }
 }
 
+/// What registration does for the engine: reads a document and compiles it. The result is the compiled form.
+///
+/// # Errors
+/// What is wrong with it, or what the engine leaves to libxml.
+pub fn compile_by_engine(document: &XsdDocument) -> Result<impl Sized + use<>, String> {
+    let documents = Documents::new(std::slice::from_ref(document)).map_err(|error| error.to_string())?;
+    grammar(&documents)
+}
+
+/// What libxml does with the same text.
+///
+/// # Errors
+/// The first mistake that it finds.
+pub fn compile_by_libxml(text: &str) -> Result<impl Sized + use<>, String> {
+    Compiled::new(text, &[]).map_err(|faults| faults.first().map(|fault| fault.message.clone()).unwrap_or_default())
+}
+
 fn grammar(documents: &Documents) -> Result<Grammar, String> {
     engine::compile(&Reader::new(documents, 0)).map_err(|unsupported| unsupported.to_string())
 }

@@ -3,4 +3,5 @@
 
 mod corpus;
 mod disagreements;
+mod large;
 mod random;

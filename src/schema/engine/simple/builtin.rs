@@ -13,26 +13,17 @@ use crate::schema::builtin::Builtin;
 
 /// The built-in type of a local name.
 pub(super) fn named(local: &str) -> Option<SimpleType> {
-    if local == ANY {
-        return Some(ANY_TYPE.clone());
-    }
     let known = TYPES.binary_search_by(|(name, _)| (*name).cmp(local)).ok()?;
     Some(TYPES[known].1.clone())
 }
 
-const ANY: &str = "anySimpleType";
-
-static ANY_TYPE: LazyLock<SimpleType> = LazyLock::new(|| {
-    let noun = Builtin::named(ANY).words().to_owned();
-    SimpleType::new(Definition { base: None, ..Definition::top(Variety::Any, noun) })
-});
-
-/// All others, sorted by name.
+/// Sorted by name.
 static TYPES: LazyLock<Vec<(&'static str, SimpleType)>> = LazyLock::new(|| {
     let mut types: Vec<(&'static str, SimpleType)> = Vec::with_capacity(ROWS.len());
     for &(name, made) in &ROWS {
         let known = |name: &str| types.iter().find(|(known, _)| *known == name).map(|(_, known)| known);
         let definition = match made {
+            Made::Any => Some(Definition::new(Variety::Any, Builtin::named(name).words().to_owned())),
             Made::Primitive(primitive) => primitive_type(name, primitive),
             Made::Narrowed(base, how) => known(base).and_then(|base| narrowed(name, base, how)),
             Made::ListOf(item) => known(item).and_then(list_of),
@@ -45,6 +36,7 @@ static TYPES: LazyLock<Vec<(&'static str, SimpleType)>> = LazyLock::new(|| {
 
 #[derive(Clone, Copy)]
 enum Made {
+    Any,
     Primitive(Primitive),
     Narrowed(&'static str, Narrowing),
     /// A list of at least one item.
@@ -100,7 +92,8 @@ impl Prefixes for NoPrefixes {
 
 /// Each stands behind what it is made of.
 #[rustfmt::skip]
-static ROWS: [(&str, Made); 44] = [
+static ROWS: [(&str, Made); 45] = [
+    ("anySimpleType", Made::Any),
     ("string", Made::Primitive(Primitive::String)),
     ("boolean", Made::Primitive(Primitive::Boolean)),
     ("decimal", Made::Primitive(Primitive::Decimal)),

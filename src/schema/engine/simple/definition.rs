@@ -11,7 +11,6 @@ use super::{Identity, Prefixes, SimpleType, Unsupported, words};
 /// What a simple type is.
 #[derive(Debug)]
 pub(super) struct Definition {
-    pub(super) base: Option<SimpleType>,
     pub(super) variety: Variety,
     pub(super) space: Space,
     pub(super) lexis: Lexis,
@@ -59,15 +58,9 @@ impl Definition {
         Self { identity, ..Self::new(Variety::Union(members), noun) }.nested(depth)
     }
 
-    /// A type without facets, directly below `anySimpleType`.
+    /// A type without facets.
     pub(super) fn new(variety: Variety, noun: String) -> Self {
-        Self { base: SimpleType::builtin("anySimpleType"), ..Self::top(variety, noun) }
-    }
-
-    /// A type without facets that restricts nothing.
-    pub(super) fn top(variety: Variety, noun: String) -> Self {
         Self {
-            base: None,
             variety,
             space: Space::Preserve,
             lexis: Lexis::Any,
@@ -184,17 +177,6 @@ impl Definition {
             Variety::Any | Variety::Atomic(_) => false,
             Variety::List(_) => true,
             Variety::Union(members) => members.iter().any(|member| member.0.has_lists()),
-        }
-    }
-
-    pub(super) fn base(&self) -> Option<&SimpleType> {
-        self.base.as_ref()
-    }
-
-    pub(super) fn members(&self) -> &[SimpleType] {
-        match &self.variety {
-            Variety::Union(members) => members,
-            _ => &[],
         }
     }
 

@@ -30,7 +30,7 @@ mod words;
 use std::sync::Arc;
 
 use definition::Definition;
-pub(in crate::schema) use mismatch::{Mismatch, Rule};
+pub(in crate::schema) use mismatch::Mismatch;
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -102,21 +102,6 @@ impl SimpleType {
     /// [`Unsupported`] if types nest too deep.
     pub(in crate::schema) fn union(members: Vec<Self>) -> Result<Self, Unsupported> {
         Definition::union(members).map(Self::new)
-    }
-
-    /// The type that this one restricts: for lists, unions and primitive types that is `anySimpleType`, which has none.
-    pub(in crate::schema) fn base(&self) -> Option<&Self> {
-        self.0.base()
-    }
-
-    /// The types of a union whose values are values of this type.
-    pub(in crate::schema) fn members(&self) -> &[Self] {
-        self.0.members()
-    }
-
-    /// Whether two are one and the same definition.
-    pub(in crate::schema) fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Checks characters: references resolved, white space as it was written.

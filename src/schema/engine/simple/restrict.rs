@@ -27,7 +27,6 @@ pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition,
     let Step { facets, space, .. } = step;
     let noun = base.0.noun.clone();
     let made = Definition {
-        base: Some(base.clone()),
         variety: base.0.variety.clone(),
         space,
         lexis: base.0.lexis,

@@ -1,3 +1,4 @@
+use super::mismatch::Rule;
 use super::*;
 
 struct Declared;
@@ -276,13 +277,9 @@ fn what_is_no_restriction_is_left_to_libxml() {
 }
 
 #[test]
-fn derivations_are_known_and_bounded() {
-    let (byte, short) = (builtin("byte"), builtin("short"));
-    assert!(byte.base().unwrap().same(&short) && !byte.same(&short));
-    assert!(builtin("string").base().unwrap().same(&builtin("anySimpleType")));
-    assert!(builtin("anySimpleType").base().is_none());
+fn derivations_are_bounded() {
     let deep = |ty: &SimpleType| ty.restrict(&[]).ok();
-    assert!(std::iter::successors(deep(&byte), deep).count() < 300);
+    assert!(std::iter::successors(deep(&builtin("byte")), deep).count() < 300);
     assert!(SimpleType::builtin("dateTimeStamp").is_none() && SimpleType::builtin("").is_none());
 }
 
