@@ -76,17 +76,17 @@ impl<'a> Walk<'_, 'a> {
                 Some(fixed) if !attribute.ty.equal(value, fixed, &prefixes) => {
                     self.refuse_attribute(started, name, format_args!("found '{value}', expected '{fixed}'"));
                 }
-                _ => self.identify(&attribute.ty, value, started.number),
+                _ => self.identify(&attribute.ty, value, started.number, Some(started.number)),
             },
         }
         self.judge.text = buffer;
     }
 
-    /// Keeps a value that is an ID or refers to one.
-    pub(super) fn identify(&mut self, ty: &SimpleType, value: &str, element: usize) {
+    /// Keeps a value that is an ID or refers to one. An ID is of the element `owner`.
+    pub(super) fn identify(&mut self, ty: &SimpleType, value: &str, element: usize, owner: Option<usize>) {
         match ty.identity() {
             Identity::None | Identity::Mixed => {}
-            Identity::Id => self.judge.identities.declare(value, element),
+            Identity::Id => self.judge.identities.declare(value, element, owner),
             Identity::Idref | Identity::Idrefs => self.judge.identities.refer(value, element),
         }
     }

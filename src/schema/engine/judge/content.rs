@@ -247,7 +247,8 @@ impl<'a> Walk<'_, 'a> {
         {
             return self.refuse(started, Part::Content, format_args!("found '{value}', expected '{}'", fixed.text));
         }
-        self.identify(simple, value, started.number);
+        let parent = self.judge.open.last().map(|open| open.number);
+        self.identify(simple, value, started.number, parent);
     }
 }
 

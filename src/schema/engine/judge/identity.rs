@@ -4,7 +4,7 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct Identities {
     values: String,
-    declared: Vec<Entry>,
+    declared: Vec<Declared>,
     referred: Vec<Entry>,
 }
 
@@ -15,6 +15,13 @@ struct Entry {
     element: usize,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Declared {
+    entry: Entry,
+    /// The element that the ID is of: two of one value for the same element are one (XSD 1.0 part 1, section 3.15.5).
+    owner: Option<usize>,
+}
+
 impl Identities {
     pub(super) fn clear(&mut self) {
         self.values.clear();
@@ -22,10 +29,10 @@ impl Identities {
         self.referred.clear();
     }
 
-    /// An ID that stands in an element, as its text or in an attribute.
-    pub(super) fn declare(&mut self, value: &str, element: usize) {
+    /// An ID of the element `owner` that stands in `element`.
+    pub(super) fn declare(&mut self, value: &str, element: usize, owner: Option<usize>) {
         let entry = self.entry(value.trim_matches(SPACES), element);
-        self.declared.push(entry);
+        self.declared.push(Declared { entry, owner });
     }
 
     /// References between spaces.
@@ -79,11 +86,12 @@ mod tests {
     #[test]
     fn ids_stand_once_and_references_lead_to_them() {
         let mut ids = Identities::default();
-        ids.declare(" a ", 1);
-        ids.declare("b", 2);
+        ids.declare(" a ", 1, Some(1));
+        ids.declare("b", 2, Some(1));
         ids.refer("a\n b c", 3);
-        ids.declare("a", 4);
-        ids.declare("b", 2);
+        ids.declare("a", 4, Some(4));
+        // The same ID for the same element is one.
+        ids.declare("b", 5, Some(1));
         let broken = ids.broken(8);
         assert_eq!(broken.iter().map(|(element, _)| *element).collect::<Vec<_>>(), [4, 3]);
         assert_eq!(broken[1].1, "there is no ID 'c' that this refers to");
