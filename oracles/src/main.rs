@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn compile(path: &Path) -> Result<SchemaSet, Box<dyn Error>> {
     let text = fs::read_to_string(path)?;
-    let compiled = SchemaSetBuilder::new().add_source(text, path.to_string_lossy())?.compile()?;
+    let compiled = SchemaSetBuilder::new().add_source(&text, &path.to_string_lossy())?.compile()?;
     Ok(compiled.into_schema_set())
 }
 
