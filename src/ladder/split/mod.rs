@@ -22,7 +22,7 @@
 //!   within sixteen limits, it ends where the next element called `message` begins.
 //!
 //! How the stream is cut into chunks never changes the pieces. Time is linear; memory is bounded
-//! by the limit and the largest chunk.
+//! by twice the limit and the largest chunk.
 //!
 //! What it does not do: check or decode anything. UTF-16 holds no tag that it knows, so such a
 //! stream is one piece.
@@ -136,8 +136,15 @@ impl Splitter {
                 None => self.overflow(),
             }
         }
-        let needed = if self.skipped.is_some() { self.scanner.needs() } else { self.start };
-        self.stream.forget(needed);
+        self.stream.forget(self.needed());
+    }
+
+    /// From where on bytes have to be kept. A tag that began within the limit can still end the piece there, so that
+    /// it isn't over the limit after all.
+    fn needed(&self) -> u64 {
+        let scanned = self.scanner.needs();
+        let is_over = scanned > self.start.saturating_add(self.limit);
+        if self.skipped.is_some() && is_over { scanned } else { self.start }
     }
 
     /// The next piece that is complete.
@@ -331,7 +338,7 @@ impl Splitter {
     /// The piece ends at `end`, and the next one starts there.
     fn emit(&mut self, end: u64) {
         let start = std::mem::replace(&mut self.start, end);
-        if let Some(skipped) = self.skipped.take() {
+        if let Some(skipped) = self.skipped.take().filter(|_| end - start > self.limit) {
             return self.pieces.push_back(Piece::TooLarge { at: skipped.at, bytes: end - start });
         }
         let bytes = self.stream.slice(start, end);
