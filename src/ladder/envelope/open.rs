@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::tags::{self, Gap, Start, Tags};
 use super::{Claims, EnvelopeError};
 use crate::ladder::Canonical;
-use crate::ladder::strict::{Surroundings, UNLIMITED, canonicalize_in};
+use crate::ladder::strict::{Surroundings, UNLIMITED, canonicalize_in, excerpt};
 use crate::vocab::{Position, QName, ns};
 
 /// The claims and the payload of an envelope.
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
         };
         match start.attributes().find(|(name, _)| !allowed(name)) {
             Some((name, _)) => {
-                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute: tags::excerpt(name) })
+                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute: excerpt(name) })
             }
             None => Ok(()),
         }
@@ -317,11 +317,11 @@ impl<'a> Reader<'a> {
         let namespace = self.namespace(start.prefix);
         let name =
             if namespace.is_empty() { start.local.to_owned() } else { format!("{{{namespace}}}{}", start.local) };
-        tags::excerpt(&name)
+        excerpt(&name)
     }
 
     fn not_message(&self) -> EnvelopeError {
-        let found = tags::excerpt(&self.message.root().to_string());
+        let found = excerpt(&self.message.root().to_string());
         EnvelopeError::NotMessage { at: self.at(0), found }
     }
 

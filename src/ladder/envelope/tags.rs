@@ -221,8 +221,3 @@ pub(super) fn unescape_value(value: &str) -> Cow<'_, str> {
     let spaces = value.replace("&#x9;", "\t").replace("&#xA;", "\n").replace("&#xD;", "\r");
     Cow::Owned(spaces.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
 }
-
-/// A name for a message: cut to 64 characters.
-pub(super) fn excerpt(name: &str) -> Box<str> {
-    name.chars().take(64).collect::<String>().into()
-}

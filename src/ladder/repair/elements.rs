@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::error::excerpt;
+use super::lexis::excerpt;
 use super::namespaces::{self, Problem};
 use super::reference::{self, Reference};
 use super::scan::Scanner;
@@ -279,6 +279,6 @@ impl<'t> Scanner<'t> {
 
 /// Elements of HTML that never have content, and whose names few other vocabularies use. Without
 /// an end tag anywhere behind it, such a tag is an empty element.
-fn is_void(name: &str) -> bool {
+pub(super) fn is_void(name: &str) -> bool {
     matches!(name, "br" | "hr" | "wbr" | "img")
 }

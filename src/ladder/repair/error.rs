@@ -205,11 +205,6 @@ impl RepairError {
     }
 }
 
-/// A name as an error quotes it.
-pub(super) fn excerpt(name: &str) -> Box<str> {
-    name.chars().take(64).collect()
-}
-
 fn place(inside: &Option<Box<str>>) -> String {
     match inside {
         Some(name) => format!("inside <{name}>"),

@@ -1,5 +1,7 @@
 //! Names, white space and characters of XML 1.0, looked at from an offset.
 
+use crate::ladder::strict::may_hold_forbidden;
+pub(super) use crate::ladder::strict::{excerpt, has_scheme, is_xml_char};
 use crate::vocab::{is_name_char, is_name_start};
 
 /// White space (XML 1.0, production 3).
@@ -54,16 +56,9 @@ pub(super) fn split_qname(name: &str) -> (&str, &str) {
     name.split_once(':').unwrap_or(("", name))
 }
 
-/// `Char` of XML 1.0 (5th edition), production 2.
-pub(super) const fn is_xml_char(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
-}
-
 /// Whether a text holds only characters that XML allows.
 pub(super) fn is_xml_text(text: &str) -> bool {
-    // Only then can it hold a control character, or U+FFFE or U+FFFF.
-    let is_suspect = |&byte: &u8| (byte < b' ' && !is_space(byte)) || byte == 0xEF;
-    !text.as_bytes().iter().any(is_suspect) || text.chars().all(is_xml_char)
+    !may_hold_forbidden(text.as_bytes()) || text.chars().all(is_xml_char)
 }
 
 /// Whether markup may start with `<` and this byte.

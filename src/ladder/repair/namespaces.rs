@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::lexis::split_qname;
+use super::lexis::{has_scheme, split_qname};
 use super::reference::{self, Reference};
 use super::tag::Attribute;
 use crate::vocab::{XmlLimits, ns};
@@ -101,7 +101,7 @@ impl<'t> Namespaces<'t> {
         if name.is_empty() && !prefix.is_empty() {
             return Err(Problem::Empty { prefix });
         }
-        if !name.is_empty() && !has_scheme(name) {
+        if !name.is_empty() && !has_scheme(name.as_bytes()) {
             return Err(Problem::Relative { name: name.to_owned() });
         }
         let uri = self.uri(name);
@@ -146,13 +146,6 @@ fn counts(uri: Option<Uri>) -> usize {
 /// The prefix that an attribute declares; empty for the default namespace.
 pub(super) fn declared_prefix(name: &str) -> Option<&str> {
     if name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") }
-}
-
-/// Whether a URI is absolute (RFC 3986, section 3.1).
-fn has_scheme(uri: &str) -> bool {
-    let Some((scheme, _)) = uri.split_once(':') else { return false };
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// An attribute value as XML 1.0, section 3.3.3 normalizes it, after the repair of its references.

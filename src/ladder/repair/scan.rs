@@ -1,8 +1,7 @@
 //! The walk over the text: one loop, a stack of open elements, no recursion.
 
 use super::elements::{Open, Tree};
-use super::error::excerpt;
-use super::lexis::{find_any, is_blank, is_space_char, may_start_markup};
+use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup};
 use super::markup::{self, Markup};
 use super::namespaces::Namespaces;
 use super::outside::{Outside, Root};

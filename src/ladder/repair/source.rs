@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use super::declaration;
-use super::error::excerpt;
-use super::lexis::{is_xml_char, is_xml_text};
+use super::lexis::{excerpt, is_xml_char, is_xml_text};
 use super::locate::{Coding, Locator};
 use super::{RepairError, RepairKind};
 use crate::vocab::Position;

@@ -412,6 +412,6 @@ impl Token {
 }
 
 /// A name for a message: cut to 64 characters.
-pub(super) fn excerpt(text: &str) -> Box<str> {
+pub(in crate::ladder) fn excerpt(text: &str) -> Box<str> {
     text.chars().take(64).collect::<String>().into()
 }

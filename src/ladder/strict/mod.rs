@@ -24,10 +24,12 @@ mod writer;
 use bytes::Bytes;
 
 pub(crate) use chars::{is_xml_char, may_hold_forbidden};
+pub(in crate::ladder) use error::excerpt;
 pub use error::{StrictError, StrictErrorKind, Token};
 pub(crate) use escape::{push_text, push_value};
 pub(crate) use locate::{attribute_offset, content_offset, element_offset};
 use pass::{Goal, Pass, Root};
+pub(in crate::ladder) use scope::has_scheme;
 use writer::Piece;
 
 use super::canonical::{Canonical, Origin};

@@ -215,7 +215,7 @@ fn check_declaration(prefix: &[u8], uri: &[u8], limits: &XmlLimits) -> Result<()
 }
 
 /// Whether a URI is absolute (RFC 3986, section 3.1).
-fn has_scheme(uri: &[u8]) -> bool {
+pub(in crate::ladder) fn has_scheme(uri: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', uri) else { return false };
     let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     uri[..colon].first().is_some_and(u8::is_ascii_alphabetic) && uri[..colon].iter().all(rest)
