@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use systole::ladder::properties;
+use systole::ladder::{RepairKind, properties};
 
 use crate::files::{beside, inputs, list, run, shape};
 
@@ -40,5 +40,62 @@ fn write(file: &Path, content: Option<&[u8]>) {
     match content {
         Some(content) => fs::write(file, content).expect("a writable folder"),
         None => drop(fs::remove_file(file)),
+    }
+}
+
+/// A rule without a golden pair is a rule that nobody would miss.
+#[test]
+fn each_rule_and_each_refusal_has_a_golden_pair() {
+    use RepairKind::{
+        AttributeQuotes, AttributeSpace, CharacterReference, Comment, ControlCharacter, Doctype, DuplicateAttribute,
+        Encoding, EndTagSyntax, Fence, HtmlEntity, InvalidBytes, MisnestedEndTag, MissingEndTag, ProcessingInstruction,
+        Prose, SectionEnd, StrayAmpersand, StrayEndTag, StrayLessThan, UnknownEntity, ValuelessAttribute,
+        XmlDeclaration,
+    };
+    let all = |suffix: &str| -> String {
+        let files = inputs("golden/repair", suffix).into_iter();
+        files.map(|(_, path)| fs::read_to_string(path).expect("text")).collect()
+    };
+    let (repairs, refusals) = (all(".repairs"), all(".err"));
+    let kinds = [
+        AttributeQuotes,
+        AttributeSpace,
+        CharacterReference,
+        Comment,
+        ControlCharacter,
+        Doctype,
+        DuplicateAttribute,
+        Encoding,
+        EndTagSyntax,
+        Fence,
+        HtmlEntity,
+        InvalidBytes,
+        MisnestedEndTag,
+        MissingEndTag,
+        ProcessingInstruction,
+        Prose,
+        SectionEnd,
+        StrayAmpersand,
+        StrayEndTag,
+        StrayLessThan,
+        UnknownEntity,
+        ValuelessAttribute,
+        XmlDeclaration,
+    ];
+    for kind in kinds {
+        assert!(repairs.contains(&format!(" {kind}\n")), "{kind}");
+    }
+    for said in [
+        "truncated",
+        "nothing here looks like XML",
+        "second top-level element",
+        "internal subset",
+        "is bound to no namespace",
+        "can't be bound to nothing",
+        "belong to XML itself",
+        "is relative",
+        "is not supported",
+    ] {
+        assert!(refusals.contains(said), "{said}");
     }
 }

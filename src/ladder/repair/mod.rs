@@ -13,13 +13,14 @@
 //! declaration says; others are ISO-8859-1 or windows-1252 if it says so (one decoder for both), and
 //! UTF-8 with U+FFFD if it says nothing. Characters that XML forbids go. Other encodings: refused.
 //!
-//! **Around elements.** Text and CDATA sections outside of elements are prose and go, as do Markdown
+//! **Around elements.** Text outside of elements is prose and goes, as do Markdown
 //! fences and end tags of nothing. White space, comments and instructions stay; a DOCTYPE goes, and
 //! is refused if it has an internal subset. Prose may talk about tags, so these are prose too:
-//! - code spans in backticks within a line, and fenced blocks of a language that isn't XML, unless
-//!   no element stands outside of them;
+//! - code spans in backticks within a line, fenced blocks of a language that isn't XML, and CDATA
+//!   sections, unless no element stands outside of them;
 //! - `a <b and c> d` and `Vec<String> is`: a start tag amid prose, with an attribute without value
-//!   or right behind a word, whose end tag stands nowhere;
+//!   or right behind a word, whose end tag stands nowhere; behind the element of a document, any such
+//!   tag; and what would be text inside of an element (below);
 //! - in `I use the <add> tag: <add>…</add>` the first `<add>`: a start tag amid prose whose element
 //!   holds text and an element of its name, and never ends.
 //!
@@ -32,6 +33,9 @@
 //! them; of two of the same name, the first stays, also if they have two prefixes for one namespace.
 //! A quote closes where a tag can go on behind it, so values may hold `<` and inner quotes; where
 //! the closing quote is missing, the value ends with the tag, or before the next attribute.
+//! A tag whose end tag stands nowhere is text if it reads as such: right behind a word or `<` and
+//! not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`), in a code
+//! span, or amid text with the name of a file or in capitals (`#include <stdio.h>`, `Dear <NAME>,`).
 //!
 //! **End tags.** One that names an open element closes it and all elements inside of it; any other
 //! goes. So a missing end tag is supplied where the parent ends, and mis-nested elements end with
@@ -59,6 +63,7 @@ mod kind;
 mod lexis;
 mod locate;
 mod markup;
+mod mention;
 mod namespaces;
 mod outside;
 mod reference;

@@ -6,7 +6,7 @@ use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_spa
 use super::markup::{self, Doctype, Markup};
 use super::scan::Scanner;
 use super::tag::{Reading, StartTag};
-use super::{RepairError, RepairKind};
+use super::{RepairError, RepairKind, Shape};
 
 /// What a scan knows about the outside.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl<'t> Scanner<'t> {
                 self.end_tag(name, end, true);
                 self.outside.gap = end;
             }
-            Markup::Section { end } => self.advance(end),
+            Markup::Section { end } => self.section(end),
             Markup::EndTag { .. } => self.advance(at + 1),
             Markup::Cut => return Err(self.truncated(at)),
             Markup::Text => match self.tags.read(at) {
@@ -183,6 +183,15 @@ impl<'t> Scanner<'t> {
             },
         }
         Ok(())
+    }
+
+    /// Skips a CDATA section; only if there is no element elsewhere, it is looked into.
+    fn section(&mut self, end: usize) {
+        if self.outside.skipping {
+            self.skip(end);
+        } else {
+            self.advance(self.pos + b"<![CDATA[".len());
+        }
     }
 
     fn doctype(&mut self) -> Result<(), RepairError> {
@@ -205,15 +214,17 @@ impl<'t> Scanner<'t> {
     }
 
     /// Whether a tag amid prose is no tag: nothing closes it, and it has attributes without values
-    /// (`a <b and c> d`), or touches the word before it and no tag behind it (`Vec<String> is`).
+    /// (`a <b and c> d`), or touches the word before it and no tag behind it (`Vec<String> is`), or reads
+    /// as text, or would be a second element where one is expected.
     fn is_mention(&mut self, tag: &StartTag<'t>) -> bool {
         let glued = self.text[..tag.start].ends_with(|c: char| c.is_alphanumeric())
             && self.text.as_bytes().get(skip_space(self.text, tag.end)) != Some(&b'<');
+        let is_second = self.shape == Shape::Document && self.roots > 0;
         self.outside.skipping
             && self.outside.in_prose
             && !tag.empty
-            && (tag.valueless || glued)
-            && !self.outside.ends.stands_behind(tag.name, tag.end)
+            && (self.reads_as_text(tag)
+                || ((tag.valueless || glued || is_second) && !self.outside.ends.stands_behind(tag.name, tag.end)))
     }
 
     fn open_root(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {

@@ -163,6 +163,7 @@ impl<'t> Scanner<'t> {
             Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed),
             Markup::Cut => return Err(self.truncated(at)),
             Markup::Text => match self.tags.read(at) {
+                Reading::Tag(tag) if self.reads_as_text(&tag) => self.stray_less_than(),
                 Reading::Tag(tag) => self.start_tag(tag)?,
                 Reading::Cut => return Err(self.truncated(at)),
                 Reading::Text => self.stray_less_than(),

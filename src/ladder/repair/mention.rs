@@ -1,0 +1,91 @@
+//! Tags in passing: what has the form of a start tag, has no end tag anywhere, and is text by what surrounds it.
+//!
+//! Well-formed input is never touched by this: there every start tag has its end tag.
+
+use super::elements::is_void;
+use super::lexis::is_space_char;
+use super::scan::Scanner;
+use super::tag::StartTag;
+
+/// How far a code span is looked for, in bytes before and behind a tag: a bound, so that one long line full of
+/// tags is no trouble.
+const NEAR: usize = 256;
+
+impl<'t> Scanner<'t> {
+    /// Whether a start tag reads as text: `Vec<T> is`, `<<EOF >`, `"<name>"`, `#include <stdio.h>`, `Dear <NAME>,`
+    /// or `<T>` in a code span.
+    pub(super) fn reads_as_text(&mut self, tag: &StartTag<'t>) -> bool {
+        if tag.empty || is_void(tag.name) {
+            return false;
+        }
+        let (before, behind) = self.text.split_at(tag.start);
+        let behind = &behind[tag.end - tag.start..];
+        let (Some(last), Some(next)) = (before.chars().next_back(), behind.chars().next()) else { return false };
+        let stands_free = !next.is_alphanumeric() && next != '<';
+        let is_text = is_pair(last, next)
+            || (stands_free && (last.is_alphanumeric() || last == '<'))
+            || (stands_free && is_foreign(tag.name) && is_amid_text(before))
+            || is_in_code_span(before, behind);
+        is_text && !self.outside.ends.stands_behind(tag.name, tag.end)
+    }
+}
+
+/// Whether two characters enclose what is between them.
+fn is_pair(open: char, close: char) -> bool {
+    matches!((open, close), ('"', '"') | ('\'', '\'') | ('(', ')') | ('[', ']') | ('“' | '„', '”' | '“') | ('‘', '’'))
+}
+
+/// A file name, or a placeholder in capitals.
+fn is_foreign(name: &str) -> bool {
+    let is_capital = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-');
+    name.contains('.') || (name.len() > 1 && name.bytes().all(is_capital))
+}
+
+/// Whether the last thing on the line is text, rather than markup or nothing.
+fn is_amid_text(before: &str) -> bool {
+    let line = before.trim_end_matches([' ', '\t']);
+    line.len() < before.len() && !line.ends_with(|c: char| c == '>' || is_space_char(c))
+}
+
+fn is_in_code_span(before: &str, behind: &str) -> bool {
+    let before = &before.as_bytes()[before.len().saturating_sub(NEAR)..];
+    let behind = &behind.as_bytes()[..behind.len().min(NEAR)];
+    let Some(line) = memchr::memrchr(b'\n', before).map(|end| &before[end + 1..]) else {
+        return before.len() < NEAR && is_span(before, behind);
+    };
+    is_span(line, behind)
+}
+
+/// Whether a code span is open behind the start of a line, and closes on it.
+fn is_span(before: &[u8], behind: &[u8]) -> bool {
+    let closes = memchr::memchr2(b'`', b'\n', behind).is_some_and(|at| behind[at] == b'`');
+    closes && memchr::memchr_iter(b'`', before).count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_spans_are_found_on_the_line() {
+        for (before, behind, expected) in [
+            ("a `", "` b", true),
+            ("a `b` ", "` b", false),
+            ("a `", "\n`", false),
+            ("`\n", "`", false),
+            ("`x\n`", "`", true),
+            ("`", "", false),
+        ] {
+            assert_eq!(is_in_code_span(before, behind), expected, "{before:?} {behind:?}");
+        }
+        assert!(!is_in_code_span(&format!("`{}", "x".repeat(NEAR)), "`"));
+    }
+
+    #[test]
+    fn names_of_files_and_placeholders_are_foreign() {
+        for (name, expected) in [("stdio.h", true), ("NAME", true), ("FIRST_NAME", true), ("T", false), ("Name", false)]
+        {
+            assert_eq!(is_foreign(name), expected, "{name}");
+        }
+    }
+}
