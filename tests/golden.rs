@@ -8,15 +8,15 @@ use std::path::Path;
 
 use systole::ladder::split::{Piece, Splitter};
 use systole::ladder::strict::{self, StrictError};
-use systole::ladder::{Claims, Envelope};
+use systole::ladder::{Claims, Envelope, Raw};
 use systole::vocab::XmlLimits;
 
 /// What a stage makes of an input, or how it refuses.
-type Stage = fn(&[u8]) -> Result<Vec<u8>, String>;
+type Stage<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>, String>;
 
 #[test]
 fn strict() {
-    check("strict", |input| {
+    check("strict", &|input| {
         let canonical = strict::canonicalize(&input.to_vec().into(), &XmlLimits::default()).map_err(|e| refusal(&e))?;
         Ok(canonical.bytes().to_vec())
     });
@@ -24,7 +24,7 @@ fn strict() {
 
 #[test]
 fn fragment() {
-    check("fragment", |input| {
+    check("fragment", &|input| {
         let elements =
             strict::canonicalize_fragment(&input.to_vec().into(), &XmlLimits::default()).map_err(|e| refusal(&e))?;
         Ok(elements.iter().flat_map(|element| [element.bytes(), &b"\n"[..]].concat()).collect())
@@ -33,17 +33,17 @@ fn fragment() {
 
 #[test]
 fn c14n() {
-    check("c14n", |input| strict::c14n(input, false, &XmlLimits::default()).map_err(|e| refusal(&e)));
+    check("c14n", &|input| strict::c14n(input, false, &XmlLimits::default()).map_err(|e| refusal(&e)));
 }
 
 #[test]
 fn c14n_with_comments() {
-    check("c14n-with-comments", |input| strict::c14n(input, true, &XmlLimits::default()).map_err(|e| refusal(&e)));
+    check("c14n-with-comments", &|input| strict::c14n(input, true, &XmlLimits::default()).map_err(|e| refusal(&e)));
 }
 
 #[test]
 fn envelope() {
-    check("envelope", |input| {
+    check("envelope", &|input| {
         let message =
             strict::canonicalize(&input.to_vec().into(), &XmlLimits::default()).map_err(|error| error.to_string())?;
         let (claims, payload) = Envelope::open(&message).map_err(|error| error.to_string())?.into_parts();
@@ -54,7 +54,7 @@ fn envelope() {
 /// Pieces under a limit of 600 bytes.
 #[test]
 fn split() {
-    check("split", |input| {
+    check("split", &|input| {
         let mut splitter = Splitter::new(&XmlLimits { message_bytes: 600, ..XmlLimits::default() });
         splitter.push(input);
         let mut out = Vec::new();
@@ -65,6 +65,21 @@ fn split() {
             }
         }
         Ok(out)
+    });
+}
+
+/// Strict, repair and strict again, under small limits; below the canonical form stand the repairs.
+#[test]
+fn climb() {
+    let limits = XmlLimits { message_bytes: 300, attributes: 4, value_bytes: 30, ..XmlLimits::default() };
+    check("climb", &|input| {
+        let canonical = systole::ladder::climb(&Raw::new(input.to_vec()), &limits).map_err(|error| {
+            let at = error.position().expect("every refusal has a place");
+            assert!(error.to_string().starts_with(&format!("{at}: ")), "{error}");
+            format!("{error}\n{}", if error.is_limit() { "a limit\n" } else { "" })
+        })?;
+        let repairs = canonical.repairs().iter().map(|repair| format!("\n{} {}", repair.at, repair.kind));
+        Ok((canonical.as_str().to_owned() + &repairs.collect::<String>() + "\n").into_bytes())
     });
 }
 
@@ -93,7 +108,7 @@ fn describe(claims: &Claims) -> String {
     text
 }
 
-fn check(stage: &str, run: Stage) {
+fn check(stage: &str, run: Stage<'_>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(stage);
     let names = names(&folder);
     assert!(!names.is_empty(), "no NAME.in.xml in {}", folder.display());
@@ -113,7 +128,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 }
 
 /// How the stage differs from what is written down.
-fn flaw(folder: &Path, name: &str, run: Stage) -> Option<String> {
+fn flaw(folder: &Path, name: &str, run: Stage<'_>) -> Option<String> {
     let read = |kind: &str| fs::read(folder.join(format!("{name}{kind}"))).ok();
     let Some(input) = read(".in.xml") else { return Some(format!("{name}: there is no {name}.in.xml")) };
     let (kind, actual) = match run(&input) {
