@@ -1,9 +1,16 @@
 //! Documents that are made to hurt: each ends with the right error or the right result, soon, in
 //! little memory, and without using up the stack.
 
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
 use bytes::Bytes;
+use systole::bench::hostile::{DOCUMENTS, verdict};
+use systole::ladder::split::{Piece, Splitter};
 use systole::ladder::strict::{self, StrictErrorKind};
-use systole::ladder::{Canonical, Envelope, StrictError};
+use systole::ladder::{Canonical, Envelope, Raw, StrictError, climb_fragment, properties};
+use systole::schema;
 use systole::vocab::XmlLimits;
 
 /// Limits that let everything through, so that the work itself is what is tested.
@@ -190,5 +197,71 @@ fn megabytes_of_one_thing_are_read_in_one_pass() {
     }
     for opener in ["<!--", "<![CDATA[", "<?p ", "<b c='", "&", "<", "</"] {
         assert!(strict(format!("<a>{}", opener.repeat(100_000))).is_err(), "{opener}");
+    }
+}
+
+/// What the ladder says to every document of the benchmarks, within the limits and without: as it is written down in
+/// `golden/hostile.txt`. With `BLESS=1` in the environment that is written instead.
+#[test]
+fn each_hostile_document_has_the_verdict_that_is_written_down() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hostile.txt");
+    let mut actual = String::from("document | within the limits | without limits | as an emission, without limits\n");
+    for document in DOCUMENTS {
+        let raw = Raw::new(document.of(1 << 17));
+        let emission = match climb_fragment(&raw, &NONE) {
+            Ok(fragment) => format!("{} elements, {} repairs", fragment.elements.len(), fragment.repairs.len()),
+            Err(error) => {
+                let text = error.to_string();
+                text.split_once(": ").map_or(text.clone(), |(_, rest)| rest.chars().take(60).collect())
+            }
+        };
+        let name = document.name;
+        let (limited, free) = (verdict(&raw, &XmlLimits::default()), verdict(&raw, &NONE));
+        writeln!(actual, "{name} | {limited} | {free} | {emission}").unwrap();
+    }
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &actual).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap();
+    let differing = expected.lines().zip(actual.lines()).filter(|(expected, actual)| expected != actual);
+    let shown: Vec<_> = differing.map(|(expected, actual)| format!("- {expected}\n+ {actual}")).collect();
+    assert!(expected == actual, "{}", shown.join("\n"));
+}
+
+#[test]
+fn every_property_holds_for_hostile_documents() {
+    for document in DOCUMENTS {
+        let bytes = document.of(1 << 14);
+        for property in [
+            properties::strict,
+            properties::c14n,
+            properties::fragment,
+            properties::repair,
+            properties::split,
+            properties::envelope,
+            schema::properties::validation,
+            schema::properties::decoding,
+        ] {
+            property(&bytes);
+        }
+    }
+}
+
+/// Whatever came before, envelopes get through again: at the latest when the patience for its end is over.
+#[test]
+fn envelopes_behind_a_hostile_document_get_through() {
+    let limits = XmlLimits { message_bytes: 1 << 12, ..XmlLimits::default() };
+    let envelope =
+        "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>last</from></meta><a/></message>";
+    for document in DOCUMENTS {
+        let mut splitter = Splitter::new(&limits);
+        splitter.push(&document.of(1 << 11));
+        for _ in 0..1_000 {
+            splitter.push(b"\n");
+            splitter.push(envelope.as_bytes());
+        }
+        let pieces: Vec<_> = std::iter::from_fn(|| splitter.next().or_else(|| splitter.finish())).collect();
+        let whole = pieces.iter().filter(|piece| **piece == Piece::Message(envelope.into())).count();
+        assert!(whole > 100, "{}: {whole} of 1000 envelopes in {} pieces", document.name, pieces.len());
     }
 }

@@ -12,6 +12,7 @@ mod beside;
 mod cases;
 mod dispatch;
 mod fan_out;
+pub mod hostile;
 mod idle;
 mod latency;
 mod load;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 pub use cases::{Case, Group, groups};
 pub use latency::Latencies;
 pub use load::{Load, LoadError, Scale};
-pub use report::{CaseFigures, Machine, Ratio, Report, SpecimenFigures, StageFigures, Verdict};
+pub use report::{CaseFigures, HostileFigures, Machine, Ratio, Report, SpecimenFigures, StageFigures, Verdict};
 pub use stages::{ALL, Side, Specimen, Stage, TOKENS, specimens};
 
 use cases::{Bar, Figure};
@@ -67,7 +68,7 @@ pub fn main(options: &Options) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if report.cases.is_empty() && report.stages.is_empty() {
+    if report.cases.is_empty() && report.stages.is_empty() && report.hostile.is_empty() {
         eprintln!("error: nothing has '{}' in its name", options.filter.as_deref().unwrap_or_default());
         return ExitCode::from(2);
     }
@@ -95,10 +96,23 @@ pub fn run(options: &Options) -> Result<Report, LoadError> {
     groups.retain(|group| group.cases.iter().any(|case| wanted(case.name)));
     let specimens = specimens().into_iter().filter(|specimen| wanted("stages") || wanted(specimen.name));
     let specimens: Vec<_> = specimens.collect();
-    let steps = groups.iter().map(|group| measure::steps(group, scale)).sum::<u64>() + specimens.len() as u64;
+    let documents = hostile::DOCUMENTS.iter().filter(|document| wanted("hostile") || wanted(document.name));
+    let runs: Vec<_> = hostile::runs(scale)
+        .into_iter()
+        .flat_map(|run| documents.clone().map(move |document| (document, run)))
+        .collect();
+    let steps = groups.iter().map(|group| measure::steps(group, scale)).sum::<u64>()
+        + specimens.len() as u64
+        + runs.len() as u64;
     let progress = Progress::new(steps);
-    let mut report =
-        Report { machine: Machine::here(), smoke: options.smoke, cases: vec![], stages: vec![], bars: vec![] };
+    let mut report = Report {
+        machine: Machine::here(),
+        smoke: options.smoke,
+        cases: vec![],
+        stages: vec![],
+        hostile: vec![],
+        bars: vec![],
+    };
     for group in &groups {
         progress.now(group.cases[0].name);
         let figures = measure::group(group, scale, || progress.step())?;
@@ -110,6 +124,12 @@ pub fn run(options: &Options) -> Result<Report, LoadError> {
         report.stages.push(measure::specimen(specimen, scale)?);
         progress.step();
     }
+    for (document, (bytes, lifted)) in runs {
+        progress.now(document.name);
+        report.hostile.push(hostile::figures(document, bytes, lifted)?);
+        progress.step();
+    }
+    report.bars.extend(hostile::bars(&report.hostile));
     progress.end();
     report.cases.sort_by_key(|case| case.letter);
     report.bars.splice(
@@ -160,7 +180,7 @@ mod tests {
     fn everything_runs_and_is_reported() {
         let options = Options { json: false, filter: None, smoke: true, svg: PathBuf::new() };
         let report = run(&options).unwrap();
-        assert_eq!(report.bars.len(), 5, "{:?}", report.bars);
+        assert_eq!(report.bars.len(), 7, "{:?}", report.bars);
         assert_eq!(report.stages.len(), specimens().len());
         assert!(report.cases.iter().all(|case| case.deliveries > 0));
         let text = Tables(&report).to_string();

@@ -13,6 +13,8 @@ pub struct Report {
     pub cases: Vec<CaseFigures>,
     /// The figures of the stages, by message.
     pub stages: Vec<SpecimenFigures>,
+    /// The figures of the hostile documents.
+    pub hostile: Vec<HostileFigures>,
     /// What the specification asks for, and what was found.
     pub bars: Vec<Verdict>,
 }
@@ -88,6 +90,36 @@ pub struct StageFigures {
     pub side: Side,
     /// CPU time of one message, in nanoseconds: the median of all rounds.
     pub nanos: f64,
+}
+
+/// What a hostile document came to: CPU time in milliseconds, of one run.
+#[derive(Debug, Serialize)]
+pub struct HostileFigures {
+    /// Its name.
+    pub name: &'static str,
+    /// Its length.
+    pub bytes: usize,
+    /// Whether all limits were lifted.
+    pub lifted: bool,
+    /// The strict pass with C14N.
+    pub strict_ms: f64,
+    /// Repair by itself.
+    pub repair_ms: f64,
+    /// As the emission of a listener: the strict pass, repair, and the strict pass again, of a fragment.
+    pub emission_ms: f64,
+    /// As a stream at an entrance: split, and up the ladder piece by piece.
+    pub entrance_ms: f64,
+    /// The most memory that was resident meanwhile, in bytes: of the whole process, the document included.
+    pub peak_rss: Option<u64>,
+    /// What the ladder says to it as a document.
+    pub verdict: String,
+}
+
+impl HostileFigures {
+    /// The slowest of its stages.
+    pub(super) fn worst_ms(&self) -> f64 {
+        self.strict_ms.max(self.repair_ms).max(self.emission_ms).max(self.entrance_ms)
+    }
 }
 
 /// A bar and what was found.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::report::{CaseFigures, Report, SpecimenFigures, Verdict};
+use super::report::{CaseFigures, HostileFigures, Report, SpecimenFigures, Verdict};
 use super::stages::Side;
 
 /// Shows a report as tables.
@@ -10,7 +10,7 @@ pub(super) struct Tables<'a>(pub(super) &'a Report);
 
 impl fmt::Display for Tables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { machine, smoke, cases, stages, bars } = self.0;
+        let Report { machine, smoke, cases, stages, hostile, bars } = self.0;
         let build = if machine.optimized { "release" } else { "debug" };
         writeln!(f, "{} cores, {} {}, {build} build", machine.cores, machine.arch, machine.os)?;
         if *smoke || !machine.optimized {
@@ -25,6 +25,12 @@ impl fmt::Display for Tables<'_> {
         if !stages.is_empty() {
             writeln!(f, "\ng  the stages, CPU ns for one message")?;
             of_stages(stages).fmt(f)?;
+        }
+        if !hostile.is_empty() {
+            writeln!(f, "\ni  hostile documents, CPU ms; * without limits")?;
+            Table::new(&["", "KiB", "strict", "repair", "emission", "entrance", "peak MB", ""])
+                .rows(hostile.iter().map(document))
+                .fmt(f)?;
         }
         if !bars.is_empty() {
             writeln!(f)?;
@@ -66,6 +72,20 @@ fn of_stages(specimens: &[SpecimenFigures]) -> Table {
         [side.to_owned(), stage.name.to_owned()].into_iter().chain(figures).collect()
     });
     Table::new(&head).rows(rows)
+}
+
+fn document(document: &HostileFigures) -> Vec<String> {
+    let limits = if document.lifted { " *" } else { "" };
+    vec![
+        format!("{}{limits}", document.name),
+        grouped((document.bytes >> 10) as i64),
+        number(document.strict_ms),
+        number(document.repair_ms),
+        number(document.emission_ms),
+        number(document.entrance_ms),
+        document.peak_rss.map_or_else(String::new, |bytes| number(bytes as f64 / 1e6)),
+        document.verdict.clone(),
+    ]
 }
 
 fn verdict(verdict: &Verdict) -> Vec<String> {
