@@ -29,6 +29,8 @@ mod payload;
 mod payload_schema;
 mod probe;
 mod prompt;
+#[doc(hidden)]
+pub mod properties;
 pub(crate) mod scan;
 mod shorten;
 mod types;

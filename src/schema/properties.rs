@@ -1,0 +1,106 @@
+//! What must hold of payloads made of any bytes at all: the bodies of the fuzz targets.
+//!
+//! Each function panics if its property is broken. No part of the API.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
+use crate::ladder::strict::canonicalize;
+use crate::ladder::{Canonical, Element, Validated};
+use crate::vocab::XmlLimits;
+
+/// One field of each shape that a contract can have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Sample {
+    #[serde(rename = "@id")]
+    id: u16,
+    #[serde(rename = "@tag")]
+    tag: Option<String>,
+    #[schemars(range(min = -5, max = 5))]
+    small: i64,
+    #[schemars(length(min = 2, max = 4))]
+    short: String,
+    #[schemars(regex(pattern = "^([a-c]+(-[0-9]{2})?)*$"))]
+    code: String,
+    ratio: f64,
+    sure: bool,
+    #[schemars(length(max = 3))]
+    #[serde(default)]
+    colour: Vec<Colour>,
+    #[serde(default)]
+    child: Vec<Sample>,
+    #[serde(rename = "$value", default)]
+    leaves: Vec<Leaf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Colour {
+    Red,
+    Green,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+enum Leaf {
+    Empty,
+    Number(f64),
+    Named { name: String, value: Option<u8> },
+}
+
+impl Payload for Sample {
+    const NAMESPACE: &'static str = "urn:s";
+    const ROOT: &'static str = "s";
+}
+
+thread_local! {
+    static VALIDATOR: RefCell<Validator> = RefCell::new({
+        let mut catalog = Catalog::new();
+        let schema = PayloadSchema::of::<Sample>().expect("the sample is a contract");
+        catalog.add(schema).expect("there is one");
+        Validator::new(Arc::new(catalog))
+    });
+}
+
+/// A verdict names a rule and a place, and is the same for the same bytes.
+pub fn validation(data: &[u8]) {
+    let Some(payload) = payload(data) else { return };
+    match (judge(&payload), judge(&payload)) {
+        (Ok(first), Ok(second)) => assert_eq!(first.payload().bytes(), second.payload().bytes()),
+        (Err(first), Err(second)) => {
+            assert_eq!(first, second);
+            assert!(!first.rule.is_empty());
+            assert!(first.at.is_some(), "{first} has no place in {payload:?}");
+        }
+        (first, second) => panic!("{first:?}, then {second:?}"),
+    }
+}
+
+/// What the schema accepts is decoded; what that encodes is accepted, and decoded to the same.
+pub fn decoding(data: &[u8]) {
+    let of_type = payload(data).filter(|payload| *payload.root() == Sample::qname());
+    let Some(valid) = of_type.and_then(|payload| judge(&payload).ok()) else { return };
+    let value: Sample = decode(&valid).unwrap_or_else(|error| panic!("{error} in {valid:?}"));
+    let encoded = encode(&value).unwrap_or_else(|error| panic!("{error} of {value:?}"));
+    let strict = canonicalize(encoded.bytes(), &XmlLimits::default()).expect("what is encoded is well-formed");
+    assert_eq!(strict.bytes(), encoded.bytes());
+    let again = judge(&encoded).unwrap_or_else(|error| panic!("{error} in {encoded:?}"));
+    let again: Sample = decode(&again).unwrap_or_else(|error| panic!("{error} in {encoded:?}"));
+    // Not the values: NaN differs from itself.
+    assert_eq!(encode(&again).expect("it was encoded before").bytes(), encoded.bytes());
+}
+
+/// The data as a payload, or as what stands in one.
+fn payload(data: &[u8]) -> Option<Canonical> {
+    let limits = XmlLimits::default();
+    let inside = [&b"<s xmlns='urn:s' id='1'>"[..], data, b"</s>"].concat();
+    canonicalize(&Bytes::copy_from_slice(data), &limits).or_else(|_| canonicalize(&inside.into(), &limits)).ok()
+}
+
+fn judge(payload: &Canonical) -> Result<Validated<Element>, super::SchemaError> {
+    VALIDATOR.with_borrow_mut(|validator| validator.validate(payload.clone()))
+}
