@@ -6,8 +6,10 @@ use std::path::Path;
 
 use systole::{ladder, schema};
 
-/// The properties, by the names of their targets.
-const TARGETS: [(&str, fn(&[u8])); 8] = [
+/// A target and its property.
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 8] = [
     ("c14n", ladder::properties::c14n),
     ("decode", schema::properties::decoding),
     ("envelope", ladder::properties::envelope),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use systole::core::{Draft, Emission, EmissionKind};
 use systole::ladder::{Canonical, Raw, climb};
 use systole::schema::{Catalog, Payload, PayloadSchema};
-use systole::vocab::{QName, ThreadId, XmlLimits};
+use systole::vocab::{Name, QName, ThreadId, XmlLimits};
 
 pub(crate) const NS: &str = "urn:test";
 
@@ -111,6 +111,10 @@ pub(crate) fn spawn(local: &str, n: i64) -> Emission {
 pub(crate) fn spawn_xml(local: &str, first: &str) -> Emission {
     let meta = systole::vocab::ns::META;
     call_xml(&format!("<spawn-thread xmlns=\"{meta}\" payload=\"{{{NS}}}{local}\">{first}</spawn-thread>"))
+}
+
+pub(crate) fn to(name: &str, emission: Emission) -> Emission {
+    Emission { to: Some(Name::parse(name).unwrap()), ..emission }
 }
 
 pub(crate) fn on(thread: ThreadId, emission: Emission) -> Emission {
