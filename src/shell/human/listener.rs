@@ -175,6 +175,6 @@ mod tests {
         assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");
         assert_eq!(verdict("-"), "Decline");
         assert_eq!(verdict("<no/>"), "no is neither a reply nor a call of ada");
-        assert!(verdict("<ask/>\n<yes>maybe</yes>").starts_with("2:1: "), "{}", verdict("<ask/>\n<yes>maybe</yes>"));
+        assert!(verdict("<ask/>\n<yes>maybe</yes>").starts_with("2:6: "), "{}", verdict("<ask/>\n<yes>maybe</yes>"));
     }
 }
