@@ -14,6 +14,8 @@ use super::{RepairError, RepairKind};
 pub(super) struct Tree<'t> {
     open: Vec<Open<'t>>,
     numbers: HashMap<&'t str, usize>,
+    /// The name that was looked up last, and its number: names come in runs.
+    recent: Option<(&'t str, Option<usize>)>,
     /// By the number of a name.
     counts: Vec<Counts>,
 }
@@ -48,11 +50,13 @@ impl<'t> Tree<'t> {
     }
 
     fn push(&mut self, name: &'t str, declarations: usize) {
-        let new = self.counts.len();
-        let number = *self.numbers.entry(name).or_insert(new);
-        if number == new {
+        let number = self.number(name).unwrap_or_else(|| {
+            let new = self.counts.len();
             self.counts.push(Counts::default());
-        }
+            self.numbers.insert(name, new);
+            self.recent = Some((name, Some(new)));
+            new
+        });
         self.counts[number].open += 1;
         self.open.push(Open { name, number, declarations });
     }
@@ -63,11 +67,22 @@ impl<'t> Tree<'t> {
         Some(open)
     }
 
-    fn counts(&mut self, name: &str) -> Option<&mut Counts> {
-        self.numbers.get(name).map(|&number| &mut self.counts[number])
+    fn number(&mut self, name: &'t str) -> Option<usize> {
+        match self.recent {
+            Some((recent, number)) if recent == name => number,
+            _ => {
+                let number = self.numbers.get(name).copied();
+                self.recent = Some((name, number));
+                number
+            }
+        }
     }
 
-    fn is_open(&mut self, name: &str) -> bool {
+    fn counts(&mut self, name: &'t str) -> Option<&mut Counts> {
+        self.number(name).map(|number| &mut self.counts[number])
+    }
+
+    fn is_open(&mut self, name: &'t str) -> bool {
         self.counts(name).is_some_and(|counts| counts.open > 0)
     }
 }
@@ -227,7 +242,7 @@ impl<'t> Scanner<'t> {
         self.pass_tag(end);
     }
 
-    fn drop_end_tag(&mut self, name: &str, end: usize) {
+    fn drop_end_tag(&mut self, name: &'t str, end: usize) {
         let torn = self.tree.counts(name).filter(|counts| counts.torn > 0);
         let kind = match torn {
             Some(counts) => {

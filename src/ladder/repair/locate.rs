@@ -48,6 +48,10 @@ impl<'r> Locator<'r> {
     /// The position behind `bytes`, as if they were the start.
     fn step(&self, bytes: &[u8]) -> Position {
         match self.coding {
+            // The usual step, from one repair to the next on the same line.
+            Coding::Utf8 { .. } if bytes.len() <= 32 && bytes.is_ascii() => {
+                count(bytes.iter().map(|&byte| (byte == b'\n', true)))
+            }
             Coding::Utf8 { .. } => Position::of(bytes, bytes.len()),
             Coding::SingleByte => count(bytes.iter().map(|&byte| (byte == b'\n', true))),
             Coding::Utf16 { unit } => {
