@@ -6,10 +6,11 @@ use std::path::Path;
 
 use systole::{ladder, schema};
 
-/// A target and its property.
-type Target = (&'static str, fn(&[u8]));
+/// Panics if something doesn't hold for the bytes.
+type Property = fn(&[u8]);
 
-const TARGETS: [Target; 8] = [
+/// The properties, by the names of their targets.
+const TARGETS: [(&str, Property); 8] = [
     ("c14n", ladder::properties::c14n),
     ("decode", schema::properties::decoding),
     ("envelope", ladder::properties::envelope),
