@@ -350,3 +350,43 @@ fn values_of_megabytes_are_judged() {
     judges("base64Binary", &builtin("base64Binary"), &[&"AAAA".repeat(1 << 18)], &[&"A".repeat((1 << 20) + 1)]);
     judges("anyURI", &builtin("anyURI"), &[&run, &"%20".repeat(1 << 18)], &[&"%".repeat(1 << 20)]);
 }
+
+/// Whether `a` is at least `b`, by a facet.
+fn at_least(ty: &str, a: &str, b: &str) -> bool {
+    restricted(&builtin(ty), &[("minInclusive", b)]).check(a, &Declared).is_ok()
+}
+
+proptest::proptest! {
+    #[test]
+    fn whole_numbers_have_their_order(a: i128, b: i128, close in -3..4i128) {
+        for (a, b) in [(a, b), (a, a.saturating_add(close)), (a >> 64, b >> 64)] {
+            proptest::prop_assert_eq!(at_least("integer", &a.to_string(), &b.to_string()), a >= b);
+        }
+    }
+
+    #[test]
+    fn fractions_have_their_order(a in -99_999..99_999i32, b in -99_999..99_999i32, digits in 0..5u32) {
+        let scale = 10f64.powi(digits.cast_signed());
+        let text = |number: i32| format!("{:.*}", digits as usize, f64::from(number) / scale);
+        proptest::prop_assert_eq!(at_least("decimal", &text(a), &text(b)), a >= b, "{} {}", text(a), text(b));
+    }
+
+    #[test]
+    fn moments_with_zones_have_their_order(
+        // From the year 1000 to the year 9999.
+        a in -30_600_000_000..253_300_000_000i64,
+        b in -30_600_000_000..253_300_000_000i64,
+        close in -60..60i64,
+        zones in (-14 * 60..=14 * 60i32, -14 * 60..=14 * 60i32),
+    ) {
+        let text = |second: i64, zone: i32| {
+            let offset = jiff::tz::Offset::from_seconds(60 * zone).unwrap();
+            let moment = jiff::Timestamp::from_second(second).unwrap().to_zoned(jiff::tz::TimeZone::fixed(offset));
+            moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+        };
+        for (a, b) in [(a, b), (a, a + close)] {
+            let (one, other) = (text(a, zones.0), text(b, zones.1));
+            proptest::prop_assert_eq!(at_least("dateTime", &one, &other), a >= b, "{} {}", one, other);
+        }
+    }
+}
