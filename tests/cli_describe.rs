@@ -59,7 +59,7 @@ fn an_invalid_document_is_told_rule_by_rule_with_line_and_column() {
     let path = file.to_str().unwrap();
     let (code, out, err) = said(&["xml", "validate", "--schema", "calculator.xsd", path]);
     assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
-    assert!(err.starts_with(&format!("{path}:2:3: ")), "{err}");
+    assert!(err.starts_with(&format!("{path}:2:6: ")), "{err}");
     let (code, _, err) = said(&["xml", "validate", "--schema", "writer.xsd", "--schema", "research.xsd", path]);
     assert_eq!(code, 1);
     assert!(err.starts_with(&format!("{path}:1:1: no schema is known for ")), "{err}");

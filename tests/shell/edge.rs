@@ -175,12 +175,14 @@ async fn what_a_client_may_not_send_is_like_what_nobody_takes() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_has_its_conversations_cancelled() {
-    let organism = gated(Limits { egress: 4, ..Limits::default() }, Arc::new(Semaphore::new(5)));
+    let gate = Arc::new(Semaphore::new(0));
+    let organism = gated(Limits { egress: 4, ..Limits::default() }, gate.clone());
     let client = organism.client("cli").unwrap();
     let mut waiting = client.converse();
     for _ in 0..7 {
         waiting.send(question("?")).unwrap();
     }
+    gate.add_permits(5);
     within(organism.run_until_idle()).await;
     let mut codes = Vec::new();
     while let Some(egress) = within(waiting.receive()).await {
