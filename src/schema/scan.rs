@@ -124,6 +124,11 @@ impl<'a> Tag<'a> {
         self.name
     }
 
+    /// The prefix of the name; empty for none.
+    pub(crate) fn prefix(&self) -> &'a str {
+        &self.name[..self.local.saturating_sub(1)]
+    }
+
     /// The name without its prefix.
     pub(crate) fn local(&self) -> &'a str {
         &self.name[self.local..]
@@ -149,7 +154,12 @@ pub(crate) struct Attributes<'a> {
 impl<'a> Iterator for Attributes<'a> {
     type Item = (&'a str, &'a str);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        // Most tags have none.
+        if self.rest.is_empty() {
+            return None;
+        }
         let bytes = self.rest.as_bytes();
         let open = find(bytes, b'"')?;
         let close = open + 1 + find(&bytes[open + 1..], b'"')?;
@@ -162,7 +172,7 @@ impl<'a> Iterator for Attributes<'a> {
 /// The first place of a byte, eight at a time: names and values are short, and only what goes on is worth the start of
 /// a vector search.
 #[inline]
-fn find(bytes: &[u8], byte: u8) -> Option<usize> {
+pub(crate) fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     const SOON: usize = 4;
     const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -183,7 +193,11 @@ fn find(bytes: &[u8], byte: u8) -> Option<usize> {
 
 /// Prefix (empty for none) and local part of a qualified name.
 pub(crate) fn split_prefix(name: &str) -> (&str, &str) {
-    name.split_once(':').unwrap_or(("", name))
+    // A plain loop: names are too short for a search to pay.
+    match name.bytes().position(|byte| byte == b':') {
+        Some(colon) => (&name[..colon], &name[colon + 1..]),
+        None => ("", name),
+    }
 }
 
 /// The prefix that an attribute declares (empty for the default namespace); `None` if it is no declaration.

@@ -113,13 +113,15 @@ fn timed(work: impl FnOnce()) -> f64 {
     spent.as_secs_f64() * 1e3
 }
 
-/// The bars of the specification, over all documents of a run.
+/// The bars of the specification, over all documents of a run that were kept to the limits, as in the pump. What they
+/// cost without limits shows how the stages grow.
 pub(super) fn bars(figures: &[HostileFigures]) -> Vec<Verdict> {
-    let small = || figures.iter().filter(|figures| figures.bytes <= SMALL);
+    let (small, large): (Vec<_>, Vec<_>) =
+        figures.iter().filter(|figures| !figures.lifted).partition(|figures| figures.bytes <= SMALL);
     let worst = |values: &mut dyn Iterator<Item = f64>| values.max_by(f64::total_cmp);
-    let small_ms = worst(&mut small().map(HostileFigures::worst_ms));
-    let peak = worst(&mut small().filter_map(|figures| Some(figures.peak_rss? as f64 / 1e6)));
-    let large_ms = worst(&mut figures.iter().filter(|figures| figures.bytes > SMALL).map(HostileFigures::worst_ms));
+    let small_ms = worst(&mut small.iter().map(|figures| figures.worst_ms()));
+    let peak = worst(&mut small.iter().filter_map(|figures| Some(figures.peak_rss? as f64 / 1e6)));
+    let large_ms = worst(&mut large.iter().map(|figures| figures.worst_ms()));
     let bar =
         |what, measured: Option<f64>, must| measured.map(|measured| Verdict::new(what, measured, Some(must), None));
     [

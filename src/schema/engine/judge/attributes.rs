@@ -3,7 +3,7 @@ use super::{Started, Walk};
 use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Identity, SimpleType};
-use crate::schema::scan::{declared_prefix, split_prefix, unescape_into};
+use crate::schema::scan::{declared_prefix, find, split_prefix, unescape_into};
 
 impl<'a> Walk<'_, 'a> {
     /// XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type), clauses 3 to 5.
@@ -138,7 +138,7 @@ impl<'a> Walk<'_, 'a> {
 
 /// A text without references: itself, or else what is in the buffer afterwards.
 pub(super) fn resolve(written: &str, mut buffer: String) -> (Option<&str>, String) {
-    if memchr::memchr(b'&', written.as_bytes()).is_none() {
+    if find(written.as_bytes(), b'&').is_none() {
         return (Some(written), buffer);
     }
     buffer.clear();

@@ -193,6 +193,10 @@ impl<'a> Walk<'_, 'a> {
     /// otherwise the start tag of a child did.
     fn text_content(&mut self, mut buffer: String) -> (Option<&'a str>, String, bool) {
         buffer.clear();
+        if let Some(written) = self.scanner.value() {
+            let (borrowed, buffer) = resolve(written, buffer);
+            return (borrowed, buffer, true);
+        }
         let mut only: Option<&'a str> = Some("");
         loop {
             match self.scanner.next() {

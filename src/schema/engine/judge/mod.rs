@@ -160,7 +160,7 @@ impl<'a> Walk<'_, 'a> {
     fn started(&mut self, tag: Tag<'a>, at: usize) -> Started<'a> {
         let mark = self.judge.scope.mark();
         self.judge.scope.declare(self.text, &tag, &self.grammar.namespaces);
-        let (prefix, local) = split_prefix(tag.name());
+        let (prefix, local) = (tag.prefix(), tag.local());
         let namespace = self.judge.scope.namespace(self.text, prefix);
         let number = self.elements;
         self.elements += 1;

@@ -111,7 +111,10 @@ impl Definition {
                 if !self.lexis.allows(text) {
                     return Err(Rule::Lexical.into());
                 }
-                let value = primitive.value(text, prefixes)?;
+                let value = match wanted || !self.facets.ignore_values() {
+                    true => primitive.value(text, prefixes)?,
+                    false => primitive.check(text, prefixes).map(|()| Value::Text(text.into()))?,
+                };
                 if self.lexis == Lexis::Entity {
                     return Err(Rule::Entity.into());
                 }

@@ -53,6 +53,15 @@ impl Facets {
         if self.patterns.iter().all(|pattern| pattern.regex.is_match(text)) { Ok(()) } else { Err(Rule::Pattern) }
     }
 
+    /// Whether a literal is enough: no facet looks at the value.
+    pub(super) fn ignore_values(&self) -> bool {
+        self.values.is_none()
+            && self.least.is_none()
+            && self.most.is_none()
+            && self.total_digits.is_none()
+            && self.fraction_digits.is_none()
+    }
+
     /// Checks a value.
     pub(super) fn check_value(&self, value: &Value) -> Result<(), Rule> {
         if let Some(values) = &self.values

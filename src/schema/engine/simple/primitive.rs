@@ -46,6 +46,20 @@ impl Primitive {
         }
     }
 
+    /// Checks a literal, white space normalized, without the work that only its value takes.
+    pub(super) fn check(self, text: &str, prefixes: &dyn Prefixes) -> Result<(), Rule> {
+        match self {
+            Self::Float | Self::Double => {
+                if is_float(text) {
+                    Ok(())
+                } else {
+                    Err(Rule::Lexical)
+                }
+            }
+            _ => self.value(text, prefixes).map(drop),
+        }
+    }
+
     /// What the length facets count (section 4.3.1.3); `None` for names, of which any has the right one.
     pub(super) fn length(self, text: &str) -> Option<usize> {
         match self {
@@ -81,12 +95,26 @@ fn float<F: std::str::FromStr + From<f32>>(text: &str) -> Result<F, Rule> {
         "NaN" => return Ok(f32::NAN.into()),
         _ => {}
     }
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    if is_float(text) { text.parse().map_err(|_| Rule::Lexical) } else { Err(Rule::Lexical) }
+}
+
+fn is_float(text: &str) -> bool {
+    let exponent_at = text.bytes().position(|byte| matches!(byte, b'e' | b'E'));
+    let (mantissa, exponent) = exponent_at.map_or((text, "0"), |at| (&text[..at], &text[at + 1..]));
     let exponent = signed(exponent).1;
-    if exponent.is_empty() || !is_digits(exponent) || Decimal::parse(mantissa).is_none() {
-        return Err(Rule::Lexical);
-    }
-    text.parse().map_err(|_| Rule::Lexical)
+    let number = !exponent.is_empty() && is_digits(exponent) && is_decimal(mantissa);
+    number || matches!(text, "INF" | "-INF" | "NaN")
+}
+
+/// Digits with a point among them, at either end, or nowhere (section 3.2.3.1).
+fn is_decimal(text: &str) -> bool {
+    let (mut digits, mut points) = (0usize, 0usize);
+    let fits = signed(text).1.bytes().all(|byte| {
+        digits += usize::from(byte.is_ascii_digit());
+        points += usize::from(byte == b'.');
+        byte.is_ascii_digit() || byte == b'.'
+    });
+    fits && digits > 0 && points < 2
 }
 
 /// A qualified name; one without prefix is in the default namespace (section 3.2.18).

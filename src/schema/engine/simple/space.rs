@@ -27,6 +27,7 @@ impl Space {
             Self::Preserve => Cow::Borrowed(text),
             Self::Replace if text.contains(['\t', '\n', '\r']) => text.replace(['\t', '\n', '\r'], " ").into(),
             Self::Replace => Cow::Borrowed(text),
+            Self::Collapse if is_collapsed(text) => Cow::Borrowed(text),
             Self::Collapse => collapse(text.trim_matches(WHITE)),
         }
     }
@@ -34,12 +35,7 @@ impl Space {
 
 /// `text` neither starts nor ends with white space.
 fn collapse(text: &str) -> Cow<'_, str> {
-    let mut spaces = 0;
-    let single = text.bytes().all(|byte| {
-        spaces = if byte == b' ' { spaces + 1 } else { 0 };
-        spaces < 2 && !matches!(byte, b'\t' | b'\n' | b'\r')
-    });
-    if single {
+    if is_collapsed(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -50,4 +46,15 @@ fn collapse(text: &str) -> Cow<'_, str> {
         out.push_str(word);
     }
     Cow::Owned(out)
+}
+
+/// Whether no white space stands at either end, nor two together, nor any but spaces.
+fn is_collapsed(text: &str) -> bool {
+    let mut before = b' ';
+    let inside = text.bytes().all(|byte| {
+        let fits = !matches!(byte, b'\t' | b'\n' | b'\r') && (byte, before) != (b' ', b' ');
+        before = byte;
+        fits
+    });
+    inside && (before != b' ' || text.is_empty())
 }
