@@ -24,6 +24,7 @@ mod messages;
 mod model;
 #[doc(hidden)]
 pub mod oracle;
+mod path;
 mod pattern;
 mod payload;
 mod payload_schema;

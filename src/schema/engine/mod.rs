@@ -8,6 +8,10 @@
 //!
 //! What it does not do: look for mistakes in schemas. libxml compiles each of them first, and finds those.
 
+mod compile;
+mod grammar;
+mod judge;
+mod namespace;
 mod simple;
 #[cfg(test)]
 mod tests;
