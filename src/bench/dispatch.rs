@@ -18,7 +18,7 @@ use super::messages::{Ball, Sample};
 use crate::core::Routing;
 use crate::ladder::Element;
 use crate::schema::{Payload, PayloadSchema};
-use crate::shell::{Delivery, Emit, Organism, Response, continue_with, none};
+use crate::shell::{Delivery, Emit, Organism, OrganismBuilder, Response, continue_with, none};
 use crate::vocab::Limits;
 
 /// A tree of threads that take turns.
@@ -38,32 +38,39 @@ impl Dispatch {
         let used = Arc::new(AtomicU64::new(0));
         let ball = Ball::qname().to_string();
         let leaf = used.clone();
-        let organism = Organism::builder("dispatch")
-            .limits(wide(width))
-            .schemas([PayloadSchema::of::<Ball>()?])
-            .client("cli", |client| client.calls_element(&ball))
-            .listener(
-                "trunk",
-                move || Branch { width, below: "branch" },
-                |c| c.accepts_element(&ball).calls_element(&ball).returns_element(&ball).replies_element(&ball),
-            )
-            .listener(
-                "branch",
-                move || Branch { width, below: "leaf" },
-                |c| {
-                    let c = c.accepts_element(&ball).calls_element(&ball).returns_element(&ball).replies_element(&ball);
-                    c.routing(Routing::Addressed)
-                },
-            )
+        let organism = tree("dispatch", width, "leaf")?
             .listener(
                 "leaf",
                 move || Leaf { turns: leaf.clone() },
                 |c| c.accepts_element(&ball).replies_element(&ball).routing(Routing::Addressed),
             )
-            .shards(1)
             .start()?;
         Ok(Self { pump: Pump::new(organism)?, turns: used, budget: (width * width) as u64 * turns })
     }
+}
+
+/// An organism of one shard in which a ball from the client reaches `width` branches, and from each of them as many
+/// leaves: the listener called `leaf`, which is left to add.
+pub(super) fn tree(name: &str, width: usize, leaf: &'static str) -> Result<OrganismBuilder, LoadError> {
+    let ball = Ball::qname().to_string();
+    Ok(Organism::builder(name)
+        .limits(wide(width))
+        .schemas([PayloadSchema::of::<Ball>()?])
+        .client("cli", |client| client.calls_element(&ball))
+        .listener(
+            "trunk",
+            move || Branch { width, below: "branch" },
+            |c| c.accepts_element(&ball).calls_element(&ball).returns_element(&ball).replies_element(&ball),
+        )
+        .listener(
+            "branch",
+            move || Branch { width, below: leaf },
+            |c| {
+                let c = c.accepts_element(&ball).calls_element(&ball).returns_element(&ball).replies_element(&ball);
+                c.routing(Routing::Addressed)
+            },
+        )
+        .shards(1))
 }
 
 impl Load for Dispatch {

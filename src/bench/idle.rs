@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
 
-use super::dispatch::{Branch, wide};
+use super::dispatch::{tree, wide};
 use super::latency::Latencies;
 use super::load::{Load, LoadError, Pump, Scale};
 use super::messages::{Ball, Sample};
@@ -119,29 +119,12 @@ impl Sleepers {
     pub(super) fn start(scale: Scale, count: u64) -> Result<Self, LoadError> {
         let width = (scale.of(count) as f64).sqrt().ceil() as usize;
         let ball = Ball::qname().to_string();
-        let organism = Organism::builder("asleep")
-            .limits(wide(width))
-            .schemas([PayloadSchema::of::<Ball>()?])
-            .client("cli", |client| client.calls_element(&ball))
-            .listener(
-                "trunk",
-                move || Branch { width, below: "branch" },
-                |c| c.accepts_element(&ball).calls_element(&ball).returns_element(&ball).replies_element(&ball),
-            )
-            .listener(
-                "branch",
-                move || Branch { width, below: "sleeper" },
-                |c| {
-                    let c = c.accepts_element(&ball).calls_element(&ball).returns_element(&ball).replies_element(&ball);
-                    c.routing(Routing::Addressed)
-                },
-            )
+        let organism = tree("asleep", width, "sleeper")?
             .listener(
                 "sleeper",
                 || Sleeper,
                 |c| c.accepts_element(&ball).replies_element(&ball).routing(Routing::Addressed),
             )
-            .shards(1)
             .start()?;
         Ok(Self { pump: Pump::new(organism)? })
     }
