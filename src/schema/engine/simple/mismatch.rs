@@ -1,5 +1,10 @@
 use std::fmt;
 
+use crate::schema::shorten::shortened;
+
+/// The most characters of a value that are told: it may be as long as a message.
+const LONGEST_FOUND: usize = 80;
+
 /// Why characters are no value of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::schema) struct Mismatch {
@@ -48,7 +53,7 @@ pub(super) struct Broken {
 impl Broken {
     /// With the item that breaks the rule, unless one is known.
     pub(super) fn by(mut self, item: &str) -> Self {
-        self.item.get_or_insert_with(|| excerpt(item));
+        self.item.get_or_insert_with(|| shortened(item, LONGEST_FOUND));
         self
     }
 }
@@ -62,7 +67,7 @@ impl From<Rule> for Broken {
 impl Mismatch {
     pub(super) fn new(broken: Broken, value: &str, expected: &str) -> Self {
         let Broken { rule, item } = broken;
-        Self { rule, found: item.unwrap_or_else(|| excerpt(value)), expected: expected.to_owned() }
+        Self { rule, found: item.unwrap_or_else(|| shortened(value, LONGEST_FOUND)), expected: expected.to_owned() }
     }
 }
 
@@ -75,14 +80,5 @@ impl fmt::Display for Mismatch {
             Rule::Limit => write!(f, "found '{found}' with a number of too many digits; expected {expected}"),
             _ => write!(f, "found '{found}', expected {expected}"),
         }
-    }
-}
-
-/// The start of a text that may be as long as a message.
-fn excerpt(text: &str) -> String {
-    const CHARS: usize = 80;
-    match text.char_indices().nth(CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
     }
 }
