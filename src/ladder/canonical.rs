@@ -214,7 +214,7 @@ impl Canonical {
 
     /// How the bytes break what every value of this type promises.
     fn flaw(&self) -> Option<String> {
-        match strict::canonicalize(&self.parts.bytes, &strict::UNLIMITED) {
+        match strict::canonicalize(&self.parts.bytes, &XmlLimits::UNLIMITED) {
             Ok(again) if again.bytes() == self.bytes() && again.root() == self.root() => None,
             Ok(again) => Some(format!("not canonical, rather {again:?}")),
             Err(error) => Some(error.to_string()),

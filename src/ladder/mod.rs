@@ -10,6 +10,7 @@ mod envelope;
 pub mod properties;
 mod raw;
 pub mod repair;
+pub(crate) mod scan;
 pub mod split;
 pub mod strict;
 mod subtree;

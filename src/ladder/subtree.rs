@@ -2,8 +2,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Canonical;
-use super::strict::{Surroundings, UNLIMITED, canonicalize_in};
-use crate::schema::scan::{Scanner, Token, declared_prefix, unescape};
+use super::strict::{Surroundings, canonicalize_in};
+use crate::ladder::scan::{Scanner, Token, declared_prefix, unescape};
+use crate::vocab::XmlLimits;
 
 impl Canonical {
     /// The `index`-th element (document order, from 0) as a canonical document of its own; `None` if there are
@@ -13,7 +14,7 @@ impl Canonical {
         let bytes = self.bytes().slice(found.range.clone());
         let declared = found.declared();
         let surroundings = Surroundings { declared: &declared, rendered: &[] };
-        let subtree = canonicalize_in(&bytes, surroundings, self.origin_of(index), &UNLIMITED);
+        let subtree = canonicalize_in(&bytes, surroundings, self.origin_of(index), &XmlLimits::UNLIMITED);
         // An element of a canonical document is well-formed.
         subtree.ok().map(|subtree| subtree.sharing_repairs(self))
     }

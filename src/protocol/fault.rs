@@ -4,9 +4,9 @@ use super::boot::core_qname;
 use super::reader::{ElementReader, Problem};
 use super::writer::Writer;
 use crate::ladder::Canonical;
-use crate::ladder::strict::{UNLIMITED, canonicalize};
+use crate::ladder::strict::canonicalize;
 use crate::schema::{DecodeError, DecodeFn, DecodeProblem};
-use crate::vocab::{BrokenRule, Fault, FaultCode, Position, QName, ns};
+use crate::vocab::{BrokenRule, Fault, FaultCode, Position, QName, XmlLimits, ns};
 
 /// The name of what the pump finds.
 pub fn system_error_qname() -> QName {
@@ -37,7 +37,7 @@ pub fn write_fault(fault: &Fault) -> Canonical {
         let place = at.map(|at| [at.line, at.column].map(|number| number.max(1).to_string()));
         let attributes = place.iter().flat_map(|[line, column]| [("line", line.as_str()), ("column", column.as_str())]);
         out = out.start("rule", &attributes.collect::<Vec<_>>()).text(rule).end();
-        let example = example.as_ref().and_then(|text| canonicalize(&text.clone().into(), &UNLIMITED).ok());
+        let example = example.as_ref().and_then(|text| canonicalize(&text.clone().into(), &XmlLimits::UNLIMITED).ok());
         if let Some(example) = example {
             out = out.start("example", &[]).embed(&example).end();
         }

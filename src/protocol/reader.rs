@@ -1,7 +1,7 @@
 use std::iter::Peekable;
 
 use crate::ladder::Canonical;
-use crate::schema::scan::{Scanner, Tag, Token, declared_prefix, unescape, unescape_into};
+use crate::ladder::scan::{Scanner, Tag, Token, declared_prefix, unescape, unescape_into};
 use crate::vocab::{Position, QName, QNameError};
 
 /// Why a payload in the meta namespace is no request to the core, or no answer of it.

@@ -1,8 +1,9 @@
 use bytes::Bytes;
 
 use crate::ladder::Canonical;
-use crate::ladder::strict::{UNLIMITED, canonicalize};
+use crate::ladder::strict::canonicalize;
 use crate::schema::escape::{Place, escape_lossy};
+use crate::vocab::XmlLimits;
 
 /// Writes one payload of the pump's own; the strict pass makes it canonical.
 pub(super) struct Writer {
@@ -73,6 +74,6 @@ impl Writer {
         while !self.open.is_empty() {
             self = self.end();
         }
-        canonicalize(&Bytes::from(self.out), &UNLIMITED).expect("what the pump writes is well-formed")
+        canonicalize(&Bytes::from(self.out), &XmlLimits::UNLIMITED).expect("what the pump writes is well-formed")
     }
 }

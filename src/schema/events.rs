@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::scan::{Scanner, Tag, Token, declared_prefix, split_prefix, unescape, unescape_into};
+use crate::ladder::scan::{Scanner, Tag, Token, declared_prefix, split_prefix, unescape, unescape_into};
 use crate::vocab::ns;
 
 /// An offset into the arena; the C string there ends at the next NUL.

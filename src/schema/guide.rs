@@ -1,7 +1,6 @@
 use super::Catalog;
 use crate::ladder::Canonical;
-use crate::ladder::strict::UNLIMITED;
-use crate::vocab::QName;
+use crate::vocab::{QName, XmlLimits};
 
 /// Schema-guided repair of what a listener emits: gives a root without a namespace the namespace of the one
 /// candidate that has its local name. Anything else comes back as it was.
@@ -23,5 +22,5 @@ pub fn guide<'a>(payload: Canonical, candidates: impl Iterator<Item = &'a QName>
         return payload;
     };
     // The payload was within the limits, and one declaration more takes it hardly past them.
-    payload.in_namespace(schema.qname().namespace(), schema.is_qualified(), &UNLIMITED).unwrap_or(payload)
+    payload.in_namespace(schema.qname().namespace(), schema.is_qualified(), &XmlLimits::UNLIMITED).unwrap_or(payload)
 }

@@ -32,7 +32,6 @@ mod probe;
 mod prompt;
 #[doc(hidden)]
 pub mod properties;
-pub(crate) mod scan;
 mod shorten;
 mod types;
 mod validator;

@@ -10,8 +10,8 @@ use super::encode::encode_as;
 use super::example::{Wish, alternatives, example};
 use super::model::Model;
 use super::path::Checker;
-use super::scan::{Scanner, Token};
 use crate::ladder::Canonical;
+use crate::ladder::scan::{Scanner, Token};
 use crate::vocab::QName;
 
 /// Choices and enumerations are tried up to this width.

@@ -22,6 +22,20 @@ pub struct XmlLimits {
     pub instruction_bytes: usize,
 }
 
+impl XmlLimits {
+    /// No bounds: for bytes that were within theirs already.
+    pub const UNLIMITED: Self = Self {
+        message_bytes: usize::MAX,
+        depth: usize::MAX,
+        attributes: usize::MAX,
+        namespaces: usize::MAX,
+        name_bytes: usize::MAX,
+        value_bytes: usize::MAX,
+        comment_bytes: usize::MAX,
+        instruction_bytes: usize::MAX,
+    };
+}
+
 impl Default for XmlLimits {
     fn default() -> Self {
         Self {

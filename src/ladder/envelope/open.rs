@@ -5,8 +5,9 @@ use bytes::Bytes;
 use super::tags::{self, Gap, Start, Tags};
 use super::{Claims, EnvelopeError};
 use crate::ladder::Canonical;
-use crate::ladder::strict::{Surroundings, UNLIMITED, canonicalize_in, excerpt};
-use crate::vocab::{Position, QName, ns};
+use crate::ladder::scan::{declared_prefix, unescape};
+use crate::ladder::strict::{Surroundings, canonicalize_in, excerpt};
+use crate::vocab::{Position, QName, XmlLimits, ns};
 
 /// The claims and the payload of an envelope.
 pub(super) fn open(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
@@ -231,7 +232,7 @@ impl<'a> Reader<'a> {
             Standalone::Unknown => {
                 let declared: Vec<_> = self.scope.iter().map(|known| (known.prefix, known.namespace)).collect();
                 let surroundings = Surroundings { declared: &declared, rendered: &[] };
-                canonicalize_in(&bytes, surroundings, origin, &UNLIMITED)
+                canonicalize_in(&bytes, surroundings, origin, &XmlLimits::UNLIMITED)
                     .expect("an element of a canonical document is well-formed")
             }
         };
@@ -240,7 +241,7 @@ impl<'a> Reader<'a> {
 
     fn qname(&mut self, start: &Start<'a>) -> QName {
         self.declare(start);
-        let namespace = tags::unescape_value(self.namespace(start.prefix));
+        let namespace = unescape(self.namespace(start.prefix));
         QName::new(&namespace, start.local).expect("the strict pass takes only NCNames")
     }
 
@@ -267,12 +268,12 @@ impl<'a> Reader<'a> {
     /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which nobody follows.
     fn check_attributes(&self, start: &Start<'a>, element: &'static str) -> Result<(), EnvelopeError> {
         let allowed = |name: &str| {
-            tags::declared_prefix(name).is_some()
+            declared_prefix(name).is_some()
                 || name.split_once(':').is_some_and(|(prefix, local)| {
                     matches!(local, "schemaLocation" | "noNamespaceSchemaLocation") && self.known(prefix) == Known::Xsi
                 })
         };
-        match start.attributes().find(|(name, _)| !allowed(name)) {
+        match { start.attributes }.find(|(name, _)| !allowed(name)) {
             Some((name, _)) => {
                 Err(EnvelopeError::Attribute { at: self.position(start), element, attribute: excerpt(name) })
             }

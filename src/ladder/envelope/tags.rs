@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use crate::ladder::scan::{self, Attributes, declared_prefix, split_prefix};
+
 /// A walk over canonical bytes, tag by tag.
 ///
 /// Relies on what canonical form guarantees: no comments, CDATA sections or empty-element tags,
@@ -22,7 +24,7 @@ pub(super) struct Start<'a> {
     pub(super) prefix: &'a str,
     pub(super) local: &'a str,
     /// What stands between the name and `>`.
-    pub(super) attributes: &'a str,
+    pub(super) attributes: Attributes<'a>,
 }
 
 /// What stands between the last tag and this one.
@@ -118,8 +120,8 @@ impl<'a> Tags<'a> {
         let (start, end) = name_and_end(self.text, at);
         self.pos = end + 1;
         self.elements += 1;
-        let (prefix, local) = start.split_once(':').unwrap_or(("", start));
-        let attributes = &self.text[at + 1 + start.len()..end];
+        let (prefix, local) = split_prefix(start);
+        let attributes = Attributes::new(&self.text[at + 1 + start.len()..end]);
         Start { at, index: self.elements - 1, prefix, local, attributes }
     }
 
@@ -134,30 +136,9 @@ impl<'a> Tags<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// Names and values, as they are written.
-    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let mut rest = self.attributes;
-        std::iter::from_fn(move || {
-            let equals = memchr::memchr(b'=', rest.as_bytes())?;
-            let value = equals + 2;
-            let end = value + memchr::memchr(b'"', &rest.as_bytes()[value..])?;
-            let attribute = (&rest[1..equals], &rest[value..end]);
-            rest = &rest[end + 1..];
-            Some(attribute)
-        })
-    }
-
     /// The prefixes that this tag declares, and their namespace names as they are written.
     pub(super) fn declarations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        self.attributes().filter_map(|(name, value)| Some((declared_prefix(name)?, value)))
-    }
-}
-
-/// The prefix that an attribute of this name declares.
-pub(super) fn declared_prefix(attribute: &str) -> Option<&str> {
-    match attribute.strip_prefix("xmlns")? {
-        "" => Some(""),
-        rest => rest.strip_prefix(':'),
+        self.attributes.filter_map(|(name, value)| Some((declared_prefix(name)?, value)))
     }
 }
 
@@ -200,24 +181,13 @@ fn is_blank(text: &str) -> bool {
 
 /// Canonical text as the characters it stands for, without white space around it.
 fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
-    let text = if memchr::memchr(b'&', text.as_bytes()).is_some() {
-        let unescaped = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#xD;", "\r").replace("&amp;", "&");
-        Cow::Owned(unescaped)
-    } else {
-        text
+    let text = match text {
+        Cow::Borrowed(text) => scan::unescape(text),
+        Cow::Owned(text) => Cow::Owned(scan::unescape(&text).into_owned()),
     };
     let is_space = |c| matches!(c, ' ' | '\t' | '\n' | '\r');
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(is_space)),
         Cow::Owned(text) => Cow::Owned(text.trim_matches(is_space).to_owned()),
     }
-}
-
-/// A canonical attribute value as the characters it stands for.
-pub(super) fn unescape_value(value: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'&', value.as_bytes()).is_none() {
-        return Cow::Borrowed(value);
-    }
-    let spaces = value.replace("&#x9;", "\t").replace("&#xA;", "\n").replace("&#xD;", "\r");
-    Cow::Owned(spaces.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
 }

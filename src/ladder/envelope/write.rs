@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::{Meta, tags};
 use crate::ladder::Canonical;
-use crate::ladder::strict::{Surroundings, UNLIMITED, canonicalize_in, is_xml_char, push_text};
-use crate::vocab::ns;
+use crate::ladder::strict::{Surroundings, canonicalize_in, is_xml_char, push_text};
+use crate::vocab::{XmlLimits, ns};
 
 /// The canonical bytes of the envelope that carries `payload`, with the envelope namespace as
 /// default namespace.
@@ -59,7 +59,7 @@ fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
 /// The general way: elements without a prefix stand somewhere below a root that has one.
 fn in_envelope(payload: &Canonical) -> Canonical {
     let surroundings = Surroundings { declared: &[], rendered: &[("", ns::ENVELOPE)] };
-    canonicalize_in(payload.bytes(), surroundings, payload.origin_of(0), &UNLIMITED)
+    canonicalize_in(payload.bytes(), surroundings, payload.origin_of(0), &XmlLimits::UNLIMITED)
         .expect("canonical bytes are well-formed")
 }
 

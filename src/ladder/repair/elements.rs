@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use super::lexis::excerpt;
-use super::namespaces::{self, Problem};
+use super::namespaces::Problem;
 use super::reference::{self, Reference};
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
 use super::{RepairError, RepairKind};
+use crate::ladder::scan::declared_prefix;
 
 /// The open elements.
 #[derive(Debug, Default)]
@@ -154,7 +155,7 @@ impl<'t> Scanner<'t> {
 
     fn check_value(&self, attribute: &Attribute<'t>, bytes: usize) -> Result<(), RepairError> {
         let limit = self.limits.value_bytes;
-        if bytes > limit && namespaces::declared_prefix(attribute.name).is_none() {
+        if bytes > limit && declared_prefix(attribute.name).is_none() {
             let name = excerpt(attribute.name);
             return self.refuse(attribute.start, |at| RepairError::ValueTooLong { at, name, bytes, limit });
         }

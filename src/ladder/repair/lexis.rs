@@ -51,11 +51,6 @@ pub(super) fn is_qname(name: &str) -> bool {
     }
 }
 
-/// The prefix of a qualified name, empty if it has none, and its local part.
-pub(super) fn split_qname(name: &str) -> (&str, &str) {
-    name.split_once(':').unwrap_or(("", name))
-}
-
 /// Whether a text holds only characters that XML allows.
 pub(super) fn is_xml_text(text: &str) -> bool {
     !may_hold_forbidden(text.as_bytes()) || text.chars().all(is_xml_char)

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::lexis::{has_scheme, split_qname};
+use super::lexis::has_scheme;
 use super::reference::{self, Reference};
 use super::tag::Attribute;
+use crate::ladder::scan::{declared_prefix, split_prefix};
 use crate::vocab::{XmlLimits, ns};
 
 /// The namespace declarations of the open elements.
@@ -70,10 +71,10 @@ impl<'t> Namespaces<'t> {
                 self.declare(prefix, &value, limits).map_err(|problem| (problem, attribute.start))?;
             }
         }
-        self.resolve(split_qname(name).0).map_err(|problem| (problem, name_start))?;
+        self.resolve(split_prefix(name).0).map_err(|problem| (problem, name_start))?;
         for attribute in attributes {
             if declared_prefix(attribute.name).is_none() {
-                let (prefix, local) = split_qname(attribute.name);
+                let (prefix, local) = split_prefix(attribute.name);
                 let uri = self.resolve(prefix).map_err(|problem| (problem, attribute.start))?;
                 attribute.duplicate = !self.seen.insert((uri, local));
             }
@@ -141,11 +142,6 @@ impl<'t> Namespaces<'t> {
 /// Whether a binding counts among those in scope.
 fn counts(uri: Option<Uri>) -> usize {
     usize::from(uri.is_some_and(|uri| uri != Uri::NONE && uri != Uri::XML))
-}
-
-/// The prefix that an attribute declares; empty for the default namespace.
-pub(super) fn declared_prefix(name: &str) -> Option<&str> {
-    if name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") }
 }
 
 /// An attribute value as XML 1.0, section 3.3.3 normalizes it, after the repair of its references.

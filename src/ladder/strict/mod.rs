@@ -104,18 +104,6 @@ pub fn c14n_subtree(
     }))
 }
 
-/// No limits: for bytes that were within the limits already.
-pub(crate) const UNLIMITED: XmlLimits = XmlLimits {
-    message_bytes: usize::MAX,
-    depth: usize::MAX,
-    attributes: usize::MAX,
-    namespaces: usize::MAX,
-    name_bytes: usize::MAX,
-    value_bytes: usize::MAX,
-    comment_bytes: usize::MAX,
-    instruction_bytes: usize::MAX,
-};
-
 /// What surrounds an element that is read or written apart from its ancestors.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Surroundings<'a> {

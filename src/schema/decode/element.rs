@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::reader::Reader;
 use super::text::{TextValue, refused};
 use super::{DecodeError, Undecodable};
-use crate::schema::scan::Tag;
+use crate::ladder::scan::Tag;
 
 /// One value as an element whose start tag was taken. What it becomes takes the end tag.
 pub(super) struct ElementValue<'r, 'de> {

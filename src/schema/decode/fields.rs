@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::text::TextValue;
 use super::variant::VariantValue;
 use super::{DecodeError, Undecodable};
-use crate::schema::scan::{Attributes, Tag, unescape};
+use crate::ladder::scan::{Attributes, Tag, unescape};
 
 /// The fields of a struct, from the attributes and the content of its element.
 pub(super) struct Fields<'r, 'de> {

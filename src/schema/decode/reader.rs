@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::{DecodeError, DecodeProblem, MAX_DEPTH, Undecodable};
-use crate::schema::scan::{Scanner, Tag, Token, unescape, unescape_into};
+use crate::ladder::scan::{Scanner, Tag, Token, unescape, unescape_into};
 
 /// The tokens of one payload, with one token of lookahead.
 pub(super) struct Reader<'de> {

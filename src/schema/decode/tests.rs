@@ -2,10 +2,11 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::ladder::strict::{UNLIMITED, canonicalize};
+use crate::ladder::strict::canonicalize;
+use crate::vocab::XmlLimits;
 
 fn decoded<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
-    decode_canonical(&canonicalize(&Bytes::from(text.to_owned()), &UNLIMITED).unwrap())
+    decode_canonical(&canonicalize(&Bytes::from(text.to_owned()), &XmlLimits::UNLIMITED).unwrap())
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 
 use super::{Grammar, Judge, Violation, compile};
 use crate::ladder::Canonical;
+use crate::ladder::scan::{Scanner, Token};
 use crate::ladder::strict::canonicalize;
 use crate::schema::events::Events;
 use crate::schema::libxml2::Compiled;
-use crate::schema::scan::{Scanner, Token};
 use crate::schema::xsd::documents::Documents;
 use crate::schema::xsd::read::Reader;
 use crate::schema::{PayloadSchema, XsdDocument};

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::model::{Attribute, Complex, Content, Element, Model, Order, Particle, Term, Type};
 use crate::ladder::Canonical;
-use crate::ladder::strict::{UNLIMITED, canonicalize};
+use crate::ladder::strict::canonicalize;
+use crate::vocab::XmlLimits;
 use finite::Sizes;
 use write::Writer;
 
@@ -48,7 +49,7 @@ pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
     };
     sampler.element(&model.root, None)?;
     // It may be larger than a message may be; then it can be no message, but still an example.
-    canonicalize(&Bytes::from(sampler.writer.finish()), &UNLIMITED).ok()
+    canonicalize(&Bytes::from(sampler.writer.finish()), &XmlLimits::UNLIMITED).ok()
 }
 
 /// Whether the payload has any value that ends.

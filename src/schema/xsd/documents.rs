@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::tree::{NodeId, Tree};
 use super::{XsdDocument, document_error, embed};
 use crate::ladder::Canonical;
-use crate::ladder::strict::{UNLIMITED, canonicalize};
+use crate::ladder::strict::canonicalize;
 use crate::schema::contract::{ContractError, DocumentProblem};
 use crate::schema::libxml2::{Fault, Source, without_doctype};
 use crate::schema::payload_schema::{Sources, digest};
@@ -322,5 +322,5 @@ pub(in crate::schema) fn attribute(text: &str) -> String {
 
 /// The canonical form of a text that is a schema.
 pub(in crate::schema) fn canonical(text: String) -> Option<Canonical> {
-    canonicalize(&Bytes::from(text), &UNLIMITED).ok()
+    canonicalize(&Bytes::from(text), &XmlLimits::UNLIMITED).ok()
 }

@@ -1,7 +1,7 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::schema::scan::declared_prefix;
+use crate::ladder::scan::declared_prefix;
 use crate::vocab::ns;
 
 /// The elements of a schema document, in document order; the first is its root.

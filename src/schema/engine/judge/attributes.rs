@@ -1,9 +1,9 @@
 use super::violation::{Part, Subject, shown_name};
 use super::{Started, Walk};
+use crate::ladder::scan::{declared_prefix, find, split_prefix, unescape_into};
 use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Identity, SimpleType};
-use crate::schema::scan::{declared_prefix, find, split_prefix, unescape_into};
 
 impl<'a> Walk<'_, 'a> {
     /// XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type), clauses 3 to 5.

@@ -1,11 +1,11 @@
 use super::attributes::resolve;
 use super::violation::{Expected, Part};
 use super::{Open, Started, Walk, name_at};
+use crate::ladder::scan::{Token, split_prefix, unescape, unescape_into};
 use crate::schema::engine::grammar::{
     AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, WildcardEdge,
 };
 use crate::schema::engine::simple::SimpleType;
-use crate::schema::scan::{Token, split_prefix, unescape, unescape_into};
 
 /// What a content model says of a child element.
 enum Step {

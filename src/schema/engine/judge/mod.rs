@@ -13,7 +13,7 @@ mod violation;
 
 use super::grammar::{ElementId, Grammar, StateId, TypeId};
 use super::namespace::Namespace;
-use crate::schema::scan::{Scanner, Tag, Token, split_prefix};
+use crate::ladder::scan::{Scanner, Tag, Token, split_prefix};
 use identity::Identities;
 pub(in crate::schema) use path::paths;
 use scope::Scope;

@@ -1,9 +1,9 @@
 use super::violation::{Part, Subject};
 use super::{Open, Started, Walk};
+use crate::ladder::scan::{declared_prefix, split_prefix, unescape};
 use crate::schema::engine::grammar::{Content, Element, ElementId, ProcessContents, StateId, Type, TypeId};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::Prefixes;
-use crate::schema::scan::{declared_prefix, split_prefix, unescape};
 
 /// What `xsi:` attributes say of an element.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::schema::scan::{Scanner, Token, split_prefix};
+use crate::ladder::scan::{Scanner, Token, split_prefix};
 
 /// The paths of elements, which are numbered in document order: `order/item[2]/price`.
 ///

@@ -3,9 +3,9 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
 
+use crate::ladder::scan::{Tag, declared_prefix, unescape_into};
 use crate::schema::engine::namespace::{Namespace, Namespaces};
 use crate::schema::engine::simple::Prefixes;
-use crate::schema::scan::{Tag, declared_prefix, unescape_into};
 use crate::vocab::ns;
 
 /// Which prefix means what at the current element.
@@ -204,7 +204,7 @@ fn range(text: &str, part: &str) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::scan::{Scanner, Token};
+    use crate::ladder::scan::{Scanner, Token};
 
     #[test]
     fn prefixes_are_found_however_many_there_are_and_come_back() {

@@ -141,7 +141,7 @@ impl<'a> Tag<'a> {
 
     /// Names and written values, namespace declarations included, in canonical order.
     pub(crate) fn attributes(&self) -> Attributes<'a> {
-        Attributes { rest: self.attributes }
+        Attributes::new(self.attributes)
     }
 }
 
@@ -149,6 +149,13 @@ impl<'a> Tag<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a> {
     rest: &'a str,
+}
+
+impl<'a> Attributes<'a> {
+    /// Those of what stands between the name and the end of a start tag.
+    pub(crate) fn new(written: &'a str) -> Self {
+        Self { rest: written }
+    }
 }
 
 impl<'a> Iterator for Attributes<'a> {
