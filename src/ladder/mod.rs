@@ -14,6 +14,7 @@ pub(crate) mod scan;
 pub mod split;
 pub mod strict;
 mod subtree;
+pub(crate) mod tape;
 mod validated;
 
 pub use canonical::{Canonical, Part};

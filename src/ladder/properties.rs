@@ -6,8 +6,10 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::repair::{Repaired, Shape, repair as run_repair};
+use super::scan::{Scanner, Token};
 use super::split::{Piece, Splitter};
 use super::strict::{StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
+use super::tape::Cursor;
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
 
@@ -177,6 +179,27 @@ fn assert_canonical(canonical: &Canonical, limits: &XmlLimits) {
     assert_eq!(again.as_str(), canonical.as_str());
     assert_eq!(again.root(), canonical.root());
     assert_eq!(again.bytes().as_ptr(), canonical.bytes().as_ptr(), "canonical input is shared");
+    let tokens: Vec<Token> = Scanner::new(canonical.as_str()).collect();
+    for canonical in [canonical, &again] {
+        canonical.read(|cursor| assert_eq!(tokens_of(cursor), tokens, "{canonical:?}"));
+    }
+}
+
+/// What a walk along the tape of a document finds.
+fn tokens_of<'a>(mut cursor: Cursor<'a>) -> Vec<Token<'a>> {
+    let mut tokens = Vec::new();
+    loop {
+        if let Some(text) = cursor.text() {
+            tokens.push(Token::Text(text.written));
+        } else if let Some(tag) = cursor.enter() {
+            tokens.push(Token::Start(tag));
+        } else if cursor.is_inside() {
+            cursor.leave();
+            tokens.push(Token::End);
+        } else {
+            return tokens;
+        }
+    }
 }
 
 fn carries(payload: &Canonical) {

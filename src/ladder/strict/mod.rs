@@ -45,7 +45,9 @@ pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, Stri
     let mut pass = Pass::new(input, Goal::Element, false, limits)?;
     pass.run()?;
     let root = pass.roots.pop().expect("a pass without error has read one element");
-    Ok(finish(&pass, root, input))
+    let canonical = finish(&pass, root, input);
+    pass.tape.belong_to(&canonical);
+    Ok(canonical)
 }
 
 /// Reads any number of top-level elements with nothing but white space, comments and
@@ -59,7 +61,11 @@ pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Ca
     let mut pass = Pass::new(input, Goal::Fragment, false, limits)?;
     pass.run()?;
     let roots = std::mem::take(&mut pass.roots);
-    Ok(roots.into_iter().map(|root| finish(&pass, root, input)).collect())
+    let elements: Vec<Canonical> = roots.into_iter().map(|root| finish(&pass, root, input)).collect();
+    if let Some(last) = elements.last() {
+        pass.tape.belong_to(last);
+    }
+    Ok(elements)
 }
 
 /// Exclusive XML Canonicalization 1.0 of a whole document, with the instructions around its
@@ -133,7 +139,9 @@ pub(super) fn canonicalize_in(
     }
     pass.run()?;
     let root = pass.roots.pop().expect("a pass without error has read one element");
-    Ok(Canonical::checked(shared(root.piece, input), qname(&pass, root.namespace, root.local), origin))
+    let canonical = Canonical::checked(shared(root.piece, input), qname(&pass, root.namespace, root.local), origin);
+    pass.tape.belong_to(&canonical);
+    Ok(canonical)
 }
 
 fn finish(pass: &Pass, root: Root, input: &Bytes) -> Canonical {

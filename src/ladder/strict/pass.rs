@@ -5,6 +5,7 @@ use super::error::{StrictError, StrictErrorKind, Token, excerpt};
 use super::scope::{Mark, Scope, Uri};
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
+use crate::ladder::tape::Loan;
 use crate::vocab::{Position, XmlLimits};
 
 /// What may stand at the top level, and what of it is written.
@@ -30,6 +31,10 @@ pub(super) struct Pass<'a> {
     pub(super) limits: &'a XmlLimits,
     pub(super) scope: Scope<'a>,
     pub(super) writer: Writer<'a>,
+    /// That of the current top-level element, or the last one.
+    pub(super) tape: Loan,
+    /// How much was written before that element.
+    before: usize,
     pub(super) open: Vec<Open>,
     /// The attributes of the current start tag, without namespace declarations.
     pub(super) attributes: Vec<Attribute>,
@@ -45,6 +50,8 @@ pub(super) struct Pass<'a> {
 pub(super) struct Open {
     pub(super) name: Range<usize>,
     pub(super) mark: Mark,
+    /// Its number on the tape.
+    pub(super) number: u32,
 }
 
 /// A finished top-level element.
@@ -77,6 +84,8 @@ impl<'a> Pass<'a> {
             limits,
             scope: Scope::new(),
             writer: Writer::new(input, reserve),
+            tape: Loan::blank(),
+            before: 0,
             open: Vec::with_capacity(16),
             attributes: Vec::new(),
             roots: Vec::new(),
@@ -112,6 +121,8 @@ impl<'a> Pass<'a> {
             return Err(self.error(StrictErrorKind::SecondElement, at));
         }
         let first = self.elements;
+        self.tape.clear();
+        self.before = self.writer.len();
         let (namespace, local) = self.start_tag()?;
         while !self.open.is_empty() {
             self.text()?;
@@ -144,7 +155,7 @@ impl<'a> Pass<'a> {
                         return Err(self.error(StrictErrorKind::SectionEndInText, at - 2));
                     }
                     self.writer.source(run, at);
-                    self.writer.literal(b"&gt;");
+                    self.write_reference(b"&gt;");
                     at += 1;
                     run = at;
                 }
@@ -154,7 +165,9 @@ impl<'a> Pass<'a> {
                 }
                 Some(_) => {
                     let (c, end) = self.reference(at)?;
-                    if !self.is_canonical_in_text(at, end) {
+                    if self.is_canonical_in_text(at, end) {
+                        self.note_reference();
+                    } else {
                         self.writer.source(run, at);
                         self.write_text_char(c);
                         run = end;
@@ -264,6 +277,9 @@ impl<'a> Pass<'a> {
         if !self.is_written() {
             return Ok(());
         }
+        if let Some(open) = self.open.last() {
+            self.tape.instruction(open.number);
+        }
         self.break_before();
         self.writer.source(at, name.end);
         if data < end {
@@ -311,6 +327,19 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The place in the canonical form of the current top-level element that is written next.
+    #[inline]
+    pub(super) fn place(&self) -> usize {
+        self.writer.len() - self.before
+    }
+
+    /// Text with a character reference was written.
+    pub(super) fn note_reference(&mut self) {
+        if let Some(open) = self.open.last() {
+            self.tape.reference(open.number);
+        }
+    }
+
     #[inline]
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.src.get(self.pos + ahead).copied()
@@ -330,7 +359,7 @@ impl<'a> Pass<'a> {
     /// The output can outgrow the input, because a namespace is rendered wherever it is used.
     #[inline]
     pub(super) fn check_output(&self, at: usize) -> Check {
-        let limit = self.limits.message_bytes;
+        let limit = self.limits.message_bytes.min(u32::MAX as usize);
         if self.writer.len() > limit {
             return Err(self.error(StrictErrorKind::CanonicalTooLarge { limit }, at));
         }

@@ -25,7 +25,7 @@ impl<'r, 'de> ElementValue<'r, 'de> {
         self.reader.enter()?;
         let mut access = Fields::new(&mut *self.reader, self.tag, fields);
         let value = visitor.visit_map(&mut access)?;
-        access.finish()?;
+        access.finish();
         self.reader.leave();
         Ok(value)
     }
@@ -58,7 +58,7 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        match self.reader.peek_text()? {
+        match self.reader.peek_text() {
             true => self.text()?.deserialize_any(visitor),
             false => Err(Undecodable::Untyped.into()),
         }
@@ -69,7 +69,7 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        self.reader.skip()?;
+        self.reader.skip();
         visitor.visit_unit()
     }
 

@@ -68,7 +68,7 @@ impl<'de> SeqAccess<'de> for FieldValue<'_, 'de> {
     type Error = DecodeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
-        match self.reader.peek_child()? {
+        match self.reader.peek_child() {
             Some(tag) if tag.local() == self.name => {
                 let tag = self.reader.open()?;
                 seed.deserialize(ElementValue { reader: self.reader, tag }).map(Some)

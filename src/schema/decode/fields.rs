@@ -42,8 +42,10 @@ impl<'r, 'de> Fields<'r, 'de> {
     }
 
     /// Takes what the visitor left, end tag included.
-    pub(super) fn finish(self) -> Result<(), DecodeError> {
-        if matches!(self.next, Next::End) { Ok(()) } else { self.reader.skip() }
+    pub(super) fn finish(self) {
+        if !matches!(self.next, Next::End) {
+            self.reader.skip();
+        }
     }
 
     fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
@@ -72,8 +74,8 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             self.next = Next::Text;
             return seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new("$text")).map(Some);
         }
-        let Some(child) = self.reader.peek_child()? else {
-            self.reader.skip()?;
+        let Some(child) = self.reader.peek_child() else {
+            self.reader.skip();
             self.next = Next::End;
             return Ok(None);
         };

@@ -50,11 +50,13 @@ pub fn decode<T: Payload>(payload: &Validated<Element>) -> Result<T, DecodeError
 }
 
 pub(in crate::schema) fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, DecodeError> {
-    let mut reader = Reader::new(payload.as_str());
-    let value = reader.open().and_then(|tag| T::deserialize(ElementValue { reader: &mut reader, tag }));
-    value.map_err(|mut error| {
-        error.at = payload.position(reader.elements().saturating_sub(1));
-        error
+    payload.read(|cursor| {
+        let mut reader = Reader::new(cursor);
+        let value = reader.open().and_then(|tag| T::deserialize(ElementValue { reader: &mut reader, tag }));
+        value.map_err(|mut error| {
+            error.at = payload.position(reader.elements().saturating_sub(1));
+            error
+        })
     })
 }
 

@@ -83,7 +83,7 @@ impl<'de> SeqAccess<'de> for VariantValue<'_, 'de> {
     type Error = DecodeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
-        match self.reader.peek_child()? {
+        match self.reader.peek_child() {
             Some(tag) if !self.fields.contains(&tag.local()) => {
                 seed.deserialize(VariantValue { reader: self.reader, fields: self.fields }).map(Some)
             }
@@ -110,7 +110,8 @@ impl<'de> VariantAccess<'de> for ElementVariant<'_, 'de> {
     type Error = DecodeError;
 
     fn unit_variant(self) -> Result<(), DecodeError> {
-        self.0.reader.skip()
+        self.0.reader.skip();
+        Ok(())
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, DecodeError> {

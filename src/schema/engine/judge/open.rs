@@ -100,7 +100,6 @@ impl<'a> Walk<'_, 'a> {
             count: 0,
             seen,
             number: started.number,
-            at: started.at,
             namespace: started.namespace,
             mark: started.mark,
             nil,
