@@ -6,6 +6,7 @@
 mod canonical;
 mod climb;
 mod envelope;
+mod known;
 #[doc(hidden)]
 pub mod properties;
 mod raw;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::{Claims, EnvelopeError};
 use crate::ladder::canonical::{Canonical, Origin};
+use crate::ladder::known::known_name;
 use crate::ladder::scan::{Tag, declared_prefix, unescape};
 use crate::ladder::strict::{Surroundings, canonicalize_in, excerpt};
 use crate::ladder::tape::{Cursor, Loan, Tape};
@@ -269,7 +270,7 @@ impl<'a> Reader<'a> {
     fn qname(&mut self, start: &Start<'a>) -> QName {
         self.declare(start);
         let namespace = unescape(self.namespace(start.tag.prefix()));
-        QName::new(&namespace, start.tag.local()).expect("the strict pass takes only NCNames")
+        known_name(&namespace, start.tag.local())
     }
 
     /// The next child of an element that holds elements only.

@@ -2,6 +2,7 @@ use std::ops::Range;
 
 use super::chars::{self, SPACE, TEXT_STOP};
 use super::error::{StrictError, StrictErrorKind, Token, excerpt};
+use super::room::Room;
 use super::scope::{Mark, Scope, Uri};
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
@@ -29,16 +30,16 @@ pub(super) struct Pass<'a> {
     pub(super) src: &'a [u8],
     pub(super) pos: usize,
     pub(super) limits: &'a XmlLimits,
-    pub(super) scope: Scope<'a>,
+    pub(super) scope: &'a mut Scope,
     pub(super) writer: Writer<'a>,
     /// That of the current top-level element, or the last one.
     pub(super) tape: Loan,
     /// How much was written before that element.
     before: usize,
-    pub(super) open: Vec<Open>,
+    pub(super) open: &'a mut Vec<Open>,
     /// The attributes of the current start tag, without namespace declarations.
-    pub(super) attributes: Vec<Attribute>,
-    pub(super) roots: Vec<Root>,
+    pub(super) attributes: &'a mut Vec<Attribute>,
+    pub(super) roots: &'a mut Vec<Root>,
     /// How many start tags were seen.
     pub(super) elements: usize,
     goal: Goal,
@@ -69,26 +70,34 @@ pub(super) type Check<T = ()> = Result<T, StrictError>;
 
 impl<'a> Pass<'a> {
     /// Checks size and characters; everything else is for [`Pass::run`].
-    pub(super) fn new(input: &'a [u8], goal: Goal, comments: bool, limits: &'a XmlLimits) -> Check<Self> {
+    pub(super) fn new(
+        input: &'a [u8],
+        goal: Goal,
+        comments: bool,
+        limits: &'a XmlLimits,
+        room: &'a mut Room,
+    ) -> Check<Self> {
         let limit = limits.message_bytes.min(u32::MAX as usize);
         if input.len() > limit {
             let kind = StrictErrorKind::TooLarge { bytes: input.len(), limit };
             return Err(StrictError::new(kind, input, limit));
         }
         let text = chars::check(input).map_err(|(kind, at)| StrictError::new(kind, input, at))?;
+        room.clear();
+        let Room { open, attributes, scope, roots, out } = room;
         let reserve = if goal == Goal::Fragment { 0 } else { input.len() + input.len() / 16 + 64 };
         Ok(Self {
             text,
             src: input,
             pos: super::mark_len(input),
             limits,
-            scope: Scope::new(),
-            writer: Writer::new(input, reserve),
+            scope,
+            writer: Writer::new(input, out, reserve),
             tape: Loan::blank(),
             before: 0,
-            open: Vec::with_capacity(16),
-            attributes: Vec::new(),
-            roots: Vec::new(),
+            open,
+            attributes,
+            roots,
             elements: 0,
             goal,
             comments,

@@ -25,7 +25,7 @@ impl<'a> Pass<'a> {
             }
         }
         if self.attributes.len() > 1 {
-            let (src, scope) = (self.src, &self.scope);
+            let (src, scope) = (self.src, &*self.scope);
             self.attributes.sort_unstable_by(|a, b| expanded(src, scope, a).cmp(&expanded(src, scope, b)));
             self.check_unique()?;
         }
@@ -73,8 +73,8 @@ impl<'a> Pass<'a> {
         if self.write_namespaces(prefix) + self.attributes.len() > limit {
             return Err(self.error(StrictErrorKind::TooManyAttributes { limit }, at));
         }
-        let mut attributes = std::mem::take(&mut self.attributes);
-        for attribute in &attributes {
+        for index in 0..self.attributes.len() {
+            let attribute = self.attributes[index];
             let value = attribute.value;
             if value.verbatim {
                 self.writer.source(value.lead, value.end + 1);
@@ -88,8 +88,7 @@ impl<'a> Pass<'a> {
             self.check_value(attribute.name, self.writer.len() - before)?;
             self.writer.literal(b"\"");
         }
-        attributes.clear();
-        self.attributes = attributes;
+        self.attributes.clear();
         Ok(())
     }
 

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::chars::{self, VALUE_STOP};
@@ -169,10 +168,12 @@ impl<'a> Pass<'a> {
                 return Ok(());
             }
         };
+        let decoded;
         let uri = if value.literal {
-            Cow::Borrowed(&src[value.start..value.end])
+            &src[value.start..value.end]
         } else {
-            Cow::Owned(self.decoded(value.start, value.end)?.into_bytes())
+            decoded = self.decoded(value.start, value.end)?;
+            decoded.as_bytes()
         };
         let verbatim = value.verbatim.then_some((value.lead, value.end + 1));
         let depth = self.open.len() + 1;
