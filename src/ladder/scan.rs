@@ -110,12 +110,6 @@ impl<'a> Iterator for Scanner<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// The start tag whose name stands at `name`, with its local part at `local`, and whose `>` stands at `end`.
-    #[inline]
-    pub(super) fn at(text: &'a str, name: usize, local: usize, name_end: usize, end: usize) -> Self {
-        Self { name: &text[name..name_end], local: local - name, attributes: &text[name_end..end] }
-    }
-
     /// The name as it is written, prefix included.
     pub(crate) fn name(&self) -> &'a str {
         self.name

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use super::{Claims, EnvelopeError};
 use crate::ladder::canonical::{Canonical, Origin};
 use crate::ladder::known::known_name;
-use crate::ladder::scan::{Tag, declared_prefix, unescape};
+use crate::ladder::scan::unescape;
 use crate::ladder::strict::{Surroundings, canonicalize_in, excerpt};
-use crate::ladder::tape::{Cursor, Loan, Tape};
+use crate::ladder::tape::{Attribute, Cursor, Loan, Tag, Tape};
 use crate::vocab::{Position, QName, XmlLimits, ns};
 
 /// The claims and the payload of an envelope.
@@ -34,8 +34,6 @@ struct Reader<'a> {
     message: &'a Canonical,
     tape: &'a Tape,
     cursor: Cursor<'a>,
-    /// Declarations of the open elements that concern us, outermost first.
-    scope: Vec<Declaration<'a>>,
 }
 
 /// An element whose start tag was read.
@@ -46,15 +44,7 @@ struct Start<'a> {
     index: usize,
 }
 
-/// A declared prefix and what it is bound to, as it is written.
-#[derive(Clone, Copy)]
-struct Declaration<'a> {
-    prefix: &'a str,
-    namespace: &'a str,
-    known: Known,
-}
-
-/// The namespaces that mean something here, told apart once per declaration.
+/// The namespaces that mean something here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     None,
@@ -80,7 +70,7 @@ const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl<'a> Reader<'a> {
     fn new(message: &'a Canonical, tape: &'a Tape) -> Self {
-        Self { message, tape, cursor: tape.cursor(message.as_str()), scope: Vec::new() }
+        Self { message, tape, cursor: tape.cursor(message.as_str()) }
     }
 
     fn root(&mut self) -> Result<Start<'a>, EnvelopeError> {
@@ -95,7 +85,6 @@ impl<'a> Reader<'a> {
         if found.namespace() != ns::ENVELOPE || found.local() != "message" {
             return Err(self.not_message());
         }
-        self.declare(&root);
         Ok(root)
     }
 
@@ -103,14 +92,11 @@ impl<'a> Reader<'a> {
         let Some(meta) = self.child(root, "message")? else {
             return Err(EnvelopeError::NoMeta { at: self.position(root) });
         };
-        let outside = self.scope.len();
-        self.declare(&meta);
-        if self.known(meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
+        if self.known(&meta, meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
             return Err(EnvelopeError::NoMeta { at: self.position(&meta) });
         }
         self.check_attributes(&meta, "meta")?;
         let mut claims = self.claims(&meta)?;
-        self.scope.truncate(outside);
         for claim in [&mut claims.id, &mut claims.in_reply_to, &mut claims.traceparent] {
             claim.take_if(|text| text.is_empty());
         }
@@ -122,11 +108,8 @@ impl<'a> Reader<'a> {
         let mut claims = Claims::default();
         // how many of from, to and thread can't come any more
         let mut passed = 0;
-        let inside = self.scope.len();
         while let Some(child) = self.child(meta, "meta")? {
-            self.scope.truncate(inside);
-            self.declare(&child);
-            let known = self.known(child.tag.prefix());
+            let known = self.known(&child, child.tag.prefix());
             if passed == 0 && (known, child.tag.local()) != (Known::Envelope, "from") {
                 return Err(EnvelopeError::NoFrom { at: self.position(&child) });
             }
@@ -161,19 +144,14 @@ impl<'a> Reader<'a> {
     /// `from`, `to` and `thread` wherever they stand in a `<meta>` that may be missing.
     fn hints(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
-        let (before, outside) = (self.cursor, self.scope.len());
+        let before = self.cursor;
         let Some(meta) = self.child(root, "message")? else { return Ok(claims) };
-        self.declare(&meta);
-        if self.known(meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
-            self.scope.truncate(outside);
+        if self.known(&meta, meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
             self.cursor = before;
             return Ok(claims);
         }
-        let inside = self.scope.len();
         while let Some(child) = self.child(&meta, "meta")? {
-            self.scope.truncate(inside);
-            self.declare(&child);
-            let text = match (self.known(child.tag.prefix()), child.tag.local()) {
+            let text = match (self.known(&child, child.tag.prefix()), child.tag.local()) {
                 (Known::Envelope, "from" | "to" | "thread") => self.text(&child, "meta")?.into_owned(),
                 _ => {
                     claims.foreign += 1;
@@ -187,7 +165,6 @@ impl<'a> Reader<'a> {
                 _ => claims.thread = Some(text).filter(|text| !text.is_empty()),
             }
         }
-        self.scope.truncate(outside);
         Ok(claims)
     }
 
@@ -229,7 +206,6 @@ impl<'a> Reader<'a> {
         };
         self.cursor.leave();
         if let Some(second) = self.child(root, "message")? {
-            self.declare(&second);
             return Err(EnvelopeError::SecondPayload { at: self.position(&second), found: self.name(&second) });
         }
         Ok(self.cut_out(&payload))
@@ -239,7 +215,7 @@ impl<'a> Reader<'a> {
     ///
     /// In exclusive canonical form it differs from its bytes in the message only by namespace
     /// declarations that the message has rendered already.
-    fn cut_out(&mut self, payload: &Start<'a>) -> Canonical {
+    fn cut_out(&self, payload: &Start<'a>) -> Canonical {
         let range = self.cursor.range(payload.index);
         let text = &self.cursor.document()[range.clone()];
         let bytes = self.message.bytes().slice(range);
@@ -248,7 +224,7 @@ impl<'a> Reader<'a> {
             Standalone::AsIs => self.checked(bytes, payload, origin),
             Standalone::Edited(edited) => self.checked(edited, payload, origin),
             Standalone::Unknown => {
-                let declared: Vec<_> = self.scope.iter().map(|known| (known.prefix, known.namespace)).collect();
+                let declared: Vec<_> = self.declared_around().collect();
                 let surroundings = Surroundings { declared: &declared, rendered: &[] };
                 canonicalize_in(&bytes, surroundings, origin, &XmlLimits::UNLIMITED)
                     .expect("an element of a canonical document is well-formed")
@@ -257,19 +233,18 @@ impl<'a> Reader<'a> {
         canonical.sharing_repairs(self.message)
     }
 
-    /// The payload, whose bytes differ from those in the message behind the name of its root at most.
-    fn checked(&mut self, bytes: Bytes, payload: &Start<'a>, origin: Origin) -> Canonical {
-        let longer = bytes.len().wrapping_sub(self.cursor.range(payload.index).len());
+    /// The payload, whose bytes differ from those in the message by the declarations of its root at most.
+    fn checked(&self, bytes: Bytes, payload: &Start<'a>, origin: Origin) -> Canonical {
         let canonical = Canonical::checked(bytes, self.qname(payload), origin);
         let mut tape = Loan::blank();
-        self.tape.subtree(payload.index, longer, &mut tape);
-        tape.belong_to(&canonical);
+        if self.tape.subtree(payload.index, canonical.as_str(), &mut tape).is_some() {
+            tape.belong_to(&canonical);
+        }
         canonical
     }
 
-    fn qname(&mut self, start: &Start<'a>) -> QName {
-        self.declare(start);
-        let namespace = unescape(self.namespace(start.tag.prefix()));
+    fn qname(&self, start: &Start<'a>) -> QName {
+        let namespace = unescape(self.namespace(start));
         known_name(&namespace, start.tag.local())
     }
 
@@ -311,57 +286,46 @@ impl<'a> Reader<'a> {
     /// Attributes can only be namespace declarations and the hints that every schema allows
     /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which nobody follows.
     fn check_attributes(&self, start: &Start<'a>, element: &'static str) -> Result<(), EnvelopeError> {
-        let allowed = |name: &str| {
-            declared_prefix(name).is_some()
-                || name.split_once(':').is_some_and(|(prefix, local)| {
-                    matches!(local, "schemaLocation" | "noNamespaceSchemaLocation") && self.known(prefix) == Known::Xsi
-                })
+        let allowed = |attribute: &Attribute| {
+            attribute.declared().is_some()
+                || matches!(attribute.local(), "schemaLocation" | "noNamespaceSchemaLocation")
+                    && self.known(start, attribute.prefix()) == Known::Xsi
         };
-        match start.tag.attributes().find(|(name, _)| !allowed(name)) {
-            Some((name, _)) => {
-                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute: excerpt(name) })
+        match start.tag.attributes().find(|attribute| !allowed(attribute)) {
+            Some(found) => {
+                let attribute = excerpt(found.name());
+                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute })
             }
             None => Ok(()),
         }
     }
 
-    fn declare(&mut self, start: &Start<'a>) {
-        for (name, namespace) in start.tag.attributes() {
-            // They come before all other attributes.
-            let Some(prefix) = declared_prefix(name) else { break };
-            self.scope.push(Declaration { prefix, namespace, known: Known::of(namespace) });
-        }
+    /// What is declared around the payload: prefixes and what they are bound to, as it is written.
+    fn declared_around(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let declared = |attribute: Attribute<'a>| Some((attribute.declared()?, attribute.written()));
+        self.cursor.tag(0).into_iter().flat_map(|message| message.attributes()).map_while(declared)
     }
 
-    fn declaration(&self, prefix: &str) -> Option<&Declaration<'a>> {
-        // the empty prefix is what nearly all documents use
-        let same = |declared: &&Declaration| match prefix {
-            "" => declared.prefix.is_empty(),
-            _ => declared.prefix == prefix,
-        };
-        self.scope.iter().rev().find(same)
-    }
-
-    fn known(&self, prefix: &str) -> Known {
-        match self.declaration(prefix) {
-            Some(declared) => declared.known,
+    fn known(&self, start: &Start, prefix: &str) -> Known {
+        match self.cursor.declaration(start.index, prefix) {
+            Some(namespace) => Known::of(namespace),
             None if prefix.is_empty() => Known::None,
             // only xml needs no declaration
             None => Known::Other,
         }
     }
 
-    /// What a prefix is bound to, as it is written.
-    fn namespace(&self, prefix: &str) -> &'a str {
-        match self.declaration(prefix) {
-            Some(declared) => declared.namespace,
-            None if prefix.is_empty() => "",
+    /// The namespace of an element, as it is written.
+    fn namespace(&self, start: &Start) -> &'a str {
+        match self.cursor.declaration(start.index, start.tag.prefix()) {
+            Some(namespace) => namespace,
+            None if start.tag.prefix().is_empty() => "",
             None => ns::XML,
         }
     }
 
     fn name(&self, start: &Start<'a>) -> Box<str> {
-        let (namespace, local) = (self.namespace(start.tag.prefix()), start.tag.local());
+        let (namespace, local) = (self.namespace(start), start.tag.local());
         let name = if namespace.is_empty() { local.to_owned() } else { format!("{{{namespace}}}{local}") };
         excerpt(&name)
     }
@@ -369,7 +333,7 @@ impl<'a> Reader<'a> {
     /// What has to be done so that a payload stands alone.
     fn standalone(&self, text: &str, root: &Start) -> Standalone {
         let mut default = None;
-        for &Declaration { prefix, namespace, .. } in &self.scope {
+        for (prefix, namespace) in self.declared_around() {
             if prefix.is_empty() {
                 default = Some(namespace);
             } else if memchr::memmem::find(text.as_bytes(), format!("{prefix}:").as_bytes()).is_some() {

@@ -134,7 +134,9 @@ impl<'a> Pass<'a> {
         self.before = self.writer.len();
         let (namespace, local) = self.start_tag()?;
         while !self.open.is_empty() {
-            self.text()?;
+            if self.byte(0) != Some(b'<') {
+                self.text()?;
+            }
             match self.byte(1) {
                 Some(b'/') => self.end_tag()?,
                 Some(b'?') => self.instruction()?,

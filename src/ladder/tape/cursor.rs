@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
-use super::{INSTRUCTIONS, NONE, Node, REFERENCES, Tape};
-use crate::ladder::scan::{Scanner, Tag, Token, unescape_into};
+use super::{INSTRUCTIONS, NONE, REFERENCES, Tag, Tape};
+use crate::ladder::scan::{Scanner, Token, unescape_into};
 
 /// A place in a document between two of its tokens. Cheap to copy: to look ahead, or to come back.
 ///
@@ -9,7 +9,7 @@ use crate::ladder::scan::{Scanner, Tag, Token, unescape_into};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
-    nodes: &'a [Node],
+    tape: &'a Tape,
     at: usize,
     /// The number of the next element.
     next: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Text<'a> {
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str, tape: &'a Tape) -> Self {
         let limit = tape.nodes.len().min(1);
-        Self { text, nodes: &tape.nodes, at: 0, next: 0, open: NONE, limit }
+        Self { text, tape, at: 0, next: 0, open: NONE, limit }
     }
 
     /// The document.
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
     /// The start tag of the next child of the innermost open element, wherever in its content this is.
     #[inline]
     pub(crate) fn child(&self) -> Option<Tag<'a>> {
-        if self.next < self.limit { Some(self.tag(&self.nodes[self.next])) } else { None }
+        if self.next < self.limit { Some(self.tape.tag(self.text, self.next)) } else { None }
     }
 
     /// Goes behind the start tag of [`child`](Self::child).
@@ -61,22 +61,23 @@ impl<'a> Cursor<'a> {
         if self.next >= self.limit {
             return None;
         }
-        let node = &self.nodes[self.next];
+        let node = &self.tape.nodes[self.next];
         self.open = u32::try_from(self.next).ok()?;
         self.at = node.content as usize;
         self.limit = node.next as usize;
+        let tag = self.tape.tag(self.text, self.next);
         self.next += 1;
-        Some(self.tag(node))
+        Some(tag)
     }
 
     /// Goes behind the end tag of the innermost open element, whatever stands before it.
     #[inline]
     pub(crate) fn leave(&mut self) {
-        let Some(node) = self.nodes.get(self.open as usize) else { return };
+        let Some(node) = self.tape.nodes.get(self.open as usize) else { return };
         self.at = (node.close + (node.name_end - node.at)) as usize + 2;
         self.next = self.limit;
         self.open = node.parent;
-        self.limit = match self.nodes.get(node.parent as usize) {
+        self.limit = match self.tape.nodes.get(node.parent as usize) {
             Some(parent) => parent.next as usize,
             None => 0,
         };
@@ -85,8 +86,8 @@ impl<'a> Cursor<'a> {
     /// The text up to the next tag; of several pieces, which instructions divide, the first one. Goes behind it.
     #[inline]
     pub(crate) fn text(&mut self) -> Option<Text<'a>> {
-        let node = self.nodes.get(self.open as usize)?;
-        let stop = if self.next < self.limit { self.nodes[self.next].at } else { node.close } as usize;
+        let node = self.tape.nodes.get(self.open as usize)?;
+        let stop = if self.next < self.limit { self.tape.nodes[self.next].at } else { node.close } as usize;
         if self.at >= stop {
             return None;
         }
@@ -103,7 +104,7 @@ impl<'a> Cursor<'a> {
     /// tag. Else goes nowhere.
     #[inline]
     pub(crate) fn value(&mut self) -> Option<Text<'a>> {
-        let node = self.nodes.get(self.open as usize)?;
+        let node = self.tape.nodes.get(self.open as usize)?;
         if self.next < self.limit || self.at != node.content as usize || node.marks & INSTRUCTIONS != 0 {
             return None;
         }
@@ -128,6 +129,7 @@ impl<'a> Cursor<'a> {
             Some(Text { written, references: false }) => Some(Some(written)),
             Some(Text { written, .. }) => {
                 buffer.clear();
+                buffer.reserve(written.len());
                 unescape_into(buffer, written);
                 Some(None)
             }
@@ -149,18 +151,32 @@ impl<'a> Cursor<'a> {
 
     /// Where an element stands in the document, with its tags.
     pub(crate) fn range(&self, element: usize) -> std::ops::Range<usize> {
-        let node = &self.nodes[element];
+        let node = &self.tape.nodes[element];
         node.at as usize..(node.close + (node.name_end - node.at)) as usize + 2
     }
 
-    /// The name of an element, as it is written.
-    pub(crate) fn name(&self, element: usize) -> &'a str {
-        self.nodes.get(element).map_or("", |node| self.tag(node).name())
+    /// The start tag of an element by its number.
+    pub(crate) fn tag(&self, element: usize) -> Option<Tag<'a>> {
+        (element < self.tape.nodes.len()).then(|| self.tape.tag(self.text, element))
+    }
+
+    /// What a prefix is bound to in an element, as it is written: by its own declaration or the nearest one around it.
+    pub(crate) fn declaration(&self, element: usize, prefix: &str) -> Option<&'a str> {
+        let mut element = element;
+        loop {
+            let declarations = self.tag(element)?.attributes().map_while(|found| Some((found.declared()?, found)));
+            for (declared, found) in declarations {
+                if declared == prefix {
+                    return Some(found.written());
+                }
+            }
+            element = self.tape.nodes[element].parent as usize;
+        }
     }
 
     /// Whether all elements in an element have a prefix, and it has one itself.
     pub(crate) fn all_prefixed(&self, element: usize) -> bool {
-        let nodes = &self.nodes[element..self.nodes[element].next as usize];
+        let nodes = &self.tape.nodes[element..self.tape.nodes[element].next as usize];
         nodes.iter().all(|node| node.local != node.at + 1)
     }
 
@@ -172,10 +188,5 @@ impl<'a> Cursor<'a> {
             Some(Token::Text(written)) => Some(Text { written, references }),
             _ => None,
         }
-    }
-
-    #[inline]
-    fn tag(&self, node: &Node) -> Tag<'a> {
-        Tag::at(self.text, node.at as usize + 1, node.local as usize, node.name_end as usize, node.content as usize - 1)
     }
 }

@@ -8,16 +8,20 @@
 
 mod cursor;
 mod pool;
+mod tag;
 
 pub(crate) use cursor::Cursor;
 pub(super) use pool::Loan;
+pub(crate) use tag::{Attribute, Attributes, Tag};
 
-use super::scan::{Scanner, Token, find};
+use super::scan::{self, Scanner, Token, find, split_prefix};
 
 /// The elements of one document, in document order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tape {
     nodes: Vec<Node>,
+    /// Of all elements, one after the other.
+    attributes: Vec<Place>,
 }
 
 /// One element, by offsets into the document and numbers of elements.
@@ -36,8 +40,21 @@ struct Node {
     next: u32,
     /// Its parent; the root's is [`NONE`].
     parent: u32,
+    /// Its first attribute; those of the next element stand behind its own.
+    attributes: u32,
     /// What stands between its tags, child elements apart.
     marks: u8,
+}
+
+/// An attribute or a namespace declaration, by offsets into the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// Where its name begins, and where the local part of that does.
+    name: u32,
+    local: u32,
+    /// Where its value begins and ends, inside of the quotes.
+    value: u32,
+    end: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -50,6 +67,7 @@ const INSTRUCTIONS: u8 = 2;
 impl Tape {
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
+        self.attributes.clear();
     }
 
     /// A cursor at the begin of the document that the tape is of.
@@ -69,9 +87,26 @@ impl Tape {
             close: 0,
             next: 0,
             parent: parent.unwrap_or(NONE),
+            attributes: offset(self.attributes.len()),
             marks: 0,
         });
         number
+    }
+
+    /// Takes down an attribute of the element that started last: where its name begins, how long that and its prefix
+    /// with the colon are, and where its value ends.
+    #[inline]
+    pub(super) fn attribute(&mut self, name: usize, length: usize, prefix: usize, end: usize) {
+        let value = name + length + "=\"".len();
+        let (local, end) = (offset(name + prefix), offset(end));
+        self.attributes.push(Place { name: offset(name), local, value: offset(value), end });
+    }
+
+    #[inline]
+    fn tag<'a>(&'a self, text: &'a str, element: usize) -> Tag<'a> {
+        let node = &self.nodes[element];
+        let end = self.nodes.get(element + 1).map_or(self.attributes.len(), |next| next.attributes as usize);
+        Tag::new(text, node, &self.attributes[node.attributes as usize..end])
     }
 
     /// The start tag of an element ends at `at`.
@@ -137,6 +172,7 @@ impl Tape {
                 Token::Start(tag) => {
                     let name_end = at + 1 + tag.name().len();
                     let element = self.start(at, name_end - tag.local().len(), name_end, open);
+                    self.scan_attributes(name_end, tag);
                     self.content(element, scanner.offset());
                     open = Some(element);
                 }
@@ -155,12 +191,31 @@ impl Tape {
         }
     }
 
-    /// The tape of one element as a document of its own, where so many bytes more stand behind the name of its
-    /// root than in this one; less than none wraps around.
-    pub(super) fn subtree(&self, element: usize, longer: usize, tape: &mut Self) {
-        let root = self.nodes[element];
-        let first = offset(element);
-        let shift = offset(longer).wrapping_sub(root.at);
+    /// Takes down the attributes of the element that started last, whose name ends at `at`.
+    fn scan_attributes(&mut self, at: usize, tag: scan::Tag) {
+        let mut at = at;
+        for (name, value) in tag.attributes() {
+            let (start, prefix) = (at + 1, name.len() - split_prefix(name).1.len());
+            at = start + name.len() + "=\"".len() + value.len();
+            self.attribute(start, name.len(), prefix, at);
+            at += 1;
+        }
+    }
+
+    /// Makes the tape of one element as a document of its own, `text`, which differs at most in the attributes of its
+    /// root from what stands in this one.
+    pub(super) fn subtree(&self, element: usize, text: &str, tape: &mut Self) -> Option<()> {
+        let Some(Token::Start(tag)) = Scanner::new(text).next() else { return None };
+        let (root, first) = (self.nodes[element], offset(element));
+        let nodes = &self.nodes[element..root.next as usize];
+        let length = (root.close + (root.name_end - root.at) + 2) - root.at;
+        let shift = offset(text.len()).wrapping_sub(length).wrapping_sub(root.at);
+        tape.clear();
+        tape.start(0, (root.local - root.at) as usize, (root.name_end - root.at) as usize, None);
+        tape.scan_attributes(1 + tag.name().len(), tag);
+        let below = nodes.get(1).map_or(0, |child| child.attributes);
+        let behind = self.nodes.get(root.next as usize).map_or(self.attributes.len(), |next| next.attributes as usize);
+        let renumbered = offset(tape.attributes.len()).wrapping_sub(below);
         let moved = |node: &Node| Node {
             at: node.at.wrapping_add(shift),
             local: node.local.wrapping_add(shift),
@@ -168,20 +223,30 @@ impl Tape {
             content: node.content.wrapping_add(shift),
             close: node.close.wrapping_add(shift),
             next: node.next - first,
-            parent: node.parent.wrapping_sub(first),
+            parent: node.parent - first,
+            attributes: node.attributes.wrapping_add(renumbered),
             marks: node.marks,
         };
-        tape.clear();
-        tape.nodes.extend(self.nodes[element..root.next as usize].iter().map(moved));
-        let (at, parent) = (root.at, NONE);
+        tape.nodes.extend(nodes[1..].iter().map(moved));
         let top = &mut tape.nodes[0];
-        (top.at, top.local, top.name_end, top.parent) = (0, root.local - at, root.name_end - at, parent);
+        (top.content, top.close) = (root.content.wrapping_add(shift), root.close.wrapping_add(shift));
+        (top.next, top.marks) = (root.next - first, root.marks);
+        if nodes.len() > 1 {
+            let moved = |place: &Place| Place {
+                name: place.name.wrapping_add(shift),
+                local: place.local.wrapping_add(shift),
+                value: place.value.wrapping_add(shift),
+                end: place.end.wrapping_add(shift),
+            };
+            tape.attributes.extend(self.attributes[below as usize..behind].iter().map(moved));
+        }
+        Some(())
     }
 
     /// Forgets its room, if a large document has left much.
     fn shrink(&mut self) {
         const KEPT: usize = 1 << 15;
-        if self.nodes.capacity() > KEPT {
+        if self.nodes.capacity() > KEPT || self.attributes.capacity() > KEPT {
             *self = Self::default();
         }
     }
@@ -240,18 +305,17 @@ mod tests {
 
     #[test]
     fn a_part_of_a_tape_is_the_tape_of_the_part() {
-        let text = "<a><?p?><b>&lt;</b><c xmlns=\"\"><d>1</d>2<e><f></f></e></c><g></g></a>";
+        let text = "<a k=\"1\"><?p?><b>&lt;</b><c xmlns=\"\"><d p:k=\"2\">1</d>2<e><f l=\"\"></f></e></c><g></g></a>";
         for (element, part) in [
             (0, text),
             (1, "<b>&lt;</b>"),
-            (2, "<c><d>1</d>2<e><f></f></e></c>"),
-            (2, "<c xmlns=\"urn:longer\"><d>1</d>2<e><f></f></e></c>"),
+            (2, "<c><d p:k=\"2\">1</d>2<e><f l=\"\"></f></e></c>"),
+            (2, "<c xmlns=\"urn:longer\"><d p:k=\"2\">1</d>2<e><f l=\"\"></f></e></c>"),
             (6, "<g></g>"),
         ] {
             let whole = tape(text);
-            let longer = part.len().wrapping_sub(whole.cursor(text).range(element).len());
             let mut found = tape("<x></x>");
-            whole.subtree(element, longer, &mut found);
+            whole.subtree(element, part, &mut found).unwrap();
             assert_eq!(found, tape(part), "{part}");
         }
     }

@@ -1,10 +1,11 @@
 use serde::de::{Deserializer, Visitor};
 
 use super::fields::Fields;
+use super::forward::{refused, wrapped};
 use super::reader::Reader;
-use super::text::{TextValue, refused};
+use super::text::TextValue;
 use super::{DecodeError, Undecodable};
-use crate::ladder::scan::Tag;
+use crate::ladder::tape::Tag;
 
 /// One value as an element whose start tag was taken. What it becomes takes the end tag.
 pub(super) struct ElementValue<'r, 'de> {
@@ -64,9 +65,7 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_some(self)
-    }
+    wrapped!();
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         self.reader.skip();
@@ -75,10 +74,6 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
         self.deserialize_unit(visitor)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(

@@ -6,7 +6,8 @@ use super::reader::Reader;
 use super::text::TextValue;
 use super::variant::VariantValue;
 use super::{DecodeError, Undecodable};
-use crate::ladder::scan::{Attributes, Tag, unescape};
+use crate::ladder::scan::unescape;
+use crate::ladder::tape::{Attributes, Tag};
 
 /// The fields of a struct, from the attributes and the content of its element.
 pub(super) struct Fields<'r, 'de> {
@@ -49,7 +50,8 @@ impl<'r, 'de> Fields<'r, 'de> {
     }
 
     fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
-        self.attributes.find(|(name, _)| *name != "xmlns" && name.bytes().all(|byte| byte != b':'))
+        let own = self.attributes.find(|attribute| attribute.prefix().is_empty() && attribute.name() != "xmlns")?;
+        Some((own.name(), own.written()))
     }
 }
 

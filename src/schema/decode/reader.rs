@@ -1,8 +1,8 @@
 use std::borrow::Cow;
 
+use super::element::ElementValue;
 use super::{DecodeError, DecodeProblem, MAX_DEPTH, Undecodable};
-use crate::ladder::scan::Tag;
-use crate::ladder::tape::Cursor;
+use crate::ladder::tape::{Cursor, Tag};
 
 /// The elements and texts of one payload.
 pub(super) struct Reader<'de> {
@@ -26,10 +26,11 @@ impl<'de> Reader<'de> {
         self.cursor.child()
     }
 
-    /// Takes the next start tag.
+    /// Takes the next start tag; what its element becomes takes the rest.
     #[inline]
-    pub(super) fn open(&mut self) -> Result<Tag<'de>, DecodeError> {
-        self.cursor.enter().ok_or_else(|| Undecodable::End.into())
+    pub(super) fn element(&mut self) -> Result<ElementValue<'_, 'de>, DecodeError> {
+        let Some(tag) = self.cursor.enter() else { return Err(Undecodable::End.into()) };
+        Ok(ElementValue { reader: self, tag })
     }
 
     /// Takes the rest of an element that holds only text, end tag included.

@@ -1,6 +1,6 @@
 use super::violation::{Expected, Part};
 use super::{Open, Started, Walk};
-use crate::ladder::scan::{split_prefix, unescape};
+use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{
     AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, WildcardEdge,
 };
@@ -93,8 +93,7 @@ impl<'a> Walk<'_, 'a> {
             }
             Content::Empty | Content::Simple(_) => {}
         }
-        let (_, end) = split_prefix(self.cursor.name(open.number));
-        expected.clause(end)
+        expected.clause(self.cursor.tag(open.number).map_or("", |tag| tag.local()))
     }
 
     /// Text between the tags of the innermost open element.

@@ -14,8 +14,7 @@ mod violation;
 use super::grammar::{ElementId, Grammar, StateId, TypeId};
 use super::namespace::Namespace;
 use crate::ladder::Canonical;
-use crate::ladder::scan::{Tag, split_prefix};
-use crate::ladder::tape::Cursor;
+use crate::ladder::tape::{Cursor, Tag};
 use identity::Identities;
 pub(in crate::schema) use path::paths;
 use scope::Scope;
@@ -136,7 +135,7 @@ impl<'a> Walk<'_, 'a> {
             return;
         }
         for (element, clause) in self.judge.identities.broken(self.most) {
-            let (_, name) = split_prefix(self.cursor.name(element));
+            let name = self.cursor.tag(element).map_or("", |tag| tag.local());
             self.violations.push(Violation::new(element, Part::Tag, &Subject::Element(name), clause));
         }
     }
@@ -173,8 +172,8 @@ impl<'a> Walk<'_, 'a> {
     fn refuse_open(&mut self, part: Part, clause: impl std::fmt::Display) {
         let Some(open) = self.judge.open.last() else { return };
         let (number, namespace) = (open.number, open.namespace);
-        let (prefix, local) = split_prefix(self.cursor.name(open.number));
-        let name = self.shown(prefix, namespace, local);
+        let Some(tag) = self.cursor.tag(number) else { return };
+        let name = self.shown(tag.prefix(), namespace, tag.local());
         self.report(number, part, &Subject::Element(&name), clause);
     }
 
