@@ -1,13 +1,15 @@
-//! What the engine allocates: nothing per element of a valid payload. Alone in its program, because the allocator
-//! counts for all of it.
+//! What a clean message allocates on its way up the ladder: what it owns afterwards, and nothing else. Alone in its
+//! program, because the allocator counts for all of it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use systole::ladder::Canonical;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use systole::ladder::strict::canonicalize;
-use systole::schema::{Catalog, PayloadSchema, Validator};
+use systole::ladder::{Canonical, Envelope, Raw, climb};
+use systole::schema::{Catalog, Payload, PayloadSchema, Validator, decode};
 use systole::vocab::XmlLimits;
 
 /// Counts the allocations of each thread.
@@ -89,6 +91,83 @@ fn a_valid_payload_costs_the_same_allocations_however_many_elements_it_has() {
     let [few, many] = [10, 1_000].map(|rows| allocations(&mut validator, &payload(rows)));
     assert_eq!(few, many);
     assert!(many <= 2, "{many} allocations");
+}
+
+/// A payload with texts, numbers, attributes and a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Order {
+    /// Who orders.
+    customer: String,
+    /// Whether it is urgent.
+    express: bool,
+    /// What it costs.
+    total: f64,
+    /// What is ordered.
+    #[serde(default)]
+    item: Vec<Item>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Item {
+    /// Its number.
+    #[serde(rename = "@line")]
+    line: u32,
+    /// What the quantity counts.
+    #[serde(rename = "@unit")]
+    unit: String,
+    /// What it is.
+    name: String,
+}
+
+impl Payload for Order {
+    const NAMESPACE: &'static str = "urn:t";
+    const ROOT: &'static str = "order";
+}
+
+/// A message in canonical form, but for the quotes of its attributes.
+fn message(quote: char) -> Raw {
+    let item = |line: usize| {
+        format!("<item line={quote}{line}{quote} unit={quote}piece{quote}><name>hinge &amp; screws</name></item>")
+    };
+    let items: String = (0..4).map(item).collect();
+    Raw::new(format!(
+        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from><to>front</to>\
+         <thread>67e55044-10b1-426f-9247-bb680e5fe0c8</thread></meta><order xmlns=\"urn:t\"><customer>ada</customer>\
+         <express>true</express><total>402.5</total>{items}</order></message>"
+    ))
+}
+
+/// Strict pass, canonical form, both validations, decoding; the value and how many allocations it took.
+fn way_up(raw: &Raw, validator: &mut Validator) -> (Order, usize) {
+    let limits = XmlLimits::default();
+    let before = COUNT.get();
+    let message = climb(raw, &limits).expect("it is well-formed");
+    let envelope = Envelope::open(&message).expect("it is an envelope");
+    let proof = validator.validate(envelope.payload().clone()).expect("it is valid");
+    let order = decode::<Order>(&proof).expect("it is an order");
+    (order, COUNT.get() - before)
+}
+
+#[test]
+fn a_clean_message_allocates_what_it_owns() {
+    let mut validator = Validator::new(Arc::new(Catalog::only([PayloadSchema::of::<Order>().unwrap()])));
+    // A handle on the message and one on its payload; a text for each of from, to and thread.
+    let owned = 2 + 3;
+    // Bytes that aren't canonical yet are written once, and shared by message and payload.
+    for (quote, written) in [('"', 0), ('\'', 2)] {
+        let raw = message(quote);
+        for _ in 0..2 {
+            way_up(&raw, &mut validator);
+        }
+        let (order, allocations) = way_up(&raw, &mut validator);
+        let before = COUNT.get();
+        let again = order.clone();
+        let own = COUNT.get() - before;
+        assert_eq!(again, order);
+        assert_eq!(allocations, own + owned + written, "{quote}");
+        assert_eq!(own, 1 + 1 + 4 * 2, "a clone allocates what the value owns");
+    }
 }
 
 #[test]

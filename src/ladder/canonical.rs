@@ -1,11 +1,12 @@
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
 use super::repair::{Repair, RepairKind};
 use super::strict::{self, StrictError, Surroundings};
+use super::tape::{Cursor, Loan};
 use crate::vocab::{Position, QName, Span, XmlLimits};
 
 /// One element as Exclusive XML Canonicalization 1.0 without comments writes it.
@@ -39,6 +40,10 @@ struct Parts {
     repairs: Option<Arc<[Repair]>>,
     origin: Origin,
 }
+
+/// Tells a document from all others, for as long as it is kept: no other one can stand at its address meanwhile.
+#[derive(Debug)]
+pub(super) struct Identity(Weak<Parts>);
 
 /// A part of an element that a [position](Canonical::position_of) can be of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +89,12 @@ impl Canonical {
     /// The name of the root element.
     pub fn root(&self) -> &QName {
         &self.parts.root
+    }
+
+    /// Lets somebody step through its elements and texts, from its begin on.
+    pub(crate) fn read<R>(&self, read: impl FnOnce(Cursor<'_>) -> R) -> R {
+        let tape = Loan::of(self);
+        read(tape.cursor(self.as_str()))
     }
 
     /// What repair changed on the way here; empty for clean input.
@@ -171,6 +182,14 @@ impl Canonical {
     /// Made by the strict pass alone.
     pub(super) fn checked(bytes: Bytes, root: QName, origin: Origin) -> Self {
         Self { parts: Arc::new(Parts { bytes, root, repairs: None, origin }) }
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity(Arc::downgrade(&self.parts))
+    }
+
+    pub(super) fn is(&self, identity: &Identity) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.parts), identity.0.as_ptr())
     }
 
     /// Where an element of this document starts that becomes a document of its own.

@@ -6,6 +6,7 @@
 mod canonical;
 mod climb;
 mod envelope;
+mod known;
 #[doc(hidden)]
 pub mod properties;
 mod raw;
@@ -14,6 +15,7 @@ pub(crate) mod scan;
 pub mod split;
 pub mod strict;
 mod subtree;
+pub(crate) mod tape;
 mod validated;
 
 pub use canonical::{Canonical, Part};

@@ -6,8 +6,10 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::repair::{Repaired, Shape, repair as run_repair};
+use super::scan::{Scanner, Token};
 use super::split::{Piece, Splitter};
 use super::strict::{StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
+use super::tape::Cursor;
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
 
@@ -177,6 +179,38 @@ fn assert_canonical(canonical: &Canonical, limits: &XmlLimits) {
     assert_eq!(again.as_str(), canonical.as_str());
     assert_eq!(again.root(), canonical.root());
     assert_eq!(again.bytes().as_ptr(), canonical.bytes().as_ptr(), "canonical input is shared");
+    let tokens: Vec<Shown> = Scanner::new(canonical.as_str()).map(shown).collect();
+    for canonical in [canonical, &again] {
+        canonical.read(|cursor| assert_eq!(walked(cursor), tokens, "{canonical:?}"));
+    }
+}
+
+/// A token: a text, or a start tag with its attributes, or nothing of an end tag.
+type Shown<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+fn shown(token: Token) -> Shown {
+    match token {
+        Token::Start(tag) => (tag.name(), tag.attributes().collect()),
+        Token::Text(written) => (written, Vec::new()),
+        Token::End => ("", Vec::new()),
+    }
+}
+
+/// What a walk along the tape of a document finds.
+fn walked(mut cursor: Cursor<'_>) -> Vec<Shown<'_>> {
+    let mut tokens = Vec::new();
+    loop {
+        if let Some(text) = cursor.text() {
+            tokens.push((text.written, Vec::new()));
+        } else if let Some(tag) = cursor.enter() {
+            tokens.push((tag.name(), tag.attributes().map(|found| (found.name(), found.written())).collect()));
+        } else if cursor.is_inside() {
+            cursor.leave();
+            tokens.push(("", Vec::new()));
+        } else {
+            return tokens;
+        }
+    }
 }
 
 fn carries(payload: &Canonical) {

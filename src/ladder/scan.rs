@@ -35,26 +35,17 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self::starting(text, 0)
+    }
+
+    /// A cursor at an offset where a token begins.
+    pub(crate) fn starting(text: &'a str, at: usize) -> Self {
+        Self { text, at }
     }
 
     /// The offset of the next token.
     pub(crate) fn offset(&self) -> usize {
         self.at
-    }
-
-    /// The text up to the next tag and that tag, if it is an end tag and nothing was in between: how most elements
-    /// end that hold a value. Else nothing is taken.
-    #[inline]
-    pub(crate) fn value(&mut self) -> Option<&'a str> {
-        let bytes = self.text.as_bytes();
-        let end = self.at + find(&bytes[self.at..], b'<')?;
-        if *bytes.get(end + 1)? != b'/' {
-            return None;
-        }
-        let text = &self.text[self.at..end];
-        self.at = end + 3 + find(&bytes[end + 2..], b'>')?;
-        Some(text)
     }
 
     #[inline]

@@ -47,7 +47,7 @@ impl Judges {
         let Some(element) = grammar.element(root.namespace(), root.local()) else {
             return Err(format!("no element {root} is declared"));
         };
-        let violations = self.judge.judge(grammar, element, payload.as_str(), 1);
+        let violations = self.judge.judge(grammar, element, payload, 1);
         violations.first().map_or(Ok(()), |violation| Err(format!("{violation:?}")))
     }
 

@@ -110,7 +110,7 @@ pub(super) fn by_engine(
     judge: &mut Judge,
     payload: &Canonical,
 ) -> Result<(), SchemaError> {
-    let violations = judge.judge(grammar, root, payload.as_str(), MOST);
+    let violations = judge.judge(grammar, root, payload, MOST);
     if violations.is_empty() {
         return Ok(());
     }

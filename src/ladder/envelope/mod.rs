@@ -7,7 +7,6 @@
 
 mod error;
 mod open;
-mod tags;
 mod write;
 
 pub use error::EnvelopeError;

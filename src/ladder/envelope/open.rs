@@ -2,16 +2,18 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::tags::{self, Gap, Start, Tags};
 use super::{Claims, EnvelopeError};
-use crate::ladder::Canonical;
-use crate::ladder::scan::{declared_prefix, unescape};
+use crate::ladder::canonical::{Canonical, Origin};
+use crate::ladder::known::known_name;
+use crate::ladder::scan::unescape;
 use crate::ladder::strict::{Surroundings, canonicalize_in, excerpt};
+use crate::ladder::tape::{Attribute, Cursor, Loan, Tag, Tape};
 use crate::vocab::{Position, QName, XmlLimits, ns};
 
 /// The claims and the payload of an envelope.
 pub(super) fn open(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
-    let mut reader = Reader { message, tags: Tags::new(message.as_str()), scope: Vec::new() };
+    let tape = Loan::of(message);
+    let mut reader = Reader::new(message, &tape);
     let root = reader.root()?;
     let claims = reader.meta(&root)?;
     let payload = reader.payload(&root)?;
@@ -20,7 +22,8 @@ pub(super) fn open(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeE
 
 /// The same of a `<message>` that a listener wrote: it may leave out what the pump knows better.
 pub(super) fn open_emitted(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
-    let mut reader = Reader { message, tags: Tags::new(message.as_str()), scope: Vec::new() };
+    let tape = Loan::of(message);
+    let mut reader = Reader::new(message, &tape);
     let root = reader.root_tag()?;
     let claims = reader.hints(&root)?;
     let payload = reader.payload(&root)?;
@@ -29,20 +32,19 @@ pub(super) fn open_emitted(message: &Canonical) -> Result<(Claims, Canonical), E
 
 struct Reader<'a> {
     message: &'a Canonical,
-    tags: Tags<'a>,
-    /// Declarations of the open elements that concern us, outermost first.
-    scope: Vec<Declaration<'a>>,
+    tape: &'a Tape,
+    cursor: Cursor<'a>,
 }
 
-/// A declared prefix and what it is bound to, as it is written.
+/// An element whose start tag was read.
 #[derive(Clone, Copy)]
-struct Declaration<'a> {
-    prefix: &'a str,
-    namespace: &'a str,
-    known: Known,
+struct Start<'a> {
+    tag: Tag<'a>,
+    /// Its place in document order, from 0.
+    index: usize,
 }
 
-/// The namespaces that mean something here, told apart once per declaration.
+/// The namespaces that mean something here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     None,
@@ -64,7 +66,13 @@ impl Known {
     }
 }
 
+const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
+
 impl<'a> Reader<'a> {
+    fn new(message: &'a Canonical, tape: &'a Tape) -> Self {
+        Self { message, tape, cursor: tape.cursor(message.as_str()) }
+    }
+
     fn root(&mut self) -> Result<Start<'a>, EnvelopeError> {
         let root = self.root_tag()?;
         self.check_attributes(&root, "message")?;
@@ -73,11 +81,10 @@ impl<'a> Reader<'a> {
 
     fn root_tag(&mut self) -> Result<Start<'a>, EnvelopeError> {
         let found = self.message.root();
-        let (_, Some(root)) = self.tags.next() else { return Err(self.not_message()) };
+        let Some(root) = self.enter() else { return Err(self.not_message()) };
         if found.namespace() != ns::ENVELOPE || found.local() != "message" {
             return Err(self.not_message());
         }
-        self.declare(&root);
         Ok(root)
     }
 
@@ -85,14 +92,11 @@ impl<'a> Reader<'a> {
         let Some(meta) = self.child(root, "message")? else {
             return Err(EnvelopeError::NoMeta { at: self.position(root) });
         };
-        let outside = self.scope.len();
-        self.declare(&meta);
-        if self.known(meta.prefix) != Known::Envelope || meta.local != "meta" {
+        if self.known(&meta, meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
             return Err(EnvelopeError::NoMeta { at: self.position(&meta) });
         }
         self.check_attributes(&meta, "meta")?;
         let mut claims = self.claims(&meta)?;
-        self.scope.truncate(outside);
         for claim in [&mut claims.id, &mut claims.in_reply_to, &mut claims.traceparent] {
             claim.take_if(|text| text.is_empty());
         }
@@ -104,15 +108,12 @@ impl<'a> Reader<'a> {
         let mut claims = Claims::default();
         // how many of from, to and thread can't come any more
         let mut passed = 0;
-        let inside = self.scope.len();
         while let Some(child) = self.child(meta, "meta")? {
-            self.scope.truncate(inside);
-            self.declare(&child);
-            let known = self.known(child.prefix);
-            if passed == 0 && (known, child.local) != (Known::Envelope, "from") {
+            let known = self.known(&child, child.tag.prefix());
+            if passed == 0 && (known, child.tag.local()) != (Known::Envelope, "from") {
                 return Err(EnvelopeError::NoFrom { at: self.position(&child) });
             }
-            match (known, child.local) {
+            match (known, child.tag.local()) {
                 (Known::Envelope, "from") if passed == 0 => {
                     claims.from = self.schema_text(&child, "from")?.unwrap_or_default();
                     passed = 1;
@@ -143,45 +144,39 @@ impl<'a> Reader<'a> {
     /// `from`, `to` and `thread` wherever they stand in a `<meta>` that may be missing.
     fn hints(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
-        let (pos, elements, outside) = (self.tags.pos, self.tags.elements, self.scope.len());
+        let before = self.cursor;
         let Some(meta) = self.child(root, "message")? else { return Ok(claims) };
-        self.declare(&meta);
-        if self.known(meta.prefix) != Known::Envelope || meta.local != "meta" {
-            self.scope.truncate(outside);
-            (self.tags.pos, self.tags.elements) = (pos, elements);
+        if self.known(&meta, meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
+            self.cursor = before;
             return Ok(claims);
         }
-        let inside = self.scope.len();
         while let Some(child) = self.child(&meta, "meta")? {
-            self.scope.truncate(inside);
-            self.declare(&child);
-            let text = match (self.known(child.prefix), child.local) {
+            let text = match (self.known(&child, child.tag.prefix()), child.tag.local()) {
                 (Known::Envelope, "from" | "to" | "thread") => self.text(&child, "meta")?.into_owned(),
                 _ => {
                     claims.foreign += 1;
-                    self.tags.skip();
+                    self.cursor.leave();
                     continue;
                 }
             };
-            match child.local {
+            match child.tag.local() {
                 "from" => claims.from = text,
                 "to" => claims.to = Some(text).filter(|text| !text.is_empty()),
                 _ => claims.thread = Some(text).filter(|text| !text.is_empty()),
             }
         }
-        self.scope.truncate(outside);
         Ok(claims)
     }
 
     /// An element of another namespace in `<meta>`: ours, or one to pass over.
     fn metadata(&mut self, child: &Start<'a>, known: Known, claims: &mut Claims) -> Result<(), EnvelopeError> {
-        let (element, claim) = match (known, child.local) {
+        let (element, claim) = match (known, child.tag.local()) {
             (Known::SystoleMeta, "id") => ("id", &mut claims.id),
             (Known::SystoleMeta, "in-reply-to") => ("in-reply-to", &mut claims.in_reply_to),
             (Known::SystoleMeta, "traceparent") => ("traceparent", &mut claims.traceparent),
             (Known::SystoleMeta, "deadline") => return self.deadline(child, claims),
             _ => {
-                self.tags.skip();
+                self.cursor.leave();
                 claims.foreign += 1;
                 return Ok(());
             }
@@ -209,28 +204,27 @@ impl<'a> Reader<'a> {
         let Some(payload) = self.child(root, "message")? else {
             return Err(EnvelopeError::NoPayload { at: self.position(root) });
         };
-        self.tags.skip();
-        let end = self.tags.pos;
+        self.cursor.leave();
         if let Some(second) = self.child(root, "message")? {
-            self.declare(&second);
             return Err(EnvelopeError::SecondPayload { at: self.position(&second), found: self.name(&second) });
         }
-        Ok(self.cut_out(&payload, end))
+        Ok(self.cut_out(&payload))
     }
 
     /// The payload as a document of its own.
     ///
     /// In exclusive canonical form it differs from its bytes in the message only by namespace
     /// declarations that the message has rendered already.
-    fn cut_out(&mut self, payload: &Start<'a>, end: usize) -> Canonical {
-        let text = &self.tags.text[payload.at..end];
-        let bytes = self.message.bytes().slice(payload.at..end);
+    fn cut_out(&self, payload: &Start<'a>) -> Canonical {
+        let range = self.cursor.range(payload.index);
+        let text = &self.cursor.document()[range.clone()];
+        let bytes = self.message.bytes().slice(range);
         let origin = self.message.origin_of(payload.index);
-        let canonical = match standalone(text, payload, &self.scope) {
-            Standalone::AsIs => Canonical::checked(bytes, self.qname(payload), origin),
-            Standalone::Edited(edited) => Canonical::checked(edited, self.qname(payload), origin),
+        let canonical = match self.standalone(text, payload) {
+            Standalone::AsIs => self.checked(bytes, payload, origin),
+            Standalone::Edited(edited) => self.checked(edited, payload, origin),
             Standalone::Unknown => {
-                let declared: Vec<_> = self.scope.iter().map(|known| (known.prefix, known.namespace)).collect();
+                let declared: Vec<_> = self.declared_around().collect();
                 let surroundings = Surroundings { declared: &declared, rendered: &[] };
                 canonicalize_in(&bytes, surroundings, origin, &XmlLimits::UNLIMITED)
                     .expect("an element of a canonical document is well-formed")
@@ -239,18 +233,38 @@ impl<'a> Reader<'a> {
         canonical.sharing_repairs(self.message)
     }
 
-    fn qname(&mut self, start: &Start<'a>) -> QName {
-        self.declare(start);
-        let namespace = unescape(self.namespace(start.prefix));
-        QName::new(&namespace, start.local).expect("the strict pass takes only NCNames")
+    /// The payload, whose bytes differ from those in the message by the declarations of its root at most.
+    fn checked(&self, bytes: Bytes, payload: &Start<'a>, origin: Origin) -> Canonical {
+        let canonical = Canonical::checked(bytes, self.qname(payload), origin);
+        let mut tape = Loan::blank();
+        if self.tape.subtree(payload.index, canonical.as_str(), &mut tape).is_some() {
+            tape.belong_to(&canonical);
+        }
+        canonical
+    }
+
+    fn qname(&self, start: &Start<'a>) -> QName {
+        let namespace = unescape(self.namespace(start));
+        known_name(&namespace, start.tag.local())
     }
 
     /// The next child of an element that holds elements only.
     fn child(&mut self, parent: &Start, element: &'static str) -> Result<Option<Start<'a>>, EnvelopeError> {
-        match self.tags.next() {
-            (Gap::Blank, child) => Ok(child),
-            (Gap::Text, _) => Err(EnvelopeError::Text { at: self.position(parent), element }),
+        while let Some(text) = self.cursor.text() {
+            if !is_blank(text.written) {
+                return Err(EnvelopeError::Text { at: self.position(parent), element });
+            }
         }
+        let child = self.enter();
+        if child.is_none() {
+            self.cursor.leave();
+        }
+        Ok(child)
+    }
+
+    fn enter(&mut self) -> Option<Start<'a>> {
+        let index = self.cursor.elements();
+        self.cursor.enter().map(|tag| Start { tag, index })
     }
 
     /// The text of an element of the schema, which takes no attributes; `None` if it is empty.
@@ -260,65 +274,83 @@ impl<'a> Reader<'a> {
         Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
     }
 
+    /// The text of the element whose start tag was read last, without white space around it.
     fn text(&mut self, start: &Start<'a>, element: &'static str) -> Result<Cow<'a, str>, EnvelopeError> {
-        self.tags.text().ok_or_else(|| EnvelopeError::NotText { at: self.position(start), element })
+        match self.cursor.content() {
+            Some(Cow::Borrowed(text)) => Ok(Cow::Borrowed(text.trim_matches(SPACES))),
+            Some(Cow::Owned(text)) => Ok(Cow::Owned(text.trim_matches(SPACES).to_owned())),
+            None => Err(EnvelopeError::NotText { at: self.position(start), element }),
+        }
     }
 
     /// Attributes can only be namespace declarations and the hints that every schema allows
     /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which nobody follows.
     fn check_attributes(&self, start: &Start<'a>, element: &'static str) -> Result<(), EnvelopeError> {
-        let allowed = |name: &str| {
-            declared_prefix(name).is_some()
-                || name.split_once(':').is_some_and(|(prefix, local)| {
-                    matches!(local, "schemaLocation" | "noNamespaceSchemaLocation") && self.known(prefix) == Known::Xsi
-                })
+        let allowed = |attribute: &Attribute| {
+            attribute.declared().is_some()
+                || matches!(attribute.local(), "schemaLocation" | "noNamespaceSchemaLocation")
+                    && self.known(start, attribute.prefix()) == Known::Xsi
         };
-        match { start.attributes }.find(|(name, _)| !allowed(name)) {
-            Some((name, _)) => {
-                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute: excerpt(name) })
+        match start.tag.attributes().find(|attribute| !allowed(attribute)) {
+            Some(found) => {
+                let attribute = excerpt(found.name());
+                Err(EnvelopeError::Attribute { at: self.position(start), element, attribute })
             }
             None => Ok(()),
         }
     }
 
-    fn declare(&mut self, start: &Start<'a>) {
-        for (prefix, namespace) in start.declarations() {
-            self.scope.push(Declaration { prefix, namespace, known: Known::of(namespace) });
-        }
+    /// What is declared around the payload: prefixes and what they are bound to, as it is written.
+    fn declared_around(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let declared = |attribute: Attribute<'a>| Some((attribute.declared()?, attribute.written()));
+        self.cursor.tag(0).into_iter().flat_map(|message| message.attributes()).map_while(declared)
     }
 
-    fn declaration(&self, prefix: &str) -> Option<&Declaration<'a>> {
-        // the empty prefix is what nearly all documents use
-        let same = |declared: &&Declaration| match prefix {
-            "" => declared.prefix.is_empty(),
-            _ => declared.prefix == prefix,
-        };
-        self.scope.iter().rev().find(same)
-    }
-
-    fn known(&self, prefix: &str) -> Known {
-        match self.declaration(prefix) {
-            Some(declared) => declared.known,
+    fn known(&self, start: &Start, prefix: &str) -> Known {
+        match self.cursor.declaration(start.index, prefix) {
+            Some(namespace) => Known::of(namespace),
             None if prefix.is_empty() => Known::None,
             // only xml needs no declaration
             None => Known::Other,
         }
     }
 
-    /// What a prefix is bound to, as it is written.
-    fn namespace(&self, prefix: &str) -> &'a str {
-        match self.declaration(prefix) {
-            Some(declared) => declared.namespace,
-            None if prefix.is_empty() => "",
+    /// The namespace of an element, as it is written.
+    fn namespace(&self, start: &Start) -> &'a str {
+        match self.cursor.declaration(start.index, start.tag.prefix()) {
+            Some(namespace) => namespace,
+            None if start.tag.prefix().is_empty() => "",
             None => ns::XML,
         }
     }
 
     fn name(&self, start: &Start<'a>) -> Box<str> {
-        let namespace = self.namespace(start.prefix);
-        let name =
-            if namespace.is_empty() { start.local.to_owned() } else { format!("{{{namespace}}}{}", start.local) };
+        let (namespace, local) = (self.namespace(start), start.tag.local());
+        let name = if namespace.is_empty() { local.to_owned() } else { format!("{{{namespace}}}{local}") };
         excerpt(&name)
+    }
+
+    /// What has to be done so that a payload stands alone.
+    fn standalone(&self, text: &str, root: &Start) -> Standalone {
+        let mut default = None;
+        for (prefix, namespace) in self.declared_around() {
+            if prefix.is_empty() {
+                default = Some(namespace);
+            } else if memchr::memmem::find(text.as_bytes(), format!("{prefix}:").as_bytes()).is_some() {
+                return Standalone::Unknown;
+            }
+        }
+        let Some(default) = default else { return Standalone::AsIs };
+        if !root.tag.prefix().is_empty() {
+            let all = self.cursor.all_prefixed(root.index);
+            return if all { Standalone::AsIs } else { Standalone::Unknown };
+        }
+        let (name, rest) = text.split_at(1 + root.tag.local().len());
+        match rest.strip_prefix(" xmlns=\"\"") {
+            Some(rest) => Standalone::Edited([name, rest].concat().into()),
+            None if rest.starts_with(" xmlns=\"") => Standalone::AsIs,
+            None => Standalone::Edited([name, " xmlns=\"", default, "\"", rest].concat().into()),
+        }
     }
 
     fn not_message(&self) -> EnvelopeError {
@@ -344,24 +376,7 @@ enum Standalone {
     Unknown,
 }
 
-/// What has to be done so that a payload stands alone, where `scope` is declared around it.
-fn standalone(text: &str, root: &Start, scope: &[Declaration]) -> Standalone {
-    let mut default = None;
-    for &Declaration { prefix, namespace, .. } in scope {
-        if prefix.is_empty() {
-            default = Some(namespace);
-        } else if memchr::memmem::find(text.as_bytes(), format!("{prefix}:").as_bytes()).is_some() {
-            return Standalone::Unknown;
-        }
-    }
-    let Some(default) = default else { return Standalone::AsIs };
-    if !root.prefix.is_empty() {
-        return if tags::all_prefixed(text) { Standalone::AsIs } else { Standalone::Unknown };
-    }
-    let (name, rest) = text.split_at(1 + root.local.len());
-    match rest.strip_prefix(" xmlns=\"\"") {
-        Some(rest) => Standalone::Edited([name, rest].concat().into()),
-        None if rest.starts_with(" xmlns=\"") => Standalone::AsIs,
-        None => Standalone::Edited([name, " xmlns=\"", default, "\"", rest].concat().into()),
-    }
+/// Whether there is only white space, which may be written by references.
+fn is_blank(written: &str) -> bool {
+    written.split("&#xD;").all(|part| part.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')))
 }

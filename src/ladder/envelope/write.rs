@@ -2,8 +2,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::{Meta, tags};
+use super::Meta;
 use crate::ladder::Canonical;
+use crate::ladder::scan::{Scanner, Token};
 use crate::ladder::strict::{Surroundings, canonicalize_in, is_xml_char, push_text};
 use crate::vocab::{XmlLimits, ns};
 
@@ -40,10 +41,10 @@ pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
 /// namespace as default: it differs by the declaration of its own default namespace at most.
 fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
     let text = payload.as_str();
-    let (name, _) = tags::name_and_end(text, 0);
-    let (start, rest) = text.split_at(1 + name.len());
-    if name.contains(':') {
-        if tags::all_prefixed(text) {
+    let Some(Token::Start(root)) = Scanner::new(text).next() else { return };
+    let (start, rest) = text.split_at(1 + root.name().len());
+    if !root.prefix().is_empty() {
+        if payload.read(|cursor| cursor.all_prefixed(0)) {
             push(out, &[text]);
         } else {
             out.extend_from_slice(in_envelope(payload).bytes());

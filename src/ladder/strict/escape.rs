@@ -61,7 +61,7 @@ impl Pass<'_> {
         let mut buffer = [0; 4];
         let bytes = c.encode_utf8(&mut buffer).as_bytes();
         match text_escape(bytes[0]) {
-            Some(escape) => self.writer.literal(escape),
+            Some(escape) => self.write_reference(escape),
             None => self.writer.literal(bytes),
         }
     }
@@ -81,10 +81,16 @@ impl Pass<'_> {
                 }
             } else {
                 self.writer.source(run, at);
-                self.writer.literal(text_escape(self.src[at]).unwrap_or_default());
+                self.write_reference(text_escape(self.src[at]).unwrap_or_default());
             }
             run = at + 1;
         }
+    }
+
+    /// Writes a reference in text.
+    pub(super) fn write_reference(&mut self, reference: &[u8]) {
+        self.note_reference();
+        self.writer.literal(reference);
     }
 
     /// Writes the source from `start` to `end`, the data of an instruction or a comment: only

@@ -17,6 +17,7 @@ mod escape;
 mod locate;
 mod pass;
 mod render;
+mod room;
 mod scope;
 mod tag;
 mod writer;
@@ -29,12 +30,14 @@ pub use error::{StrictError, StrictErrorKind, Token};
 pub(crate) use escape::{push_text, push_value};
 pub(crate) use locate::{attribute_offset, content_offset, element_offset};
 use pass::{Goal, Pass, Root};
+use room::Room;
 pub(in crate::ladder) use scope::has_scheme;
 use writer::Piece;
 
 use super::canonical::{Canonical, Origin};
+use super::known::known_name;
 use super::subtree::Subtree;
-use crate::vocab::{QName, XmlLimits};
+use crate::vocab::XmlLimits;
 
 /// Reads one document and makes its element canonical. Comments and what stands around the
 /// element are checked and dropped; instructions inside of it stay.
@@ -42,10 +45,13 @@ use crate::vocab::{QName, XmlLimits};
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, StrictError> {
-    let mut pass = Pass::new(input, Goal::Element, false, limits)?;
-    pass.run()?;
-    let root = pass.roots.pop().expect("a pass without error has read one element");
-    Ok(finish(&pass, root, input))
+    Room::lend(|room| {
+        let mut pass = Pass::new(input, Goal::Element, false, limits, room)?;
+        pass.run()?;
+        let root = pass.roots.pop().expect("a pass without error has read one element");
+        let origin = Origin::new(input.clone(), root.first);
+        Ok(finish(&mut pass, root, input, origin))
+    })
 }
 
 /// Reads any number of top-level elements with nothing but white space, comments and
@@ -56,10 +62,17 @@ pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, Stri
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Canonical>, StrictError> {
-    let mut pass = Pass::new(input, Goal::Fragment, false, limits)?;
-    pass.run()?;
-    let roots = std::mem::take(&mut pass.roots);
-    Ok(roots.into_iter().map(|root| finish(&pass, root, input)).collect())
+    Room::lend(|room| {
+        let mut pass = Pass::new(input, Goal::Fragment, false, limits, room)?;
+        pass.run()?;
+        let roots = std::mem::take(pass.roots);
+        let element = |root: Root| {
+            let origin = Origin::new(input.clone(), root.first);
+            // The tape is that of the last one.
+            finish(&mut pass, root, input, origin)
+        };
+        Ok(roots.into_iter().map(element).collect())
+    })
 }
 
 /// Exclusive XML Canonicalization 1.0 of a whole document, with the instructions around its
@@ -68,11 +81,10 @@ pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Ca
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn c14n(input: &[u8], comments: bool, limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
-    let mut pass = Pass::new(input, Goal::Document, comments, limits)?;
-    pass.run()?;
-    Ok(match pass.writer.take() {
-        Piece::Source(range) => input[range].to_vec(),
-        Piece::Written(bytes) => bytes,
+    Room::lend(|room| {
+        let mut pass = Pass::new(input, Goal::Document, comments, limits, room)?;
+        pass.run()?;
+        Ok(written(&mut pass))
     })
 }
 
@@ -95,13 +107,12 @@ pub fn c14n_subtree(
     let Some(found) = Subtree::find(text, index) else { return Ok(None) };
     let apex = &whole[found.range.clone()];
     let declared = found.declared();
-    let mut pass = Pass::new(apex, Goal::Document, comments, limits)?;
-    declared.iter().for_each(|&(prefix, uri)| pass.scope.inherit(prefix, uri));
-    pass.run()?;
-    Ok(Some(match pass.writer.take() {
-        Piece::Source(range) => apex[range].to_vec(),
-        Piece::Written(bytes) => bytes,
-    }))
+    Room::lend(|room| {
+        let mut pass = Pass::new(apex, Goal::Document, comments, limits, room)?;
+        declared.iter().for_each(|&(prefix, uri)| pass.scope.inherit(prefix, uri));
+        pass.run()?;
+        Ok(Some(written(&mut pass)))
+    })
 }
 
 /// What surrounds an element that is read or written apart from its ancestors.
@@ -124,33 +135,38 @@ pub(super) fn canonicalize_in(
     origin: Origin,
     limits: &XmlLimits,
 ) -> Result<Canonical, StrictError> {
-    let mut pass = Pass::new(input, Goal::Element, false, limits)?;
-    for &(prefix, uri) in surroundings.declared {
-        pass.scope.inherit(prefix, uri);
-    }
-    for &(prefix, uri) in surroundings.rendered {
-        pass.scope.inherit_rendered(prefix, uri);
-    }
-    pass.run()?;
-    let root = pass.roots.pop().expect("a pass without error has read one element");
-    Ok(Canonical::checked(shared(root.piece, input), qname(&pass, root.namespace, root.local), origin))
+    Room::lend(|room| {
+        let mut pass = Pass::new(input, Goal::Element, false, limits, room)?;
+        for &(prefix, uri) in surroundings.declared {
+            pass.scope.inherit(prefix, uri);
+        }
+        for &(prefix, uri) in surroundings.rendered {
+            pass.scope.inherit_rendered(prefix, uri);
+        }
+        pass.run()?;
+        let root = pass.roots.pop().expect("a pass without error has read one element");
+        Ok(finish(&mut pass, root, input, origin))
+    })
 }
 
-fn finish(pass: &Pass, root: Root, input: &Bytes) -> Canonical {
-    let name = qname(pass, root.namespace, root.local);
-    Canonical::checked(shared(root.piece, input), name, Origin::new(input.clone(), root.first))
-}
-
-fn shared(piece: Piece, input: &Bytes) -> Bytes {
-    match piece {
+/// A finished element, and its tape.
+fn finish(pass: &mut Pass, root: Root, input: &Bytes, origin: Origin) -> Canonical {
+    let bytes = match root.piece {
         Piece::Source(range) => input.slice(range),
+        Piece::Written(bytes) => bytes,
+    };
+    let namespace =
+        std::str::from_utf8(pass.scope.uri_name(root.namespace)).expect("the input was checked to be UTF-8");
+    let canonical = Canonical::checked(bytes, known_name(namespace, &pass.text[root.local]), origin);
+    pass.tape.belong_to(&canonical);
+    canonical
+}
+
+fn written(pass: &mut Pass) -> Vec<u8> {
+    match pass.writer.take() {
+        Piece::Source(range) => pass.src[range].to_vec(),
         Piece::Written(bytes) => bytes.into(),
     }
-}
-
-fn qname(pass: &Pass, namespace: scope::Uri, local: std::ops::Range<usize>) -> QName {
-    let namespace = std::str::from_utf8(pass.scope.uri_name(namespace)).expect("the input was checked to be UTF-8");
-    QName::new(namespace, &pass.text[local]).expect("the pass takes only NCNames")
 }
 
 /// The length of the byte order mark, which is no part of the document.

@@ -2,9 +2,11 @@ use std::ops::Range;
 
 use super::chars::{self, SPACE, TEXT_STOP};
 use super::error::{StrictError, StrictErrorKind, Token, excerpt};
+use super::room::Room;
 use super::scope::{Mark, Scope, Uri};
 use super::tag::Attribute;
 use super::writer::{Piece, Writer};
+use crate::ladder::tape::Loan;
 use crate::vocab::{Position, XmlLimits};
 
 /// What may stand at the top level, and what of it is written.
@@ -28,12 +30,16 @@ pub(super) struct Pass<'a> {
     pub(super) src: &'a [u8],
     pub(super) pos: usize,
     pub(super) limits: &'a XmlLimits,
-    pub(super) scope: Scope<'a>,
+    pub(super) scope: &'a mut Scope,
     pub(super) writer: Writer<'a>,
-    pub(super) open: Vec<Open>,
+    /// That of the current top-level element, or the last one.
+    pub(super) tape: Loan,
+    /// How much was written before that element.
+    before: usize,
+    pub(super) open: &'a mut Vec<Open>,
     /// The attributes of the current start tag, without namespace declarations.
-    pub(super) attributes: Vec<Attribute>,
-    pub(super) roots: Vec<Root>,
+    pub(super) attributes: &'a mut Vec<Attribute>,
+    pub(super) roots: &'a mut Vec<Root>,
     /// How many start tags were seen.
     pub(super) elements: usize,
     goal: Goal,
@@ -45,6 +51,8 @@ pub(super) struct Pass<'a> {
 pub(super) struct Open {
     pub(super) name: Range<usize>,
     pub(super) mark: Mark,
+    /// Its number on the tape.
+    pub(super) number: u32,
 }
 
 /// A finished top-level element.
@@ -62,24 +70,34 @@ pub(super) type Check<T = ()> = Result<T, StrictError>;
 
 impl<'a> Pass<'a> {
     /// Checks size and characters; everything else is for [`Pass::run`].
-    pub(super) fn new(input: &'a [u8], goal: Goal, comments: bool, limits: &'a XmlLimits) -> Check<Self> {
+    pub(super) fn new(
+        input: &'a [u8],
+        goal: Goal,
+        comments: bool,
+        limits: &'a XmlLimits,
+        room: &'a mut Room,
+    ) -> Check<Self> {
         let limit = limits.message_bytes.min(u32::MAX as usize);
         if input.len() > limit {
             let kind = StrictErrorKind::TooLarge { bytes: input.len(), limit };
             return Err(StrictError::new(kind, input, limit));
         }
         let text = chars::check(input).map_err(|(kind, at)| StrictError::new(kind, input, at))?;
+        room.clear();
+        let Room { open, attributes, scope, roots, out } = room;
         let reserve = if goal == Goal::Fragment { 0 } else { input.len() + input.len() / 16 + 64 };
         Ok(Self {
             text,
             src: input,
             pos: super::mark_len(input),
             limits,
-            scope: Scope::new(),
-            writer: Writer::new(input, reserve),
-            open: Vec::with_capacity(16),
-            attributes: Vec::new(),
-            roots: Vec::new(),
+            scope,
+            writer: Writer::new(input, out, reserve),
+            tape: Loan::blank(),
+            before: 0,
+            open,
+            attributes,
+            roots,
             elements: 0,
             goal,
             comments,
@@ -112,9 +130,13 @@ impl<'a> Pass<'a> {
             return Err(self.error(StrictErrorKind::SecondElement, at));
         }
         let first = self.elements;
+        self.tape.clear();
+        self.before = self.writer.len();
         let (namespace, local) = self.start_tag()?;
         while !self.open.is_empty() {
-            self.text()?;
+            if self.byte(0) != Some(b'<') {
+                self.text()?;
+            }
             match self.byte(1) {
                 Some(b'/') => self.end_tag()?,
                 Some(b'?') => self.instruction()?,
@@ -144,7 +166,7 @@ impl<'a> Pass<'a> {
                         return Err(self.error(StrictErrorKind::SectionEndInText, at - 2));
                     }
                     self.writer.source(run, at);
-                    self.writer.literal(b"&gt;");
+                    self.write_reference(b"&gt;");
                     at += 1;
                     run = at;
                 }
@@ -154,7 +176,9 @@ impl<'a> Pass<'a> {
                 }
                 Some(_) => {
                     let (c, end) = self.reference(at)?;
-                    if !self.is_canonical_in_text(at, end) {
+                    if self.is_canonical_in_text(at, end) {
+                        self.note_reference();
+                    } else {
                         self.writer.source(run, at);
                         self.write_text_char(c);
                         run = end;
@@ -264,6 +288,9 @@ impl<'a> Pass<'a> {
         if !self.is_written() {
             return Ok(());
         }
+        if let Some(open) = self.open.last() {
+            self.tape.instruction(open.number);
+        }
         self.break_before();
         self.writer.source(at, name.end);
         if data < end {
@@ -311,6 +338,19 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The place in the canonical form of the current top-level element that is written next.
+    #[inline]
+    pub(super) fn place(&self) -> usize {
+        self.writer.len() - self.before
+    }
+
+    /// Text with a character reference was written.
+    pub(super) fn note_reference(&mut self) {
+        if let Some(open) = self.open.last() {
+            self.tape.reference(open.number);
+        }
+    }
+
     #[inline]
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.src.get(self.pos + ahead).copied()
@@ -330,7 +370,7 @@ impl<'a> Pass<'a> {
     /// The output can outgrow the input, because a namespace is rendered wherever it is used.
     #[inline]
     pub(super) fn check_output(&self, at: usize) -> Check {
-        let limit = self.limits.message_bytes;
+        let limit = self.limits.message_bytes.min(u32::MAX as usize);
         if self.writer.len() > limit {
             return Err(self.error(StrictErrorKind::CanonicalTooLarge { limit }, at));
         }

@@ -25,7 +25,7 @@ impl<'a> Pass<'a> {
             }
         }
         if self.attributes.len() > 1 {
-            let (src, scope) = (self.src, &self.scope);
+            let (src, scope) = (self.src, &*self.scope);
             self.attributes.sort_unstable_by(|a, b| expanded(src, scope, a).cmp(&expanded(src, scope, b)));
             self.check_unique()?;
         }
@@ -73,23 +73,34 @@ impl<'a> Pass<'a> {
         if self.write_namespaces(prefix) + self.attributes.len() > limit {
             return Err(self.error(StrictErrorKind::TooManyAttributes { limit }, at));
         }
-        let mut attributes = std::mem::take(&mut self.attributes);
-        for attribute in &attributes {
-            let value = attribute.value;
-            if value.verbatim {
-                self.writer.source(value.lead, value.end + 1);
-                continue;
-            }
-            self.writer.literal(b" ");
-            self.writer.source(attribute.name.start, attribute.name.end);
-            self.writer.literal(b"=\"");
-            let before = self.writer.len();
-            self.write_value(value.start, value.end)?;
-            self.check_value(attribute.name, self.writer.len() - before)?;
-            self.writer.literal(b"\"");
+        for index in 0..self.attributes.len() {
+            let attribute = self.attributes[index];
+            let place = self.place() + 1;
+            self.write_attribute(&attribute)?;
+            let Name { start, local, end } = attribute.name;
+            let behind = self.place() - 1;
+            self.tape.attribute(place, end - start, local - start, behind);
         }
-        attributes.clear();
-        self.attributes = attributes;
+        self.attributes.clear();
+        Ok(())
+    }
+
+    fn write_attribute(&mut self, attribute: &Attribute) -> Check {
+        let Attribute { name, value, .. } = *attribute;
+        if value.verbatim {
+            self.writer.source(value.lead, value.end + 1);
+            return Ok(());
+        }
+        self.writer.literal(b" ");
+        self.writer.source(name.start, name.end);
+        self.writer.literal(b"=\"");
+        let before = self.writer.len();
+        match value.literal {
+            true => self.writer.escaped(&self.src[value.start..value.end]),
+            false => self.write_value(value.start, value.end)?,
+        }
+        self.check_value(name, self.writer.len() - before)?;
+        self.writer.literal(b"\"");
         Ok(())
     }
 
@@ -120,15 +131,22 @@ impl<'a> Pass<'a> {
 
     fn write_namespace(&mut self, prefix: Prefix) {
         let binding = self.scope.binding(prefix);
-        if let Some((start, end)) = binding.verbatim {
-            return self.writer.source(start, end);
-        }
         let name = self.scope.prefix_name(prefix);
-        self.writer.literal(if name.is_empty() { b" xmlns" } else { b" xmlns:" });
-        self.writer.literal(name);
-        self.writer.literal(b"=\"");
-        self.writer.escaped(self.scope.uri_name(binding.uri));
-        self.writer.literal(b"\"");
+        let xmlns: &[u8] = if name.is_empty() { b"xmlns" } else { b"xmlns:" };
+        let (length, local) = (xmlns.len() + name.len(), if name.is_empty() { 0 } else { xmlns.len() });
+        let place = self.place() + 1;
+        if let Some((start, end)) = binding.verbatim {
+            self.writer.source(start, end);
+        } else {
+            self.writer.literal(b" ");
+            self.writer.literal(xmlns);
+            self.writer.literal(name);
+            self.writer.literal(b"=\"");
+            self.writer.escaped(self.scope.uri_name(binding.uri));
+            self.writer.literal(b"\"");
+        }
+        let behind = self.place() - 1;
+        self.tape.attribute(place, length, local, behind);
     }
 }
 

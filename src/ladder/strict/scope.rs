@@ -1,6 +1,7 @@
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::ops::Range;
 
 use super::error::{StrictErrorKind, excerpt};
 use crate::vocab::{XmlLimits, ns};
@@ -30,9 +31,9 @@ impl Prefix {
 /// element ends. So an element costs time for its own names and declarations only, however many
 /// others are in scope.
 #[derive(Debug)]
-pub(super) struct Scope<'a> {
-    prefixes: Table<&'a [u8]>,
-    uris: Table<Cow<'a, [u8]>>,
+pub(super) struct Scope {
+    prefixes: Table,
+    uris: Table,
     states: Vec<State>,
     declared: Vec<(Prefix, Binding)>,
     rendered: Vec<(Prefix, Uri)>,
@@ -68,37 +69,55 @@ pub(super) struct Mark {
 const UNBOUND: State =
     State { bound: Binding { uri: Uri::NONE, verbatim: None, depth: 0, counts: false }, rendered: Uri::NONE };
 
-impl<'a> Scope<'a> {
-    pub(super) fn new() -> Self {
-        let mut scope = Self {
-            prefixes: Table::default(),
-            uris: Table::default(),
-            states: Vec::new(),
-            declared: Vec::new(),
-            rendered: Vec::new(),
-            in_scope: 0,
-        };
-        scope.uris.intern(Cow::Borrowed(b""));
-        let xml = scope.uri(Cow::Borrowed(ns::XML.as_bytes()));
-        scope.prefix(b"");
-        let prefix = scope.prefix(b"xml");
-        scope.state(prefix).bound.uri = xml;
+/// What every document has: the empty prefix and `xml`, no namespace and that of `xml`.
+const KNOWN: usize = 2;
+
+impl Default for Scope {
+    fn default() -> Self {
+        let (mut prefixes, mut uris) = (Table::default(), Table::default());
+        uris.intern(b"");
+        let xml = Uri(uris.intern(ns::XML.as_bytes()));
+        prefixes.intern(b"");
+        prefixes.intern(b"xml");
+        debug_assert_eq!(xml, Uri::XML);
         // never rendered, because every document has it
-        scope.state(prefix).rendered = xml;
-        scope
+        let state = State { bound: Binding { uri: xml, ..UNBOUND.bound }, rendered: xml };
+        Self { prefixes, uris, states: vec![UNBOUND, state], declared: Vec::new(), rendered: Vec::new(), in_scope: 0 }
+    }
+}
+
+impl Scope {
+    /// Forgets a document.
+    pub(super) fn clear(&mut self) {
+        self.rewind(Mark { declared: 0, rendered: 0 });
+        self.prefixes.truncate(KNOWN);
+        self.uris.truncate(KNOWN);
+        self.states.truncate(KNOWN);
+        self.states[0] = UNBOUND;
+        self.in_scope = 0;
+    }
+
+    /// Whether it has more room than so much.
+    pub(super) fn is_large(&self, kept: usize) -> bool {
+        let Self { prefixes, uris, states, declared, rendered, .. } = self;
+        prefixes.is_large(kept)
+            || uris.is_large(kept)
+            || states.capacity() > kept
+            || declared.capacity() > kept
+            || rendered.capacity() > kept
     }
 
     /// Binds a prefix outside of the bytes that the pass reads.
-    pub(super) fn inherit(&mut self, prefix: &'a str, uri: &'a str) {
+    pub(super) fn inherit(&mut self, prefix: &str, uri: &str) {
         let prefix = self.prefix(prefix.as_bytes());
-        let uri = self.uri(Cow::Borrowed(uri.as_bytes()));
+        let uri = self.uri(uri.as_bytes());
         self.rebind(prefix, Binding { uri, verbatim: None, depth: 0, counts: true });
     }
 
     /// Says that an ancestor outside of the bytes has rendered a prefix already.
-    pub(super) fn inherit_rendered(&mut self, prefix: &'a str, uri: &'a str) {
+    pub(super) fn inherit_rendered(&mut self, prefix: &str, uri: &str) {
         let prefix = self.prefix(prefix.as_bytes());
-        self.state(prefix).rendered = self.uri(Cow::Borrowed(uri.as_bytes()));
+        self.state(prefix).rendered = self.uri(uri.as_bytes());
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -120,8 +139,8 @@ impl<'a> Scope<'a> {
     }
 
     /// The number of a prefix.
-    pub(super) fn prefix(&mut self, name: &'a [u8]) -> Prefix {
-        if name.is_empty() && !self.states.is_empty() {
+    pub(super) fn prefix(&mut self, name: &[u8]) -> Prefix {
+        if name.is_empty() {
             return Prefix::DEFAULT;
         }
         let number = self.prefixes.intern(name);
@@ -131,12 +150,12 @@ impl<'a> Scope<'a> {
         Prefix(number)
     }
 
-    pub(super) fn prefix_name(&self, prefix: Prefix) -> &'a [u8] {
-        self.prefixes.entries[prefix.0 as usize]
+    pub(super) fn prefix_name(&self, prefix: Prefix) -> &[u8] {
+        self.prefixes.name(prefix.0)
     }
 
     pub(super) fn uri_name(&self, uri: Uri) -> &[u8] {
-        &self.uris.entries[uri.0 as usize]
+        self.uris.name(uri.0)
     }
 
     #[inline]
@@ -159,13 +178,13 @@ impl<'a> Scope<'a> {
     /// Declares `prefix` on an element at `depth`.
     pub(super) fn declare(
         &mut self,
-        prefix: &'a [u8],
-        uri: Cow<'a, [u8]>,
+        prefix: &[u8],
+        uri: &[u8],
         verbatim: Option<(usize, usize)>,
         depth: usize,
         limits: &XmlLimits,
     ) -> Result<(), StrictErrorKind> {
-        check_declaration(prefix, &uri, limits)?;
+        check_declaration(prefix, uri, limits)?;
         let uri = self.uri(uri);
         let prefix = self.prefix(prefix);
         let before = self.binding(prefix);
@@ -187,7 +206,7 @@ impl<'a> Scope<'a> {
         self.in_scope += usize::from(binding.counts);
     }
 
-    fn uri(&mut self, name: Cow<'a, [u8]>) -> Uri {
+    fn uri(&mut self, name: &[u8]) -> Uri {
         Uri(self.uris.intern(name))
     }
 
@@ -230,40 +249,70 @@ fn declaration_name(prefix: &[u8]) -> Box<str> {
 
 /// Distinct byte strings by number. A few are searched one by one, more by a hash that the sender
 /// can't foresee.
-#[derive(Debug)]
-struct Table<T> {
-    entries: Vec<T>,
-    index: HashMap<T, u32>,
+#[derive(Debug, Default)]
+struct Table {
+    bytes: Vec<u8>,
+    names: Vec<Range<usize>>,
+    /// By hash, or the next free one.
+    numbers: HashMap<u64, u32>,
+    hasher: RandomState,
 }
 
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Self { entries: Vec::with_capacity(Self::FEW), index: HashMap::new() }
-    }
-}
-
-impl<T> Table<T> {
+impl Table {
     const FEW: usize = 8;
-}
 
-impl<T: AsRef<[u8]> + Hash + Eq + Clone> Table<T> {
-    fn intern(&mut self, name: T) -> u32 {
-        let known = if self.entries.len() <= Self::FEW {
-            self.entries.iter().position(|entry| entry.as_ref() == name.as_ref()).map(number)
-        } else {
-            self.index.get(&name).copied()
-        };
-        known.unwrap_or_else(|| self.add(name))
+    fn intern(&mut self, name: &[u8]) -> u32 {
+        if self.names.len() <= Self::FEW {
+            let known = self.names.iter().position(|range| self.bytes[range.clone()] == *name);
+            return known.map_or_else(|| self.add(name), number);
+        }
+        let hash = self.slot(name);
+        match self.numbers.get(&hash) {
+            Some(&known) => known,
+            None => self.add(name),
+        }
     }
 
-    fn add(&mut self, name: T) -> u32 {
-        let new = number(self.entries.len());
-        self.entries.push(name);
-        if self.entries.len() > Self::FEW {
-            let first = self.index.len();
-            self.index.extend(self.entries[first..].iter().cloned().zip(number(first)..));
+    fn name(&self, number: u32) -> &[u8] {
+        &self.bytes[self.names[number as usize].clone()]
+    }
+
+    fn truncate(&mut self, names: usize) {
+        self.names.truncate(names);
+        self.bytes.truncate(self.names.last().map_or(0, |last| last.end));
+        self.numbers.clear();
+    }
+
+    fn is_large(&self, kept: usize) -> bool {
+        self.bytes.capacity() > 16 * kept || self.names.capacity() > kept || self.numbers.capacity() > kept
+    }
+
+    fn add(&mut self, name: &[u8]) -> u32 {
+        let new = self.names.len();
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        self.names.push(start..self.bytes.len());
+        if new == Self::FEW {
+            (0..new).for_each(|known| self.index(known));
         }
-        new
+        if new >= Self::FEW {
+            self.index(new);
+        }
+        number(new)
+    }
+
+    fn index(&mut self, known: usize) {
+        let slot = self.slot(&self.bytes[self.names[known].clone()]);
+        self.numbers.insert(slot, number(known));
+    }
+
+    /// The hash of a name, or the first one behind it that isn't another name's.
+    fn slot(&self, name: &[u8]) -> u64 {
+        let mut hash = self.hasher.hash_one(name);
+        while self.numbers.get(&hash).is_some_and(|&known| self.name(known) != name) {
+            hash = hash.wrapping_add(1);
+        }
+        hash
     }
 }
 
@@ -279,18 +328,22 @@ mod tests {
     fn numbers_stay_the_same_past_the_linear_search() {
         let names: Vec<String> = (0..100).map(|i| format!("n{i}")).collect();
         let mut table = Table::default();
-        for round in 0..2 {
+        for round in 0..4 {
             for (i, name) in names.iter().enumerate() {
                 assert_eq!(table.intern(name.as_bytes()) as usize, i, "{name} in round {round}");
+                assert_eq!(table.name(number(i)), name.as_bytes());
+            }
+            if round == 1 {
+                table.truncate(2);
             }
         }
     }
 
     #[test]
     fn shadowed_declarations_come_back_and_count_once() {
-        let mut scope = Scope::new();
+        let mut scope = Scope::default();
         let limits = XmlLimits { namespaces: 2, ..XmlLimits::default() };
-        let uri = |name: &'static str| Cow::Borrowed(name.as_bytes());
+        let uri = |name: &'static str| name.as_bytes();
         scope.declare(b"a", uri("urn:1"), None, 1, &limits).unwrap();
         let mark = scope.mark();
         scope.declare(b"a", uri("urn:2"), None, 2, &limits).unwrap();
@@ -302,6 +355,9 @@ mod tests {
         assert_eq!(scope.uri_name(scope.binding(prefix).uri), b"urn:1");
         assert_eq!(scope.binding(Prefix::DEFAULT).uri, Uri::NONE);
         assert_eq!(scope.in_scope, 1);
+        scope.clear();
+        let prefix = scope.prefix(b"a");
+        assert_eq!((scope.in_scope, scope.binding(prefix).uri), (0, Uri::NONE));
     }
 
     #[test]

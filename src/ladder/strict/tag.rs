@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::chars::{self, VALUE_STOP};
@@ -54,8 +53,13 @@ impl<'a> Pass<'a> {
         let prefix = self.element_prefix(&name)?;
         let namespace = self.scope.binding(prefix).uri;
         self.resolve_attributes()?;
+        let (place, parent) = (self.place(), self.open.last().map(|open| open.number));
+        let number = self.tape.start(place, place + name.local - at, place + name.end - at, parent);
         self.write_start_tag(at, &name, prefix, end)?;
+        let content = self.place() + 1;
+        self.tape.content(number, content);
         if closed {
+            self.tape.end(number, content);
             self.writer.literal(b"></");
             self.writer.source(name.start, name.end);
             self.writer.literal(b">");
@@ -63,7 +67,7 @@ impl<'a> Pass<'a> {
             self.pos = end + 2;
         } else {
             self.writer.source(end, end + 1);
-            self.open.push(Open { name: name.start..name.end, mark });
+            self.open.push(Open { name: name.start..name.end, mark, number });
             self.pos = end + 1;
         }
         self.check_output(at)?;
@@ -74,7 +78,7 @@ impl<'a> Pass<'a> {
     pub(super) fn end_tag(&mut self) -> Check {
         let at = self.pos;
         let Some(open) = self.open.last() else { return Err(self.stray_end()) };
-        let mark = open.mark;
+        let (mark, number) = (open.mark, open.number);
         let name = &self.src[open.name.clone()];
         let name_end = at + 2 + name.len();
         if !self.src[at + 2..].starts_with(name) {
@@ -87,6 +91,8 @@ impl<'a> Pass<'a> {
             Some(_) if end == name_end => return Err(self.mismatched_end()),
             Some(_) => return Err(self.unexpected(end)),
         }
+        let place = self.place();
+        self.tape.end(number, place);
         self.writer.source(at, name_end);
         self.writer.source(end, end + 1);
         self.open.pop();
@@ -162,10 +168,12 @@ impl<'a> Pass<'a> {
                 return Ok(());
             }
         };
+        let decoded;
         let uri = if value.literal {
-            Cow::Borrowed(&src[value.start..value.end])
+            &src[value.start..value.end]
         } else {
-            Cow::Owned(self.decoded(value.start, value.end)?.into_bytes())
+            decoded = self.decoded(value.start, value.end)?;
+            decoded.as_bytes()
         };
         let verbatim = value.verbatim.then_some((value.lead, value.end + 1));
         let depth = self.open.len() + 1;

@@ -1,5 +1,7 @@
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::chars::VALUE_STOP;
 use super::escape::{push_escaped, value_escape};
 
@@ -10,7 +12,8 @@ use super::escape::{push_escaped, value_escape};
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     src: &'a [u8],
-    out: Vec<u8>,
+    /// Empty in the beginning.
+    out: &'a mut Vec<u8>,
     pending: Range<usize>,
     taken: usize,
     reserve: usize,
@@ -22,13 +25,16 @@ pub(super) enum Piece {
     /// The canonical form stands in the source as it is.
     Source(Range<usize>),
     /// It had to be written.
-    Written(Vec<u8>),
+    Written(Bytes),
 }
+
+/// Pieces of up to so many bytes are copied out of the buffer, which is kept; longer ones take it along.
+pub(super) const COPIED: usize = 64 << 10;
 
 impl<'a> Writer<'a> {
     /// `reserve` is how long a piece that has to be written may be expected to get.
-    pub(super) fn new(src: &'a [u8], reserve: usize) -> Self {
-        Self { src, out: Vec::new(), pending: 0..0, taken: 0, reserve }
+    pub(super) fn new(src: &'a [u8], out: &'a mut Vec<u8>, reserve: usize) -> Self {
+        Self { src, out, pending: 0..0, taken: 0, reserve }
     }
 
     /// Appends a range of the source.
@@ -51,7 +57,7 @@ impl<'a> Writer<'a> {
     /// Appends a decoded attribute value.
     pub(super) fn escaped(&mut self, value: &[u8]) {
         self.flush();
-        push_escaped(&mut self.out, value, VALUE_STOP, value_escape);
+        push_escaped(self.out, value, VALUE_STOP, value_escape);
     }
 
     /// Bytes of output so far, with all pieces that were taken.
@@ -67,15 +73,24 @@ impl<'a> Writer<'a> {
             Piece::Source(self.pending.clone())
         } else {
             self.flush();
-            Piece::Written(std::mem::take(&mut self.out))
+            Piece::Written(self.take_written())
         };
         self.pending = 0..0;
         piece
     }
 
+    fn take_written(&mut self) -> Bytes {
+        if self.out.len() > COPIED {
+            return std::mem::take(self.out).into();
+        }
+        let written = Bytes::copy_from_slice(self.out);
+        self.out.clear();
+        written
+    }
+
     fn flush(&mut self) {
         if !self.pending.is_empty() {
-            if self.out.capacity() == 0 {
+            if self.out.is_empty() {
                 self.out.reserve(self.reserve);
             }
             self.out.extend_from_slice(&self.src[self.pending.clone()]);
@@ -90,7 +105,8 @@ mod tests {
 
     #[test]
     fn one_range_is_shared_and_anything_else_is_written() {
-        let mut writer = Writer::new(b"abcdef", 0);
+        let mut out = Vec::new();
+        let mut writer = Writer::new(b"abcdef", &mut out, 0);
         writer.source(1, 3);
         writer.source(3, 4);
         assert!(matches!(writer.take(), Piece::Source(range) if range == (1..4)));
@@ -99,7 +115,7 @@ mod tests {
         writer.source(2, 3);
         writer.source(5, 6);
         assert_eq!(writer.len(), 8);
-        assert!(matches!(writer.take(), Piece::Written(bytes) if bytes == b"ab-cf"));
+        assert!(matches!(writer.take(), Piece::Written(bytes) if *bytes == *b"ab-cf"));
         assert_eq!(writer.len(), 8);
     }
 }

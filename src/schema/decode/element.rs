@@ -1,10 +1,11 @@
 use serde::de::{Deserializer, Visitor};
 
 use super::fields::Fields;
+use super::forward::{refused, wrapped};
 use super::reader::Reader;
-use super::text::{TextValue, refused};
+use super::text::TextValue;
 use super::{DecodeError, Undecodable};
-use crate::ladder::scan::Tag;
+use crate::ladder::tape::Tag;
 
 /// One value as an element whose start tag was taken. What it becomes takes the end tag.
 pub(super) struct ElementValue<'r, 'de> {
@@ -25,7 +26,7 @@ impl<'r, 'de> ElementValue<'r, 'de> {
         self.reader.enter()?;
         let mut access = Fields::new(&mut *self.reader, self.tag, fields);
         let value = visitor.visit_map(&mut access)?;
-        access.finish()?;
+        access.finish();
         self.reader.leave();
         Ok(value)
     }
@@ -58,27 +59,21 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        match self.reader.peek_text()? {
+        match self.reader.peek_text() {
             true => self.text()?.deserialize_any(visitor),
             false => Err(Undecodable::Untyped.into()),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_some(self)
-    }
+    wrapped!();
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        self.reader.skip()?;
+        self.reader.skip();
         visitor.visit_unit()
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
         self.deserialize_unit(visitor)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(

@@ -1,7 +1,7 @@
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
 use super::DecodeError;
-use super::element::ElementValue;
+use super::forward::{listed, wrapped};
 use super::reader::Reader;
 
 /// The value of a field: the child element that comes next, or a list of all that follow under its name.
@@ -10,17 +10,10 @@ pub(super) struct FieldValue<'r, 'de> {
     pub(super) name: &'de str,
 }
 
-impl<'r, 'de> FieldValue<'r, 'de> {
-    fn element(self) -> Result<ElementValue<'r, 'de>, DecodeError> {
-        let tag = self.reader.open()?;
-        Ok(ElementValue { reader: self.reader, tag })
-    }
-}
-
 macro_rules! as_element {
     ($($method:ident($($arg:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, DecodeError> {
-            self.element()?.$method($($arg,)* visitor)
+            self.reader.element()?.$method($($arg,)* visitor)
         })*
     };
 }
@@ -38,41 +31,17 @@ impl<'de> Deserializer<'de> for FieldValue<'_, 'de> {
         deserialize_identifier() deserialize_ignored_any()
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_some(self)
-    }
+    wrapped!();
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_seq(self)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_seq(self)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        visitor.visit_seq(self)
-    }
+    listed! { deserialize_seq() deserialize_tuple(usize) deserialize_tuple_struct(&'static str, usize) }
 }
 
 impl<'de> SeqAccess<'de> for FieldValue<'_, 'de> {
     type Error = DecodeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
-        match self.reader.peek_child()? {
-            Some(tag) if tag.local() == self.name => {
-                let tag = self.reader.open()?;
-                seed.deserialize(ElementValue { reader: self.reader, tag }).map(Some)
-            }
+        match self.reader.peek_child() {
+            Some(tag) if tag.local() == self.name => seed.deserialize(self.reader.element()?).map(Some),
             _ => Ok(None),
         }
     }

@@ -6,7 +6,8 @@ use super::reader::Reader;
 use super::text::TextValue;
 use super::variant::VariantValue;
 use super::{DecodeError, Undecodable};
-use crate::ladder::scan::{Attributes, Tag, unescape};
+use crate::ladder::scan::unescape;
+use crate::ladder::tape::{Attributes, Tag};
 
 /// The fields of a struct, from the attributes and the content of its element.
 pub(super) struct Fields<'r, 'de> {
@@ -42,12 +43,15 @@ impl<'r, 'de> Fields<'r, 'de> {
     }
 
     /// Takes what the visitor left, end tag included.
-    pub(super) fn finish(self) -> Result<(), DecodeError> {
-        if matches!(self.next, Next::End) { Ok(()) } else { self.reader.skip() }
+    pub(super) fn finish(self) {
+        if !matches!(self.next, Next::End) {
+            self.reader.skip();
+        }
     }
 
     fn own_attribute(&mut self) -> Option<(&'de str, &'de str)> {
-        self.attributes.find(|(name, _)| *name != "xmlns" && name.bytes().all(|byte| byte != b':'))
+        let own = self.attributes.find(|attribute| attribute.prefix().is_empty() && attribute.name() != "xmlns")?;
+        Some((own.name(), own.written()))
     }
 }
 
@@ -72,8 +76,8 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             self.next = Next::Text;
             return seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new("$text")).map(Some);
         }
-        let Some(child) = self.reader.peek_child()? else {
-            self.reader.skip()?;
+        let Some(child) = self.reader.peek_child() else {
+            self.reader.skip();
             self.next = Next::End;
             return Ok(None);
         };

@@ -6,6 +6,7 @@
 mod element;
 mod field;
 mod fields;
+mod forward;
 mod reader;
 mod text;
 mod variant;
@@ -18,7 +19,6 @@ use serde::de::DeserializeOwned;
 use super::Payload;
 use crate::ladder::{Canonical, Element, Validated};
 use crate::vocab::Position;
-use element::ElementValue;
 use reader::Reader;
 
 /// Elements inside each other that a value may come from. Types nest on the stack while they are decoded.
@@ -50,11 +50,13 @@ pub fn decode<T: Payload>(payload: &Validated<Element>) -> Result<T, DecodeError
 }
 
 pub(in crate::schema) fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, DecodeError> {
-    let mut reader = Reader::new(payload.as_str());
-    let value = reader.open().and_then(|tag| T::deserialize(ElementValue { reader: &mut reader, tag }));
-    value.map_err(|mut error| {
-        error.at = payload.position(reader.elements().saturating_sub(1));
-        error
+    payload.read(|cursor| {
+        let mut reader = Reader::new(cursor);
+        let value = reader.element().and_then(T::deserialize);
+        value.map_err(|mut error| {
+            error.at = payload.position(reader.elements().saturating_sub(1));
+            error
+        })
     })
 }
 

@@ -1,91 +1,54 @@
 use std::borrow::Cow;
 
+use super::element::ElementValue;
 use super::{DecodeError, DecodeProblem, MAX_DEPTH, Undecodable};
-use crate::ladder::scan::{Scanner, Tag, Token, unescape, unescape_into};
+use crate::ladder::tape::{Cursor, Tag};
 
-/// The tokens of one payload, with one token of lookahead.
+/// The elements and texts of one payload.
 pub(super) struct Reader<'de> {
-    scanner: Scanner<'de>,
-    peeked: Option<Token<'de>>,
-    elements: usize,
+    cursor: Cursor<'de>,
     depth: usize,
 }
 
 impl<'de> Reader<'de> {
-    pub(super) fn new(text: &'de str) -> Self {
-        Self { scanner: Scanner::new(text), peeked: None, elements: 0, depth: 0 }
+    pub(super) fn new(cursor: Cursor<'de>) -> Self {
+        Self { cursor, depth: 0 }
     }
 
     /// How many start tags were taken.
     pub(super) fn elements(&self) -> usize {
-        self.elements
+        self.cursor.elements()
     }
 
     /// The next start tag, if a child stands before the end of this element; text on the way is dropped.
     #[inline]
-    pub(super) fn peek_child(&mut self) -> Result<Option<Tag<'de>>, DecodeError> {
-        loop {
-            match self.peek()? {
-                Token::Start(tag) => return Ok(Some(tag)),
-                Token::End => return Ok(None),
-                Token::Text(_) => self.peeked = None,
-            }
-        }
+    pub(super) fn peek_child(&self) -> Option<Tag<'de>> {
+        self.cursor.child()
     }
 
-    /// Takes the next start tag.
-    pub(super) fn open(&mut self) -> Result<Tag<'de>, DecodeError> {
-        match self.peek_child()? {
-            Some(tag) => {
-                self.peeked = None;
-                self.elements += 1;
-                Ok(tag)
-            }
-            None => Err(Undecodable::End.into()),
-        }
+    /// Takes the next start tag; what its element becomes takes the rest.
+    #[inline]
+    pub(super) fn element(&mut self) -> Result<ElementValue<'_, 'de>, DecodeError> {
+        let Some(tag) = self.cursor.enter() else { return Err(Undecodable::End.into()) };
+        Ok(ElementValue { reader: self, tag })
     }
 
     /// Takes the rest of an element that holds only text, end tag included.
+    #[inline]
     pub(super) fn text(&mut self) -> Result<Cow<'de, str>, DecodeError> {
-        if self.peeked.is_none()
-            && let Some(written) = self.scanner.value()
-        {
-            return Ok(unescape(written));
-        }
-        let mut text = Cow::Borrowed("");
-        loop {
-            match self.peek()? {
-                Token::Text(written) if text.is_empty() => text = unescape(written),
-                Token::Text(written) => unescape_into(text.to_mut(), written),
-                Token::End => break,
-                Token::Start(_) => return Err(Undecodable::Element.into()),
-            }
-            self.peeked = None;
-        }
-        self.peeked = None;
-        Ok(text)
+        self.cursor.content().ok_or_else(|| Undecodable::Element.into())
     }
 
     /// Whether the rest of the element begins without a child: then it can be read as text.
-    pub(super) fn peek_text(&mut self) -> Result<bool, DecodeError> {
-        Ok(!matches!(self.peek()?, Token::Start(_)))
+    pub(super) fn peek_text(&self) -> bool {
+        let mut ahead = self.cursor;
+        ahead.text().is_some() || ahead.child().is_none()
     }
 
     /// Takes the rest of an element, end tag included, whatever it holds.
-    pub(super) fn skip(&mut self) -> Result<(), DecodeError> {
-        let mut open = 1;
-        while open > 0 {
-            match self.peek()? {
-                Token::Start(_) => {
-                    open += 1;
-                    self.elements += 1;
-                }
-                Token::End => open -= 1,
-                Token::Text(_) => {}
-            }
-            self.peeked = None;
-        }
-        Ok(())
+    #[inline]
+    pub(super) fn skip(&mut self) {
+        self.cursor.leave();
     }
 
     /// Notes that a value is nested in another; bounded because each takes stack.
@@ -97,12 +60,5 @@ impl<'de> Reader<'de> {
     /// The opposite of [`enter`](Self::enter).
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
-    }
-
-    fn peek(&mut self) -> Result<Token<'de>, DecodeError> {
-        if self.peeked.is_none() {
-            self.peeked = self.scanner.next();
-        }
-        self.peeked.ok_or_else(|| Undecodable::End.into())
     }
 }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
 
+use super::forward::{refused, wrapped};
 use super::{DecodeError, DecodeProblem, Undecodable};
 
 /// One simple value: the text of an element or the value of an attribute.
@@ -49,15 +50,6 @@ macro_rules! strings {
         })*
     };
 }
-
-macro_rules! refused {
-    ($($method:ident($($arg:ty),*): $shape:ident,)*) => {
-        $(fn $method<V: Visitor<'de>>(self, $(_: $arg,)* _: V) -> Result<V::Value, DecodeError> {
-            Err(Undecodable::$shape.into())
-        })*
-    };
-}
-pub(super) use refused;
 
 impl<'de> Deserializer<'de> for TextValue<'de> {
     type Error = DecodeError;
@@ -105,9 +97,7 @@ impl<'de> Deserializer<'de> for TextValue<'de> {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_some(self)
-    }
+    wrapped!();
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_unit()
@@ -115,10 +105,6 @@ impl<'de> Deserializer<'de> for TextValue<'de> {
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_unit()
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

@@ -2,8 +2,8 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::element::ElementValue;
+use super::forward::{listed, refused, wrapped};
 use super::reader::Reader;
-use super::text::refused;
 use super::{DecodeError, Undecodable};
 
 /// The value of a `$value` field: an enum whose variant is the name of the element that comes next.
@@ -11,13 +11,6 @@ pub(super) struct VariantValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     /// The names that belong to other fields of the struct.
     pub(super) fields: &'static [&'static str],
-}
-
-impl<'r, 'de> VariantValue<'r, 'de> {
-    fn element(self) -> Result<ElementValue<'r, 'de>, DecodeError> {
-        let tag = self.reader.open()?;
-        Ok(ElementValue { reader: self.reader, tag })
-    }
 }
 
 impl<'de> Deserializer<'de> for VariantValue<'_, 'de> {
@@ -49,21 +42,9 @@ impl<'de> Deserializer<'de> for VariantValue<'_, 'de> {
         deserialize_identifier(): DataEnum,
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_some(self)
-    }
+    wrapped!();
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_seq(self)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_seq(self)
-    }
+    listed! { deserialize_seq() deserialize_tuple(usize) }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
@@ -75,7 +56,7 @@ impl<'de> Deserializer<'de> for VariantValue<'_, 'de> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        self.element()?.deserialize_ignored_any(visitor)
+        self.reader.element()?.deserialize_ignored_any(visitor)
     }
 }
 
@@ -83,7 +64,7 @@ impl<'de> SeqAccess<'de> for VariantValue<'_, 'de> {
     type Error = DecodeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
-        match self.reader.peek_child()? {
+        match self.reader.peek_child() {
             Some(tag) if !self.fields.contains(&tag.local()) => {
                 seed.deserialize(VariantValue { reader: self.reader, fields: self.fields }).map(Some)
             }
@@ -97,7 +78,7 @@ impl<'r, 'de> EnumAccess<'de> for VariantValue<'r, 'de> {
     type Variant = ElementVariant<'r, 'de>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), DecodeError> {
-        let element = self.element()?;
+        let element = self.reader.element()?;
         let variant = seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(element.tag.local()))?;
         Ok((variant, ElementVariant(element)))
     }
@@ -110,7 +91,8 @@ impl<'de> VariantAccess<'de> for ElementVariant<'_, 'de> {
     type Error = DecodeError;
 
     fn unit_variant(self) -> Result<(), DecodeError> {
-        self.0.reader.skip()
+        self.0.reader.skip();
+        Ok(())
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, DecodeError> {

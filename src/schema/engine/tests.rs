@@ -70,7 +70,7 @@ impl Both {
 
     fn violations(&mut self, payload: &Canonical) -> Vec<Violation> {
         let root = self.grammar.element(payload.root().namespace(), payload.root().local()).unwrap();
-        self.judge.judge(&self.grammar, root, payload.as_str(), 8)
+        self.judge.judge(&self.grammar, root, payload, 8)
     }
 
     fn rules(&mut self, text: &str) -> Vec<String> {
@@ -239,7 +239,7 @@ fn a_repeated_group_of_counted_copies_is_exact() {
     for count in 0..12 {
         let payload = canonical(&root(&"<a/>".repeat(count)));
         let root = grammar.element("urn:t", "r").unwrap();
-        assert_eq!(judge.judge(&grammar, root, payload.as_str(), 8).is_empty(), count != 1, "{count}");
+        assert_eq!(judge.judge(&grammar, root, &payload, 8).is_empty(), count != 1, "{count}");
     }
 }
 
@@ -696,7 +696,7 @@ fn hostile_schemas_end_in_a_sentence() {
     let documents = documents(&[&choice]);
     let grammar = compile(&Reader::new(&documents, 0)).unwrap();
     let payload = canonical(&root(&(0..2_000).map(|n| format!("<e{n}/>")).collect::<String>()));
-    assert_eq!(Judge::default().judge(&grammar, grammar.element("urn:t", "r").unwrap(), payload.as_str(), 8), []);
+    assert_eq!(Judge::default().judge(&grammar, grammar.element("urn:t", "r").unwrap(), &payload, 8), []);
 }
 
 #[test]

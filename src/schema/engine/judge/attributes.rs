@@ -1,6 +1,6 @@
 use super::violation::{Part, Subject, shown_name};
 use super::{Started, Walk};
-use crate::ladder::scan::{declared_prefix, find, split_prefix, unescape_into};
+use crate::ladder::scan::{find, unescape_into};
 use crate::schema::engine::grammar::{Attribute, AttributeUse, Attributes, ProcessContents};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Identity, SimpleType};
@@ -11,11 +11,12 @@ impl<'a> Walk<'_, 'a> {
         let mut required = 0;
         // Clause 5: of the attributes that only a wildcard allows, one may be an ID, if no other one is.
         let (mut wild_ids, mut used_ids) = (0, 0);
-        for (name, written) in started.tag.attributes() {
-            if declared_prefix(name).is_some() {
+        for attribute in started.tag.attributes() {
+            if attribute.declared().is_some() {
                 continue;
             }
-            let (prefix, local) = split_prefix(name);
+            let (prefix, local) = (attribute.prefix(), attribute.local());
+            let (name, written) = (attribute.name(), attribute.written());
             let namespace = match prefix {
                 "" => Namespace::NONE,
                 prefix => self.judge.scope.namespace(self.text, prefix),
@@ -106,13 +107,12 @@ impl<'a> Walk<'_, 'a> {
     /// Tells which required attributes aren't there.
     fn missing(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
         for used in uses.iter().filter(|used| used.required) {
-            let is_there = started.tag.attributes().any(|(name, _)| {
-                let (prefix, local) = split_prefix(name);
-                let namespace = match prefix {
+            let is_there = started.tag.attributes().any(|attribute| {
+                let namespace = match attribute.prefix() {
                     "" => Namespace::NONE,
                     prefix => self.judge.scope.namespace(self.text, prefix),
                 };
-                declared_prefix(name).is_none() && used.name.is(namespace, local)
+                attribute.declared().is_none() && used.name.is(namespace, attribute.local())
             });
             if !is_there {
                 let clause = format!("the attribute '{}' is required but missing", self.attribute_name(used));

@@ -1,7 +1,6 @@
-use super::attributes::resolve;
 use super::violation::{Expected, Part};
-use super::{Open, Started, Walk, name_at};
-use crate::ladder::scan::{Token, split_prefix, unescape, unescape_into};
+use super::{Open, Started, Walk};
+use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{
     AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, WildcardEdge,
 };
@@ -94,8 +93,7 @@ impl<'a> Walk<'_, 'a> {
             }
             Content::Empty | Content::Simple(_) => {}
         }
-        let (_, end) = split_prefix(name_at(self.text, open.at));
-        expected.clause(end)
+        expected.clause(self.cursor.tag(open.number).map_or("", |tag| tag.local()))
     }
 
     /// Text between the tags of the innermost open element.
@@ -157,18 +155,18 @@ impl<'a> Walk<'_, 'a> {
         element: Option<&Element>,
         nil: bool,
     ) {
-        let buffer = std::mem::take(&mut self.judge.text);
-        let (borrowed, buffer, whole) = self.text_content(buffer);
-        let value = borrowed.unwrap_or(&buffer);
-        if !whole {
-            self.refuse(started, Part::Tag, ONLY_TEXT);
-            self.skip_levels(2);
-        } else if nil {
-            if !value.is_empty() {
-                self.refuse(started, Part::Content, NIL);
+        let mut buffer = std::mem::take(&mut self.judge.text);
+        match self.cursor.content_in(&mut buffer) {
+            None => {
+                self.refuse(started, Part::Tag, ONLY_TEXT);
+                self.cursor.leave();
             }
-        } else {
-            self.value(started, simple, ty, element, value);
+            Some(text) if nil => {
+                if !text.unwrap_or(&buffer).is_empty() {
+                    self.refuse(started, Part::Content, NIL);
+                }
+            }
+            Some(text) => self.value(started, simple, ty, element, text.unwrap_or(&buffer)),
         }
         self.judge.text = buffer;
         self.judge.scope.rewind(started.mark);
@@ -176,52 +174,20 @@ impl<'a> Walk<'_, 'a> {
 
     /// Mixed content whose value is fixed: that text or none, and no elements (section 3.3.4, clause 5.2.2).
     pub(super) fn fixed_text(&mut self, started: &Started<'a>, fixed: &str) {
-        let buffer = std::mem::take(&mut self.judge.text);
-        let (borrowed, buffer, whole) = self.text_content(buffer);
-        let value = borrowed.unwrap_or(&buffer);
-        if !whole {
-            self.refuse(started, Part::Tag, format_args!("elements are not allowed in it, only the text '{fixed}'"));
-            self.skip_levels(2);
-        } else if !value.is_empty() && value != fixed {
-            self.refuse(started, Part::Content, format_args!("found '{value}', expected '{fixed}'"));
+        let mut buffer = std::mem::take(&mut self.judge.text);
+        match self.cursor.content_in(&mut buffer).map(|text| text.unwrap_or(&buffer)) {
+            None => {
+                let clause = format_args!("elements are not allowed in it, only the text '{fixed}'");
+                self.refuse(started, Part::Tag, clause);
+                self.cursor.leave();
+            }
+            Some(value) if !value.is_empty() && value != fixed => {
+                self.refuse(started, Part::Content, format_args!("found '{value}', expected '{fixed}'"));
+            }
+            Some(_) => {}
         }
         self.judge.text = buffer;
         self.judge.scope.rewind(started.mark);
-    }
-
-    /// The text up to the end tag, in one piece (in the buffer where it isn't borrowed), and whether the end tag came;
-    /// otherwise the start tag of a child did.
-    fn text_content(&mut self, mut buffer: String) -> (Option<&'a str>, String, bool) {
-        buffer.clear();
-        if let Some(written) = self.scanner.value() {
-            let (borrowed, buffer) = resolve(written, buffer);
-            return (borrowed, buffer, true);
-        }
-        let mut only: Option<&'a str> = Some("");
-        loop {
-            match self.scanner.next() {
-                Some(Token::Text(written)) => {
-                    only = match only {
-                        Some("") if buffer.is_empty() => {
-                            let (borrowed, resolved) = resolve(written, buffer);
-                            buffer = resolved;
-                            borrowed
-                        }
-                        before => {
-                            buffer.push_str(before.unwrap_or_default());
-                            unescape_into(&mut buffer, written);
-                            None
-                        }
-                    };
-                }
-                Some(Token::Start(_)) => {
-                    self.elements += 1;
-                    return (only, buffer, false);
-                }
-                Some(Token::End) => return (only, buffer, true),
-                None => return (only, buffer, false),
-            }
-        }
     }
 
     /// The value of an element (section 3.3.4, clause 5).

@@ -13,7 +13,8 @@ mod violation;
 
 use super::grammar::{ElementId, Grammar, StateId, TypeId};
 use super::namespace::Namespace;
-use crate::ladder::scan::{Scanner, Tag, Token, split_prefix};
+use crate::ladder::Canonical;
+use crate::ladder::tape::{Cursor, Tag};
 use identity::Identities;
 pub(in crate::schema) use path::paths;
 use scope::Scope;
@@ -43,8 +44,6 @@ struct Open {
     seen: usize,
     /// In document order, from 0.
     number: usize,
-    /// Where its start tag stands.
-    at: usize,
     namespace: Namespace,
     /// What its start tag declares is behind this mark of the scope.
     mark: usize,
@@ -62,22 +61,17 @@ impl Judge {
         &mut self,
         grammar: &Grammar,
         root: ElementId,
-        canonical: &str,
+        payload: &Canonical,
         most: usize,
     ) -> Vec<Violation> {
         self.clear();
-        let mut walk = Walk {
-            grammar,
-            judge: self,
-            text: canonical,
-            scanner: Scanner::new(canonical),
-            elements: 0,
-            own: grammar.name(grammar.elements[root.index()].name).namespace,
-            violations: Vec::new(),
-            most,
-        };
-        walk.run(root);
-        let mut violations = walk.violations;
+        let own = grammar.name(grammar.elements[root.index()].name).namespace;
+        let mut violations = payload.read(|cursor| {
+            let text = cursor.document();
+            let mut walk = Walk { grammar, judge: self, text, cursor, own, violations: Vec::new(), most };
+            walk.run(root);
+            walk.violations
+        });
         violations.sort_by_key(|violation| violation.element);
         violations
     }
@@ -103,9 +97,7 @@ struct Walk<'w, 'a> {
     grammar: &'w Grammar,
     judge: &'w mut Judge,
     text: &'a str,
-    scanner: Scanner<'a>,
-    /// How many elements have begun.
-    elements: usize,
+    cursor: Cursor<'a>,
     /// The namespace of the payload.
     own: Namespace,
     violations: Vec<Violation>,
@@ -119,73 +111,49 @@ struct Started<'a> {
     local: &'a str,
     namespace: Namespace,
     number: usize,
-    at: usize,
     mark: usize,
 }
 
 impl<'a> Walk<'_, 'a> {
     fn run(&mut self, root: ElementId) {
-        let at = self.scanner.offset();
-        let Some(Token::Start(tag)) = self.scanner.next() else {
+        let Some(started) = self.enter() else {
             return self.report(0, Part::Tag, &Subject::Element(""), "it is not canonical");
         };
-        let started = self.started(tag, at);
         self.element(&started, root);
         while !self.judge.open.is_empty() && self.violations.len() < self.most {
-            let at = self.scanner.offset();
-            match self.scanner.next() {
-                Some(Token::Start(tag)) => {
-                    let started = self.started(tag, at);
-                    self.child(&started);
-                }
-                Some(Token::Text(written)) => self.characters(written),
-                Some(Token::End) => self.end(),
-                None => break,
+            if let Some(text) = self.cursor.text() {
+                self.characters(text.written);
+            } else if let Some(started) = self.enter() {
+                self.child(&started);
+            } else {
+                self.end();
+                self.cursor.leave();
             }
-        }
-        // Canonical bytes are well-formed; what isn't must not pass for valid.
-        if self.violations.is_empty() && (!self.judge.open.is_empty() || self.scanner.next().is_some()) {
-            self.report(0, Part::Tag, &Subject::Element(name_at(self.text, 0)), "it is not canonical");
         }
         // What was passed over may hold the IDs that are referred to.
         if !self.violations.is_empty() {
             return;
         }
         for (element, clause) in self.judge.identities.broken(self.most) {
-            let name = element_name(self.text, element);
+            let name = self.cursor.tag(element).map_or("", |tag| tag.local());
             self.violations.push(Violation::new(element, Part::Tag, &Subject::Element(name), clause));
         }
     }
 
-    fn started(&mut self, tag: Tag<'a>, at: usize) -> Started<'a> {
+    fn enter(&mut self) -> Option<Started<'a>> {
+        let number = self.cursor.elements();
+        let tag = self.cursor.enter()?;
         let mark = self.judge.scope.mark();
         self.judge.scope.declare(self.text, &tag, &self.grammar.namespaces);
         let (prefix, local) = (tag.prefix(), tag.local());
         let namespace = self.judge.scope.namespace(self.text, prefix);
-        let number = self.elements;
-        self.elements += 1;
-        Started { tag, prefix, local, namespace, number, at, mark }
+        Some(Started { tag, prefix, local, namespace, number, mark })
     }
 
     /// Passes over what stands inside of an element, and its end tag.
     fn skip(&mut self, started: &Started) {
-        self.skip_levels(1);
+        self.cursor.leave();
         self.judge.scope.rewind(started.mark);
-    }
-
-    /// Passes over everything up to and with the end tag of the `levels`-th element from here.
-    fn skip_levels(&mut self, mut levels: usize) {
-        while levels > 0 {
-            match self.scanner.next() {
-                Some(Token::Start(_)) => {
-                    self.elements += 1;
-                    levels += 1;
-                }
-                Some(Token::End) => levels -= 1,
-                Some(Token::Text(_)) => {}
-                None => return,
-            }
-        }
     }
 
     fn report(&mut self, element: usize, part: Part, subject: &Subject, clause: impl std::fmt::Display) {
@@ -204,8 +172,8 @@ impl<'a> Walk<'_, 'a> {
     fn refuse_open(&mut self, part: Part, clause: impl std::fmt::Display) {
         let Some(open) = self.judge.open.last() else { return };
         let (number, namespace) = (open.number, open.namespace);
-        let (prefix, local) = split_prefix(name_at(self.text, open.at));
-        let name = self.shown(prefix, namespace, local);
+        let Some(tag) = self.cursor.tag(number) else { return };
+        let name = self.shown(tag.prefix(), namespace, tag.local());
         self.report(number, part, &Subject::Element(&name), clause);
     }
 
@@ -215,20 +183,4 @@ impl<'a> Walk<'_, 'a> {
         let prefixes = self.judge.scope.prefixes(self.text);
         shown_name(self.own, namespace, prefixes.namespace(prefix).unwrap_or_default(), local)
     }
-}
-
-/// The name of the start tag at an offset, as it is written.
-fn name_at(text: &str, at: usize) -> &str {
-    let rest = text.get(at + 1..).unwrap_or_default();
-    let end = rest.bytes().position(|byte| matches!(byte, b' ' | b'>')).unwrap_or(rest.len());
-    &rest[..end]
-}
-
-/// The local name of an element, which is numbered in document order.
-fn element_name(text: &str, number: usize) -> &str {
-    let mut starts = Scanner::new(text).filter_map(|token| match token {
-        Token::Start(tag) => Some(tag.local()),
-        Token::Text(_) | Token::End => None,
-    });
-    starts.nth(number).unwrap_or_default()
 }

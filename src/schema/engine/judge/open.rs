@@ -1,6 +1,7 @@
 use super::violation::{Part, Subject};
 use super::{Open, Started, Walk};
-use crate::ladder::scan::{declared_prefix, split_prefix, unescape};
+use crate::ladder::scan::{split_prefix, unescape};
+use crate::ladder::tape::Attribute;
 use crate::schema::engine::grammar::{Content, Element, ElementId, ProcessContents, StateId, Type, TypeId};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::Prefixes;
@@ -100,7 +101,6 @@ impl<'a> Walk<'_, 'a> {
             count: 0,
             seen,
             number: started.number,
-            at: started.at,
             namespace: started.namespace,
             mark: started.mark,
             nil,
@@ -114,17 +114,17 @@ impl<'a> Walk<'_, 'a> {
         if !self.judge.scope.may_have_xsi() {
             return instance;
         }
-        for (name, written) in started.tag.attributes() {
-            let (prefix, local) = split_prefix(name);
+        for attribute in started.tag.attributes() {
+            let prefix = attribute.prefix();
             if prefix.is_empty()
-                || declared_prefix(name).is_some()
+                || attribute.declared().is_some()
                 || self.judge.scope.namespace(self.text, prefix) != Namespace::XSI
             {
                 continue;
             }
-            match local {
-                "type" => instance.ty = Some(written),
-                "nil" => instance.nil = Some(written),
+            match attribute.local() {
+                "type" => instance.ty = Some(attribute.written()),
+                "nil" => instance.nil = Some(attribute.written()),
                 _ => {}
             }
         }
@@ -168,10 +168,10 @@ impl<'a> Walk<'_, 'a> {
 
     /// What an `xsi:` attribute is called in the payload.
     fn instance_name(&self, started: &Started, local: &str) -> String {
-        let named = |name: &&str| {
-            let (prefix, found) = split_prefix(name);
-            found == local && self.judge.scope.namespace(self.text, prefix) == Namespace::XSI
+        let named = |attribute: &Attribute| {
+            attribute.local() == local && self.judge.scope.namespace(self.text, attribute.prefix()) == Namespace::XSI
         };
-        started.tag.attributes().map(|(name, _)| name).find(named).unwrap_or_default().to_owned()
+        let name = started.tag.attributes().find(named).map(|attribute| attribute.name());
+        name.unwrap_or_default().to_owned()
     }
 }

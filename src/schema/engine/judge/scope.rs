@@ -3,7 +3,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use crate::ladder::scan::{Tag, declared_prefix, unescape_into};
+use crate::ladder::scan::unescape_into;
+use crate::ladder::tape::Tag;
 use crate::schema::engine::namespace::{Namespace, Namespaces};
 use crate::schema::engine::simple::Prefixes;
 use crate::vocab::ns;
@@ -68,9 +69,10 @@ impl Scope {
 
     /// Takes the declarations of a start tag, which is a part of `text`.
     pub(super) fn declare(&mut self, text: &str, tag: &Tag, namespaces: &Namespaces) {
-        for (name, written) in tag.attributes() {
+        for attribute in tag.attributes() {
             // They come before all other attributes.
-            let Some(prefix) = declared_prefix(name) else { break };
+            let Some(prefix) = attribute.declared() else { break };
+            let written = attribute.written();
             let number = self.number(text, prefix);
             let (namespace, uri) = if memchr::memchr(b'&', written.as_bytes()).is_some() {
                 let start = self.resolved.len();
@@ -204,30 +206,33 @@ fn range(text: &str, part: &str) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::scan::{Scanner, Token};
+    use crate::ladder::strict::canonicalize;
+    use crate::vocab::XmlLimits;
 
     #[test]
     fn prefixes_are_found_however_many_there_are_and_come_back() {
         let mut namespaces = Namespaces::new();
         let known = namespaces.intern("urn:5");
-        let declared: String = (0..40).map(|i| format!(" xmlns:p{i}=\"urn:{i}\"")).collect();
-        let text = format!("<a{declared}><b xmlns=\"urn:5\" xmlns:p5=\"urn:&amp;\">");
-        let mut scanner = Scanner::new(&text);
+        let declared: String = (0..40).map(|i| format!(" xmlns:p{i}=\"urn:{i}\" p{i}:k=\"\"")).collect();
+        let text = format!("<a{declared}><b xmlns=\"urn:5\" xmlns:p5=\"urn:&amp;\" p5:k=\"\"></b></a>");
+        let canonical = canonicalize(&text.into(), &XmlLimits::default()).unwrap();
+        let text = canonical.as_str();
         let mut scope = Scope::default();
         scope.clear();
-        let Some(Token::Start(outer)) = scanner.next() else { panic!("no start tag") };
-        scope.declare(&text, &outer, &namespaces);
-        let mark = scope.mark();
-        let Some(Token::Start(inner)) = scanner.next() else { panic!("no start tag") };
-        scope.declare(&text, &inner, &namespaces);
+        let mark = canonical.read(|mut cursor| {
+            scope.declare(text, &cursor.enter().unwrap(), &namespaces);
+            let mark = scope.mark();
+            scope.declare(text, &cursor.enter().unwrap(), &namespaces);
+            mark
+        });
         for i in (0..40).filter(|i| *i != 5) {
-            assert_eq!(scope.prefixes(&text).namespace(&format!("p{i}")), Some(format!("urn:{i}").as_str()));
+            assert_eq!(scope.prefixes(text).namespace(&format!("p{i}")), Some(format!("urn:{i}").as_str()));
         }
-        assert_eq!(scope.prefixes(&text).namespace("p5"), Some("urn:&"));
-        assert_eq!(scope.namespace(&text, "p5"), Namespace::FOREIGN);
-        assert_eq!(scope.namespace(&text, ""), known);
+        assert_eq!(scope.prefixes(text).namespace("p5"), Some("urn:&"));
+        assert_eq!(scope.namespace(text, "p5"), Namespace::FOREIGN);
+        assert_eq!(scope.namespace(text, ""), known);
         scope.rewind(mark);
-        assert_eq!((scope.namespace(&text, "p5"), scope.namespace(&text, "")), (known, Namespace::NONE));
-        assert_eq!(scope.prefixes(&text).namespace("q"), None);
+        assert_eq!((scope.namespace(text, "p5"), scope.namespace(text, "")), (known, Namespace::NONE));
+        assert_eq!(scope.prefixes(text).namespace("q"), None);
     }
 }

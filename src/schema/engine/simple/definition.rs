@@ -37,7 +37,7 @@ const DEEPEST: usize = 256;
 
 impl Definition {
     pub(super) fn list(item: &SimpleType) -> Result<Self, Unsupported> {
-        if item.0.has_lists() {
+        if item.definition.has_lists() {
             return Err(Unsupported::because("the items of a list are lists themselves"));
         }
         let identity = match item.identity() {
@@ -47,14 +47,14 @@ impl Definition {
         };
         let noun = words::list(item.words());
         let made = Self { space: Space::Collapse, identity, ..Self::new(Variety::List(item.clone()), noun) };
-        made.nested(item.0.depth)
+        made.nested(item.definition.depth)
     }
 
     pub(super) fn union(members: Vec<SimpleType>) -> Result<Self, Unsupported> {
         let plain = members.iter().all(|member| member.identity() == Identity::None);
         let identity = if plain { Identity::None } else { Identity::Mixed };
         let noun = words::union(members.iter().map(SimpleType::words));
-        let depth = members.iter().map(|member| member.0.depth).max().unwrap_or(0);
+        let depth = members.iter().map(|member| member.definition.depth).max().unwrap_or(0);
         Self { identity, ..Self::new(Variety::Union(members), noun) }.nested(depth)
     }
 
@@ -143,7 +143,7 @@ impl Definition {
         };
         let (mut items, mut count) = (Vec::new(), 0);
         for text in text.split(' ').filter(|text| !text.is_empty()) {
-            let value = item.0.value(text, prefixes, kept > 0).map_err(|broken| broken.by(text))?;
+            let value = item.definition.value(text, prefixes, kept > 0).map_err(|broken| broken.by(text))?;
             if count < kept {
                 items.push(value);
             }
@@ -163,9 +163,9 @@ impl Definition {
         wanted: bool,
     ) -> Result<(Value<'a>, Space), Broken> {
         let wanted = wanted || self.facets.values.is_some();
-        let value = |member: &'a SimpleType| match &member.0.variety {
-            Variety::Union(members) => member.0.member_value(members, raw, prefixes, wanted),
-            _ => member.0.value(raw, prefixes, wanted).map(|value| (value, member.0.space)),
+        let value = |member: &'a SimpleType| match &member.definition.variety {
+            Variety::Union(members) => member.definition.member_value(members, raw, prefixes, wanted),
+            _ => member.definition.value(raw, prefixes, wanted).map(|value| (value, member.definition.space)),
         };
         let (value, space) = members.iter().find_map(|member| value(member).ok()).ok_or(Rule::Member)?;
         if !self.facets.patterns.is_empty() {
@@ -179,7 +179,7 @@ impl Definition {
         match &self.variety {
             Variety::Any | Variety::Atomic(_) => false,
             Variety::List(_) => true,
-            Variety::Union(members) => members.iter().any(|member| member.0.has_lists()),
+            Variety::Union(members) => members.iter().any(|member| member.definition.has_lists()),
         }
     }
 

@@ -20,6 +20,7 @@ mod facets;
 mod lexis;
 mod mismatch;
 mod moment;
+mod plain;
 mod primitive;
 mod restrict;
 mod space;
@@ -31,10 +32,14 @@ use std::sync::Arc;
 
 use definition::Definition;
 pub(in crate::schema) use mismatch::Mismatch;
+use plain::Plain;
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(in crate::schema) struct SimpleType(Arc<Definition>);
+pub(in crate::schema) struct SimpleType {
+    definition: Arc<Definition>,
+    plain: Plain,
+}
 
 /// One facet of a restriction as its schema has it.
 #[derive(Clone, Copy)]
@@ -108,8 +113,12 @@ impl SimpleType {
     ///
     /// # Errors
     /// [`Mismatch`] tells which rule they break.
+    #[inline]
     pub(in crate::schema) fn check(&self, value: &str, prefixes: &dyn Prefixes) -> Result<(), Mismatch> {
-        match self.0.value(value, prefixes, false) {
+        if self.plain.allows(value) {
+            return Ok(());
+        }
+        match self.definition.value(value, prefixes, false) {
             Ok(_) => Ok(()),
             Err(broken) => Err(Mismatch::new(broken, value, self.words())),
         }
@@ -117,7 +126,7 @@ impl SimpleType {
 
     /// Whether two valid texts are the same value.
     pub(in crate::schema) fn equal(&self, a: &str, b: &str, prefixes: &dyn Prefixes) -> bool {
-        match (self.0.value(a, prefixes, true), self.0.value(b, prefixes, true)) {
+        match (self.definition.value(a, prefixes, true), self.definition.value(b, prefixes, true)) {
             (Ok(a), Ok(b)) => a == b,
             _ => false,
         }
@@ -125,16 +134,16 @@ impl SimpleType {
 
     /// What the type has to do with `xs:ID` and `xs:IDREF`.
     pub(in crate::schema) fn identity(&self) -> Identity {
-        self.0.identity()
+        self.definition.identity()
     }
 
     /// What a value is, for a person or a model: "whole number from 0 to 99".
     pub(in crate::schema) fn words(&self) -> &str {
-        self.0.words()
+        self.definition.words()
     }
 
     fn new(definition: Definition) -> Self {
-        Self(Arc::new(definition))
+        Self { plain: Plain::of(&definition), definition: Arc::new(definition) }
     }
 }
 

@@ -12,10 +12,10 @@ use crate::schema::pattern;
 
 /// One step of restriction.
 pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition, Unsupported> {
-    if matches!(base.0.variety, Variety::Any) {
+    if matches!(base.definition.variety, Variety::Any) {
         return Err(Unsupported::because("it restricts anySimpleType"));
     }
-    let mut step = Step { base, facets: base.0.facets.clone(), space: base.0.space };
+    let mut step = Step { base, facets: base.definition.facets.clone(), space: base.definition.space };
     for facet in given {
         step.add(facet).map_err(|reason| {
             let Facet { name, value, .. } = facet;
@@ -25,24 +25,24 @@ pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition,
     step.add_patterns(given)?;
     step.add_enumeration(given)?;
     let Step { facets, space, .. } = step;
-    let noun = base.0.noun.clone();
+    let noun = base.definition.noun.clone();
     let made = Definition {
-        variety: base.0.variety.clone(),
+        variety: base.definition.variety.clone(),
         space,
-        lexis: base.0.lexis,
-        identity: base.0.identity,
-        words: words::restriction(&noun, &base.0.variety, &facets, enumerators(base, given)),
+        lexis: base.definition.lexis,
+        identity: base.definition.identity,
+        words: words::restriction(&noun, &base.definition.variety, &facets, enumerators(base, given)),
         noun,
         facets,
         depth: 0,
     };
-    made.nested(base.0.depth)
+    made.nested(base.definition.depth)
 }
 
 /// The values of an enumeration as written, those of the base if there are none of its own.
 fn enumerators<'a>(base: &SimpleType, given: &[Facet<'a>]) -> words::Enumerators<'a> {
     let own: Vec<&str> = given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value).collect();
-    match (own.is_empty(), &base.0.facets.values) {
+    match (own.is_empty(), &base.definition.facets.values) {
         (true, Some(_)) => words::Enumerators::OfBase(base.words().to_owned()),
         (true, None) => words::Enumerators::None,
         (false, _) => words::Enumerators::Own(own),
@@ -58,7 +58,7 @@ struct Step<'a> {
 impl Step<'_> {
     /// Adds one facet; patterns and enumerations are only checked for whether the type has them.
     fn add(&mut self, facet: &Facet) -> Result<(), String> {
-        if !has_facet(&self.base.0.variety, facet.name) {
+        if !has_facet(&self.base.definition.variety, facet.name) {
             return Err("its base type has no such facet".to_owned());
         }
         let facets = &mut self.facets;
@@ -85,7 +85,7 @@ impl Step<'_> {
     }
 
     fn bound(&self, facet: &Facet, side: Ordering) -> Result<Bound, String> {
-        let Variety::Atomic(primitive) = self.base.0.variety else {
+        let Variety::Atomic(primitive) = self.base.definition.variety else {
             return Err("its base type has no order".to_owned());
         };
         let written = facet.value.trim_matches(WHITE);
@@ -113,7 +113,7 @@ impl Step<'_> {
     }
 
     fn add_enumeration(&mut self, given: &[Facet]) -> Result<(), Unsupported> {
-        let value = |facet: &Facet| match self.base.0.value(facet.value, facet.prefixes, true) {
+        let value = |facet: &Facet| match self.base.definition.value(facet.value, facet.prefixes, true) {
             Ok(value) => Ok(value.into_owned()),
             Err(_) => {
                 let reason = format!("the enumerated '{}' is no value of its base type", facet.value);

@@ -26,6 +26,7 @@ fn restricted(base: &SimpleType, facets: &[(&str, &str)]) -> SimpleType {
 fn judges(what: &str, ty: &SimpleType, valid: &[&str], invalid: &[&str]) {
     for value in valid {
         assert_eq!(ty.check(value, &Declared), Ok(()), "{what}: {value:?}");
+        assert!(ty.definition.value(value, &Declared, false).is_ok(), "{what}: {value:?}");
     }
     for value in invalid {
         assert!(ty.check(value, &Declared).is_err(), "{what}: {value:?} is invalid");
@@ -360,7 +361,10 @@ proptest::proptest! {
     #[test]
     fn whole_numbers_have_their_order(a: i128, b: i128, close in -3..4i128) {
         for (a, b) in [(a, b), (a, a.saturating_add(close)), (a >> 64, b >> 64)] {
-            proptest::prop_assert_eq!(at_least("integer", &a.to_string(), &b.to_string()), a >= b);
+            let (a_text, b_text) = (a.to_string(), b.to_string());
+            proptest::prop_assert_eq!(at_least("integer", &a_text, &b_text), a >= b);
+            let below = restricted(&builtin("integer"), &[("maxExclusive", &b_text)]);
+            proptest::prop_assert_eq!(below.check(&a_text, &Declared).is_ok(), a < b);
         }
     }
 

@@ -1,0 +1,51 @@
+use std::cell::Cell;
+
+use super::pass::{Open, Root};
+use super::scope::Scope;
+use super::tag::Attribute;
+
+/// What a pass needs to remember, kept from one to the next for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub(super) open: Vec<Open>,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) scope: Scope,
+    pub(super) roots: Vec<Root>,
+    pub(super) out: Vec<u8>,
+}
+
+thread_local! {
+    static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
+}
+
+impl Room {
+    /// Lends the room of this thread.
+    pub(super) fn lend<R>(borrow: impl FnOnce(&mut Self) -> R) -> R {
+        let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let result = borrow(&mut room);
+        if !room.is_large() {
+            let _ = ROOM.try_with(|kept| kept.set(Some(room)));
+        }
+        result
+    }
+
+    /// Empties it for the next pass.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+        self.attributes.clear();
+        self.scope.clear();
+        self.roots.clear();
+        self.out.clear();
+    }
+
+    /// Whether a large document has left much, which must not be kept.
+    fn is_large(&self) -> bool {
+        const KEPT: usize = 1 << 12;
+        let Self { open, attributes, scope, roots, out } = self;
+        open.capacity() > KEPT
+            || attributes.capacity() > KEPT
+            || scope.is_large(KEPT)
+            || roots.capacity() > KEPT
+            || out.capacity() > 2 * super::writer::COPIED
+    }
+}

@@ -1,0 +1,192 @@
+use std::borrow::Cow;
+
+use super::{INSTRUCTIONS, NONE, REFERENCES, Tag, Tape};
+use crate::ladder::scan::{Scanner, Token, unescape_into};
+
+/// A place in a document between two of its tokens. Cheap to copy: to look ahead, or to come back.
+///
+/// Of bytes that are not canonical it finds no token.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    tape: &'a Tape,
+    at: usize,
+    /// The number of the next element.
+    next: usize,
+    /// The innermost open element and, behind its last descendant, the number of the next one.
+    open: u32,
+    limit: usize,
+}
+
+/// Text as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Text<'a> {
+    pub(crate) written: &'a str,
+    /// Whether there may be character references in it.
+    pub(crate) references: bool,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str, tape: &'a Tape) -> Self {
+        let limit = tape.nodes.len().min(1);
+        Self { text, tape, at: 0, next: 0, open: NONE, limit }
+    }
+
+    /// The document.
+    pub(crate) fn document(&self) -> &'a str {
+        self.text
+    }
+
+    /// How many start tags were passed: the number of the next element, in document order, from 0.
+    #[inline]
+    pub(crate) fn elements(&self) -> usize {
+        self.next
+    }
+
+    /// Whether an element is open.
+    #[inline]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.open != NONE
+    }
+
+    /// The start tag of the next child of the innermost open element, wherever in its content this is.
+    #[inline]
+    pub(crate) fn child(&self) -> Option<Tag<'a>> {
+        if self.next < self.limit { Some(self.tape.tag(self.text, self.next)) } else { None }
+    }
+
+    /// Goes behind the start tag of [`child`](Self::child).
+    #[inline]
+    pub(crate) fn enter(&mut self) -> Option<Tag<'a>> {
+        if self.next >= self.limit {
+            return None;
+        }
+        let node = &self.tape.nodes[self.next];
+        self.open = u32::try_from(self.next).ok()?;
+        self.at = node.content as usize;
+        self.limit = node.next as usize;
+        let tag = self.tape.tag(self.text, self.next);
+        self.next += 1;
+        Some(tag)
+    }
+
+    /// Goes behind the end tag of the innermost open element, whatever stands before it.
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        let Some(node) = self.tape.nodes.get(self.open as usize) else { return };
+        self.at = (node.close + (node.name_end - node.at)) as usize + 2;
+        self.next = self.limit;
+        self.open = node.parent;
+        self.limit = match self.tape.nodes.get(node.parent as usize) {
+            Some(parent) => parent.next as usize,
+            None => 0,
+        };
+    }
+
+    /// The text up to the next tag; of several pieces, which instructions divide, the first one. Goes behind it.
+    #[inline]
+    pub(crate) fn text(&mut self) -> Option<Text<'a>> {
+        let node = self.tape.nodes.get(self.open as usize)?;
+        let stop = if self.next < self.limit { self.tape.nodes[self.next].at } else { node.close } as usize;
+        if self.at >= stop {
+            return None;
+        }
+        let references = node.marks & REFERENCES != 0;
+        if node.marks & INSTRUCTIONS != 0 {
+            return self.divided_text(stop, references);
+        }
+        let written = &self.text[self.at..stop];
+        self.at = stop;
+        Some(Text { written, references })
+    }
+
+    /// If nothing but text stands between the tags of the element that was just entered, that text; goes behind its end
+    /// tag. Else goes nowhere.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Option<Text<'a>> {
+        let node = self.tape.nodes.get(self.open as usize)?;
+        if self.next < self.limit || self.at != node.content as usize || node.marks & INSTRUCTIONS != 0 {
+            return None;
+        }
+        let written = &self.text[self.at..node.close as usize];
+        let references = node.marks & REFERENCES != 0;
+        self.leave();
+        Some(Text { written, references })
+    }
+
+    /// The text of the element that was just entered, its references resolved; goes behind its end tag. `None` if it
+    /// holds an element.
+    #[inline]
+    pub(crate) fn content(&mut self) -> Option<Cow<'a, str>> {
+        let mut buffer = String::new();
+        Some(self.content_in(&mut buffer)?.map_or(Cow::Owned(buffer), Cow::Borrowed))
+    }
+
+    /// The same with a buffer, which holds the text afterwards where it can't be borrowed.
+    #[inline]
+    pub(crate) fn content_in(&mut self, buffer: &mut String) -> Option<Option<&'a str>> {
+        match self.value() {
+            Some(Text { written, references: false }) => Some(Some(written)),
+            Some(Text { written, .. }) => {
+                buffer.clear();
+                buffer.reserve(written.len());
+                unescape_into(buffer, written);
+                Some(None)
+            }
+            None => self.pieces(buffer).map(|()| None),
+        }
+    }
+
+    fn pieces(&mut self, buffer: &mut String) -> Option<()> {
+        buffer.clear();
+        while let Some(text) = self.text() {
+            unescape_into(buffer, text.written);
+        }
+        if self.next < self.limit || !self.is_inside() {
+            return None;
+        }
+        self.leave();
+        Some(())
+    }
+
+    /// Where an element stands in the document, with its tags.
+    pub(crate) fn range(&self, element: usize) -> std::ops::Range<usize> {
+        let node = &self.tape.nodes[element];
+        node.at as usize..(node.close + (node.name_end - node.at)) as usize + 2
+    }
+
+    /// The start tag of an element by its number.
+    pub(crate) fn tag(&self, element: usize) -> Option<Tag<'a>> {
+        (element < self.tape.nodes.len()).then(|| self.tape.tag(self.text, element))
+    }
+
+    /// What a prefix is bound to in an element, as it is written: by its own declaration or the nearest one around it.
+    pub(crate) fn declaration(&self, element: usize, prefix: &str) -> Option<&'a str> {
+        let mut element = element;
+        loop {
+            let declarations = self.tag(element)?.attributes().map_while(|found| Some((found.declared()?, found)));
+            for (declared, found) in declarations {
+                if declared == prefix {
+                    return Some(found.written());
+                }
+            }
+            element = self.tape.nodes[element].parent as usize;
+        }
+    }
+
+    /// Whether all elements in an element have a prefix, and it has one itself.
+    pub(crate) fn all_prefixed(&self, element: usize) -> bool {
+        let nodes = &self.tape.nodes[element..self.tape.nodes[element].next as usize];
+        nodes.iter().all(|node| node.local != node.at + 1)
+    }
+
+    fn divided_text(&mut self, stop: usize, references: bool) -> Option<Text<'a>> {
+        let mut pieces = Scanner::starting(&self.text[..stop], self.at);
+        let piece = pieces.next();
+        self.at = pieces.offset();
+        match piece {
+            Some(Token::Text(written)) => Some(Text { written, references }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What the deserializers here have in common.
+
+/// Shapes that can't be read.
+macro_rules! refused {
+    ($($method:ident($($arg:ty),*): $shape:ident,)*) => {
+        $(fn $method<V: Visitor<'de>>(self, $(_: $arg,)* _: V) -> Result<V::Value, DecodeError> {
+            Err(Undecodable::$shape.into())
+        })*
+    };
+}
+pub(super) use refused;
+
+/// What leaves no mark in XML.
+macro_rules! wrapped {
+    () => {
+        fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+            visitor.visit_some(self)
+        }
+
+        fn deserialize_newtype_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            visitor: V,
+        ) -> Result<V::Value, DecodeError> {
+            visitor.visit_newtype_struct(self)
+        }
+    };
+}
+pub(super) use wrapped;
+
+/// Lists of the elements that come next.
+macro_rules! listed {
+    ($($method:ident($($arg:ty),*))*) => {
+        $(fn $method<V: Visitor<'de>>(self, $(_: $arg,)* visitor: V) -> Result<V::Value, DecodeError> {
+            visitor.visit_seq(self)
+        })*
+    };
+}
+pub(super) use listed;
