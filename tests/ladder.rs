@@ -1,20 +1,22 @@
 //! What holds for any bytes: the fuzz properties over small corpora and generated input, and an
-//! independent parser as the judge of the strict pass.
+//! independent parser as the judge of the strict pass, libxml2 as another one.
 
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
 use systole::ladder::{properties, strict};
+use systole::schema;
 use systole::vocab::XmlLimits;
 
-const PROPERTIES: [fn(&[u8]); 6] = [
+const PROPERTIES: [fn(&[u8]); 7] = [
     properties::strict,
     properties::c14n,
     properties::fragment,
     properties::envelope,
     properties::split,
     properties::repair,
+    schema::properties::libxml,
 ];
 
 /// Every input of the golden files, of whatever stage.
@@ -206,6 +208,7 @@ proptest! {
         let place = at.index(mutated.len());
         mutated.splice(place..place, bytes.iter().copied());
         for input in [bytes, mutated] {
+            schema::properties::libxml(&input);
             if strict::c14n(&input, false, &XmlLimits::default()).is_ok() {
                 let text = std::str::from_utf8(&input).unwrap();
                 prop_assert!(meaning(text).is_ok(), "{:?} in {text:?}", meaning(text));

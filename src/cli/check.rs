@@ -20,14 +20,18 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
     }
     let blueprint = &config.blueprint;
     let (listeners, clients) = (blueprint.listeners().count(), blueprint.clients().count());
+    let slow = config.payloads().filter_map(|schema| Some((schema.qname(), schema.libxml_reason()?)));
+    let (slow, payloads): (Vec<_>, _) = (slow.collect(), config.payloads().count());
+    let paths = match slow.len() {
+        0 => String::new(),
+        libxml => format!("; by the engine: {}, by libxml: {libxml}", payloads - libxml),
+    };
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {})",
+        "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {payloads}{paths})",
         crate::shell::terminal::Escaped::line(&blueprint.organism),
-        config.payloads().count(),
     )?;
-    let slow = config.payloads().filter_map(|schema| Some((schema.qname(), schema.libxml_reason()?)));
     for (payload, reason) in slow {
         let line = format!("{payload} is judged by libxml, up to 64 KiB: {reason}");
         writeln!(out, "  {}", crate::shell::terminal::Escaped::line(&line))?;

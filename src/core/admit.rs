@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::{Recipient, Reply};
+use super::aside::{Place, Unproved};
 use super::blueprint::{ClientId, ListenerId};
 use super::event::EventKind;
 use super::faults;
@@ -11,22 +12,28 @@ use super::io::{Injected, Output, ShardId, ShardMessage};
 use super::join::protocol_index;
 use super::judge::{Refusal, Sound, Verdict};
 use super::key::ThreadKey;
-use super::machine::Core;
+use super::machine::{Core, Item};
 use super::meta::is_for_threads;
 use super::open::Call;
 use super::thread::{Origin, Sender};
 use crate::ladder::{Canonical, Claims, Element, Envelope, Validated, climb};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
 
-/// A message of a client, as far as it has been read.
-struct Entry {
-    client: ClientId,
+/// A message of a client that has been read.
+pub(super) struct Entry {
+    pub client: ClientId,
+    pub root: ThreadId,
     remote: bool,
-    root: ThreadId,
+    last: bool,
     /// Its id, and that of the thread that it opens.
-    ids: (MessageId, ThreadId),
+    pub ids: (MessageId, ThreadId),
     claims: Claims,
     label: Option<Arc<str>>,
+    payload: Result<Canonical, Fault>,
+    /// Its place on Queue 1, until the thread that it opens has it.
+    permit: Option<Permit>,
+    /// Its conversation, which is busy with it while it waits.
+    held: Option<ThreadKey>,
 }
 
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
@@ -51,17 +58,20 @@ impl Core {
             }
         };
         let ids = self.entry_id(root);
-        let mut entry = Entry { client, remote, root, ids, claims: Claims::default(), label: None };
-        match read {
-            Ok(envelope) => {
-                let (claims, payload) = envelope.into_parts();
-                entry.label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
-                entry.claims = claims;
-                self.enter(&entry, payload, message.permit);
-            }
-            Err(fault) => self.refuse_entry(&entry, ids.0, fault, None, false),
+        let (claims, payload) = match read.map(Envelope::into_parts) {
+            Ok((claims, payload)) => (claims, Ok(payload)),
+            Err(fault) => (Claims::default(), Err(fault)),
+        };
+        let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
+        let permit = Some(message.permit);
+        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, held: None };
+        self.entry_events(&entry);
+        if self.aside.holds(Some(Place::Root(root))) {
+            let entry = Item::Entry(Box::new(self.hold(entry)));
+            self.queue.push_front(entry);
+        } else {
+            self.enter(entry);
         }
-        self.conclude_entry(client, root, last);
     }
 
     fn read_entry(&self, message: &Injected) -> Result<Envelope, Fault> {
@@ -89,31 +99,73 @@ impl Core {
         Ok(if taken { self.entry_id(given).1 } else { given })
     }
 
-    fn enter(&mut self, entry: &Entry, payload: Canonical, permit: Permit) {
-        let blueprint = self.blueprint.clone();
-        let client = blueprint.principal(entry.client);
-        self.entry_events(entry, &client.name, &payload);
-        if let Err(fault) = may_enter(entry, &payload, &permit) {
-            return self.refuse_entry(entry, entry.ids.0, fault, Some(payload), false);
+    /// Lets a message into its conversation.
+    pub(super) fn enter(&mut self, mut entry: Entry) {
+        if let Some(key) = entry.held.take() {
+            match self.threads.get_mut(key) {
+                Some(root) => root.judging -= 1,
+                None => return self.counts.cancelled += 1,
+            }
         }
-        match self.judge_call(entry.to().as_ref(), &client.calls, Sound::Unproved(payload)) {
-            Verdict::Call { first, others, payload } => self.open_calls(entry, first, others, payload, permit),
-            Verdict::Core { request, .. } => match self.ask_as_client(entry.client, entry.remote, request) {
-                Ok(answer) => self.tell_client(entry, answer),
-                Err(fault) => self.refuse_entry(entry, entry.ids.0, fault, None, false),
+        let (client, root, last) = (entry.client, entry.root, entry.last);
+        match self.judge_entry(&entry) {
+            Ok(verdict) => self.let_in(entry, verdict),
+            Err(unproved) => {
+                let entry = self.hold(entry);
+                return self.put_aside(Item::Entry(Box::new(entry)), vec![unproved]);
+            }
+        }
+        self.conclude_entry(client, root, last);
+    }
+
+    /// Keeps the conversation of a message open while that waits.
+    fn hold(&mut self, entry: Entry) -> Entry {
+        let held = self.roots.get(&entry.root).copied();
+        if let Some(key) = held {
+            self.touch_root(key);
+            self.threads[key].judging += 1;
+        }
+        Entry { held, ..entry }
+    }
+
+    fn judge_entry(&mut self, entry: &Entry) -> Result<Result<Verdict, Fault>, Unproved> {
+        let payload = match &entry.payload {
+            Ok(payload) => payload,
+            Err(fault) => return Ok(Err(fault.clone())),
+        };
+        if let Err(fault) = may_enter(entry, payload) {
+            return Ok(Err(fault));
+        }
+        let blueprint = self.blueprint.clone();
+        let calls = &blueprint.principal(entry.client).calls;
+        self.judge_call(entry.to().as_ref(), calls, Sound::Unproved(payload.clone())).map(Ok)
+    }
+
+    fn let_in(&mut self, entry: Entry, verdict: Result<Verdict, Fault>) {
+        match verdict {
+            Err(fault) => {
+                let payload = entry.payload.as_ref().ok().cloned();
+                self.refuse_entry(&entry, entry.ids.0, fault, payload, false);
+            }
+            Ok(Verdict::Call { first, others, payload }) => self.open_calls(entry, first, others, payload),
+            Ok(Verdict::Core { request, .. }) => match self.ask_as_client(entry.client, entry.remote, request) {
+                Ok(answer) => self.tell_client(&entry, answer),
+                Err(fault) => self.refuse_entry(&entry, entry.ids.0, fault, None, false),
             },
-            Verdict::Refused(Refusal { payload, fault, denied, .. }) => {
-                self.refuse_entry(entry, entry.ids.0, fault, payload, denied);
+            Ok(Verdict::Refused(Refusal { payload, fault, denied, .. })) => {
+                self.refuse_entry(&entry, entry.ids.0, fault, payload, denied);
             }
             // A client has no thread that could reply, continue, or own another one.
-            other @ (Verdict::Reply(_)
-            | Verdict::Continue { .. }
-            | Verdict::Addressed { .. }
-            | Verdict::CloseThread { .. }
-            | Verdict::Spawn { .. }) => {
+            Ok(
+                other @ (Verdict::Reply(_)
+                | Verdict::Continue { .. }
+                | Verdict::Addressed { .. }
+                | Verdict::CloseThread { .. }
+                | Verdict::Spawn { .. }),
+            ) => {
                 let payload = other.into_payload();
                 let fault = payload.as_ref().map_or_else(faults::nobody_asked, |payload| faults::route(payload.root()));
-                self.refuse_entry(entry, entry.ids.0, fault, payload, false);
+                self.refuse_entry(&entry, entry.ids.0, fault, payload, false);
             }
         }
     }
@@ -121,18 +173,16 @@ impl Core {
     /// Opens a child of the conversation's root for each receiver.
     fn open_calls(
         &mut self,
-        entry: &Entry,
+        mut entry: Entry,
         first: ListenerId,
         others: Vec<ListenerId>,
         payload: Validated<Element>,
-        permit: Permit,
     ) {
         let parent = match self.client_root(entry.root, entry.client) {
             Ok(parent) => parent,
-            Err(fault) => return self.refuse_entry(entry, entry.ids.0, fault, None, false),
+            Err(fault) => return self.refuse_entry(&entry, entry.ids.0, fault, None, false),
         };
         self.counts.made += others.len() as u64;
-        let mut permit = Some(permit);
         for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
             let ids = if copy == 0 { entry.ids } else { self.entry_id(entry.root) };
             let call = Call {
@@ -146,10 +196,10 @@ impl Core {
                 traceparent: entry.traceparent(),
                 deadline: entry.claims.deadline.unwrap_or(Time::MAX),
                 spawned: false,
-                permit: permit.take(),
+                permit: entry.permit.take(),
             };
             if let Err(fault) = self.place(call) {
-                self.refuse_entry(entry, ids.0, fault, None, false);
+                self.refuse_entry(&entry, ids.0, fault, None, false);
             }
         }
     }
@@ -203,7 +253,10 @@ impl Core {
         }
     }
 
-    fn entry_events(&mut self, entry: &Entry, client: &Name, payload: &Canonical) {
+    fn entry_events(&mut self, entry: &Entry) {
+        let Ok(payload) = &entry.payload else { return };
+        let blueprint = self.blueprint.clone();
+        let client = &blueprint.principal(entry.client).name;
         let claimed = || Some(entry.claims.from.clone()).filter(|claimed| claimed != client.as_str());
         self.root_event(entry.root, || EventKind::Injected {
             message: entry.ids.0,
@@ -218,7 +271,7 @@ impl Core {
 }
 
 impl Entry {
-    fn recipient(&self) -> Recipient {
+    pub(super) fn recipient(&self) -> Recipient {
         Recipient { client: self.client, root: self.root, label: self.label.clone(), traceparent: self.traceparent() }
     }
 
@@ -234,8 +287,8 @@ impl Entry {
 }
 
 /// What keeps a message out before anybody asks whom it is for.
-fn may_enter(entry: &Entry, payload: &Canonical, permit: &Permit) -> Result<(), Fault> {
-    if permit.is_lane() && payload.root().namespace() != ns::META {
+fn may_enter(entry: &Entry, payload: &Canonical) -> Result<(), Fault> {
+    if entry.permit.as_ref().is_some_and(Permit::is_lane) && payload.root().namespace() != ns::META {
         return Err(faults::overload());
     }
     if entry.claims.id.as_deref().is_some_and(|label| label.len() > LABEL) {

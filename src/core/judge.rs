@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::aside::Unproved;
 use super::blueprint::{Blueprint, ListenerId, Party};
 use super::contract::{Contract, Routing};
 use super::faults;
@@ -119,23 +120,29 @@ const SPAWN_WIDTH: usize = 2;
 
 impl Core {
     /// Judges what the listener of a thread emits.
-    pub(super) fn judge(&mut self, thread: ThreadKey, listener: ListenerId, emission: Emission) -> Verdict {
+    pub(super) fn judge(
+        &mut self,
+        thread: ThreadKey,
+        listener: ListenerId,
+        emission: &Emission,
+    ) -> Result<Verdict, Unproved> {
         let Emission { kind, to, thread: address, payload } = emission;
         let blueprint = self.blueprint.clone();
         let contract = blueprint.contract(listener);
         let draft = match payload {
             Draft::Unencodable(error) => {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
-                return refuse(None, faults::unencodable(&error), usize::from(is_call));
+                return Ok(refuse(None, faults::unencodable(error), usize::from(is_call)));
             }
-            Draft::NoEnvelope(error) => return refuse(None, faults::envelope(&error), 1),
+            Draft::NoEnvelope(error) => return Ok(refuse(None, faults::envelope(error), 1)),
             Draft::Canonical(payload) => {
-                Sound::Unproved(schema::guide(payload, contract.replies.iter().chain(&contract.calls), &self.catalog))
+                let known = contract.replies.iter().chain(&contract.calls);
+                Sound::Unproved(schema::guide(payload.clone(), known, &self.catalog))
             }
-            Draft::Proved(payload) => Sound::Proved(payload),
+            Draft::Proved(payload) => Sound::Proved(payload.clone()),
         };
         let qname = draft.root().clone();
-        match kind {
+        match *kind {
             EmissionKind::Continue { after } => {
                 self.judge_own(draft, &contract.accepts, |payload| Verdict::Continue { payload, after })
             }
@@ -145,10 +152,10 @@ impl Core {
             }
             EmissionKind::Call | EmissionKind::Inferred => match address {
                 Some(id) => {
-                    let child = self.spawned.get(&id).copied();
+                    let child = self.spawned.get(id).copied();
                     match child.filter(|&child| self.threads[child].parent == Some(thread)) {
                         Some(child) => self.judge_addressed(child, contract, draft),
-                        None => refuse_route(draft, false),
+                        None => Ok(refuse_route(draft, false)),
                     }
                 }
                 None => self.judge_call(to.as_ref(), &contract.calls, draft),
@@ -157,35 +164,32 @@ impl Core {
     }
 
     /// Judges a request, whoever makes it.
-    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Verdict {
+    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Result<Verdict, Unproved> {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             return self.judge_meta(calls, draft);
         }
         match self.route(&qname, to, calls) {
-            Err(denied) => match refuse_route(draft, denied) {
+            Err(denied) => Ok(match refuse_route(draft, denied) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
-            },
-            Ok(Targets { first, others }) => match self.prove(draft) {
-                Ok(payload) => Verdict::Call { first, others, payload },
-                Err((payload, fault)) => refuse(Some(payload), fault, 1),
-            },
+            }),
+            Ok(Targets { first, others }) => self.prove(draft, 1, |payload| Verdict::Call { first, others, payload }),
         }
     }
 
-    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Verdict {
+    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Result<Verdict, Unproved> {
         let payload = draft.into_canonical();
         let request = match MetaRequest::read(&payload) {
             Ok(request) => request,
-            Err(error) => return refuse_meta(payload, &error),
+            Err(error) => return Ok(refuse_meta(payload, &error)),
         };
-        let MetaRequest::SpawnThread { first } = request else { return Verdict::Core { request, payload } };
+        let MetaRequest::SpawnThread { first } = request else { return Ok(Verdict::Core { request, payload }) };
         if first.root().namespace() == ns::META {
-            return refuse(Some(payload), faults::route(first.root()), SPAWN_WIDTH);
+            return Ok(refuse(Some(payload), faults::route(first.root()), SPAWN_WIDTH));
         }
         let asked = first.root().clone();
-        match self.judge_call(None, calls, Sound::Unproved(first)) {
+        Ok(match self.judge_call(None, calls, Sound::Unproved(first))? {
             Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
                 Verdict::Spawn { target, first, payload }
             }
@@ -194,28 +198,25 @@ impl Core {
             }
             // A thread has one listener, and a broadcast several.
             _ => refuse(Some(payload), faults::route(&asked), SPAWN_WIDTH),
-        }
+        })
     }
 
-    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Verdict {
+    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Result<Verdict, Unproved> {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             let payload = draft.into_canonical();
-            return match MetaRequest::read(&payload) {
+            return Ok(match MetaRequest::read(&payload) {
                 Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
                 Ok(_) => refuse_route(Sound::Unproved(payload), false),
                 Err(error) => refuse_meta(payload, &error),
-            };
+            });
         }
-        let Some(target) = self.threads[child].listener() else { return refuse_route(draft, false) };
+        let Some(target) = self.threads[child].listener() else { return Ok(refuse_route(draft, false)) };
         let accepted = self.blueprint.contract(target).accepts.contains(&qname);
         if !accepted || !contract.calls.contains(&qname) {
-            return refuse_route(draft, accepted);
+            return Ok(refuse_route(draft, accepted));
         }
-        match self.prove(draft) {
-            Ok(payload) => Verdict::Addressed { thread: child, payload },
-            Err((payload, fault)) => refuse(Some(payload), fault, 1),
-        }
+        self.prove(draft, 1, |payload| Verdict::Addressed { thread: child, payload })
     }
 
     /// Judges a payload that goes no further than its own thread or its parent.
@@ -224,15 +225,12 @@ impl Core {
         draft: Sound,
         allowed: &[QName],
         verdict: impl FnOnce(Validated<Element>) -> Verdict,
-    ) -> Verdict {
+    ) -> Result<Verdict, Unproved> {
         if !allowed.contains(draft.root()) {
             let fault = faults::route(draft.root());
-            return refuse(Some(draft.into_canonical()), fault, 0);
+            return Ok(refuse(Some(draft.into_canonical()), fault, 0));
         }
-        match self.prove(draft) {
-            Ok(payload) => verdict(payload),
-            Err((payload, fault)) => refuse(Some(payload), fault, 0),
-        }
+        self.prove(draft, 0, verdict)
     }
 
     /// Who gets a payload; `Err(true)` if somebody would, but not from this sender.
@@ -258,13 +256,28 @@ impl Core {
         }
     }
 
-    fn prove(&mut self, draft: Sound) -> Result<Validated<Element>, (Canonical, Fault)> {
-        match draft {
-            Sound::Proved(payload) => Ok(payload),
-            Sound::Unproved(payload) => self.validator.validate(payload.clone()).map_err(|error| {
+    /// The verdict on a payload that keeps its schema; a refusal of that width for one that doesn't.
+    fn prove(
+        &mut self,
+        draft: Sound,
+        width: usize,
+        verdict: impl FnOnce(Validated<Element>) -> Verdict,
+    ) -> Result<Verdict, Unproved> {
+        let payload = match draft {
+            Sound::Proved(payload) => return Ok(verdict(payload)),
+            Sound::Unproved(payload) => payload,
+        };
+        let finding = match self.validator.validate_at_once(payload.clone()) {
+            None => self.aside.finding(&payload),
+            finding => finding,
+        };
+        match finding {
+            Some(Ok(payload)) => Ok(verdict(payload)),
+            Some(Err(error)) => {
                 let fault = faults::payload(payload.root(), &error, &self.catalog);
-                (payload, fault)
-            }),
+                Ok(refuse(Some(payload), fault, width))
+            }
+            None => Err(Unproved(payload)),
         }
     }
 }

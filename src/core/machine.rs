@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use slotmap::SlotMap;
 
+use super::admit::Entry;
+use super::aside::{Aside, Judged};
 use super::blueprint::{Blueprint, ListenerId};
 use super::dead::DeadLetters;
 use super::directory::Directory;
@@ -137,6 +139,7 @@ pub struct Core {
     pub(super) entries: u64,
 
     pub(super) queue: VecDeque<Item>,
+    pub(super) aside: Aside,
     pub(super) ring: Ring,
     pub(super) slots: Vec<Slots>,
     pub(super) down: Vec<bool>,
@@ -162,9 +165,13 @@ pub struct Core {
 /// One item of Queue 1.
 pub(super) enum Item {
     Injected(Injected),
+    /// A message that has been read, and waited.
+    Entry(Box<Entry>),
     Response(Response),
     Calls(Calls),
     Requeued(Requeued),
+    /// One that was put aside.
+    Judged(Box<Judged>),
     /// What a client sent before it left comes first.
     Left(ThreadId),
     Cancel(ThreadId),
@@ -201,6 +208,7 @@ impl Core {
             sequence: 0,
             entries: 0,
             queue: VecDeque::new(),
+            aside: Aside::default(),
             lane: Lane::default(),
             timers: Timers::default(),
             outputs: VecDeque::new(),
@@ -225,6 +233,7 @@ impl Core {
             Input::Called { task, call, requests, join } => self.called(task, call, requests, join),
             Input::CallDropped { task, call } => self.call_dropped(task, call),
             Input::Parked { task } => self.parked(task),
+            Input::Judged { judgement, findings } => self.judged(judgement, findings),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
             Input::Left { root } => self.queue.push_back(Item::Left(root)),
@@ -275,7 +284,7 @@ impl Core {
     /// Whether nothing is queued, running or parked. Delayed continues and boot handlers don't count.
     pub fn is_idle(&self) -> bool {
         let waiting = self.queue.len() + self.queued + self.resumes + self.outputs.len();
-        waiting == 0 && self.running == 0
+        waiting == 0 && self.running == 0 && self.aside.is_empty()
     }
 
     /// What became of all messages so far.
@@ -285,8 +294,7 @@ impl Core {
 
     /// Messages that still have something before them.
     pub fn waiting(&self) -> u64 {
-        let counted = |item: &&Item| matches!(item, Item::Injected(_) | Item::Requeued(_));
-        let injected = self.queue.iter().filter(counted).count();
+        let injected = self.queue.iter().chain(self.aside.items()).filter(|item| item.is_message()).count();
         (injected + self.queued + self.delayed) as u64
     }
 
@@ -326,19 +334,27 @@ impl Core {
 
     /// One item of Queue 1.
     fn process(&mut self) -> bool {
-        match self.queue.pop_front() {
-            Some(Item::Injected(message)) => self.admit(message),
-            Some(Item::Response(response)) => self.respond(response),
-            Some(Item::Calls(calls)) => self.place_calls(calls),
-            Some(Item::Requeued(letter)) => self.reissue(letter),
-            Some(Item::Left(root)) => self.leave(root),
-            Some(Item::Cancel(root)) => {
+        let Some(item) = self.queue.pop_front() else { return false };
+        if let Some(item) = self.aside.follow(item) {
+            self.process_item(item);
+        }
+        true
+    }
+
+    pub(super) fn process_item(&mut self, item: Item) {
+        match item {
+            Item::Injected(message) => self.admit(message),
+            Item::Entry(entry) => self.enter(*entry),
+            Item::Response(response) => self.respond(response),
+            Item::Calls(calls) => self.place_calls(calls),
+            Item::Requeued(letter) => self.reissue(letter),
+            Item::Judged(judged) => self.resume_item(*judged),
+            Item::Left(root) => self.leave(root),
+            Item::Cancel(root) => {
                 self.cancel_conversation(root);
                 self.outputs.push_back(Output::Gone { root });
             }
-            None => return false,
         }
-        true
     }
 
     fn inject(&mut self, message: Injected) {

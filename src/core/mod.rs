@@ -5,6 +5,7 @@
 
 mod admit;
 mod answer;
+mod aside;
 mod blueprint;
 mod close;
 pub(crate) mod contain;
@@ -46,5 +47,5 @@ pub use io::{
     Answer, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition, Message,
     Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
 };
-pub use key::{TaskId, ThreadKey};
+pub use key::{JudgementId, TaskId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};

@@ -1,6 +1,7 @@
 //! What handlers say, taken from Queue 1: responses and awaited calls.
 
 use super::answer::Reply;
+use super::aside::Unproved;
 use super::blueprint::ListenerId;
 use super::event::EventKind;
 use super::faults;
@@ -55,6 +56,7 @@ impl Core {
         if let Some(task) = self.tasks.get_mut(task) {
             task.asked.push(call);
         }
+        let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request }).collect();
         self.queue.push_back(Item::Calls(Calls { thread, task, call, requests, join }));
     }
 
@@ -75,8 +77,17 @@ impl Core {
             self.counts.cancelled += emissions;
             return self.settle(key);
         };
-        match self.read(key, listener, response.outcome) {
-            Ok(emissions) => self.judge_response(key, listener, response.message, response.index, emissions),
+        let Response { answers, message, index, outcome, .. } = response;
+        match self.read(key, listener, outcome) {
+            Ok(emissions) => match self.judge_all(key, listener, &emissions) {
+                Ok(verdicts) => self.respond_with(key, listener, message, index, verdicts),
+                Err(unproved) => {
+                    self.threads[key].judging += 1;
+                    let outcome = Outcome::Emitted(emissions);
+                    let response = Response { thread: key, answers, message, index, outcome };
+                    return self.put_aside(Item::Response(response), unproved);
+                }
+            },
             Err(fault) => {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
@@ -91,31 +102,34 @@ impl Core {
 
     /// Places a group of awaited calls.
     pub(super) fn place_calls(&mut self, calls: Calls) {
-        let Calls { thread: key, task, call, requests, join } = calls;
-        self.counts.emitted += requests.len() as u64;
-        let place = self.threads.get_mut(key).and_then(|thread| {
+        let Calls { thread: key, task, call, join, .. } = calls;
+        let listener = self.threads.get(key).and_then(|thread| thread.listener());
+        let asked = self.tasks.get(task).filter(|task| task.asked.contains(&call));
+        let place = listener.zip(asked.map(|task| (task.message, task.emitted)));
+        let can_park = listener.is_some_and(|listener| self.blueprint.contract(listener).can_park);
+        let verdicts = match place.filter(|_| can_park) {
+            Some((listener, _)) => self.judge_each(key, listener, &calls.requests),
+            None => Ok(Vec::new()),
+        };
+        let verdicts = match verdicts {
+            Ok(verdicts) => verdicts,
+            Err(unproved) => return self.put_aside(Item::Calls(calls), unproved),
+        };
+        let emissions = calls.requests.len() as u64;
+        self.counts.emitted += emissions;
+        if let Some(thread) = self.threads.get_mut(key) {
             thread.judging -= 1;
-            thread.listener()
-        });
-        let asked = self.tasks.get_mut(task).and_then(|task| {
-            let at = task.asked.iter().position(|&asked| asked == call)?;
-            task.asked.swap_remove(at);
-            Some((task.message, task.emitted))
-        });
-        let Some((listener, (message, index))) = place.zip(asked) else {
-            self.counts.cancelled += requests.len() as u64;
+        }
+        let Some((listener, (message, index))) = place else {
+            self.counts.cancelled += emissions;
             return self.settle(key);
         };
-        if !self.blueprint.contract(listener).can_park {
-            self.counts.faulted += requests.len() as u64;
-            return self.call_ready(task, call, Err(faults::cannot_park()));
-        }
-        let requests = requests.into_iter().map(|request| Emission { kind: EmissionKind::Call, ..request });
-        let verdicts: Vec<_> = requests.map(|request| self.judge(key, listener, request)).collect();
+        self.tasks[task].asked.retain(|&asked| asked != call);
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
-        if total > self.blueprint.limits.fanout {
-            self.counts.faulted += verdicts.len() as u64;
-            return self.call_ready(task, call, Err(faults::too_many(total, &self.blueprint)));
+        if !can_park || total > self.blueprint.limits.fanout {
+            self.counts.faulted += emissions;
+            let fault = if can_park { faults::too_many(total, &self.blueprint) } else { faults::cannot_park() };
+            return self.call_ready(task, call, Err(fault));
         }
         let outcomes = vec![None; total];
         let fan = self.open_fan(key, total as u32, FanKind::Awaited { task, call, join, outcomes });
@@ -127,19 +141,18 @@ impl Core {
         self.decide(fan);
     }
 
-    fn judge_response(
+    fn respond_with(
         &mut self,
         key: ThreadKey,
         listener: ListenerId,
         message: MessageId,
         index: u64,
-        emissions: Vec<Emission>,
+        verdicts: Vec<Verdict>,
     ) {
-        if emissions.is_empty() {
+        if verdicts.is_empty() {
             return;
         }
-        self.counts.emitted += emissions.len() as u64;
-        let verdicts = self.judge_all(key, listener, emissions);
+        self.counts.emitted += verdicts.len() as u64;
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
             return self.answer_with(key, listener, message, index, verdicts);
         }
@@ -165,24 +178,37 @@ impl Core {
 
     /// Judges the emissions of a response. Where there are too many, only those are looked at that
     /// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
-    fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: Vec<Emission>) -> Vec<Verdict> {
+    fn judge_all(
+        &mut self,
+        key: ThreadKey,
+        listener: ListenerId,
+        emissions: &[Emission],
+    ) -> Result<Vec<Verdict>, Vec<Unproved>> {
         let limit = self.blueprint.limits.fanout;
         if emissions.len() <= limit {
-            return emissions.into_iter().map(|emission| self.judge(key, listener, emission)).collect();
+            return self.judge_each(key, listener, emissions);
         }
         let blueprint = self.blueprint.clone();
         let replies = &blueprint.contract(listener).replies;
         let fault = faults::too_many(emissions.len(), &blueprint);
         let mut judged = 0;
-        let judge = |emission: Emission| {
+        gather(emissions.iter().map(|emission| {
             if judged < limit && emission.may_be_one_of(replies) {
                 judged += 1;
                 return self.judge(key, listener, emission);
             }
-            let (to, payload, fault) = (emission.to, emission.payload.into_payload(), fault.clone());
-            Verdict::Refused(Refusal { to, payload, fault, denied: false, width: 1 })
-        };
-        emissions.into_iter().map(judge).collect()
+            let (to, payload, fault) = (emission.to.clone(), emission.payload.clone().into_payload(), fault.clone());
+            Ok(Verdict::Refused(Refusal { to, payload, fault, denied: false, width: 1 }))
+        }))
+    }
+
+    fn judge_each(
+        &mut self,
+        key: ThreadKey,
+        listener: ListenerId,
+        emissions: &[Emission],
+    ) -> Result<Vec<Verdict>, Vec<Unproved>> {
+        gather(emissions.iter().map(|emission| self.judge(key, listener, emission)))
     }
 
     /// The first valid reply is the answer; everything beside it is given to nobody.
@@ -224,4 +250,16 @@ impl Core {
             self.fail(key, faults::quarrel(limit));
         }
     }
+}
+
+/// All verdicts, or everything that has to be judged first.
+fn gather(verdicts: impl ExactSizeIterator<Item = Result<Verdict, Unproved>>) -> Result<Vec<Verdict>, Vec<Unproved>> {
+    let (mut judged, mut unproved) = (Vec::with_capacity(verdicts.len()), Vec::new());
+    for verdict in verdicts {
+        match verdict {
+            Ok(verdict) => judged.push(verdict),
+            Err(payload) => unproved.push(payload),
+        }
+    }
+    if unproved.is_empty() { Ok(judged) } else { Err(unproved) }
 }

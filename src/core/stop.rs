@@ -34,6 +34,9 @@ impl Core {
     pub(super) fn stop(&mut self) {
         self.drain();
         self.stopped = true;
+        for item in self.aside.take_all() {
+            self.abandon(item);
+        }
         for item in std::mem::take(&mut self.queue) {
             self.abandon(item);
         }
@@ -63,6 +66,14 @@ impl Core {
                     self.outputs.push_back(Output::Closed { client, root });
                 }
             }
+            Item::Entry(entry) => {
+                self.counts.faulted += 1;
+                self.cancelled_fault(entry.recipient(), entry.ids.0);
+                if !self.roots.contains_key(&entry.root) {
+                    self.outputs.push_back(Output::Closed { client: entry.client, root: entry.root });
+                }
+            }
+            Item::Judged(judged) => self.abandon(judged.item),
             Item::Response(Response { thread, outcome: Outcome::Emitted(emissions), .. }) => {
                 self.bury_emissions(thread, emissions);
             }

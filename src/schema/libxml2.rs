@@ -315,6 +315,8 @@ unsafe fn string(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+pub(super) mod c14n;
+
 static DEFAULT_LOADER: OnceLock<c::xmlExternalEntityLoader> = OnceLock::new();
 
 /// Initializes libxml, once for all threads, and puts our loader in front of its own.

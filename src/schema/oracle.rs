@@ -1,5 +1,7 @@
 //! The judges that a schema has in this crate, side by side: for differential tests and benchmarks. No part of the API.
 
+use std::sync::Arc;
+
 use super::engine::{self, Grammar, Judge};
 use super::events::Events;
 use super::libxml2::Compiled;
@@ -11,7 +13,7 @@ use crate::ladder::Canonical;
 /// A schema, compiled for each judge.
 #[derive(Debug)]
 pub struct Judges {
-    grammar: Result<Grammar, String>,
+    grammar: Result<Arc<Grammar>, String>,
     judge: Judge,
     compiled: Result<Compiled, String>,
     events: Events,
@@ -80,8 +82,9 @@ pub fn compile_by_libxml(text: &str) -> Result<impl Sized + use<>, String> {
     Compiled::new(text, &[]).map_err(|faults| faults.first().map(|fault| fault.message.clone()).unwrap_or_default())
 }
 
-fn grammar(documents: &Documents) -> Result<Grammar, String> {
-    engine::compile(&Reader::new(documents, 0)).map_err(|unsupported| unsupported.to_string())
+fn grammar(documents: &Documents) -> Result<Arc<Grammar>, String> {
+    let compiled = engine::compile(&Reader::new(documents, 0)).map_err(|unsupported| unsupported.to_string())?;
+    compiled.first.map_or(Ok(compiled.grammar), |unsupported| Err(unsupported.to_string()))
 }
 
 fn libxml(documents: &Documents) -> Result<Compiled, ContractError> {

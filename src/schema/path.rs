@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::engine::{ElementId, Grammar, Judge};
+use super::engine::{self, ElementId, Grammar, Judge};
 use super::events::Events;
 use super::libxml2::Compiled;
 use super::validator::{SchemaError, by_engine, by_libxml};
@@ -16,15 +16,18 @@ pub(super) enum Path {
     Libxml(Arc<str>),
 }
 
-/// The grammar that a schema became, or what the engine doesn't understand of it.
-pub(super) type Compilation = Result<Arc<Grammar>, Arc<str>>;
+/// What a schema became, or why the engine leaves all of it to libxml.
+pub(super) type Compilation = Result<engine::Compilation, Arc<str>>;
 
 impl Path {
     /// The path of a payload, by what became of its schema.
-    pub(super) fn of(grammar: &Compilation, payload: &QName) -> Self {
-        match grammar {
-            Ok(grammar) => match grammar.element(payload.namespace(), payload.local()) {
-                Some(root) => Self::Engine(grammar.clone(), root),
+    pub(super) fn of(compilation: &Compilation, payload: &QName) -> Self {
+        match compilation {
+            Ok(compiled) => match compiled.grammar.element(payload.namespace(), payload.local()) {
+                Some(root) => match compiled.left.get(&root) {
+                    None => Self::Engine(compiled.grammar.clone(), root),
+                    Some(reason) => Self::Libxml(reason.clone()),
+                },
                 None => Self::Libxml("its declaration was not found".into()),
             },
             Err(reason) => Self::Libxml(reason.clone()),

@@ -8,6 +8,9 @@ mod emit;
 mod sample;
 mod translate;
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
 use regex_syntax::hir::Hir;
 
 /// A pattern in both languages.
@@ -18,7 +21,7 @@ pub(crate) struct Pattern {
     /// In the language of XSD.
     pub(crate) xsd: String,
     /// In the language of the regex crate, for the same texts; `None` if it can't be said there.
-    tree: Option<(Hir, regex::Regex)>,
+    tree: Option<(Hir, Arc<regex::Regex>)>,
 }
 
 impl Pattern {
@@ -29,7 +32,7 @@ impl Pattern {
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
         let regex = regex::Regex::new(pattern).map_err(|_| "it is too large")?;
-        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, regex)) })
+        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, Arc::new(regex))) })
     }
 
     /// A pattern as it stands in an `.xsd` document.
@@ -56,16 +59,31 @@ impl Pattern {
 ///
 /// # Errors
 /// What is wrong with a pattern by the grammar of XSD, or that it is too large.
-pub(crate) fn alternatives(patterns: &[&str]) -> Result<regex::Regex, &'static str> {
+pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<regex::Regex>, &'static str> {
     let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
     compile(&translated?.join("|"))
 }
 
 /// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.
-fn compile(rust: &str) -> Result<regex::Regex, &'static str> {
+///
+/// One that is in use is not compiled again: that takes longer than all else of a simple type, and the types of a
+/// schema often share theirs.
+fn compile(rust: &str) -> Result<Arc<regex::Regex>, &'static str> {
     const BYTES: usize = 16 << 20;
+    static IN_USE: LazyLock<Mutex<HashMap<String, Weak<regex::Regex>>>> = LazyLock::new(Mutex::default);
+    let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = in_use().get(rust).and_then(Weak::upgrade) {
+        return Ok(known);
+    }
     let mut builder = regex::RegexBuilder::new(rust);
-    builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| "it is too large")
+    let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| "it is too large")?;
+    let regex = Arc::new(regex);
+    let mut known = in_use();
+    if known.len() == known.capacity() {
+        known.retain(|_, regex| regex.strong_count() > 0);
+    }
+    known.insert(rust.to_owned(), Arc::downgrade(&regex));
+    Ok(regex)
 }
 
 /// How deep groups may nest in a pattern.

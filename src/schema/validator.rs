@@ -71,23 +71,37 @@ impl Validator {
     /// # Errors
     /// [`SchemaError`] if it breaks the schema, or if there is none.
     pub fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
+        match self.validate_at_once(payload.clone()) {
+            Some(verdict) => verdict,
+            None => self.validate_by_libxml(payload),
+        }
+    }
+
+    /// As [`validate`](Self::validate), where that takes linear time; `None` where libxml has to judge, which may
+    /// take long: a thread with something else to do leaves that to another one.
+    pub fn validate_at_once(&mut self, payload: Canonical) -> Option<Result<Validated<Element>, SchemaError>> {
+        let Some(schema) = self.catalog.get(payload.root()) else {
+            return Some(Err(SchemaError::unknown(payload.root(), payload.position(0))));
+        };
+        match schema.path() {
+            Path::Engine(grammar, root) => {
+                let verdict = by_engine(grammar, *root, &mut self.judge, &payload);
+                Some(verdict.map(|()| Validated::by_schema(payload)))
+            }
+            Path::Libxml(reason) => {
+                let bytes = payload.bytes().len();
+                (bytes > LARGEST_FOR_LIBXML).then(|| Err(SchemaError::too_large(bytes, reason)))
+            }
+        }
+    }
+
+    fn validate_by_libxml(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
         let Some(schema) = self.catalog.get(payload.root()) else {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
         };
-        match schema.path() {
-            Path::Engine(grammar, root) => by_engine(grammar, *root, &mut self.judge, &payload)?,
-            Path::Libxml(reason) => {
-                let bytes = payload.bytes().len();
-                if bytes > LARGEST_FOR_LIBXML {
-                    return Err(SchemaError::too_large(bytes, reason));
-                }
-                let compiled = self.compiled.entry(schema.digest()).or_insert_with(|| compile(schema));
-                let compiled = compiled.as_ref().map_err(|rule| SchemaError::whole(rule.clone(), None))?;
-                by_libxml(compiled, &mut self.events, &payload, |element, attribute| {
-                    schema.expected(element, attribute)
-                })?;
-            }
-        }
+        let compiled = self.compiled.entry(schema.digest()).or_insert_with(|| compile(schema));
+        let compiled = compiled.as_ref().map_err(|rule| SchemaError::whole(rule.clone(), None))?;
+        by_libxml(compiled, &mut self.events, &payload, |element, attribute| schema.expected(element, attribute))?;
         Ok(Validated::by_schema(payload))
     }
 }
@@ -163,6 +177,11 @@ impl fmt::Display for AtPath<'_> {
 impl SchemaError {
     fn unknown(payload: &QName, at: Option<Position>) -> Self {
         Self::whole(format!("no schema is known for {payload}"), at)
+    }
+
+    /// The validator failed on a payload.
+    pub(crate) fn unjudged(payload: &QName) -> Self {
+        Self::whole(format!("{payload} could not be judged: the validator failed, which is a bug of the pump"), None)
     }
 
     fn too_large(bytes: usize, reason: &str) -> Self {

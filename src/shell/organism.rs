@@ -12,6 +12,7 @@ use super::drain::{Drained, drain};
 use super::entropy::Entropy;
 use super::events::Events;
 use super::exit::{Inlet, Port};
+use super::judges::Judges;
 use super::link::{Command, Links, links};
 use super::seed::Seed;
 use super::start::StartError;
@@ -44,6 +45,7 @@ pub(super) struct Shared {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) links: Links,
+    pub(super) judges: Judges,
     pub(super) gauge: Gauge,
     pub(super) directory: Directory,
     pub(super) clock: Clock,
@@ -85,6 +87,11 @@ impl Organism {
         Ok(organism)
     }
 
+    #[cfg(test)]
+    pub(super) fn judges(&self) -> &Judges {
+        &self.shared.judges
+    }
+
     /// Everything but the shards themselves: those are to be made where they live.
     pub(super) fn prepare(plan: Plan, clock: Clock, entropy: Entropy) -> (Self, Vec<Seed>, mpsc::Sender<()>) {
         let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings } = plan;
@@ -96,6 +103,7 @@ impl Organism {
         let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
         let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(Port::new).unzip();
         let shared = Arc::new(Shared {
+            judges: Judges::new(catalog.clone(), links.clone(), clock.is_simulated()),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
             directory: Directory::default(),
             blueprint,

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::exit::Exits;
 use super::handler::Place;
 use super::host::{Host, HostFactory};
 use super::link::Command;
+use super::organism::Shared;
 use crate::core::{Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start};
 use crate::vocab::Time;
 
@@ -24,6 +26,7 @@ const NAP: Duration = Duration::from_secs(3600);
 /// One shard: a core, the hosts of the listeners that live here, and the pump between them.
 pub(super) struct Shard {
     desk: Rc<Desk>,
+    shared: Arc<Shared>,
     core: Core,
     hosts: Vec<Option<Rc<dyn Host>>>,
     exits: Exits,
@@ -42,6 +45,7 @@ impl Shard {
     /// Makes the core and the hosts, on the thread that they stay on.
     pub(super) fn new(
         desk: Rc<Desk>,
+        shared: Arc<Shared>,
         config: CoreConfig,
         factories: &[HostFactory],
         exits: Exits,
@@ -56,7 +60,20 @@ impl Shard {
         let hosts = listeners.zip(factories).map(host).collect();
         let timer = Box::pin(tokio::time::sleep(NAP));
         let letters = VecDeque::new();
-        Self { desk, core, hosts, exits, events, commands, letters, timer, armed: None, active: false, quit: false }
+        Self {
+            desk,
+            shared,
+            core,
+            hosts,
+            exits,
+            events,
+            commands,
+            letters,
+            timer,
+            armed: None,
+            active: false,
+            quit: false,
+        }
     }
 
     /// Pumps until it is told to quit.
@@ -204,6 +221,7 @@ impl Shard {
                 }
                 None => self.abort(self.desk.shard, task),
             },
+            Output::Judge { judgement, payloads } => self.shared.judges.judge(self.desk.shard, judgement, payloads),
             Output::Egress(egress) => {
                 for root in self.exits.pass(egress) {
                     self.desk.tell(self.desk.shard, Input::Cancel { root });

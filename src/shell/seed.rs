@@ -78,7 +78,7 @@ impl Seed {
             started: shared.clock.now(),
         };
         let exits = Exits::new(shared.blueprint.clone(), shared.directory.clone(), shared.entropy.clone(), ports);
-        let shard = Shard::new(desk.clone(), config, &hosts, exits, events, commands);
+        let shard = Shard::new(desk.clone(), shared, config, &hosts, exits, events, commands);
         (spawn_local(unconstrained(shard.pump())), desk)
     }
 }

@@ -4,6 +4,7 @@ mod harness;
 mod model;
 mod payloads;
 
+mod aside;
 mod awaiting;
 mod boot;
 mod chaos;

@@ -39,6 +39,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("nesting", |size| nested("<a>", "</a>", size)),
     document("nesting, never closed", |size| fill("", "<a>", "", size)),
     document("nesting, closed once", |size| fill("", "<a><b>", "</a>", size)),
+    document("nesting, closed by other names", |size| nested("<a>", "</b>", size)),
     document("nesting with declarations", |size| nested("<a xmlns:p='urn:p' p:b=''>", "</a>", size)),
     document("end tags alone", |size| fill("<a>", "</b>", "</a>", size)),
     document("end tags of as many names", |size| number("<a>", |i| format!("</n{i}>"), "</a>", size)),

@@ -5,8 +5,8 @@
 //!
 //! - An envelope is an element `message`, under any prefix, that declares the envelope namespace
 //!   in its own tag; it ends at its end tag. Comments, CDATA sections, instructions and quoted
-//!   values hide what is in them. An end tag closes what is open inside of its element; one that
-//!   fits nothing is passed over.
+//!   values hide what is in them. An end tag closes what is open inside of its element, up to
+//!   256 elements; one that fits none of them is passed over.
 //! - An envelope inside of an envelope is part of it: as the payload, or anywhere in the payload.
 //!   If one begins where a second payload would stand, or in place of `<meta>`, the one before
 //!   lacks its end tag and ends there.
@@ -75,11 +75,13 @@ pub struct Splitter {
     /// Where the current piece starts.
     start: u64,
     /// The open elements of the current piece, outermost first.
-    open: Vec<Open>,
+    open: VecDeque<Open>,
     /// How many more are open, too deep to be remembered.
     deeper: usize,
     /// Finished envelopes inside of the open ones, in order.
-    nested: Vec<(u64, u64)>,
+    nested: VecDeque<(u64, u64)>,
+    /// How many of them have become pieces of their own.
+    given_up: usize,
     /// Where the current piece started, once it is over the limit.
     skipped: Option<Skipped>,
     pieces: VecDeque<Piece>,
@@ -91,7 +93,7 @@ struct Open {
     start: u64,
     children: usize,
     envelope: bool,
-    /// How many finished envelopes there were before it.
+    /// How many finished envelopes there were before it, those that were given up among them.
     mark: usize,
 }
 
@@ -106,6 +108,9 @@ impl Splitter {
     /// How many limits a piece that is skipped may have before its end is given up.
     const PATIENCE: u64 = 16;
 
+    /// How many open elements an end tag may be inside of its own.
+    const LOST: usize = 256;
+
     /// A splitter at the start of a stream.
     pub fn new(limits: &XmlLimits) -> Self {
         let limit = u64::try_from(limits.message_bytes).unwrap_or(u64::MAX).max(1);
@@ -115,9 +120,10 @@ impl Splitter {
             stream: Stream::default(),
             scanner: Scanner::new(limit),
             start: 0,
-            open: Vec::new(),
+            open: VecDeque::new(),
             deeper: 0,
-            nested: Vec::new(),
+            nested: VecDeque::new(),
+            given_up: 0,
             skipped: None,
             pieces: VecDeque::new(),
         }
@@ -213,20 +219,20 @@ impl Splitter {
             self.deeper += 1;
             return;
         }
-        if let Some(parent) = self.open.last_mut() {
+        if let Some(parent) = self.open.back_mut() {
             parent.children += 1;
         }
-        let mark = self.nested.len();
-        self.open.push(Open { name, start: tag.start, children: 0, envelope: is_envelope, mark });
+        let mark = self.given_up + self.nested.len();
+        self.open.push_back(Open { name, start: tag.start, children: 0, envelope: is_envelope, mark });
     }
 
     /// An envelope begins at `at`: ends what can't hold one there.
     fn end_what_lacks_its_end(&mut self, at: u64) {
-        if self.open.first().is_some_and(|root| !root.envelope) {
+        if self.open.front().is_some_and(|root| !root.envelope) {
             self.close_all();
             self.emit(at);
         }
-        while self.deeper == 0 && self.open.last().is_some_and(|parent| parent.envelope && parent.children != 1) {
+        while self.deeper == 0 && self.open.back().is_some_and(|parent| parent.envelope && parent.children != 1) {
             self.close(at);
         }
     }
@@ -248,28 +254,26 @@ impl Splitter {
             return;
         }
         let mut left_an_envelope = false;
-        let closed = self.open.iter().rposition(|open| {
+        let inside = self.open.iter().rev().take(Self::LOST).position(|open| {
             let fits = open.name == name && (open.envelope || !left_an_envelope);
             left_an_envelope |= open.envelope;
             fits
         });
-        let Some(index) = closed else { return };
-        while self.open.len() > index + 1 {
-            self.close(tag.start);
-        }
+        let Some(inside) = inside else { return };
+        (0..inside).for_each(|_| self.close(tag.start));
         self.close(tag.end);
     }
 
     /// The innermost element ends.
     fn close(&mut self, end: u64) {
-        let Some(closed) = self.open.pop() else { return };
+        let Some(closed) = self.open.pop_back() else { return };
         if self.open.is_empty() {
             self.nested.clear();
             self.emit(end);
         } else if closed.envelope {
-            self.nested.truncate(closed.mark);
+            self.nested.truncate(closed.mark - self.given_up);
             if self.skipped.is_none() {
-                self.nested.push((closed.start, end));
+                self.nested.push_back((closed.start, end));
             }
         }
     }
@@ -282,7 +286,7 @@ impl Splitter {
 
     /// The piece has been read as far as it may be, and isn't complete.
     fn overflow(&mut self) {
-        let inside = self.open.first().map(|root| root.start).or(self.scanner.markup_start());
+        let inside = self.open.front().map(|root| root.start).or(self.scanner.markup_start());
         let patience = Self::PATIENCE.saturating_mul(self.limit);
         if let Some(skipped) = &mut self.skipped {
             skipped.patience = skipped.patience.saturating_add(patience);
@@ -302,17 +306,18 @@ impl Splitter {
 
     /// Whether the piece is an envelope with another one inside.
     fn holds_envelope(&self) -> bool {
-        self.open.first().is_some_and(|root| root.envelope)
-            && (!self.nested.is_empty() || self.open[1..].iter().any(|open| open.envelope))
+        self.open.front().is_some_and(|root| root.envelope)
+            && (!self.nested.is_empty() || self.open.range(1..).any(|open| open.envelope))
     }
 
     /// The root has no end: what stands before the first envelope inside of it is a piece, and
     /// the envelopes inside are pieces.
     fn give_up_root(&mut self) {
         let inner = (1..self.open.len()).find(|&index| self.open[index].envelope);
-        let mark = inner.map_or(self.nested.len(), |index| self.open[index].mark);
-        let envelopes: Vec<_> = self.nested.drain(..mark).collect();
-        for (start, end) in envelopes {
+        let before = inner.map_or(self.nested.len(), |index| self.open[index].mark - self.given_up);
+        for _ in 0..before {
+            let Some((start, end)) = self.nested.pop_front() else { break };
+            self.given_up += 1;
             self.emit_before(start);
             self.emit(end);
         }
@@ -320,9 +325,6 @@ impl Splitter {
             Some(index) => {
                 self.emit_before(self.open[index].start);
                 self.open.drain(..index);
-                for open in &mut self.open {
-                    open.mark -= mark;
-                }
             }
             None => self.close_all(),
         }

@@ -1,5 +1,9 @@
 //! What the bytes of a tag, and those between tags, say.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::scanner;
 use crate::vocab::ns;
 
@@ -17,14 +21,17 @@ pub(super) fn hash(name: &[u8]) -> u64 {
 
 /// Whether a start tag binds its own prefix to the envelope namespace; quotes may be missing.
 pub(super) fn declares_envelope(tag: &[u8], name: &[u8]) -> bool {
-    let attribute = match name.strip_suffix(b":message") {
-        Some(prefix) => [b"xmlns:", prefix].concat(),
-        None => b"xmlns".to_vec(),
+    // Made once: that takes longer than to search a tag.
+    static NAMESPACE: LazyLock<Finder> = LazyLock::new(|| Finder::new(ns::ENVELOPE));
+    let (attribute, prefix): (&[u8], _) = match name.strip_suffix(b":message") {
+        Some(prefix) => (b"xmlns:", prefix),
+        None => (b"xmlns", &b""[..]),
     };
-    memchr::memmem::find_iter(tag, ns::ENVELOPE).any(|at| {
+    NAMESPACE.find_iter(tag).any(|at| {
         let before = without_quote(&tag[..at]).trim_ascii_end();
         let Some(before) = before.strip_suffix(b"=") else { return false };
-        let Some(before) = before.trim_ascii_end().strip_suffix(&attribute[..]) else { return false };
+        let Some(before) = before.trim_ascii_end().strip_suffix(prefix) else { return false };
+        let Some(before) = before.strip_suffix(attribute) else { return false };
         let behind = tag.get(at + ns::ENVELOPE.len());
         before.last().is_some_and(u8::is_ascii_whitespace)
             && behind.is_some_and(|byte| byte.is_ascii_whitespace() || b"\"'/>".contains(byte))

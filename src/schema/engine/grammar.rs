@@ -227,6 +227,10 @@ impl<T> NameMap<T> {
         Self(entries)
     }
 
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|(_, value)| value)
+    }
+
     pub(super) fn get(&self, namespace: Namespace, local: &str) -> Option<&T> {
         let found = self.0.binary_search_by(|(name, _)| name.order(namespace, local));
         found.ok().map(|at| &self.0[at].1)

@@ -16,6 +16,6 @@ mod simple;
 #[cfg(test)]
 mod tests;
 
-pub(super) use compile::compile;
+pub(super) use compile::{Compilation, compile};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};

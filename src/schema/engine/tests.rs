@@ -1,8 +1,11 @@
 //! The engine beside libxml, which reads the same schemas: both must agree, but where the Recommendation decides for
 //! the engine.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
+use super::simple::Unsupported;
 use super::{Grammar, Judge, Violation, compile};
 use crate::ladder::Canonical;
 use crate::ladder::scan::{Scanner, Token};
@@ -16,7 +19,7 @@ use crate::vocab::{XmlLimits, ns};
 
 /// A schema compiled by both.
 struct Both {
-    grammar: Grammar,
+    grammar: Arc<Grammar>,
     libxml: Compiled,
     judge: Judge,
 }
@@ -46,9 +49,14 @@ fn documents(texts: &[&str]) -> Documents {
     Documents::new(&texts.iter().enumerate().map(named).collect::<Vec<_>>()).unwrap()
 }
 
+fn whole(documents: &Documents) -> Result<Arc<Grammar>, Unsupported> {
+    let compiled = compile(&Reader::new(documents, 0))?;
+    compiled.first.map_or(Ok(compiled.grammar), Err)
+}
+
 fn unsupported(text: &str) -> String {
     let documents = documents(&[text]);
-    compile(&Reader::new(&documents, 0)).map(|_| ()).expect_err("it is not supported").0
+    whole(&documents).map(|_| ()).expect_err("it is not supported").0
 }
 
 fn canonical(text: &str) -> Canonical {
@@ -64,7 +72,7 @@ impl Both {
     fn of(documents: &Documents) -> Self {
         let sources = documents.sources(0);
         let libxml = Compiled::new(&sources.main, &sources.others).unwrap();
-        let grammar = compile(&Reader::new(documents, 0)).unwrap();
+        let grammar = whole(documents).unwrap();
         Self { grammar, libxml, judge: Judge::default() }
     }
 
@@ -234,7 +242,7 @@ fn a_repeated_group_of_counted_copies_is_exact() {
     );
     let xsd = format!("<xs:element name='r'><xs:complexType>{particle}</xs:complexType></xs:element>");
     let documents = documents(&[&xsd]);
-    let grammar = compile(&Reader::new(&documents, 0)).unwrap();
+    let grammar = whole(&documents).unwrap();
     let mut judge = Judge::default();
     for count in 0..12 {
         let payload = canonical(&root(&"<a/>".repeat(count)));
@@ -694,7 +702,7 @@ fn hostile_schemas_end_in_a_sentence() {
         "<xs:element name='r'><xs:complexType><xs:choice maxOccurs='unbounded'>{choice}</xs:choice></xs:complexType></xs:element>"
     );
     let documents = documents(&[&choice]);
-    let grammar = compile(&Reader::new(&documents, 0)).unwrap();
+    let grammar = whole(&documents).unwrap();
     let payload = canonical(&root(&(0..2_000).map(|n| format!("<e{n}/>")).collect::<String>()));
     assert_eq!(Judge::default().judge(&grammar, grammar.element("urn:t", "r").unwrap(), &payload, 8), []);
 }

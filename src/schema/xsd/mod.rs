@@ -8,7 +8,6 @@ pub(super) mod tree;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 use super::contract::{ContractError, DocumentProblem};
 use super::engine;
@@ -87,7 +86,7 @@ pub(super) fn grammar_of(document: &str) -> Result<Compilation, ContractError> {
 }
 
 fn grammar(reader: &Reader) -> Compilation {
-    engine::compile(reader).map(Arc::new).map_err(|unsupported| unsupported.0.into())
+    engine::compile(reader).map_err(|unsupported| unsupported.0.into())
 }
 
 /// The model of an element of which only the name is understood.

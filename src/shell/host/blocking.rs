@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Host;
 use super::lives::Lives;
-use super::pool::Pool;
 use crate::core::contain::{contain, discard};
 use crate::core::{Failure, ListenerId, Message, Outcome};
 use crate::protocol::boot_qname;
@@ -14,6 +13,7 @@ use crate::shell::delivery::Parcel;
 use crate::shell::desk::Desk;
 use crate::shell::handler::HandlerKey;
 use crate::shell::link::Command;
+use crate::shell::pool::{NoThread, Pool};
 use crate::shell::response::outcome_of;
 
 /// A blocking listener, whatever it takes.
@@ -90,7 +90,8 @@ impl Host for BlockingHost {
             links.send(shard, Command::Unblocked { listener, key, outcome });
         };
         self.desk.begun(key);
-        if self.pool.submit(Box::new(work)).is_err() {
+        if let Err(NoThread(work)) = self.pool.submit(Box::new(work)) {
+            discard(work);
             self.ended(key, Outcome::Discarded);
         }
     }

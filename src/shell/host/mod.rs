@@ -10,7 +10,6 @@ mod blocking;
 mod detached;
 mod feed;
 mod lives;
-mod pool;
 mod raw;
 mod restart;
 

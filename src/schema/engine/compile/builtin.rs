@@ -105,17 +105,22 @@ impl Compiler<'_, '_> {
 }
 
 impl Draft {
-    pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType) -> Self {
+    /// One that says only what it is made from.
+    pub(super) fn placeholder(base: TypeId) -> Self {
         Self {
-            label,
+            label: Box::default(),
             base: Some(base),
             derivation: Derivation::Restriction,
             members: Vec::new(),
             is_abstract: false,
             block: Derivations::default(),
             attributes: Attributes::default(),
-            content: DraftContent::Simple(simple),
+            content: DraftContent::Empty,
         }
+    }
+
+    pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType) -> Self {
+        Self { label, content: DraftContent::Simple(simple), ..Self::placeholder(base) }
     }
 }
 

@@ -63,6 +63,8 @@ impl Compiler<'_, '_> {
         let Some((node, derivation, base)) = found else { return unsupported("a derived type has no base") };
         let place = Place { node, ..place.clone() };
         let id = self.named_type(&place, base)?;
+        self.read(id)?;
+        self.unfit.check_type(id)?;
         let draft = self.read(id)?;
         let base = Base { id, attributes: draft.attributes.clone(), content: draft.content.clone() };
         let written = self.written_attributes(&place)?;

@@ -13,6 +13,7 @@ mod particle;
 mod positions;
 mod simple;
 mod substitution;
+mod unfit;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +24,26 @@ use super::grammar::{
 use super::namespace::{Namespace, Namespaces};
 use super::simple::{SimpleType, Unsupported};
 use crate::schema::xsd::read::{Kind, Name as Reference, Place, Reader};
-use crate::schema::xsd::tree::Tree;
+use crate::schema::xsd::tree::{NodeId, Tree};
 use crate::vocab::ns;
 use particle::Particle;
+use unfit::Unfit;
+
+/// A compiled schema, with what it leaves to libxml.
+#[derive(Debug)]
+pub(in crate::schema) struct Compilation {
+    pub(in crate::schema) grammar: Arc<Grammar>,
+    /// The payloads that may hold what isn't understood, each with what that is.
+    pub(in crate::schema) left: HashMap<ElementId, Arc<str>>,
+    /// What is found first that isn't understood, whether a payload may hold it or not.
+    pub(in crate::schema) first: Option<Unsupported>,
+}
 
 /// Compiles the components of a document and of all that it leads to.
 ///
 /// # Errors
-/// [`Unsupported`] says what this engine leaves to libxml.
-pub(in crate::schema) fn compile(reader: &Reader) -> Result<Grammar, Unsupported> {
+/// [`Unsupported`] says why this engine leaves all of it to libxml.
+pub(in crate::schema) fn compile(reader: &Reader) -> Result<Compilation, Unsupported> {
     if reader.has_redefinition() {
         return unsupported("xs:redefine is not compiled");
     }
@@ -43,10 +55,10 @@ pub(in crate::schema) fn compile(reader: &Reader) -> Result<Grammar, Unsupported
             match kind {
                 Kind::Type => drop(compiler.type_at(place)?),
                 Kind::Element => drop(compiler.element_at(place, true)?),
-                _ => {
-                    let attribute = compiler.attribute(place)?;
-                    compiler.global_attributes.push((name, attribute));
-                }
+                _ => match compiler.attribute(place) {
+                    Ok(attribute) => compiler.global_attributes.push((name, attribute)),
+                    Err(why) => compiler.unfit.attribute(why),
+                },
             }
         }
     }
@@ -80,6 +92,7 @@ struct Compiler<'r, 'a> {
     pending: Vec<TypeId>,
     particles: u32,
     depth: usize,
+    unfit: Unfit,
 }
 
 /// A type, before and after it is read.
@@ -131,6 +144,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             pending: Vec::new(),
             particles: 0,
             depth: 0,
+            unfit: Unfit::default(),
         }
     }
 
@@ -141,11 +155,6 @@ impl<'r, 'a> Compiler<'r, 'a> {
         }
         let tree = self.tree(place);
         let Some(local) = tree.get(place.node, "name") else { return unsupported("an element has no name") };
-        for part in tree.parts(place.node) {
-            if let constraint @ ("key" | "keyref" | "unique") = tree.node(part).local.as_str() {
-                return unsupported(format!("the element '{local}' has an identity constraint (xs:{constraint})"));
-            }
-        }
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "elementFormDefault"));
         let qualified = global || form == Some("qualified");
         let namespace = if qualified { self.namespaces.intern(&place.target) } else { Namespace::NONE };
@@ -154,7 +163,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         self.element_ids.insert(key(place), id);
         self.elements.push(Element {
             name,
-            ty: TypeId(0),
+            ty: self.any_type(),
             nillable: is_true(tree, place, "nillable"),
             is_abstract: is_true(tree, place, "abstract"),
             block: derivations(tree, place, "block", "blockDefault"),
@@ -163,25 +172,54 @@ impl<'r, 'a> Compiler<'r, 'a> {
         if self.elements[id.index()].value.is_some() {
             self.given_values.push((id, place.clone()));
         }
-        let mut head = None;
-        if let (true, Some(group)) = (global, tree.get(place.node, "substitutionGroup")) {
-            let group = self.reference(place, group)?;
-            let found = self.find(Kind::Element, &group)?;
-            head = Some(self.nested(|compiler| compiler.element_at(found, true))?);
-        }
-        self.heads.extend(head.map(|head| (id, head)));
         if global {
             self.global_elements.push(id);
         }
+        let head = match self.head(place, global) {
+            Ok(head) => head,
+            // Nobody knows in whose place it may stand.
+            Err(why) => {
+                self.unfit.whole(why);
+                None
+            }
+        };
+        self.heads.extend(head.map(|head| (id, head)));
+        match self.element_type(place, head) {
+            Ok(ty) => self.elements[id.index()].ty = ty,
+            Err(why) => self.unfit.element(id, why),
+        }
+        Ok(id)
+    }
+
+    /// The head of the substitution group that a global element is in.
+    fn head(&mut self, place: &Place, global: bool) -> Result<Option<ElementId>, Unsupported> {
+        let (true, Some(group)) = (global, self.tree(place).get(place.node, "substitutionGroup")) else {
+            return Ok(None);
+        };
+        let group = self.reference(place, group)?;
+        let found = self.find(Kind::Element, &group)?;
+        self.nested(|compiler| compiler.element_at(found, true)).map(Some)
+    }
+
+    fn element_type(&mut self, place: &Place, head: Option<ElementId>) -> Result<TypeId, Unsupported> {
+        let tree = self.tree(place);
+        for part in tree.parts(place.node) {
+            if let constraint @ ("key" | "keyref" | "unique") = tree.node(part).local.as_str() {
+                let local = tree.get(place.node, "name").unwrap_or_default();
+                return unsupported(format!("the element '{local}' has an identity constraint (xs:{constraint})"));
+            }
+        }
         let inner =
             tree.parts(place.node).find(|part| matches!(tree.node(*part).local.as_str(), "simpleType" | "complexType"));
-        self.elements[id.index()].ty = match (tree.get(place.node, "type"), inner, head) {
-            (Some(name), _, _) => self.named_type(place, name)?,
-            (None, Some(node), _) => self.type_at(&Place { node, ..place.clone() })?,
-            (None, None, Some(head)) => self.elements[head.index()].ty,
-            (None, None, None) => self.any_type(),
-        };
-        Ok(id)
+        match (tree.get(place.node, "type"), inner, head) {
+            (Some(name), _, _) => self.named_type(place, name),
+            (None, Some(node), _) => self.type_at(&Place { node, ..place.clone() }),
+            (None, None, Some(head)) => {
+                self.unfit.check_element(head)?;
+                Ok(self.elements[head.index()].ty)
+            }
+            (None, None, None) => Ok(self.any_type()),
+        }
     }
 
     /// The type that a reference names.
@@ -228,15 +266,50 @@ impl<'r, 'a> Compiler<'r, 'a> {
                 unreachable!("the slot was just looked at")
             };
             let draft = match self.tree(&place).node(place.node).local.as_str() {
-                "simpleType" => self.nested(|compiler| compiler.simple_draft(&place))?,
-                _ => self.nested(|compiler| compiler.complex(&place))?,
+                "simpleType" => self.nested(|compiler| compiler.simple_draft(&place)),
+                _ => self.nested(|compiler| compiler.complex(&place)),
             };
+            let draft = draft.unwrap_or_else(|why| self.unfit_draft(id, &place, why));
             self.types[id.index()] = Slot::Read(draft);
         }
         match &self.types[id.index()] {
             Slot::Read(draft) => Ok(draft),
             Slot::Reading | Slot::Waiting(_) => unsupported("a type is made from itself"),
         }
+    }
+
+    /// Stands for a type that isn't understood: only what it is made from is known of it.
+    fn unfit_draft(&mut self, id: TypeId, place: &Place, why: Unsupported) -> Draft {
+        let base = self.nested(|compiler| compiler.base(place)).unwrap_or_else(|_| {
+            // Nobody knows in whose place it may stand.
+            self.unfit.whole(why.clone());
+            self.any_type()
+        });
+        self.unfit.ty(id, why);
+        Draft::placeholder(base)
+    }
+
+    /// What a type is made from.
+    fn base(&mut self, place: &Place) -> Result<TypeId, Unsupported> {
+        let tree = self.tree(place);
+        let is_content = |part: &NodeId| matches!(tree.node(*part).local.as_str(), "simpleContent" | "complexContent");
+        let holder = match tree.node(place.node).local.as_str() {
+            "simpleType" => place.node,
+            _ => match tree.parts(place.node).find(is_content) {
+                Some(content) => content,
+                None => return Ok(self.any_type()),
+            },
+        };
+        for node in tree.parts(holder) {
+            let derivation = Place { node, ..place.clone() };
+            match (tree.node(node).local.as_str(), tree.get(node, "base")) {
+                ("list" | "union", _) => return self.builtin("anySimpleType"),
+                ("restriction" | "extension", Some(base)) => return self.named_type(&derivation, base),
+                ("restriction" | "extension", None) => return self.inner_type(&derivation),
+                _ => {}
+            }
+        }
+        unsupported("a type is made from nothing")
     }
 
     fn add(&mut self, slot: Slot) -> TypeId {

@@ -2,13 +2,23 @@ use std::cell::Cell;
 
 use super::{Compiler, Draft, DraftContent, unsupported};
 use crate::schema::engine::grammar::TypeId;
-use crate::schema::engine::simple::{Facet, Prefixes, SimpleType, Unsupported};
+use crate::schema::engine::simple::{Facet, Identity, Prefixes, SimpleType, Unsupported};
 use crate::schema::xsd::read::Place;
 use crate::schema::xsd::tree::{NodeId, Tree};
 
 impl Compiler<'_, '_> {
     /// A simple type definition.
     pub(super) fn simple_draft(&mut self, place: &Place) -> Result<Draft, Unsupported> {
+        let draft = self.written_simple(place)?;
+        match &draft.content {
+            DraftContent::Simple(simple) if simple.identity() == Identity::Mixed => {
+                unsupported(format!("the type '{}' mixes IDs with other values", draft.label))
+            }
+            _ => Ok(draft),
+        }
+    }
+
+    fn written_simple(&mut self, place: &Place) -> Result<Draft, Unsupported> {
         let tree = self.tree(place);
         let label = tree.get(place.node, "name").unwrap_or_default().into();
         let Some(node) = tree.parts(place.node).find(|part| tree.node(*part).local != "annotation") else {
@@ -50,6 +60,8 @@ impl Compiler<'_, '_> {
 
     /// The simple type that a type is.
     pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, Unsupported> {
+        self.read(id)?;
+        self.unfit.check_type(id)?;
         match &self.read(id)?.content {
             DraftContent::Simple(simple) => Ok(simple.clone()),
             DraftContent::Empty | DraftContent::Children { .. } => {

@@ -1,3 +1,4 @@
+use super::unfit::Unfit;
 use super::{Draft, unsupported};
 use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
 use crate::schema::engine::simple::Unsupported;
@@ -12,6 +13,7 @@ impl Substitutions {
         heads: &[(ElementId, ElementId)],
         elements: &[Element],
         types: &[Draft],
+        unfit: &Unfit,
     ) -> Result<Self, Unsupported> {
         /// All members of all groups, those of groups inside of them included.
         const MOST: usize = 100_000;
@@ -31,7 +33,9 @@ impl Substitutions {
                     return unsupported("its substitution groups are too large, or hold themselves");
                 }
                 pending.extend(&direct[member.index()]);
-                if may_stand(member, *head, elements, types)? {
+                // Of what isn't understood nobody knows better.
+                let is_unfit = unfit.has_element(member) || unfit.has_element(*head);
+                if is_unfit || may_stand(member, *head, elements, types)? {
                     found.push(member);
                 }
             }

@@ -27,7 +27,7 @@ pub(super) struct Facets {
 /// The patterns of one step of restriction, of which one must match.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    pub(super) regex: Regex,
+    pub(super) regex: Arc<Regex>,
     /// As their schema has them.
     pub(super) written: Arc<str>,
 }

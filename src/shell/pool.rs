@@ -13,9 +13,8 @@ pub(super) struct Pool {
 /// Something that blocks.
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// The system refuses to make a thread, and there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoThread;
+/// The system refuses to make a thread, and there is none: the work comes back.
+pub(super) struct NoThread(pub(super) Work);
 
 struct Threads {
     state: Mutex<State>,
@@ -46,7 +45,7 @@ impl Pool {
     /// Runs the work when a thread is free.
     ///
     /// # Errors
-    /// [`NoThread`]; the work is dropped.
+    /// [`NoThread`], with the work.
     pub(super) fn submit(&self, work: Work) -> Result<(), NoThread> {
         let Some(threads) = &self.threads else {
             work();
@@ -62,12 +61,7 @@ impl Pool {
         let spawned = std::thread::Builder::new().name("systole-blocking".into()).spawn(move || worker.serve());
         match spawned {
             Ok(_) => state.threads += 1,
-            Err(_) if state.threads == 0 => {
-                let refused = state.queue.pop_back();
-                drop(state);
-                drop(refused);
-                return Err(NoThread);
-            }
+            Err(_) if state.threads == 0 => return state.queue.pop_back().map_or(Ok(()), |work| Err(NoThread(work))),
             // A thread that runs takes it later.
             Err(_) => {}
         }
@@ -129,7 +123,7 @@ mod tests {
         let (report, reports) = channel();
         for n in 0..50 {
             let report = report.clone();
-            pool.submit(Box::new(move || report.send((n, std::thread::current().id())).unwrap())).unwrap();
+            assert!(pool.submit(Box::new(move || report.send((n, std::thread::current().id())).unwrap())).is_ok());
         }
         drop(report);
         let (mut numbers, mut threads): (Vec<_>, Vec<_>) = reports.iter().unzip();
@@ -145,14 +139,14 @@ mod tests {
         let pool = Pool::of_threads(1);
         let (enter, entered) = channel();
         let (leave, left) = channel::<()>();
-        pool.submit(Box::new(move || {
+        let first = pool.submit(Box::new(move || {
             enter.send(()).unwrap();
             left.recv().unwrap();
-        }))
-        .unwrap();
+        }));
+        assert!(first.is_ok());
         entered.recv().unwrap();
         let (report, reports) = channel::<()>();
-        pool.submit(Box::new(move || report.send(()).unwrap())).unwrap();
+        assert!(pool.submit(Box::new(move || report.send(()).unwrap())).is_ok());
         pool.close();
         leave.send(()).unwrap();
         assert!(reports.recv().is_err(), "work ran after the pool was closed");
