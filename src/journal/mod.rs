@@ -7,11 +7,13 @@
 //!
 //! No store is here but [`MemoryJournal`]: the one on disk belongs to the shell.
 
+mod failing;
 mod memory;
 mod record;
 
 use std::fmt;
 
+pub use failing::FailingJournal;
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,

@@ -18,12 +18,14 @@ mod sqlite;
 mod sum;
 mod text;
 mod wal;
+mod writer;
 
 use std::time::Duration;
 
 pub use error::{Problem, StoreError};
 pub use sqlite::SqliteJournal;
 pub use wal::Cut;
+pub use writer::{JournalSender, JournalWriter, Told};
 
 /// What survives once a step is said to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
