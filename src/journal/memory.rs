@@ -20,12 +20,21 @@ pub struct MemoryJournal {
     remembered: BTreeMap<Number, RememberedRecord>,
     egress: BTreeMap<Number, EgressRecord>,
     letters: BTreeMap<Number, LetterRecord>,
+    requeue: BTreeSet<Number>,
 }
 
 impl MemoryJournal {
     /// An empty journal of an organism with that secret.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key, ..Self::default() }
+    }
+
+    /// Marks a dead letter, as an operator does while the organism is stopped; `false` if there is none.
+    pub fn requeue(&mut self, letter: Number) -> bool {
+        self.letters.contains_key(&letter) && {
+            self.requeue.insert(letter);
+            true
+        }
     }
 
     fn apply(&mut self, op: &Op) {
@@ -88,6 +97,7 @@ impl MemoryJournal {
             }
             Op::Unbury { letter } => {
                 self.letters.remove(letter);
+                self.requeue.remove(letter);
             }
         }
     }
@@ -149,6 +159,7 @@ impl Journal for MemoryJournal {
             remembered: self.remembered.values().cloned().collect(),
             egress: self.egress.values().cloned().collect(),
             letters: self.letters.values().cloned().collect(),
+            requeue: self.requeue.iter().copied().collect(),
         })
     }
 

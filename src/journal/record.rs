@@ -407,4 +407,6 @@ pub struct Recovered {
     pub egress: Vec<EgressRecord>,
     /// The dead letters, in order of number.
     pub letters: Vec<LetterRecord>,
+    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] strikes them out.
+    pub requeue: Vec<Number>,
 }

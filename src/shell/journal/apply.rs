@@ -73,7 +73,9 @@ impl<'a> Apply<'a> {
             ),
             Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
             Op::Unbury { letter } => {
-                self.end("DELETE FROM letter WHERE number = ?1 RETURNING sum", [letter.cast_signed()])
+                let letter = [letter.cast_signed()];
+                self.end("DELETE FROM letter WHERE number = ?1 RETURNING sum", letter)?;
+                self.end("DELETE FROM requeue WHERE letter = ?1 RETURNING sum", letter)
             }
         }
     }
@@ -230,7 +232,7 @@ impl<'a> Apply<'a> {
 
     /// A fan-out that nobody awaits is over when each of its calls is accounted for.
     fn put_fan(&mut self, fan: Loaded<FanRow>) -> Result<(), Problem> {
-        let Loaded { record, sum, at } = fan;
+        let Loaded { record, sum, at, .. } = fan;
         self.replace(sum, at, &record)?;
         if record.call.is_none() && record.delivered.saturating_add(record.counted_off) >= record.total {
             let key = (record.id.message.cast_signed(), call_number(record.id.call), self.at);

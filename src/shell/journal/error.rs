@@ -73,7 +73,7 @@ pub enum Problem {
     Sqlite(rusqlite::Error),
     /// Anything else that the system says.
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
 }
 
 impl Problem {
@@ -92,6 +92,16 @@ impl Problem {
 
     pub(super) fn of(self, file: &Path) -> StoreError {
         StoreError { file: file.to_owned(), problem: self }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io(error),
+        }
     }
 }
 

@@ -112,7 +112,7 @@ impl Record for FanRow {
     statements!(
         "fan",
         "message = ?1 AND call = ?2",
-        "ended IS NULL",
+        "ended",
         "message, call, thread, source, total, delivered, counted_off, requests, awaited, outcome, decided, result",
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
     );
@@ -169,7 +169,7 @@ impl Record for SettledRow {
     statements!(
         "settled",
         "message = ?1 AND call = ?2 AND place = ?3",
-        "ended IS NULL",
+        "ended",
         "message, call, place, extra, answer_to, sender, payload, fault",
         "?, ?, ?, ?, ?, ?, ?, ?"
     );

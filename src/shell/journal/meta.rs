@@ -16,7 +16,7 @@ pub(super) struct Meta {
 }
 
 impl Record for Meta {
-    statements!("meta", "id = ?1", "1", "id, key, epoch, running, total", "?, ?, ?, ?, ?");
+    statements!("meta", "id = ?1", "NULL", "id, key, epoch, running, total", "?, ?, ?, ?, ?");
 
     fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         cell(number(1))?;

@@ -4,11 +4,13 @@
 //! hold, what each durability promises, and what to do with a damaged file.
 
 mod apply;
+mod edit;
 mod error;
 mod fan;
 mod lock;
 mod meta;
 mod open;
+mod reader;
 mod records;
 mod recover;
 mod retain;
@@ -17,13 +19,17 @@ mod schema;
 mod sqlite;
 mod sum;
 mod text;
+mod verify;
 mod wal;
 mod writer;
 
 use std::time::Duration;
 
+pub use edit::Compacted;
 pub use error::{Problem, StoreError};
+pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
+pub use verify::Verdict;
 pub use wal::Cut;
 pub use writer::{JournalSender, JournalWriter, Told};
 

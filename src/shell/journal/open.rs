@@ -63,7 +63,7 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened, Problem> {
     db.set_prepared_statement_cache_capacity(64);
     let version = version(&db)?;
     schema::compare(&db, version)?;
-    quick_check(&db)?;
+    check(&db)?;
     let meta = meta(&db)?;
     truncate_log(&db)?;
     if version < VERSION {
@@ -177,13 +177,13 @@ fn immutable(file: &Path) -> Result<PathBuf, Problem> {
     Ok((address + "?immutable=1").into())
 }
 
-fn quick_check(db: &Connection) -> Result<(), Problem> {
-    let found: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+fn check(db: &Connection) -> Result<(), Problem> {
+    let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(Problem::damaged(found.replace('\n', " "))) }
 }
 
 /// Writes the log back and empties it: what was cut off must not follow what comes now.
-fn truncate_log(db: &Connection) -> Result<(), Problem> {
+pub(super) fn truncate_log(db: &Connection) -> Result<(), Problem> {
     let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if busy { Err(Problem::InUse { holder: None }) } else { Ok(()) }
 }

@@ -9,7 +9,7 @@ use super::row::{
 };
 use super::text as write;
 use crate::journal::{
-    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Owner, RememberedRecord,
+    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
     ThreadRecord,
 };
 use crate::vocab::{MessageId, ThreadId, Time};
@@ -20,7 +20,7 @@ impl Record for ThreadRecord {
     statements!(
         "thread",
         "number = ?1",
-        "ended IS NULL",
+        "ended",
         "number, id, parent, root, listener, client, ordinal, depth, opened_by, origin, deadline, own_deadline, \
          spawned, gone, label, traceparent",
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
@@ -80,7 +80,7 @@ impl Record for MessageRecord {
     statements!(
         "message",
         "number = ?1",
-        "ended IS NULL",
+        "ended",
         "number, place, thread, id, sender, in_reply_to, answers, state, due, owes, kind, body, attempts",
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
     );
@@ -151,7 +151,7 @@ impl Record for MessageRecord {
 }
 
 impl Record for NoteRecord {
-    statements!("note", "message = ?1 AND place = ?2", "ended IS NULL", "message, place, name, value", "?, ?, ?, ?");
+    statements!("note", "message = ?1 AND place = ?2", "ended", "message, place, name, value", "?, ?, ?, ?");
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.message))?;
@@ -170,8 +170,23 @@ impl Record for NoteRecord {
     }
 }
 
+/// A dead letter that the next start queues again.
+pub(super) struct Requeue(pub(super) Number);
+
+impl Record for Requeue {
+    statements!("requeue", "letter = ?1", "NULL", "letter", "?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(number(self.0))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        cells.number().map(Self)
+    }
+}
+
 impl Record for RememberedRecord {
-    statements!("remembered", "number = ?1", "1", "number, thread, sender, payload", "?, ?, ?, ?");
+    statements!("remembered", "number = ?1", "NULL", "number, thread, sender, payload", "?, ?, ?, ?");
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.number))?;
@@ -189,7 +204,7 @@ impl Record for EgressRecord {
     statements!(
         "egress",
         "number = ?1",
-        "ended IS NULL",
+        "ended",
         "number, client, root, sender, in_reply_to, envelope, fault, payload",
         "?, ?, ?, ?, ?, ?, ?, ?"
     );
@@ -226,7 +241,7 @@ impl Record for LetterRecord {
     statements!(
         "letter",
         "number = ?1",
-        "1",
+        "NULL",
         "number, buried, sender, target, path, qname, payload, reason",
         "?, ?, ?, ?, ?, ?, ?, ?"
     );

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use super::error::Problem;
 use super::fan::{FanRow, SettledRow};
 use super::meta::Meta;
+use super::records::Requeue;
 use super::row::{Record, load};
 use crate::journal::{FanId, Number, Recovered};
 
@@ -37,6 +38,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         remembered: open.rows("ORDER BY number")?,
         egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
         letters: open.rows("ORDER BY number")?,
+        requeue: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
     };
     if open.total != meta.total {
         return Err(Problem::damaged("rows are missing, or come from another time"));

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 use super::Retention;
 use super::error::Problem;
 use crate::journal::Step;
+use crate::vocab::Time;
 
 /// So many steps are written between two looks at what may go.
 const EVERY: usize = 64;
@@ -54,8 +55,13 @@ impl Retain {
         self.sweep(db).map(drop)
     }
 
-    /// Deletes some of what has had its time; how many rows went.
-    pub(super) fn sweep(&self, db: &Connection) -> Result<usize, Problem> {
+    /// Deletes some of what has had its time at a moment; how many rows went.
+    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<usize, Problem> {
+        self.now = self.now.max(now.as_nanos().cast_signed());
+        self.sweep(db)
+    }
+
+    fn sweep(&self, db: &Connection) -> Result<usize, Problem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
         let before = if used(db)? > self.retention.bytes { i64::MAX } else { self.now.saturating_sub(age) };
         let mut gone = 0;

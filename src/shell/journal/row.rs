@@ -16,7 +16,9 @@ pub(super) trait Record: Sized {
     const INSERT: &'static str;
     /// The same, in the place of a row of the same key.
     const REPLACE: &'static str;
-    /// Reads those columns; a condition may follow.
+    /// How many they are.
+    const COLUMNS: usize;
+    /// Reads those columns, `sum`, `at` and when it was over; a condition may follow.
     const SELECT: &'static str;
     /// Reads the sum of the row of a key, 0 if that is over, and when it came.
     const REPLACED: &'static str;
@@ -28,15 +30,17 @@ pub(super) trait Record: Sized {
     fn read(cells: &mut Cells<'_>) -> Option<Self>;
 }
 
-/// The statements of a [`Record`]: its table, what finds a row by its key, what holds for one that is not over, its
+/// The statements of a [`Record`]: its table, what finds a row by its key, the column that says when it was over, its
 /// columns and as many marks.
 macro_rules! statements {
-    ($table:literal, $key:literal, $live:literal, $columns:literal, $marks:literal) => {
+    ($table:literal, $key:literal, $ended:literal, $columns:literal, $marks:literal) => {
         const TABLE: &'static str = $table;
         const INSERT: &'static str = statements!("INSERT", $table, $columns, $marks);
         const REPLACE: &'static str = statements!("REPLACE", $table, $columns, $marks);
-        const SELECT: &'static str = concat!("SELECT ", $columns, ", sum, at FROM ", $table, " ");
-        const REPLACED: &'static str = concat!("SELECT iif(", $live, ", sum, 0), at FROM ", $table, " WHERE ", $key);
+        const COLUMNS: usize = $marks.len().div_ceil(3);
+        const SELECT: &'static str = concat!("SELECT ", $columns, ", sum, at, ", $ended, " FROM ", $table, " ");
+        const REPLACED: &'static str =
+            concat!("SELECT iif(", $ended, " IS NULL, sum, 0), at FROM ", $table, " WHERE ", $key);
     };
     ($verb:literal, $table:literal, $columns:literal, $marks:literal) => {
         concat!($verb, " INTO ", $table, " (", $columns, ", sum, at) VALUES (", $marks, ", ?, ?)")
@@ -75,24 +79,26 @@ pub(super) struct Loaded<R> {
     pub(super) record: R,
     pub(super) sum: i64,
     pub(super) at: i64,
+    pub(super) ended: Option<i64>,
 }
 
 /// Reads a row of [`Record::SELECT`].
 pub(super) fn load<R: Record>(row: &Row<'_>, buffer: &mut Vec<u8>) -> Result<Loaded<R>, Problem> {
-    let columns = row.as_ref().column_count() - 2;
     let mut sum = Sum::new(R::TABLE, buffer);
-    for column in 0..columns {
+    for column in 0..R::COLUMNS {
         sum.add(row.get_ref(column)?);
     }
     let damaged = || Problem::row::<R>(row);
     let found = sum.finish();
-    let (sum, at) = (row.get_ref(columns)?, row.get_ref(columns + 1)?);
-    let (Ok(sum), Ok(at)) = (sum.as_i64(), at.as_i64()) else { return Err(damaged()) };
+    let number = |column| row.get_ref(R::COLUMNS + column).map(|value| value.as_i64_or_null());
+    let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0)?, number(1)?, number(2)?) else {
+        return Err(damaged());
+    };
     if found != sum {
         return Err(damaged());
     }
     let record = R::read(&mut Cells { row, next: 0 }).ok_or_else(damaged)?;
-    Ok(Loaded { record, sum, at })
+    Ok(Loaded { record, sum, at, ended })
 }
 
 /// The columns of a row, from left to right. What is not of the type that is asked for is none.

@@ -22,14 +22,14 @@ use crate::journal::{Journal, JournalError, Number, Recovered, Step};
 /// [`append`](Journal::append) is one transaction. After an error it takes nothing more.
 pub struct SqliteJournal {
     // Before the lock, so that it is closed first.
-    db: Connection,
-    file: PathBuf,
-    meta: Meta,
-    noted: HashSet<Number>,
-    retain: Retain,
+    pub(super) db: Connection,
+    pub(super) file: PathBuf,
+    pub(super) meta: Meta,
+    pub(super) noted: HashSet<Number>,
+    pub(super) retain: Retain,
     cut: Option<Cut>,
     failed: Option<String>,
-    buffer: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     _lock: Lock,
 }
 
@@ -69,7 +69,10 @@ impl SqliteJournal {
     }
 
     /// Runs one transaction on the tables. After an error nothing of it is there, and nothing more is taken.
-    fn transaction(&mut self, work: impl FnOnce(&mut Self) -> Result<Meta, Problem>) -> Result<(), StoreError> {
+    pub(super) fn transaction(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<Meta, Problem>,
+    ) -> Result<(), StoreError> {
         if let Some(why) = &self.failed {
             return Err(Problem::Failed(why.clone()).of(&self.file));
         }
@@ -126,5 +129,52 @@ impl Journal for SqliteJournal {
     fn close(&mut self) -> Result<(), JournalError> {
         self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{BodyRecord, MessageRecord, MessageState, Op, Origin};
+    use crate::vocab::{MessageId, Name, Time};
+
+    fn put(number: Number) -> Step {
+        let message = MessageRecord {
+            number,
+            place: number,
+            thread: 1,
+            id: MessageId::from_uuid(uuid::Uuid::from_u128(number.into())),
+            from: Name::core(),
+            in_reply_to: None,
+            answers: Origin::None,
+            state: MessageState::Queued,
+            body: BodyRecord::Payload("x".repeat(3000).into()),
+            attempts: 0,
+        };
+        Step { ops: vec![Op::Put(message)], at: Time::default() }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_says_so_and_the_step_before_it_is_the_last() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-full.journal", std::process::id()));
+        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        journal.recover().unwrap();
+        journal.db.pragma_update(None, "max_page_count", 60).unwrap();
+        let mut written = 0;
+        let error = loop {
+            match journal.append(&[put(2 * written), put(2 * written + 1)]) {
+                Ok(()) => written += 1,
+                Err(error) => break error.message,
+            }
+        };
+        assert!(written > 5 && error.contains("the disk is full: make room and start again"), "{written}, {error}");
+        journal.append(&[]).unwrap_err();
+        drop(journal);
+        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);
+        drop(journal);
+        for ending in ["", "-lock"] {
+            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
+        }
     }
 }
