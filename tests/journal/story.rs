@@ -125,7 +125,7 @@ impl Story {
             15 => Op::Close { thread },
             16 => Op::Attempt { message, attempts: u32::from(pick) % 7 },
             17 => {
-                let call = (n % 3 != 0).then_some(u32::from(pick) % 4);
+                let call = (!n.is_multiple_of(3)).then_some(u32::from(pick) % 4);
                 let id = FanId { message, call };
                 self.fans.push(id);
                 Op::Fan(fan_record(id, thread, n))
@@ -146,7 +146,9 @@ impl Story {
                 name: "now".into(),
                 value: format!("\"{pick}\"").into(),
             }),
-            23 if n % 5 == 0 => Op::Forget { thread, before: if n % 2 == 0 { Number::MAX } else { self.next / 2 } },
+            23 if n.is_multiple_of(5) => {
+                Op::Forget { thread, before: if n.is_multiple_of(2) { Number::MAX } else { self.next / 2 } }
+            }
             23 => {
                 let number = self.number();
                 Op::Remember(RememberedRecord { number, thread, from: name(n), payload: payload(n) })
@@ -167,7 +169,7 @@ impl Story {
                     Op::Bury(letter_record(number, n))
                 }
             },
-            _ if n % 2 == 0 => Op::Left { thread },
+            _ if n.is_multiple_of(2) => Op::Left { thread },
             _ => Op::Owes { thread, opened_by: message_id(n), origin: origin(n) },
         }
     }
@@ -186,13 +188,13 @@ impl Story {
 fn some(of: &[Number], n: usize) -> Number {
     match of.len() {
         0 => 1,
-        len if n % 4 == 0 => of[n % len],
+        len if n.is_multiple_of(4) => of[n % len],
         len => of[len - 1 - n % len.min(6)],
     }
 }
 
 fn thread_record(number: Number, parent: Number, n: usize) -> ThreadRecord {
-    let root = n % 3 == 0;
+    let root = n.is_multiple_of(3);
     ThreadRecord {
         number,
         id: ThreadId::from_uuid(Uuid::from_u128(number as u128 * 31)),
@@ -207,12 +209,12 @@ fn thread_record(number: Number, parent: Number, n: usize) -> ThreadRecord {
         depth: n as u16 % 64,
         opened_by: message_id(n),
         origin: origin(n),
-        deadline: if n % 2 == 0 { Time::MAX } else { Time::from_nanos(n as u64) },
-        own_deadline: n % 5 == 0,
-        spawned: n % 7 == 0,
-        left: n % 11 == 0,
-        label: (n % 2 == 0).then(|| "a label \u{fc}".into()),
-        traceparent: (n % 3 == 0).then(|| "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        deadline: if n.is_multiple_of(2) { Time::MAX } else { Time::from_nanos(n as u64) },
+        own_deadline: n.is_multiple_of(5),
+        spawned: n.is_multiple_of(7),
+        left: n.is_multiple_of(11),
+        label: (n.is_multiple_of(2)).then(|| "a label \u{fc}".into()),
+        traceparent: (n.is_multiple_of(3)).then(|| "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
     }
 }
 
@@ -223,7 +225,7 @@ fn message_record(number: Number, thread: Number, n: usize) -> MessageRecord {
         thread,
         id: message_id(n),
         from: name(n),
-        in_reply_to: (n % 2 == 0).then(|| message_id(n + 1)),
+        in_reply_to: (n.is_multiple_of(2)).then(|| message_id(n + 1)),
         answers: origin(n),
         state: match n % 4 {
             0 => MessageState::Delayed(Time::from_nanos(n as u64)),
@@ -242,14 +244,14 @@ fn message_record(number: Number, thread: Number, n: usize) -> MessageRecord {
 fn fan_record(id: FanId, thread: Number, n: usize) -> FanRecord {
     let call = id.call.map(|_| CallRecord {
         requests: vec![Request {
-            to: (n % 2 == 0).then(|| name(n)),
-            thread: (n % 3 == 0).then(|| ThreadId::from_uuid(Uuid::from_u128(n as u128))),
+            to: (n.is_multiple_of(2)).then(|| name(n)),
+            thread: (n.is_multiple_of(3)).then(|| ThreadId::from_uuid(Uuid::from_u128(n as u128))),
             text: "<question>\"?\"</question>".into(),
             digest: [n as u8; 32],
         }],
         join: ["all", "first", "settled", "2"][n % 4].into(),
         settled: (0..n % 3).map(settled).collect(),
-        outcome: if n % 13 == 0 { Outcome::Dropped } else { Outcome::Open },
+        outcome: if n.is_multiple_of(13) { Outcome::Dropped } else { Outcome::Open },
     });
     FanRecord { id, thread, source: message_id(n), total: 1 + n as u32 % 4, delivered: 0, counted_off: 0, call }
 }
@@ -268,9 +270,9 @@ fn egress_record(number: Number, n: usize) -> EgressRecord {
         client: name(n),
         root: ThreadId::from_uuid(Uuid::from_u128(n as u128)),
         from: name(n + 1),
-        in_reply_to: (n % 2 == 0).then(|| "label".into()),
+        in_reply_to: (n.is_multiple_of(2)).then(|| "label".into()),
         envelope: payload(n),
-        fault: (n % 3 == 0).then(|| fault(n)),
+        fault: (n.is_multiple_of(3)).then(|| fault(n)),
         payload: payload(n + 1),
     }
 }
@@ -280,9 +282,9 @@ fn letter_record(number: Number, n: usize) -> LetterRecord {
         number,
         at: Time::from_nanos(n as u64),
         from: name(n),
-        to: (n % 2 == 0).then(|| name(n + 1)),
+        to: (n.is_multiple_of(2)).then(|| name(n + 1)),
         path: ThreadPath::new((0..n % 3).map(|at| (name(n), 1 + at as u32)).collect()),
-        payload: (n % 3 != 0).then(|| ("{urn:example}note".parse().unwrap(), payload(n))),
+        payload: (!n.is_multiple_of(3)).then(|| ("{urn:example}note".parse().unwrap(), payload(n))),
         reason: fault(n),
     }
 }
@@ -299,15 +301,15 @@ fn origin(n: usize) -> Origin {
 fn fault(n: usize) -> Fault {
     let rule = BrokenRule {
         rule: "too \"long\"".into(),
-        at: (n % 2 == 0).then_some(Position { line: 3, column: 1 }),
-        example: (n % 3 == 0).then(|| "<a/>".into()),
+        at: (n.is_multiple_of(2)).then_some(Position { line: 3, column: 1 }),
+        example: (n.is_multiple_of(3)).then(|| "<a/>".into()),
     };
     Fault {
         code: FaultCode::ALL[n % FaultCode::ALL.len()],
         message: format!("fault {n}\u{1b}[2J").into(),
-        retryable: n % 2 == 0,
-        in_reply_to: (n % 3 == 0).then(|| message_id(n)),
-        rule: (n % 4 == 0).then(|| Box::new(rule)),
+        retryable: n.is_multiple_of(2),
+        in_reply_to: (n.is_multiple_of(3)).then(|| message_id(n)),
+        rule: (n.is_multiple_of(4)).then(|| Box::new(rule)),
     }
 }
 
@@ -324,6 +326,6 @@ fn name(n: usize) -> Name {
 }
 
 fn payload(n: usize) -> Bytes {
-    let filler = if n % 50 == 0 { 9000 } else { n % 200 };
+    let filler = if n.is_multiple_of(50) { 9000 } else { n % 200 };
     format!("<note xmlns=\"urn:example\">{n} gr\u{fc}\u{df}e {}</note>", "x".repeat(filler)).into()
 }
