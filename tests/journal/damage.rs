@@ -57,7 +57,8 @@ fn a_flipped_bit_is_found_or_changes_nothing() {
     let more = Story::steps(1, STEPS + 20).split_off(STEPS);
     let copy = folder.path().join("flipped.journal");
     let mut dice = Dice::new(5);
-    let everywhere = (0..700).map(|_| dice.below(bytes.len() as u64 * 8));
+    let flips = std::env::var("SYSTOLE_FLIPS").map_or(700, |flips| flips.parse().unwrap());
+    let everywhere = (0..flips).map(|_| dice.below(bytes.len() as u64 * 8));
     let bits: Vec<u64> = (0..800).step_by(3).chain(everywhere).collect();
     let mut taken = 0;
     for bit in &bits {
@@ -147,9 +148,10 @@ fn a_flipped_bit_in_the_log_is_found_or_costs_the_last_transaction_alone() {
     assert_eq!(logged.with(&copy, &logged.log), Some((last.clone(), false)));
     let mut dice = Dice::new(6);
     let (mut refused, mut cut) = (0, 0);
+    let flips = std::env::var("SYSTOLE_FLIPS").map_or(500, |flips| flips.parse().unwrap());
     let end = logged.log.len() as u64 * 8;
     let bits: Vec<u64> =
-        (0..500).map(|at| if at % 4 == 0 { end - 1 - dice.below(60_000) } else { dice.below(end) }).collect();
+        (0..flips).map(|at| if at % 4 == 0 { end - 1 - dice.below(60_000) } else { dice.below(end) }).collect();
     for bit in bits.into_iter().chain(0..256) {
         let mut log = logged.log.clone();
         log[(bit / 8) as usize] ^= 1 << (bit % 8);

@@ -2,13 +2,33 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, ErrorCode, Params};
+use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
 
 use super::error::Problem;
 use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
 use super::row::{Loaded, Record, load, write};
 use super::text::{FaultText, ResultText};
 use crate::journal::{FanId, FanRecord, MessageRecord, Number, Op, Outcome, SettledRecord, Step, ThreadRecord};
+
+/// What reads the sums (and more) of rows of a key that are not over, and what ends them; its last parameter is when.
+macro_rules! over {
+    ($table:literal, $key:literal, $set:literal) => {
+        over!($table, "", $key, $set)
+    };
+    ($table:literal, $more:literal, $key:literal, $set:literal) => {
+        (
+            concat!("SELECT sum", $more, " FROM ", $table, " WHERE ended IS NULL AND ", $key),
+            concat!("UPDATE ", $table, " SET ", $set, " WHERE ended IS NULL AND ", $key),
+        )
+    };
+}
+
+/// The same for rows that are not kept when they are over.
+macro_rules! gone {
+    ($table:literal, $key:literal) => {
+        (concat!("SELECT sum FROM ", $table, " WHERE ", $key), concat!("DELETE FROM ", $table, " WHERE ", $key))
+    };
+}
 
 /// Applies steps to the tables.
 pub(super) struct Apply<'a> {
@@ -33,7 +53,6 @@ impl<'a> Apply<'a> {
     }
 
     fn op(&mut self, op: &Op) -> Result<(), Problem> {
-        let at = self.at;
         match op {
             Op::Open(thread) => self.put(thread, [thread.number.cast_signed()]),
             Op::Owes { thread, opened_by, origin } => self.with_thread(*thread, |thread| {
@@ -42,8 +61,12 @@ impl<'a> Apply<'a> {
             Op::Left { thread } => self.with_thread(*thread, |thread| thread.left = true),
             Op::Close { thread } => self.close(*thread),
             Op::Put(message) => self.put(message, [message.number.cast_signed()]),
-            Op::Done { message } => self.end_message(*message, "done"),
-            Op::Cancelled { message } => self.end_message(*message, "cancelled"),
+            Op::Done { message } => {
+                self.end_message(*message, over!("message", "number = ?1", "ended = ?2, ending = 'done'"))
+            }
+            Op::Cancelled { message } => {
+                self.end_message(*message, over!("message", "number = ?1", "ended = ?2, ending = 'cancelled'"))
+            }
             Op::Attempt { message, attempts } => self.attempt(*message, *attempts),
             Op::Fan(fan) => self.open_fan(fan),
             Op::Delivered { fan, count } => self.with_fan(*fan, |fan| fan.delivered = *count),
@@ -61,21 +84,14 @@ impl<'a> Apply<'a> {
             Op::Remember(entry) => self.put(entry, [entry.number.cast_signed()]),
             Op::Forget { thread, before } => {
                 let before = i64::try_from(*before).unwrap_or(i64::MAX);
-                self.end(
-                    "DELETE FROM remembered WHERE thread = ?1 AND number < ?2 RETURNING sum",
-                    (thread.cast_signed(), before),
-                )
+                self.end(gone!("remembered", "thread = ?1 AND number < ?2"), &[thread.cast_signed(), before])
             }
             Op::Leave(egress) => self.put(egress, [egress.number.cast_signed()]),
-            Op::Read { egress } => self.end(
-                "UPDATE egress SET ended = ?2 WHERE number = ?1 AND ended IS NULL RETURNING sum",
-                (egress.cast_signed(), at),
-            ),
+            Op::Read { egress } => self.end(over!("egress", "number = ?1", "ended = ?2"), &[egress.cast_signed()]),
             Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
             Op::Unbury { letter } => {
-                let letter = [letter.cast_signed()];
-                self.end("DELETE FROM letter WHERE number = ?1 RETURNING sum", letter)?;
-                self.end("DELETE FROM requeue WHERE letter = ?1 RETURNING sum", letter)
+                self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
+                self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])
             }
         }
     }
@@ -100,12 +116,33 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Ends or deletes rows by a statement that returns their sums.
-    fn end(&mut self, sql: &str, params: impl Params) -> Result<(), Problem> {
-        let mut statement = self.db.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        while let Some(row) = rows.next()? {
-            self.total = self.total.wrapping_sub(row.get(0)?);
+    /// Ends or deletes rows of a key.
+    fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), Problem> {
+        self.end_each(statements, key, |_| Ok(()))
+    }
+
+    /// Ends or deletes rows of a key, and has a look at each. The rows are read first: mostly there is none or one, and
+    /// for an update that returns rows SQLite opens a table of its own.
+    fn end_each(
+        &mut self,
+        (select, change): (&str, &str),
+        key: &[i64],
+        mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), Problem> {
+        let mut found = false;
+        {
+            let mut select = self.db.prepare_cached(select)?;
+            let mut rows = select.query(params_from_iter(key))?;
+            while let Some(row) = rows.next()? {
+                self.total = self.total.wrapping_sub(row.get(0)?);
+                each(row)?;
+                found = true;
+            }
+        }
+        if found {
+            let mut change = self.db.prepare_cached(change)?;
+            let at = (change.parameter_count() > key.len()).then_some(&self.at);
+            change.execute(params_from_iter(key.iter().chain(at)))?;
         }
         Ok(())
     }
@@ -138,43 +175,26 @@ impl<'a> Apply<'a> {
     }
 
     fn close(&mut self, thread: Number) -> Result<(), Problem> {
-        let (thread, at) = (thread.cast_signed(), self.at);
-        let sql = "UPDATE thread SET ended = ?2 WHERE number = ?1 AND ended IS NULL RETURNING sum";
-        self.end(sql, (thread, at))?;
-        let mut noted = Vec::new();
-        {
-            let mut statement = self.db.prepare_cached(
-                "UPDATE message SET ended = ?2, ending = 'cancelled' WHERE ended IS NULL AND thread = ?1 \
-                 RETURNING sum, number",
-            )?;
-            let mut rows = statement.query((thread, at))?;
-            while let Some(row) = rows.next()? {
-                self.total = self.total.wrapping_sub(row.get(0)?);
-                noted.push(row.get::<_, i64>(1)?.cast_unsigned());
-            }
-        }
-        noted.into_iter().try_for_each(|message| self.forget_notes(message))?;
+        let key = &[thread.cast_signed()];
+        self.end(over!("thread", "number = ?1", "ended = ?2"), key)?;
+        let mut messages = Vec::new();
+        let cancel = over!("message", ", number", "thread = ?1", "ended = ?2, ending = 'cancelled'");
+        self.end_each(cancel, key, |row| {
+            messages.push(row.get::<_, i64>(1)?.cast_unsigned());
+            Ok(())
+        })?;
+        messages.into_iter().try_for_each(|message| self.forget_notes(message))?;
         let mut fans = Vec::new();
-        {
-            let mut statement = self.db.prepare_cached(
-                "UPDATE fan SET ended = ?2 WHERE ended IS NULL AND thread = ?1 RETURNING sum, message, call",
-            )?;
-            let mut rows = statement.query((thread, at))?;
-            while let Some(row) = rows.next()? {
-                self.total = self.total.wrapping_sub(row.get(0)?);
-                fans.push((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
-            }
-        }
-        for (message, call) in fans {
-            self.end_settled(message, call)?;
-        }
-        self.end("DELETE FROM remembered WHERE thread = ?1 RETURNING sum", [thread])
+        self.end_each(over!("fan", ", message, call", "thread = ?1", "ended = ?2"), key, |row| {
+            fans.push((row.get(1)?, row.get(2)?));
+            Ok(())
+        })?;
+        fans.into_iter().try_for_each(|(message, call)| self.end_settled(message, call))?;
+        self.end(gone!("remembered", "thread = ?1"), key)
     }
 
-    fn end_message(&mut self, message: Number, ending: &str) -> Result<(), Problem> {
-        let sql = "UPDATE message SET ended = ?2, ending = ?3 WHERE number = ?1 AND ended IS NULL RETURNING sum";
-        let at = self.at;
-        self.end(sql, (message.cast_signed(), at, ending))?;
+    fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), Problem> {
+        self.end(statements, &[message.cast_signed()])?;
         self.forget_notes(message)
     }
 
@@ -183,20 +203,14 @@ impl<'a> Apply<'a> {
         if !self.noted.remove(&message) {
             return Ok(());
         }
-        let (message, at) = (message.cast_signed(), self.at);
-        let notes = "UPDATE note SET ended = ?2 WHERE message = ?1 AND ended IS NULL RETURNING sum";
-        self.end(notes, (message, at))?;
-        let fans = "UPDATE fan SET ended = ?2 WHERE message = ?1 AND requests IS NOT NULL AND ended IS NULL \
-                    RETURNING sum";
-        self.end(fans, (message, at))?;
-        let settled = "UPDATE settled SET ended = ?2 WHERE message = ?1 AND ended IS NULL RETURNING sum";
-        self.end(settled, (message, at))
+        let key = &[message.cast_signed()];
+        self.end(over!("note", "message = ?1", "ended = ?2"), key)?;
+        self.end(over!("fan", "message = ?1 AND requests IS NOT NULL", "ended = ?2"), key)?;
+        self.end(over!("settled", "message = ?1", "ended = ?2"), key)
     }
 
     fn end_settled(&mut self, message: i64, call: i64) -> Result<(), Problem> {
-        let sql = "UPDATE settled SET ended = ?3 WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum";
-        let at = self.at;
-        self.end(sql, (message, call, at))
+        self.end(over!("settled", "message = ?1 AND call = ?2", "ended = ?3"), &[message, call])
     }
 
     fn open_fan(&mut self, fan: &FanRecord) -> Result<(), Problem> {
@@ -235,8 +249,8 @@ impl<'a> Apply<'a> {
         let Loaded { record, sum, at, .. } = fan;
         self.replace(sum, at, &record)?;
         if record.call.is_none() && record.delivered.saturating_add(record.counted_off) >= record.total {
-            let key = (record.id.message.cast_signed(), call_number(record.id.call), self.at);
-            self.end("UPDATE fan SET ended = ?3 WHERE message = ?1 AND call = ?2 RETURNING sum", key)?;
+            let key = &[record.id.message.cast_signed(), call_number(record.id.call)];
+            self.end(over!("fan", "message = ?1 AND call = ?2", "ended = ?3"), key)?;
         }
         Ok(())
     }
