@@ -5,6 +5,7 @@
 //!
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
+//! - [`journal`]: what an organism writes down, so that it survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
 //! - [`shell`]: the runtime that turns the outputs of the core into work.
 //!
@@ -17,6 +18,7 @@ compile_error!("systole contains the panics of listeners by unwinding: build wit
 pub mod bench;
 pub mod cli;
 pub mod core;
+pub mod journal;
 pub mod ladder;
 pub mod prelude;
 pub mod protocol;

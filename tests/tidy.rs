@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 9] = [
+const LAYERS: [(&str, u8); 10] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
     ("protocol", 1),
+    ("journal", 1),
     ("core", 2),
     ("shell", 3),
     ("testing", 3),

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::report;
 use crate::shell::config::Finding;
+use crate::shell::journal::{Problem, StoreError};
 use crate::shell::terminal::Escaped;
 
 /// Why a command could not do what it was asked to.
@@ -30,6 +31,14 @@ impl Failure {
     /// It could not be asked.
     pub(super) fn unusable(message: impl Into<String>) -> Self {
         Self::Refused { code: 2, message: message.into() }
+    }
+
+    /// A journal is damaged, or can't be used.
+    pub(super) fn store(error: StoreError) -> Self {
+        match error.problem {
+            Problem::Damaged { .. } | Problem::DamagedLog { .. } => Self::no(error.to_string()),
+            _ => Self::unusable(error.to_string()),
+        }
     }
 
     pub(super) fn read(file: &Path, cause: io::Error) -> Self {

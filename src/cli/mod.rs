@@ -5,13 +5,17 @@
 //! be asked (usage, a bad configuration or schema), 141 nobody reads standard output any more.
 
 mod check;
+mod columns;
+mod dead;
 mod describe;
 mod event_line;
 mod failure;
+mod journal;
 mod log;
 mod report;
 mod run;
 mod screen;
+mod thread;
 mod tree;
 mod xml;
 
@@ -49,6 +53,15 @@ enum Command {
     /// Run one stage of the ladder by itself
     #[command(subcommand)]
     Xml(xml::Stage),
+    /// Look after the journal of a durable organism
+    #[command(subcommand)]
+    Journal(journal::Action),
+    /// Look at the conversations that a journal holds, whether its organism runs or not
+    #[command(subcommand)]
+    Thread(thread::Action),
+    /// See to the dead letters that a journal holds
+    #[command(subcommand)]
+    Dead(dead::Action),
     /// Measure what the pump costs on this machine
     Bench(crate::bench::Options),
 }
@@ -70,6 +83,9 @@ pub fn main() -> ExitCode {
         Command::Example(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Example),
         Command::Prompt(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Prompt),
         Command::Xml(stage) => xml::run(stage),
+        Command::Journal(action) => journal::run(&action),
+        Command::Thread(action) => thread::run(&action),
+        Command::Dead(action) => dead::run(&action),
         Command::Bench(options) => Ok(crate::bench::main(&options)),
     };
     done.unwrap_or_else(Failure::exit)

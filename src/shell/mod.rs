@@ -23,7 +23,7 @@ mod exit;
 mod handler;
 mod host;
 pub mod human;
-mod judges;
+pub mod journal;
 mod letter;
 mod link;
 mod organism;

@@ -31,6 +31,7 @@ mod schemas;
 mod units;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use finding::Finding;
 pub use mistake::Mistake;
@@ -94,6 +95,14 @@ impl Config {
 /// [`Mistake::Size`] if it is none.
 pub fn parse_size(text: &str) -> Result<usize, Mistake> {
     units::size(text).ok_or_else(|| Mistake::Size { text: text.to_owned() })
+}
+
+/// Reads a duration as it is written in an `organism.yaml`: with a unit such as `30s` or `7d`.
+///
+/// # Errors
+/// [`Mistake::Duration`] if it is none.
+pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
+    units::duration(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() })
 }
 
 fn read(name: &str, source: &str, directory: &Path) -> Result<Config, Vec<Finding>> {

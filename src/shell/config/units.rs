@@ -13,7 +13,8 @@ const SIZES: [(&str, u64); 8] = [
     ("GiB", 1 << 30),
 ];
 
-const DURATIONS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("min", 60_000), ("h", 3_600_000)];
+const DURATIONS: [(&str, u64); 6] =
+    [("ms", 1), ("s", 1000), ("m", 60_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// Reads a number of bytes: a whole number with `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB` or no unit.
 pub(super) fn size(text: &str) -> Option<usize> {
@@ -22,7 +23,7 @@ pub(super) fn size(text: &str) -> Option<usize> {
     usize::try_from(number.checked_mul(factor)?).ok()
 }
 
-/// Reads a duration: a whole number with `ms`, `s`, `m`, `min` or `h`. The unit can't be left out.
+/// Reads a duration: a whole number with `ms`, `s`, `m`, `min`, `h` or `d`. The unit can't be left out.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     number.checked_mul(factor(&DURATIONS, unit)?).map(Duration::from_millis)
@@ -62,7 +63,14 @@ mod tests {
 
     #[test]
     fn durations_need_their_unit() {
-        for (text, ms) in [("30s", 30_000), ("250ms", 250), ("15min", 900_000), ("15m", 900_000), ("1 h", 3_600_000)] {
+        for (text, ms) in [
+            ("30s", 30_000),
+            ("250ms", 250),
+            ("15min", 900_000),
+            ("15m", 900_000),
+            ("1 h", 3_600_000),
+            ("7d", 604_800_000),
+        ] {
             assert_eq!(duration(text), Some(Duration::from_millis(ms)), "{text}");
         }
         for text in ["", "30", "s", "30sec", "0.5s", "-1s", "18446744073709551615h"] {

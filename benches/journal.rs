@@ -1,0 +1,216 @@
+//! What it costs to write steps down, beside the same statements without a journal around them:
+//! `cargo bench --bench journal`, with a folder to write in (else the temporary one) and the number of steps.
+#![allow(clippy::disallowed_methods)] // It is about time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+use systole::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord};
+use systole::shell::journal::{Durability, Options, SqliteJournal};
+use systole::vocab::{MessageId, Name, ThreadId, Time};
+use uuid::Uuid;
+
+const ROUNDS: usize = 5;
+const WAITING: u64 = 1_000_000;
+const FIRST: u64 = 1 << 48;
+
+fn main() {
+    let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
+    let folder = args.next().map_or_else(std::env::temp_dir, PathBuf::from).join("systole-bench-journal");
+    let steps: u64 = args.next().map_or(100_000, |steps| steps.parse().expect("a number of steps"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder that can be written");
+    println!("durability  batch      steps/s  bare steps/s   CPU µs  bare CPU µs  CPU ratio  ratio");
+    for (durability, batch, steps) in [
+        (Durability::Process, 1, steps),
+        (Durability::Process, 64, steps),
+        (Durability::Power, 1, steps / 50),
+        (Durability::Power, 64, steps),
+    ] {
+        compare(&folder, durability, batch, steps);
+    }
+    size(&folder, steps);
+    waiting(&folder);
+    let _ = fs::remove_dir_all(&folder);
+}
+
+/// Both sides take turns on fresh files; the median of the rounds.
+fn compare(folder: &Path, durability: Durability, batch: u64, steps: u64) {
+    let (mut own, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (mut journal, _) = fresh(folder, durability);
+        own.push(timed(|| append(&mut journal, steps, batch)));
+        drop(journal);
+        let (journal, file) = fresh(folder, durability);
+        drop(journal);
+        bare.push(timed(|| bare_statements(&file, durability, steps, batch)));
+    }
+    let [own, bare] = [own, bare].map(|mut rounds| {
+        rounds.sort();
+        rounds[ROUNDS / 2]
+    });
+    let per_second = |(wall, _): (Duration, Duration)| steps as f64 / wall.as_secs_f64();
+    let micros = |(_, cpu): (Duration, Duration)| cpu.as_secs_f64() * 1e6 / steps as f64;
+    println!(
+        "{:<10}  {batch:>5}  {:>11.0}  {:>12.0}  {:>7.1}  {:>11.1}  {:>9.2}  {:>5.2}",
+        format!("{durability:?}").to_lowercase(),
+        per_second(own),
+        per_second(bare),
+        micros(own),
+        micros(bare),
+        micros(own) / micros(bare),
+        per_second(bare) / per_second(own),
+    );
+}
+
+fn timed(work: impl FnOnce()) -> (Duration, Duration) {
+    let cpu = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let (start, before) = (Instant::now(), cpu());
+    work();
+    (start.elapsed(), cpu() - before)
+}
+
+fn fresh(folder: &Path, durability: Durability) -> (SqliteJournal, PathBuf) {
+    let file = folder.join("bench.journal");
+    for ending in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{ending}", file.display()));
+    }
+    let options = Options { durability, ..Options::new([1; 32]) };
+    (SqliteJournal::open(&file, &options).expect("a new journal"), file)
+}
+
+fn append(journal: &mut SqliteJournal, steps: u64, batch: u64) {
+    for first in (0..steps).step_by(batch as usize) {
+        let steps: Vec<_> = (first..(first + batch).min(steps)).map(step).collect();
+        journal.append(&steps).expect("room for steps");
+    }
+}
+
+/// A typical step: one of 64 conversations consumes its message and calls somebody.
+fn step(n: u64) -> Step {
+    let ops = vec![
+        Op::Done { message: FIRST + n.saturating_sub(64) },
+        Op::Open(thread(FIRST + n)),
+        Op::Put(message(FIRST + n)),
+    ];
+    Step { ops, at: Time::from_nanos(n * 1000) }
+}
+
+fn thread(number: u64) -> ThreadRecord {
+    ThreadRecord {
+        number,
+        id: ThreadId::from_uuid(uuid(number)),
+        parent: Some(number - 64),
+        root: FIRST + number % 64,
+        owner: Owner::Listener(Name::parse("calculator").expect("a name")),
+        ordinal: 1,
+        depth: 3,
+        opened_by: MessageId::from_uuid(uuid(number)),
+        origin: Origin::Single,
+        deadline: Time::from_nanos(1 << 60),
+        own_deadline: false,
+        spawned: false,
+        left: false,
+        label: None,
+        traceparent: None,
+    }
+}
+
+fn message(number: u64) -> MessageRecord {
+    MessageRecord {
+        number,
+        place: number,
+        thread: number,
+        id: MessageId::from_uuid(uuid(number)),
+        from: Name::parse("researcher").expect("a name"),
+        in_reply_to: Some(MessageId::from_uuid(uuid(number - 1))),
+        answers: Origin::None,
+        state: MessageState::Queued,
+        body: BodyRecord::Payload(payload().into()),
+        attempts: 0,
+    }
+}
+
+fn payload() -> String {
+    format!("<add xmlns=\"urn:example:calculator:v1\"><a>1</a><b>2</b><why>{}</why></add>", "x".repeat(120))
+}
+
+/// An id as scattered as a derived one.
+fn uuid(number: u64) -> Uuid {
+    Uuid::from_u128(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+}
+
+/// The same rows in the same tables, with no checksum that means anything.
+fn bare_statements(file: &Path, durability: Durability, steps: u64, batch: u64) {
+    let db = Connection::open(file).expect("a journal");
+    for (name, value) in [("cache_size", -32 * 1024), ("wal_autocheckpoint", 4096), ("journal_size_limit", 64 << 20)] {
+        db.pragma_update(None, name, value).expect("a pragma");
+    }
+    let synchronous = if durability == Durability::Power { "FULL" } else { "NORMAL" };
+    db.pragma_update(None, "synchronous", synchronous).expect("a pragma");
+    let prepare = |sql| db.prepare(sql).expect("a statement");
+    let mut begin = prepare("BEGIN IMMEDIATE");
+    let mut commit = prepare("COMMIT");
+    let mut done = prepare("UPDATE message SET ended = ?2, ending = 'done' WHERE number = ?1 AND ended IS NULL");
+    let mut open = prepare(
+        "INSERT INTO thread (number, id, parent, root, listener, client, ordinal, depth, opened_by, origin, deadline, \
+         own_deadline, spawned, gone, label, traceparent, sum, at) \
+         VALUES (?1, ?2, ?3, ?4, 'calculator', NULL, 1, 3, ?2, 'single', ?5, 0, 0, 0, NULL, NULL, ?6, ?7)",
+    );
+    let mut put = prepare(
+        "INSERT INTO message (number, place, thread, id, sender, in_reply_to, answers, state, due, owes, kind, body, \
+         attempts, sum, at) VALUES (?1, ?1, ?1, ?2, 'researcher', ?3, NULL, 'queued', NULL, NULL, 'payload', ?4, 0, ?5, ?6)",
+    );
+    let sum = 0x7eed_c0de_dead_beef_i64;
+    let payload = payload();
+    for first in (0..steps).step_by(batch as usize) {
+        begin.execute([]).expect("a transaction");
+        for n in first..(first + batch).min(steps) {
+            let (number, at) = ((FIRST + n) as i64, (n * 1000) as i64);
+            let (id, before) = (uuid(FIRST + n), uuid(FIRST + n - 1));
+            done.execute((number.saturating_sub(64), at)).expect("an update");
+            let root = (FIRST + n % 64) as i64;
+            let row = params![number, id.as_bytes().as_slice(), number - 64, root, 1_i64 << 60, sum, at];
+            open.execute(row).expect("a row");
+            let (id, before) = (id.as_bytes().as_slice(), before.as_bytes().as_slice());
+            put.execute(params![number, id, before, payload, sum, at]).expect("a row");
+        }
+        commit.execute([]).expect("a transaction");
+    }
+}
+
+fn size(folder: &Path, steps: u64) {
+    let (mut journal, file) = fresh(folder, Durability::Process);
+    append(&mut journal, steps, 64);
+    drop(journal);
+    let bytes = fs::metadata(&file).expect("a journal").len();
+    println!("\n{:.0} bytes a step, {} bytes of payload in it", bytes as f64 / steps as f64, payload().len());
+}
+
+fn waiting(folder: &Path) {
+    let (mut journal, file) = fresh(folder, Durability::Process);
+    let put = |number| Step { ops: vec![Op::Put(message(FIRST + number))], at: Time::from_nanos(number) };
+    for first in (0..WAITING).step_by(1000) {
+        journal.append(&(first..first + 1000).map(put).collect::<Vec<_>>()).expect("room for steps");
+    }
+    drop(journal);
+    let mut opened = None;
+    let open = timed(|| opened = Some(SqliteJournal::open(&file, &Options::new([0; 32])).expect("a journal")));
+    let mut journal = opened.expect("it was opened");
+    let mut found = 0;
+    let recover = timed(|| found = journal.recover().expect("a journal in order").messages.len());
+    let bytes = fs::metadata(&file).expect("a journal").len();
+    println!(
+        "{found} waiting messages, {} MiB: opened and checked in {:.2} s, read in {:.2} s; CPU {:.2} and {:.2} s",
+        bytes >> 20,
+        open.0.as_secs_f64(),
+        recover.0.as_secs_f64(),
+        open.1.as_secs_f64(),
+        recover.1.as_secs_f64()
+    );
+}

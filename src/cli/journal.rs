@@ -1,0 +1,123 @@
+//! `systole journal`: what a journal holds, whether it is in order, and how to make it smaller.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::columns::{self, moment};
+use super::failure::Failure;
+use crate::shell::config::{parse_duration, parse_size};
+use crate::shell::journal::{JournalReader, Options, Retention, SqliteJournal, Stat};
+use crate::shell::terminal::Escaped;
+use crate::vocab::Time;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// Print what a journal holds, in numbers
+    Stat {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        /// The journal
+        journal: PathBuf,
+    },
+    /// Check every page, index and row: exit 0 if all is in order, 1 if not
+    Verify {
+        /// Print what was found as JSON
+        #[arg(long)]
+        json: bool,
+        /// The journal
+        journal: PathBuf,
+    },
+    /// Delete what is over and has had its time, and make the file small; not while it is in use
+    Compact(Compact),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Compact {
+    /// How long what is over stays
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_duration)]
+    age: Duration,
+    /// Past that size the oldest of it goes before its time
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    size: usize,
+    /// Give up what stands behind a damaged place in the log
+    #[arg(long)]
+    cut: bool,
+    /// The journal
+    journal: PathBuf,
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::Stat { json, journal } => stat(journal, *json),
+        Action::Verify { json, journal } => verify(journal, *json),
+        Action::Compact(args) => compact(args),
+    }
+}
+
+fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let stat = JournalReader::open(journal).and_then(|reader| reader.stat()).map_err(Failure::store)?;
+    if json {
+        let mut value = json!(stat);
+        value["last_written"] = Time::from_nanos(stat.last_written).to_string().into();
+        columns::json(&value)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = std::io::stdout().lock();
+    let (kib, sizes) = (|bytes: u64| bytes.div_ceil(1024), (stat.file_bytes, stat.used_bytes, stat.log_bytes));
+    writeln!(out, "state           {}", state(&stat))?;
+    writeln!(out, "starts          {}", stat.epoch)?;
+    writeln!(out, "last written    {}", moment(Time::from_nanos(stat.last_written)))?;
+    writeln!(out, "conversations   {} open", stat.open_conversations)?;
+    writeln!(out, "threads         {} open, {} kept", stat.open_threads, stat.kept_threads)?;
+    writeln!(out, "messages        {} waiting, {} kept", stat.waiting_messages, stat.kept_messages)?;
+    writeln!(out, "unread egress   {}", stat.unread_egress)?;
+    writeln!(out, "dead letters    {}", stat.dead_letters)?;
+    writeln!(out, "file            {} KiB, {} KiB used, log {} KiB", kib(sizes.0), kib(sizes.1), kib(sizes.2))?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn state(stat: &Stat) -> String {
+    match (stat.in_use, stat.writer, stat.ended_in_order) {
+        (true, Some(writer), _) => format!("in use by process {writer}"),
+        (true, None, _) => "in use".to_owned(),
+        (false, _, true) => "ended in order".to_owned(),
+        (false, _, false) => "ended by a crash".to_owned(),
+    }
+}
+
+fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let verdict = JournalReader::open(journal).and_then(|reader| reader.verify()).map_err(Failure::store)?;
+    let in_order = verdict.faults.is_empty();
+    if json {
+        columns::json(&json!({ "rows": verdict.rows, "faults": verdict.faults, "notes": verdict.notes }))?;
+    } else {
+        for note in &verdict.notes {
+            eprintln!("{}: {}", Escaped::line(&journal.display().to_string()), Escaped::line(note));
+        }
+        for fault in &verdict.faults {
+            eprintln!("{}: {}", Escaped::line(&journal.display().to_string()), Escaped::line(fault));
+        }
+        let verdict = if in_order { "in order" } else { "damaged: restore a copy, or move it away and start anew" };
+        println!("{}: {verdict}", Escaped::line(&journal.display().to_string()));
+    }
+    Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn compact(args: &Compact) -> Result<ExitCode, Failure> {
+    let retention = Retention { age: args.age, bytes: args.size as u64 };
+    // The secret is for journals that are new: this one is not.
+    let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
+    let mut journal = SqliteJournal::open_existing(&args.journal, &options).map_err(Failure::store)?;
+    let done = journal.compact().map_err(Failure::store)?;
+    let mut out = std::io::stdout().lock();
+    let freed = done.before.saturating_sub(done.after).div_ceil(1024);
+    writeln!(out, "{} rows deleted, {freed} KiB freed, {} KiB left", done.rows, done.after.div_ceil(1024))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,120 @@
+//! `systole thread`: the conversations of a journal, open ones and those that are kept.
+
+mod show;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::columns::{self, moment};
+use super::failure::Failure;
+use crate::journal::Owner;
+use crate::shell::journal::{Conversation, JournalReader, ThreadEntry};
+use crate::vocab::ThreadId;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// List conversations, oldest first
+    List {
+        /// Only those that are open
+        #[arg(long)]
+        open: bool,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Print threads as a tree: those of one conversation, or all that are open
+    Tree {
+        /// The conversation, or any thread in it
+        id: Option<ThreadId>,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Print what was said on a thread, in order; for a conversation, on all of its threads
+    Show {
+        /// The conversation, or a thread in it
+        id: ThreadId,
+        #[command(flatten)]
+        of: Journal,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Journal {
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+    /// The journal
+    #[arg(long, value_name = "FILE")]
+    journal: PathBuf,
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::List { open, of } => list(of, *open),
+        Action::Tree { id, of } => tree::tree(of, *id),
+        Action::Show { id, of } => show::show(of, *id),
+    }
+}
+
+impl Journal {
+    fn read(&self) -> Result<JournalReader, Failure> {
+        JournalReader::open(&self.journal).map_err(Failure::store)
+    }
+}
+
+fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
+    let conversations = of.read()?.conversations(open).map_err(Failure::store)?;
+    if of.json {
+        let value = |conversation: &Conversation| {
+            let Conversation { root, threads, open_threads, waiting } = conversation;
+            json!({
+                "id": root.record.id.to_string(),
+                "owner": owner(&root.record.owner),
+                "opened": root.opened.to_string(),
+                "closed": root.closed.map(|time| time.to_string()),
+                "threads": threads,
+                "open_threads": open_threads,
+                "waiting": waiting,
+            })
+        };
+        columns::json(&conversations.iter().map(value).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |conversation: &Conversation| {
+        let root = &conversation.root;
+        [
+            root.record.id.to_string(),
+            owner(&root.record.owner),
+            state(root).to_owned(),
+            moment(root.closed.unwrap_or(root.opened)),
+            format!("{} of {}", conversation.open_threads, conversation.threads),
+            conversation.waiting.to_string(),
+        ]
+    };
+    let rows: Vec<_> = conversations.iter().map(row).collect();
+    columns::print(["ID", "OWNER", "STATE", "SINCE", "OPEN THREADS", "WAITING MESSAGES"], &rows)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn owner(owner: &Owner) -> String {
+    match owner {
+        Owner::Listener(name) | Owner::Client(name) => name.to_string(),
+        Owner::Nobody => "-".to_owned(),
+    }
+}
+
+fn state(thread: &ThreadEntry) -> &'static str {
+    if thread.closed.is_some() { "closed" } else { "open" }
+}
+
+/// The threads of the conversation that a thread belongs to.
+fn conversation(reader: &JournalReader, id: ThreadId) -> Result<Vec<ThreadEntry>, Failure> {
+    let threads = reader.conversation(id).map_err(Failure::store)?;
+    match threads.is_empty() {
+        true => Err(Failure::no(format!("there is no thread {id}: `systole thread list` shows what is kept"))),
+        false => Ok(threads),
+    }
+}

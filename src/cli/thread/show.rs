@@ -1,0 +1,95 @@
+use std::io::Write;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::tree::Threads;
+use super::{Journal, conversation};
+use crate::cli::columns::{self, moment};
+use crate::cli::failure::Failure;
+use crate::journal::{BodyRecord, MessageState};
+use crate::shell::journal::{Entry, Said};
+use crate::shell::terminal::Escaped;
+use crate::vocab::{ThreadId, Time};
+
+/// One thing that was said, for people.
+struct Line {
+    at: Time,
+    path: String,
+    from: String,
+    /// What it is: a `message`, an answer that was `awaited`, or what `left` for a client.
+    kind: &'static str,
+    state: String,
+    /// The payload or the fault.
+    text: String,
+}
+
+pub(super) fn show(of: &Journal, id: ThreadId) -> Result<ExitCode, Failure> {
+    let reader = of.read()?;
+    let threads = conversation(&reader, id)?;
+    let tree = Threads::new(&threads);
+    let whole = threads.iter().any(|thread| thread.record.id == id && thread.record.number == thread.record.root);
+    let mut lines = Vec::new();
+    for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
+        let path = tree.path(thread).to_string();
+        let said = reader.said(&thread.record).map_err(Failure::store)?;
+        lines.extend(said.into_iter().map(|entry| Line::of(entry, path.clone())));
+    }
+    lines.sort_by_key(|line| line.at);
+    if of.json {
+        let value = |line: &Line| {
+            let Line { at, path, from, kind, state, text } = line;
+            json!({ "at": at.to_string(), "path": path, "from": from, "kind": kind, "state": state, "text": text })
+        };
+        columns::json(&lines.iter().map(value).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = std::io::stdout().lock();
+    for Line { at, path, from, kind, state, text } in &lines {
+        writeln!(out, "{}  {path}  {kind} from {from}, {state}", moment(*at))?;
+        for line in Escaped::text(text).to_string().lines() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Line {
+    fn of(Entry { at, said }: Entry, path: String) -> Self {
+        let utf8 = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match said {
+            Said::Message(message, ended) => Self {
+                at,
+                path,
+                from: message.from.to_string(),
+                kind: "message",
+                state: match (ended, message.state) {
+                    (Some((ended, how)), _) => format!("{how} at {}", moment(ended)),
+                    (None, MessageState::Queued) => "waiting".to_owned(),
+                    (None, MessageState::Delayed(until)) => format!("waiting until {}", moment(until)),
+                    (None, MessageState::Backlog(_)) => "waiting for the one before".to_owned(),
+                },
+                text: match message.body {
+                    BodyRecord::Payload(payload) => utf8(&payload),
+                    BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => fault.to_string(),
+                },
+            },
+            Said::Awaited(_, settled) => {
+                let (from, text) = match settled.outcome {
+                    Ok(answer) => (answer.from.to_string(), utf8(&answer.payload)),
+                    Err(fault) => ("system".to_owned(), fault.to_string()),
+                };
+                Self { at, path, from, kind: "awaited answer", state: "recorded".to_owned(), text }
+            }
+            Said::Left(egress, read) => Self {
+                at,
+                path,
+                from: egress.from.to_string(),
+                kind: "answer",
+                state: read.map_or("unread".to_owned(), |read| format!("read at {}", moment(read))),
+                text: utf8(&egress.payload),
+            },
+        }
+    }
+}

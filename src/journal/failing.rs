@@ -1,0 +1,31 @@
+use super::{Journal, JournalError, Recovered, Step};
+
+/// A journal that fails at its n-th append and takes nothing more: what a full disk looks like, without one.
+#[derive(Debug)]
+pub struct FailingJournal<J> {
+    journal: J,
+    left: u64,
+}
+
+impl<J: Journal> FailingJournal<J> {
+    /// Takes `appends` appends, and fails at the next one.
+    pub fn new(journal: J, appends: u64) -> Self {
+        Self { journal, left: appends }
+    }
+}
+
+impl<J: Journal> Journal for FailingJournal<J> {
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        let left = self.left.checked_sub(1);
+        self.left = left.ok_or_else(|| JournalError { message: "the journal fails, as it was told to".into() })?;
+        self.journal.append(steps)
+    }
+
+    fn recover(&mut self) -> Result<Recovered, JournalError> {
+        self.journal.recover()
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.journal.close()
+    }
+}

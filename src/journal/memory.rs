@@ -1,0 +1,170 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{EgressRecord, LetterRecord, NoteRecord, RememberedRecord};
+use super::{
+    FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
+};
+
+/// A journal that survives nothing but the core that wrote it: what a store must do, without one.
+///
+/// Tests crash a core by throwing it away and starting another one from the same journal.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryJournal {
+    key: [u8; 32],
+    epoch: u16,
+    running: bool,
+    threads: BTreeMap<Number, ThreadRecord>,
+    fans: BTreeMap<FanId, FanRecord>,
+    messages: BTreeMap<Number, MessageRecord>,
+    notes: BTreeMap<(Number, u32), NoteRecord>,
+    remembered: BTreeMap<Number, RememberedRecord>,
+    egress: BTreeMap<Number, EgressRecord>,
+    letters: BTreeMap<Number, LetterRecord>,
+    requeue: BTreeSet<Number>,
+}
+
+impl MemoryJournal {
+    /// An empty journal of an organism with that secret.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// Marks a dead letter, as an operator does while the organism is stopped; `false` if there is none.
+    pub fn requeue(&mut self, letter: Number) -> bool {
+        self.letters.contains_key(&letter) && {
+            self.requeue.insert(letter);
+            true
+        }
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Open(thread) => {
+                self.threads.insert(thread.number, thread.clone());
+            }
+            Op::Owes { thread, opened_by, origin } => {
+                if let Some(thread) = self.threads.get_mut(thread) {
+                    (thread.opened_by, thread.origin) = (*opened_by, *origin);
+                }
+            }
+            Op::Left { thread } => {
+                if let Some(thread) = self.threads.get_mut(thread) {
+                    thread.left = true;
+                }
+            }
+            Op::Close { thread } => self.close_thread(*thread),
+            Op::Put(message) => {
+                self.messages.insert(message.number, message.clone());
+            }
+            Op::Done { message } | Op::Cancelled { message } => self.forget_message(*message),
+            Op::Attempt { message, attempts } => {
+                if let Some(message) = self.messages.get_mut(message) {
+                    message.attempts = *attempts;
+                }
+            }
+            Op::Fan(fan) => {
+                self.fans.insert(fan.id, fan.clone());
+            }
+            Op::Delivered { fan, count } => self.with_fan(*fan, |fan| fan.delivered = *count),
+            Op::CountedOff { fan, count } => self.with_fan(*fan, |fan| fan.counted_off = *count),
+            Op::Settled { fan, settled } => self.with_fan(*fan, |fan| {
+                if let Some(call) = &mut fan.call {
+                    call.settled.push(settled.clone());
+                }
+            }),
+            Op::Decided { fan, order, result } => {
+                let outcome = Outcome::Decided { order: *order, result: result.clone() };
+                self.conclude(*fan, outcome);
+            }
+            Op::Dropped { fan } => self.conclude(*fan, Outcome::Dropped),
+            Op::Note(note) => {
+                self.notes.insert((note.message, note.index), note.clone());
+            }
+            Op::Remember(remembered) => {
+                self.remembered.insert(remembered.number, remembered.clone());
+            }
+            Op::Forget { thread, before } => {
+                self.remembered.retain(|number, entry| entry.thread != *thread || number >= before);
+            }
+            Op::Leave(egress) => {
+                self.egress.insert(egress.number, egress.clone());
+            }
+            Op::Read { egress } => {
+                self.egress.remove(egress);
+            }
+            Op::Bury(letter) => {
+                self.letters.insert(letter.number, letter.clone());
+            }
+            Op::Unbury { letter } => {
+                self.letters.remove(letter);
+                self.requeue.remove(letter);
+            }
+        }
+    }
+
+    fn with_fan(&mut self, fan: FanId, change: impl FnOnce(&mut FanRecord)) {
+        if let Some(fan) = self.fans.get_mut(&fan) {
+            change(fan);
+            if fan.call.is_none() && fan.delivered + fan.counted_off >= fan.total {
+                let id = fan.id;
+                self.fans.remove(&id);
+            }
+        }
+    }
+
+    fn conclude(&mut self, fan: FanId, outcome: Outcome) {
+        self.with_fan(fan, |fan| {
+            if let Some(call) = &mut fan.call {
+                call.outcome = outcome;
+            }
+        });
+    }
+
+    fn forget_message(&mut self, message: Number) {
+        self.messages.remove(&message);
+        self.notes.retain(|(of, _), _| *of != message);
+        // Calls of a response outlive the message that made them, awaited ones don't.
+        self.fans.retain(|id, fan| id.message != message || fan.call.is_none());
+    }
+
+    fn close_thread(&mut self, thread: Number) {
+        self.threads.remove(&thread);
+        let of_it: BTreeSet<_> =
+            self.messages.values().filter(|message| message.thread == thread).map(|message| message.number).collect();
+        of_it.into_iter().for_each(|message| self.forget_message(message));
+        self.fans.retain(|_, fan| fan.thread != thread);
+        self.remembered.retain(|_, entry| entry.thread != thread);
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        steps.iter().flat_map(|step| &step.ops).for_each(|op| self.apply(op));
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<Recovered, JournalError> {
+        self.epoch += 1;
+        let crashed = std::mem::replace(&mut self.running, true);
+        let mut messages: Vec<_> = self.messages.values().cloned().collect();
+        messages.sort_by_key(|message| message.place);
+        Ok(Recovered {
+            key: self.key,
+            epoch: self.epoch,
+            crashed,
+            threads: self.threads.values().cloned().collect(),
+            fans: self.fans.values().cloned().collect(),
+            messages,
+            notes: self.notes.values().cloned().collect(),
+            remembered: self.remembered.values().cloned().collect(),
+            egress: self.egress.values().cloned().collect(),
+            letters: self.letters.values().cloned().collect(),
+            requeue: self.requeue.iter().copied().collect(),
+        })
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.running = false;
+        Ok(())
+    }
+}

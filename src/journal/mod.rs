@@ -1,0 +1,59 @@
+//! Layer 1, the journal: what an organism writes down so that it survives its process.
+//!
+//! A [`Step`] is what one step of the core changed: the message that was consumed, what it emitted, the threads that
+//! opened and closed. A [`Journal`] writes whole steps, in order, and never a part of one; what it holds comes back as
+//! [`Recovered`]. Records name listeners and clients by name, because their places may differ at the next start, and
+//! everything else by [`Number`]s that are never given twice.
+//!
+//! No store is here but [`MemoryJournal`]: the one on disk belongs to the shell.
+
+mod failing;
+mod memory;
+mod record;
+
+use std::fmt;
+
+pub use failing::FailingJournal;
+pub use memory::MemoryJournal;
+pub use record::{
+    AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
+    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, Step,
+    ThreadRecord,
+};
+
+/// A store of steps.
+pub trait Journal: Send {
+    /// Writes steps, all of them or none, in order. They survive, when this returns, what the durability of the
+    /// journal promises.
+    ///
+    /// # Errors
+    /// [`JournalError`]: nothing of them was written, and nothing more can be.
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError>;
+
+    /// Everything that is not over.
+    ///
+    /// # Errors
+    /// [`JournalError`] if that can't be read, or can't be as it was written.
+    fn recover(&mut self) -> Result<Recovered, JournalError>;
+
+    /// Notes that the organism has ended in order: no message was running.
+    ///
+    /// # Errors
+    /// [`JournalError`] if that can't be written.
+    fn close(&mut self) -> Result<(), JournalError>;
+}
+
+/// Why a journal can't be written or read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalError {
+    /// What failed, why, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for JournalError {}

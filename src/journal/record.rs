@@ -1,0 +1,412 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, ThreadPath, Time};
+
+/// The name of a record: given in order, never twice in the life of a journal.
+///
+/// The numbers of one start of one shard are `epoch << 48 | shard << 40 | count`, so that those of a later start are
+/// greater. A message that comes later has the greater number among those of its thread.
+pub type Number = u64;
+
+/// What one step of a core changed. It is written whole or not at all.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Step {
+    /// The changes, in order.
+    pub ops: Vec<Op>,
+    /// When the step was made.
+    pub at: Time,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// A thread opened.
+    Open(ThreadRecord),
+    /// A spawned thread owes another answer than before, or none.
+    Owes {
+        /// The thread.
+        thread: Number,
+        /// The message whose answer it owes.
+        opened_by: MessageId,
+        /// Where that goes.
+        origin: Origin,
+    },
+    /// Nobody sends anything else into a root.
+    Left {
+        /// The root.
+        thread: Number,
+    },
+    /// A thread closed. What it still held is cancelled: its messages, its fan-outs, its history.
+    Close {
+        /// The thread.
+        thread: Number,
+    },
+    /// A message waits. A second one of the same number replaces the first: it has moved on from a delay or a backlog.
+    Put(MessageRecord),
+    /// A message was consumed: its handler has ended, or it ended its thread.
+    Done {
+        /// The message.
+        message: Number,
+    },
+    /// A message was discarded.
+    Cancelled {
+        /// The message.
+        message: Number,
+    },
+    /// A message is about to run, for the n-th time after a crash; 0: it parked, or an answer to it was recorded.
+    Attempt {
+        /// The message.
+        message: Number,
+        /// How often.
+        attempts: u32,
+    },
+    /// Calls were made together.
+    Fan(FanRecord),
+    /// So many answers of a fan-out were consumed.
+    Delivered {
+        /// The fan-out.
+        fan: FanId,
+        /// How many.
+        count: u32,
+    },
+    /// So many calls of a fan-out ended without an answer.
+    CountedOff {
+        /// The fan-out.
+        fan: FanId,
+        /// How many.
+        count: u32,
+    },
+    /// One of the answers that a handler awaits came.
+    Settled {
+        /// The group of calls.
+        fan: FanId,
+        /// What came.
+        settled: SettledRecord,
+    },
+    /// A group of awaited calls was decided.
+    Decided {
+        /// The group of calls.
+        fan: FanId,
+        /// Its place in the order in which groups were decided.
+        order: Number,
+        /// The result that the handler gets.
+        result: Result<Vec<SettledRecord>, Fault>,
+    },
+    /// A handler gave a group of awaited calls up.
+    Dropped {
+        /// The group of calls.
+        fan: FanId,
+    },
+    /// A handler learned something that a re-run must learn again.
+    Note(NoteRecord),
+    /// The context of a thread remembers a message.
+    Remember(RememberedRecord),
+    /// The context of a thread forgot what is older than a number.
+    Forget {
+        /// The thread.
+        thread: Number,
+        /// The oldest that stays; `Number::MAX` for none.
+        before: Number,
+    },
+    /// A message leaves for a client, and waits until it is read.
+    Leave(EgressRecord),
+    /// The client has it.
+    Read {
+        /// The message that left.
+        egress: Number,
+    },
+    /// A dead letter is kept.
+    Bury(LetterRecord),
+    /// A dead letter is not kept any more: it was queued again, discarded or pushed out.
+    Unbury {
+        /// The letter.
+        letter: Number,
+    },
+}
+
+/// An open thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadRecord {
+    /// Its number.
+    pub number: Number,
+    /// Its opaque id.
+    pub id: ThreadId,
+    /// The thread that opened it; none for a root.
+    pub parent: Option<Number>,
+    /// The root of its conversation; its own number for a root.
+    pub root: Number,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which child of the same listener it is among those of its parent.
+    pub ordinal: u32,
+    /// Threads above it.
+    pub depth: u16,
+    /// The message whose answer it owes.
+    pub opened_by: MessageId,
+    /// Where that answer goes.
+    pub origin: Origin,
+    /// When it ends at the latest.
+    pub deadline: Time,
+    /// Whether that is a deadline of its own, rather than one from above.
+    pub own_deadline: bool,
+    /// Whether its owner addresses it by id.
+    pub spawned: bool,
+    /// Whether nothing else will be sent into it: for roots.
+    pub left: bool,
+    /// The label that the client gave the message which opened it.
+    pub label: Option<Arc<str>>,
+    /// W3C trace context.
+    pub traceparent: Option<Arc<str>>,
+}
+
+/// Whose a thread is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// A listener's.
+    Listener(Name),
+    /// A client's: a root.
+    Client(Name),
+    /// A root of boot, or of a dead letter that was queued again.
+    Nobody,
+}
+
+/// The name of a fan-out: the message whose handler made the calls, and for awaited calls their number in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FanId {
+    /// The message.
+    pub message: Number,
+    /// The number of the group that its handler awaits; none for the calls of its response.
+    pub call: Option<u32>,
+}
+
+/// Where an answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Nowhere.
+    None,
+    /// To the parent, as the answer to its only call.
+    Single,
+    /// To the parent, as one of several, or to an awaited call.
+    Fan(FanId, u32),
+}
+
+/// A message that waits in a mailbox, or is in the hands of its handler.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageRecord {
+    /// Its number. The messages of a mailbox are in order of `place`.
+    pub number: Number,
+    /// Its place in the mailbox.
+    pub place: Number,
+    /// The thread.
+    pub thread: Number,
+    /// Its id.
+    pub id: MessageId,
+    /// Who sent it: a listener, a client, `core` or `system`.
+    pub from: Name,
+    /// The message that it answers.
+    pub in_reply_to: Option<MessageId>,
+    /// Which fan-out and which of its indices it answers.
+    pub answers: Origin,
+    /// What it waits for.
+    pub state: MessageState,
+    /// What it says.
+    pub body: BodyRecord,
+    /// How often it was dispatched after a crash, and did not end.
+    pub attempts: u32,
+}
+
+/// What a message waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageState {
+    /// Its turn.
+    Queued,
+    /// A moment.
+    Delayed(Time),
+    /// The call before it on a spawned thread; its answer goes there.
+    Backlog(Origin),
+}
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BodyRecord {
+    /// A canonical payload.
+    Payload(Bytes),
+    /// A fault for the listener's handler.
+    Fault(Fault),
+    /// A fault which ends the thread when its turn comes.
+    Fatal(Fault),
+}
+
+/// Calls that were made together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FanRecord {
+    /// Its name.
+    pub id: FanId,
+    /// The thread that made them.
+    pub thread: Number,
+    /// The message whose handler made them.
+    pub source: MessageId,
+    /// How many.
+    pub total: u32,
+    /// Answers that were consumed.
+    pub delivered: u32,
+    /// Calls that ended without one.
+    pub counted_off: u32,
+    /// What is known of awaited calls.
+    pub call: Option<CallRecord>,
+}
+
+/// A group of awaited calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallRecord {
+    /// What was asked, to be compared with what a re-run asks.
+    pub requests: Vec<Request>,
+    /// When the waiting ends: `all`, `first`, `settled`, or a number of replies.
+    pub join: String,
+    /// Answers so far.
+    pub settled: Vec<SettledRecord>,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a group of awaited calls.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It is open.
+    Open,
+    /// It was decided.
+    Decided {
+        /// Its place in the order of decisions.
+        order: Number,
+        /// What the handler got.
+        result: Result<Vec<SettledRecord>, Fault>,
+    },
+    /// The handler gave it up.
+    Dropped,
+}
+
+/// One request, as far as a re-run must repeat it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The listener that it names.
+    pub to: Option<Name>,
+    /// The spawned thread that it addresses.
+    pub thread: Option<ThreadId>,
+    /// The payload, or why there is none; cut to 1 KiB.
+    pub text: String,
+    /// BLAKE3 of the whole payload.
+    pub digest: [u8; 32],
+}
+
+/// The outcome of one awaited call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettledRecord {
+    /// Its index in its group.
+    pub index: u32,
+    /// The reply, or what went wrong.
+    pub outcome: Result<AnswerRecord, Fault>,
+}
+
+/// A reply to an awaited call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRecord {
+    /// Who replied.
+    pub from: Name,
+    /// The canonical payload.
+    pub payload: Bytes,
+}
+
+/// Something that a handler learned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteRecord {
+    /// The message that it worked on.
+    pub message: Number,
+    /// Its place among the notes of that message.
+    pub index: u32,
+    /// What was learned: `now`, or the name that the handler gave.
+    pub name: Arc<str>,
+    /// As JSON.
+    pub value: Arc<str>,
+}
+
+/// A message that the context of a thread remembers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RememberedRecord {
+    /// Its number.
+    pub number: Number,
+    /// The thread.
+    pub thread: Number,
+    /// Who sent it.
+    pub from: Name,
+    /// The canonical payload.
+    pub payload: Bytes,
+}
+
+/// A message for a client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EgressRecord {
+    /// Its number.
+    pub number: Number,
+    /// The client.
+    pub client: Name,
+    /// The conversation.
+    pub root: ThreadId,
+    /// Who answers.
+    pub from: Name,
+    /// The label of the message that is answered.
+    pub in_reply_to: Option<Arc<str>>,
+    /// The canonical envelope.
+    pub envelope: Bytes,
+    /// The fault inside, if it is one.
+    pub fault: Option<Fault>,
+    /// The canonical payload.
+    pub payload: Bytes,
+}
+
+/// A dead letter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LetterRecord {
+    /// Its number.
+    pub number: Number,
+    /// When it was given up.
+    pub at: Time,
+    /// Who sent it.
+    pub from: Name,
+    /// The listener that it was for.
+    pub to: Option<Name>,
+    /// The thread that it came from or was meant for, for people.
+    pub path: ThreadPath,
+    /// Its payload.
+    pub payload: Option<(QName, Bytes)>,
+    /// Why nobody got it.
+    pub reason: Fault,
+}
+
+/// What a journal holds that is not over.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recovered {
+    /// The secret of derived ids: made at the first start, the same ever after.
+    pub key: [u8; 32],
+    /// Which start this is, from 1; at most 32,767.
+    pub epoch: u16,
+    /// Whether the last one ended without [`close`](super::Journal::close): messages may have been running.
+    pub crashed: bool,
+    /// Open threads, in order of number.
+    pub threads: Vec<ThreadRecord>,
+    /// Fan-outs of open threads, in order.
+    pub fans: Vec<FanRecord>,
+    /// Messages that are not done, in order of place.
+    pub messages: Vec<MessageRecord>,
+    /// The notes of those messages, in order.
+    pub notes: Vec<NoteRecord>,
+    /// The history of open threads, in order of number.
+    pub remembered: Vec<RememberedRecord>,
+    /// What clients have not read, in order of number.
+    pub egress: Vec<EgressRecord>,
+    /// The dead letters, in order of number.
+    pub letters: Vec<LetterRecord>,
+    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] strikes them out.
+    pub requeue: Vec<Number>,
+}

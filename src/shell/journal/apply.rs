@@ -1,0 +1,320 @@
+//! Steps as statements, within a transaction that the caller opens and ends.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
+
+use super::error::Problem;
+use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
+use super::row::{Loaded, Record, load, write};
+use super::text::{FaultText, ResultText};
+use crate::journal::{FanId, FanRecord, MessageRecord, Number, Op, Outcome, SettledRecord, Step, ThreadRecord};
+
+/// What reads the sums (and more) of rows of a key that are not over, and what ends them; its last parameter is when.
+macro_rules! over {
+    ($table:literal, $key:literal, $set:literal) => {
+        over!($table, "", $key, $set)
+    };
+    ($table:literal, $more:literal, $key:literal, $set:literal) => {
+        (
+            concat!("SELECT sum", $more, " FROM ", $table, " WHERE ended IS NULL AND ", $key),
+            concat!("UPDATE ", $table, " SET ", $set, " WHERE ended IS NULL AND ", $key),
+        )
+    };
+}
+
+/// The same for rows that are not kept when they are over.
+macro_rules! gone {
+    ($table:literal, $key:literal) => {
+        (concat!("SELECT sum FROM ", $table, " WHERE ", $key), concat!("DELETE FROM ", $table, " WHERE ", $key))
+    };
+}
+
+/// Applies steps to the tables.
+pub(super) struct Apply<'a> {
+    pub(super) db: &'a Connection,
+    /// The sums of all rows that are not over, added up.
+    pub(super) total: i64,
+    /// Messages that have notes or awaited calls: few do, so the others need not be asked.
+    pub(super) noted: &'a mut HashSet<Number>,
+    pub(super) buffer: &'a mut Vec<u8>,
+    /// When the step was made, in nanoseconds.
+    at: i64,
+}
+
+impl<'a> Apply<'a> {
+    pub(super) fn new(db: &'a Connection, total: i64, noted: &'a mut HashSet<Number>, buffer: &'a mut Vec<u8>) -> Self {
+        Self { db, total, noted, buffer, at: 0 }
+    }
+
+    pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
+        self.at = step.at.as_nanos().cast_signed();
+        step.ops.iter().try_for_each(|op| self.op(op))
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), Problem> {
+        match op {
+            Op::Open(thread) => self.put(thread, [thread.number.cast_signed()]),
+            Op::Owes { thread, opened_by, origin } => self.with_thread(*thread, |thread| {
+                (thread.opened_by, thread.origin) = (*opened_by, *origin);
+            }),
+            Op::Left { thread } => self.with_thread(*thread, |thread| thread.left = true),
+            Op::Close { thread } => self.close(*thread),
+            Op::Put(message) => self.put(message, [message.number.cast_signed()]),
+            Op::Done { message } => {
+                self.end_message(*message, over!("message", "number = ?1", "ended = ?2, ending = 'done'"))
+            }
+            Op::Cancelled { message } => {
+                self.end_message(*message, over!("message", "number = ?1", "ended = ?2, ending = 'cancelled'"))
+            }
+            Op::Attempt { message, attempts } => self.attempt(*message, *attempts),
+            Op::Fan(fan) => self.open_fan(fan),
+            Op::Delivered { fan, count } => self.with_fan(*fan, |fan| fan.delivered = *count),
+            Op::CountedOff { fan, count } => self.with_fan(*fan, |fan| fan.counted_off = *count),
+            Op::Settled { fan, settled } => self.settle(*fan, settled),
+            Op::Decided { fan, order, result } => {
+                let outcome = Outcome::Decided { order: *order, result: result.clone() };
+                self.conclude(*fan, &outcome)
+            }
+            Op::Dropped { fan } => self.conclude(*fan, &Outcome::Dropped),
+            Op::Note(note) => {
+                self.noted.insert(note.message);
+                self.put(note, [note.message.cast_signed(), note.index.into()])
+            }
+            Op::Remember(entry) => self.put(entry, [entry.number.cast_signed()]),
+            Op::Forget { thread, before } => {
+                let before = i64::try_from(*before).unwrap_or(i64::MAX);
+                self.end(gone!("remembered", "thread = ?1 AND number < ?2"), &[thread.cast_signed(), before])
+            }
+            Op::Leave(egress) => self.put(egress, [egress.number.cast_signed()]),
+            Op::Read { egress } => self.end(over!("egress", "number = ?1", "ended = ?2"), &[egress.cast_signed()]),
+            Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
+            Op::Unbury { letter } => {
+                self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
+                self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])
+            }
+        }
+    }
+
+    /// Writes a row, in the place of one of the same key if there is one.
+    pub(super) fn put<R: Record, const KEYS: usize>(&mut self, record: &R, key: [i64; KEYS]) -> Result<(), Problem>
+    where
+        [i64; KEYS]: Params,
+    {
+        match write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.buffer) {
+            Ok(sum) => self.total = self.total.wrapping_add(sum),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                let (old, at) = self
+                    .db
+                    .prepare_cached(R::REPLACED)?
+                    .query_row(key, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+                let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.buffer)?;
+                self.total = self.total.wrapping_sub(old).wrapping_add(sum);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Ends or deletes rows of a key.
+    fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), Problem> {
+        self.end_each(statements, key, |_| Ok(()))
+    }
+
+    /// Ends or deletes rows of a key, and has a look at each. The rows are read first: mostly there is none or one, and
+    /// for an update that returns rows SQLite opens a table of its own.
+    fn end_each(
+        &mut self,
+        (select, change): (&str, &str),
+        key: &[i64],
+        mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), Problem> {
+        let mut found = false;
+        {
+            let mut select = self.db.prepare_cached(select)?;
+            let mut rows = select.query(params_from_iter(key))?;
+            while let Some(row) = rows.next()? {
+                self.total = self.total.wrapping_sub(row.get(0)?);
+                each(row)?;
+                found = true;
+            }
+        }
+        if found {
+            let mut change = self.db.prepare_cached(change)?;
+            let at = (change.parameter_count() > key.len()).then_some(&self.at);
+            change.execute(params_from_iter(key.iter().chain(at)))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a row that is not over, by a condition on its key.
+    fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, Problem> {
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        rows.next()?.map(|row| load(row, self.buffer)).transpose()
+    }
+
+    fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), Problem> {
+        let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.buffer)?;
+        self.total = self.total.wrapping_sub(old).wrapping_add(sum);
+        Ok(())
+    }
+
+    fn with_thread(&mut self, thread: Number, change: impl FnOnce(&mut ThreadRecord)) -> Result<(), Problem> {
+        let sql = [ThreadRecord::SELECT, "WHERE number = ?1 AND ended IS NULL"].concat();
+        let Some(mut found) = self.find::<ThreadRecord>(&sql, [thread.cast_signed()])? else { return Ok(()) };
+        change(&mut found.record);
+        self.replace(found.sum, found.at, &found.record)
+    }
+
+    fn attempt(&mut self, message: Number, attempts: u32) -> Result<(), Problem> {
+        let sql = [MessageRecord::SELECT, "WHERE number = ?1 AND ended IS NULL"].concat();
+        let Some(mut found) = self.find::<MessageRecord>(&sql, [message.cast_signed()])? else { return Ok(()) };
+        found.record.attempts = attempts;
+        self.replace(found.sum, found.at, &found.record)
+    }
+
+    fn close(&mut self, thread: Number) -> Result<(), Problem> {
+        let key = &[thread.cast_signed()];
+        self.end(over!("thread", "number = ?1", "ended = ?2"), key)?;
+        let mut messages = Vec::new();
+        let cancel = over!("message", ", number", "thread = ?1", "ended = ?2, ending = 'cancelled'");
+        self.end_each(cancel, key, |row| {
+            messages.push(row.get::<_, i64>(1)?.cast_unsigned());
+            Ok(())
+        })?;
+        messages.into_iter().try_for_each(|message| self.forget_notes(message))?;
+        let mut fans = Vec::new();
+        self.end_each(over!("fan", ", message, call", "thread = ?1", "ended = ?2"), key, |row| {
+            fans.push((row.get(1)?, row.get(2)?));
+            Ok(())
+        })?;
+        fans.into_iter().try_for_each(|(message, call)| self.end_settled(message, call))?;
+        self.end(gone!("remembered", "thread = ?1"), key)
+    }
+
+    fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), Problem> {
+        self.end(statements, &[message.cast_signed()])?;
+        self.forget_notes(message)
+    }
+
+    /// Calls of a response outlive the message that made them; awaited ones don't, nor do notes.
+    fn forget_notes(&mut self, message: Number) -> Result<(), Problem> {
+        if !self.noted.remove(&message) {
+            return Ok(());
+        }
+        let key = &[message.cast_signed()];
+        self.end(over!("note", "message = ?1", "ended = ?2"), key)?;
+        self.end(over!("fan", "message = ?1 AND requests IS NOT NULL", "ended = ?2"), key)?;
+        self.end(over!("settled", "message = ?1", "ended = ?2"), key)
+    }
+
+    fn end_settled(&mut self, message: i64, call: i64) -> Result<(), Problem> {
+        self.end(over!("settled", "message = ?1 AND call = ?2", "ended = ?3"), &[message, call])
+    }
+
+    fn open_fan(&mut self, fan: &FanRecord) -> Result<(), Problem> {
+        let call = call_number(fan.id.call);
+        self.end_settled(fan.id.message.cast_signed(), call)?;
+        self.put(&FanRow::of(fan), [fan.id.message.cast_signed(), call])?;
+        let Some(call) = &fan.call else { return Ok(()) };
+        self.noted.insert(fan.id.message);
+        for (place, settled) in (0..).zip(&call.settled) {
+            self.put_settled(fan.id, place, false, settled)?;
+        }
+        match &call.outcome {
+            Outcome::Open => Ok(()),
+            outcome => self.conclude(fan.id, outcome),
+        }
+    }
+
+    fn put_settled(&mut self, fan: FanId, place: u32, extra: bool, settled: &SettledRecord) -> Result<(), Problem> {
+        let key = [fan.message.cast_signed(), call_number(fan.call), place.into()];
+        self.put(&SettledRow { fan, place, extra, settled: settled.clone() }, key)
+    }
+
+    fn with_fan(&mut self, id: FanId, change: impl FnOnce(&mut FanRow)) -> Result<(), Problem> {
+        let Some(mut found) = self.find_fan(id)? else { return Ok(()) };
+        change(&mut found.record);
+        self.put_fan(found)
+    }
+
+    fn find_fan(&mut self, id: FanId) -> Result<Option<Loaded<FanRow>>, Problem> {
+        let sql = [FanRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL"].concat();
+        self.find(&sql, [id.message.cast_signed(), call_number(id.call)])
+    }
+
+    /// A fan-out that nobody awaits is over when each of its calls is accounted for.
+    fn put_fan(&mut self, fan: Loaded<FanRow>) -> Result<(), Problem> {
+        let Loaded { record, sum, at, .. } = fan;
+        self.replace(sum, at, &record)?;
+        if record.call.is_none() && record.delivered.saturating_add(record.counted_off) >= record.total {
+            let key = &[record.id.message.cast_signed(), call_number(record.id.call)];
+            self.end(over!("fan", "message = ?1 AND call = ?2", "ended = ?3"), key)?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, id: FanId, settled: &SettledRecord) -> Result<(), Problem> {
+        let Some(found) = self.find_fan(id)? else { return Ok(()) };
+        if found.record.call.is_some() {
+            let sql = "SELECT count(*) FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL";
+            let key = [id.message.cast_signed(), call_number(id.call)];
+            let place: u32 = self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0))?;
+            return self.put_settled(id, place, false, settled);
+        }
+        self.put_fan(found)
+    }
+
+    fn conclude(&mut self, id: FanId, outcome: &Outcome) -> Result<(), Problem> {
+        let Some(mut found) = self.find_fan(id)? else { return Ok(()) };
+        if let Some(CallRow { outcome: row, .. }) = &mut found.record.call {
+            *row = match outcome {
+                Outcome::Open => OutcomeRow::Open,
+                Outcome::Dropped => OutcomeRow::Dropped,
+                Outcome::Decided { order, result } => {
+                    OutcomeRow::Decided { order: *order, result: self.result(id, result)?.write() }
+                }
+            };
+        }
+        self.put_fan(found)
+    }
+
+    /// A result names answers that were kept already; others are kept for it alone.
+    fn result(
+        &mut self,
+        id: FanId,
+        result: &Result<Vec<SettledRecord>, crate::vocab::Fault>,
+    ) -> Result<ResultText, Problem> {
+        let answers = match result {
+            Err(fault) => return Ok(ResultText::Fault(FaultText::of(fault))),
+            Ok(answers) => answers,
+        };
+        let kept = self.settled_of(id)?;
+        let mut next = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        let mut places = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let place = match kept.iter().find(|row| row.settled == *answer) {
+                Some(row) => row.place,
+                None => {
+                    self.put_settled(id, next, true, answer)?;
+                    next += 1;
+                    next - 1
+                }
+            };
+            places.push(place);
+        }
+        Ok(ResultText::Settled(places))
+    }
+
+    fn settled_of(&mut self, id: FanId) -> Result<Vec<SettledRow>, Problem> {
+        let sql = [SettledRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL ORDER BY place"].concat();
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut rows = statement.query([id.message.cast_signed(), call_number(id.call)])?;
+        let mut settled = Vec::new();
+        while let Some(row) = rows.next()? {
+            settled.push(load(row, self.buffer)?.record);
+        }
+        Ok(settled)
+    }
+}

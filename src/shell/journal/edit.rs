@@ -1,0 +1,100 @@
+//! What an operator does to the journal of an organism that does not run.
+
+use std::path::Path;
+
+use super::apply::Apply;
+use super::error::{Problem, StoreError};
+use super::meta::Meta;
+use super::records::Requeue;
+use super::{Options, SqliteJournal};
+use crate::journal::{Number, Op, Step};
+use crate::shell::clock::Clock;
+
+/// What [`SqliteJournal::compact`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Rows of what is over that went.
+    pub rows: u64,
+    /// Bytes of the file before.
+    pub before: u64,
+    /// Bytes of the file after.
+    pub after: u64,
+}
+
+impl SqliteJournal {
+    /// Opens a journal that is there.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and [`Problem::Missing`].
+    pub fn open_existing(file: &Path, options: &Options) -> Result<Self, StoreError> {
+        if file.exists() { Self::open(file, options) } else { Err(Problem::Missing.of(file)) }
+    }
+
+    /// Takes a dead letter away; `false` if there is none of that number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if that can't be written.
+    pub fn drop_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
+        let step = Step { ops: vec![Op::Unbury { letter }], at: Clock::real().now() };
+        self.with_letter(letter, |apply| apply.step(&step))
+    }
+
+    /// Has the next start queue a dead letter again; `false` if there is none of that number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if that can't be written.
+    pub fn requeue_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
+        self.with_letter(letter, |apply| apply.put(&Requeue(letter), [letter.cast_signed()]))
+    }
+
+    fn with_letter(
+        &mut self,
+        letter: Number,
+        change: impl FnOnce(&mut Apply<'_>) -> Result<(), Problem>,
+    ) -> Result<bool, StoreError> {
+        let mut found = false;
+        self.transaction(|journal| {
+            let Self { db, meta, noted, buffer, .. } = journal;
+            let sql = "SELECT count(*) FROM letter WHERE number = ?1";
+            found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
+            let mut apply = Apply::new(db, meta.total, noted, buffer);
+            if found {
+                change(&mut apply)?;
+            }
+            Ok(Meta { total: apply.total, ..meta.clone() })
+        })?;
+        Ok(found)
+    }
+
+    /// Deletes all of what is over that has had its time, and makes the file as small as it can be.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is no room for a copy of what stays, or the file can't be written.
+    pub fn compact(&mut self) -> Result<Compacted, StoreError> {
+        let (before, now) = (self.size()?, Clock::real().now());
+        let mut rows = 0;
+        loop {
+            let mut gone = 0;
+            self.transaction(|journal| {
+                gone = journal.retain.sweep_at(&journal.db, now)?;
+                Ok(journal.meta.clone())
+            })?;
+            rows += gone as u64;
+            if gone == 0 {
+                break;
+            }
+        }
+        self.shrink().map_err(|problem| problem.of(&self.file))?;
+        Ok(Compacted { rows, before, after: self.size()? })
+    }
+
+    fn shrink(&self) -> Result<(), Problem> {
+        self.db.flush_prepared_statement_cache();
+        self.db.execute_batch("VACUUM")?;
+        super::open::truncate_log(&self.db)
+    }
+
+    fn size(&self) -> Result<u64, StoreError> {
+        std::fs::metadata(&self.file).map(|found| found.len()).map_err(|error| Problem::from(error).of(&self.file))
+    }
+}

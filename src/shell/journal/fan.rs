@@ -1,0 +1,209 @@
+//! Fan-outs as rows: one for the calls, and one for each answer to those that a handler awaits, so that an answer is
+//! written once however many come.
+
+use rusqlite::types::ToSqlOutput;
+
+use super::records::message_id;
+use super::row::{Cells, Record, blob, number, optional_number, optional_owned_text, optional_text, statements, text};
+use super::text::{self as write, ResultText};
+use crate::journal::{AnswerRecord, CallRecord, FanId, FanRecord, Number, Outcome, SettledRecord};
+use crate::vocab::MessageId;
+
+/// A [`FanRecord`] without the answers to awaited calls.
+pub(super) struct FanRow {
+    pub(super) id: FanId,
+    pub(super) thread: Number,
+    source: MessageId,
+    pub(super) total: u32,
+    pub(super) delivered: u32,
+    pub(super) counted_off: u32,
+    pub(super) call: Option<CallRow>,
+}
+
+/// A [`CallRecord`] without its answers; what is not looked at stays text.
+pub(super) struct CallRow {
+    requests: String,
+    join: String,
+    pub(super) outcome: OutcomeRow,
+}
+
+pub(super) enum OutcomeRow {
+    Open,
+    Decided { order: Number, result: String },
+    Dropped,
+}
+
+/// An answer to one of several awaited calls.
+pub(super) struct SettledRow {
+    pub(super) fan: FanId,
+    /// Its place among the answers of the fan-out.
+    pub(super) place: u32,
+    /// Whether it is only in the result.
+    pub(super) extra: bool,
+    pub(super) settled: SettledRecord,
+}
+
+/// How the number of an awaited call is written; the calls of a response have none.
+pub(super) fn call_number(call: Option<u32>) -> i64 {
+    call.map_or(-1, i64::from)
+}
+
+fn fan_id(cells: &mut Cells<'_>) -> Option<FanId> {
+    let message = cells.number()?;
+    let call = cells.value()?.as_i64().ok()?;
+    Some(FanId { message, call: if call == -1 { None } else { Some(call.try_into().ok()?) } })
+}
+
+impl FanRow {
+    pub(super) fn of(fan: &FanRecord) -> Self {
+        let call = fan.call.as_ref().map(|call| CallRow {
+            requests: write::requests(&call.requests),
+            join: call.join.clone(),
+            outcome: OutcomeRow::Open,
+        });
+        Self {
+            id: fan.id,
+            thread: fan.thread,
+            source: fan.source,
+            total: fan.total,
+            delivered: fan.delivered,
+            counted_off: fan.counted_off,
+            call,
+        }
+    }
+
+    /// The record with these answers; none if the row says nothing.
+    pub(super) fn record(self, settled: Vec<SettledRow>) -> Option<FanRecord> {
+        let call = match self.call {
+            None => None,
+            Some(call) => Some(CallRecord {
+                requests: write::parse_requests(&call.requests)?,
+                join: call.join,
+                outcome: match call.outcome {
+                    OutcomeRow::Open => Outcome::Open,
+                    OutcomeRow::Dropped => Outcome::Dropped,
+                    OutcomeRow::Decided { order, result } => Outcome::Decided {
+                        order,
+                        result: match ResultText::parse(&result)? {
+                            ResultText::Fault(fault) => Err(fault.fault()?),
+                            ResultText::Settled(places) => {
+                                let at = |place| Some(settled.iter().find(|row| row.place == place)?.settled.clone());
+                                Ok(places.into_iter().map(at).collect::<Option<_>>()?)
+                            }
+                        },
+                    },
+                },
+                settled: settled.into_iter().filter(|row| !row.extra).map(|row| row.settled).collect(),
+            }),
+        };
+        Some(FanRecord {
+            id: self.id,
+            thread: self.thread,
+            source: self.source,
+            total: self.total,
+            delivered: self.delivered,
+            counted_off: self.counted_off,
+            call,
+        })
+    }
+}
+
+impl Record for FanRow {
+    statements!(
+        "fan",
+        "message = ?1 AND call = ?2",
+        "ended",
+        "message, call, thread, source, total, delivered, counted_off, requests, awaited, outcome, decided, result",
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    );
+
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        cell(number(self.id.message))?;
+        cell(call_number(self.id.call).into())?;
+        cell(number(self.thread))?;
+        cell(blob(self.source.as_uuid().as_bytes()))?;
+        cell(number(self.total.into()))?;
+        cell(number(self.delivered.into()))?;
+        cell(number(self.counted_off.into()))?;
+        let Some(call) = &self.call else { return (0..5).try_for_each(|_| cell(optional_number(None))) };
+        cell(text(call.requests.as_bytes()))?;
+        cell(text(call.join.as_bytes()))?;
+        let (outcome, decided, result) = match &call.outcome {
+            OutcomeRow::Open => ("open", None, None),
+            OutcomeRow::Dropped => ("dropped", None, None),
+            OutcomeRow::Decided { order, result } => ("decided", Some(*order), Some(result.as_str())),
+        };
+        cell(text(outcome.as_bytes()))?;
+        cell(optional_number(decided))?;
+        cell(optional_text(result))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            id: fan_id(cells)?,
+            thread: cells.number()?,
+            source: message_id(cells)?,
+            total: cells.small()?,
+            delivered: cells.small()?,
+            counted_off: cells.small()?,
+            call: match cells.optional_text()? {
+                None => None,
+                Some(requests) => Some(CallRow {
+                    requests: requests.to_owned(),
+                    join: cells.text()?.to_owned(),
+                    outcome: match (cells.text()?, cells.optional_number()?, cells.optional_text()?) {
+                        ("open", None, None) => OutcomeRow::Open,
+                        ("dropped", None, None) => OutcomeRow::Dropped,
+                        ("decided", Some(order), Some(result)) => {
+                            OutcomeRow::Decided { order, result: result.to_owned() }
+                        }
+                        _ => return None,
+                    },
+                }),
+            },
+        })
+    }
+}
+
+impl Record for SettledRow {
+    statements!(
+        "settled",
+        "message = ?1 AND call = ?2 AND place = ?3",
+        "ended",
+        "message, call, place, extra, answer_to, sender, payload, fault",
+        "?, ?, ?, ?, ?, ?, ?, ?"
+    );
+
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        cell(number(self.fan.message))?;
+        cell(call_number(self.fan.call).into())?;
+        cell(number(self.place.into()))?;
+        cell(i64::from(self.extra).into())?;
+        cell(number(self.settled.index.into()))?;
+        match &self.settled.outcome {
+            Ok(answer) => {
+                cell(text(answer.from.as_str().as_bytes()))?;
+                cell(text(&answer.payload))?;
+                cell(optional_text(None))
+            }
+            Err(fault) => {
+                cell(optional_text(None))?;
+                cell(optional_text(None))?;
+                cell(optional_owned_text(Some(write::fault(fault))))
+            }
+        }
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        let fan = fan_id(cells)?;
+        let (place, extra, index) = (cells.small()?, cells.flag()?, cells.small()?);
+        let outcome = match cells.optional_name()? {
+            Some(from) => Ok(AnswerRecord { from, payload: cells.bytes()? }),
+            None => {
+                cells.value()?;
+                Err(write::parse_fault(cells.text()?)?)
+            }
+        };
+        Some(Self { fan, place, extra, settled: SettledRecord { index, outcome } })
+    }
+}

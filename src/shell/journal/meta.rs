@@ -1,0 +1,38 @@
+use rusqlite::types::ToSqlOutput;
+
+use super::row::{Cells, Record, blob, flag, number, statements};
+
+/// What the journal knows of itself: one row.
+#[derive(Clone)]
+pub(super) struct Meta {
+    /// The secret of derived ids.
+    pub(super) key: [u8; 32],
+    /// Starts so far.
+    pub(super) epoch: u16,
+    /// Whether the last start has not ended in order.
+    pub(super) running: bool,
+    /// The sums of all rows that are not over, added up.
+    pub(super) total: i64,
+}
+
+impl Record for Meta {
+    statements!("meta", "id = ?1", "NULL", "id, key, epoch, running, total", "?, ?, ?, ?, ?");
+
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        cell(number(1))?;
+        cell(blob(&self.key))?;
+        cell(number(self.epoch.into()))?;
+        cell(flag(self.running))?;
+        cell(self.total.into())
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        cells.number()?;
+        Some(Self {
+            key: cells.blob()?,
+            epoch: cells.small()?,
+            running: cells.flag()?,
+            total: cells.value()?.as_i64().ok()?,
+        })
+    }
+}

@@ -1,0 +1,300 @@
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Params, Row};
+
+use super::error::{Problem, StoreError};
+use super::fan::SettledRow;
+use super::lock;
+use super::open::{meta, open_to_read};
+use super::records::Requeue;
+use super::retain::used;
+use super::row::{Record, load};
+use crate::journal::{EgressRecord, LetterRecord, MessageRecord, Number, SettledRecord, ThreadRecord};
+use crate::vocab::{ThreadId, Time};
+
+/// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
+#[derive(Debug)]
+pub struct JournalReader {
+    pub(super) db: Connection,
+    pub(super) file: PathBuf,
+}
+
+/// What a journal holds, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Stat {
+    /// Starts so far.
+    pub epoch: u16,
+    /// Whether somebody writes it.
+    pub in_use: bool,
+    /// The process that does.
+    pub writer: Option<u32>,
+    /// Whether the last start ended in order; while it is in use, it has not ended.
+    pub ended_in_order: bool,
+    /// When the last step was written, in nanoseconds since the Unix epoch.
+    pub last_written: u64,
+    /// Conversations that are open.
+    pub open_conversations: u64,
+    /// Threads that are open.
+    pub open_threads: u64,
+    /// Messages that are not done.
+    pub waiting_messages: u64,
+    /// Messages for clients that they have not read.
+    pub unread_egress: u64,
+    /// Dead letters.
+    pub dead_letters: u64,
+    /// Threads that are over, and kept.
+    pub kept_threads: u64,
+    /// Messages that are over, and kept.
+    pub kept_messages: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Bytes of it that hold something.
+    pub used_bytes: u64,
+    /// Bytes of its log.
+    pub log_bytes: u64,
+}
+
+/// A conversation: a root, and how much hangs on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conversation {
+    /// Its root.
+    pub root: ThreadEntry,
+    /// Threads that are kept, the root among them.
+    pub threads: u64,
+    /// Those of them that are open.
+    pub open_threads: u64,
+    /// Messages that are not done.
+    pub waiting: u64,
+}
+
+/// A thread, and when it was there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadEntry {
+    /// What is known of it.
+    pub record: ThreadRecord,
+    /// When it opened.
+    pub opened: Time,
+    /// When it closed; none while it is open.
+    pub closed: Option<Time>,
+}
+
+/// Something that was said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// When it was written down.
+    pub at: Time,
+    /// What it is.
+    pub said: Said,
+}
+
+/// What was said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// A message in a mailbox; when it was over, and whether it was `done` or `cancelled`.
+    Message(MessageRecord, Option<(Time, String)>),
+    /// An answer to an awaited call of the handler of a message.
+    Awaited(Number, SettledRecord),
+    /// A message that left for a client; when that read it.
+    Left(EgressRecord, Option<Time>),
+}
+
+impl JournalReader {
+    /// Opens a journal for reading.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is none, it is none, or it can't be read.
+    pub fn open(file: &Path) -> Result<Self, StoreError> {
+        let db = open_to_read(file).map_err(|problem| problem.of(file))?;
+        // One transaction, so that all that is read is of one moment.
+        db.execute_batch("BEGIN").map_err(|error| Problem::from(error).of(file))?;
+        Ok(Self { db, file: file.to_owned() })
+    }
+
+    /// What it holds, in numbers.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can't be read.
+    pub fn stat(&self) -> Result<Stat, StoreError> {
+        self.told(self.try_stat())
+    }
+
+    /// Conversations in the order in which they were opened, without those that are over if only `open` ones are asked
+    /// for.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can't be read.
+    pub fn conversations(&self, open: bool) -> Result<Vec<Conversation>, StoreError> {
+        self.told(self.try_conversations(open))
+    }
+
+    /// All open threads, in order of number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can't be read.
+    pub fn open_threads(&self) -> Result<Vec<ThreadEntry>, StoreError> {
+        self.told(self.entries("WHERE ended IS NULL ORDER BY number", []))
+    }
+
+    /// The conversation that a thread belongs to, in order of number; nothing if there is no such thread.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can't be read.
+    pub fn conversation(&self, thread: ThreadId) -> Result<Vec<ThreadEntry>, StoreError> {
+        let condition = "WHERE root = (SELECT root FROM thread WHERE id = ?1) ORDER BY number";
+        self.told(self.entries(condition, [thread.as_uuid().as_bytes().as_slice()]))
+    }
+
+    /// What was said on a thread, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can't be read.
+    pub fn said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, StoreError> {
+        self.told(self.try_said(thread))
+    }
+
+    /// How many messages of each thread are not done.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can't be counted.
+    pub fn waiting(&self) -> Result<HashMap<Number, u64>, StoreError> {
+        self.told(self.counts("SELECT thread, count(*) FROM message WHERE ended IS NULL GROUP BY thread"))
+    }
+
+    /// The dead letters, oldest first, and whether the next start queues them again.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can't be read.
+    pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
+        let read = || {
+            let marked: Vec<_> = if self.has_requeue()? {
+                self.rows("", [], |_, Requeue(letter), _, _| Ok(letter))?
+            } else {
+                Vec::new()
+            };
+            self.rows("ORDER BY number", [], |_, letter: LetterRecord, _, _| {
+                let requeue = marked.contains(&letter.number);
+                Ok((letter, requeue))
+            })
+        };
+        self.told(read())
+    }
+
+    pub(super) fn told<T>(&self, read: Result<T, Problem>) -> Result<T, StoreError> {
+        read.map_err(|problem| problem.of(&self.file))
+    }
+
+    /// Whether the file is of a version that marks dead letters.
+    pub(super) fn has_requeue(&self) -> Result<bool, Problem> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'requeue'";
+        Ok(self.db.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    fn try_stat(&self) -> Result<Stat, Problem> {
+        let meta = meta(&self.db)?;
+        let writer = lock::writer(&self.file)?;
+        let count = |what: &str| -> Result<u64, Problem> {
+            let sql = format!("SELECT count(*) FROM {what}");
+            Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
+        };
+        let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
+        Ok(Stat {
+            epoch: meta.record.epoch,
+            in_use: writer.is_some(),
+            writer: writer.flatten(),
+            ended_in_order: !meta.record.running,
+            last_written: meta.at.cast_unsigned(),
+            open_conversations: count("thread WHERE ended IS NULL AND root = number")?,
+            open_threads: count("thread WHERE ended IS NULL")?,
+            waiting_messages: count("message WHERE ended IS NULL")?,
+            unread_egress: count("egress WHERE ended IS NULL")?,
+            dead_letters: count("letter")?,
+            kept_threads: count("thread WHERE ended IS NOT NULL")?,
+            kept_messages: count("message WHERE ended IS NOT NULL")?,
+            file_bytes: bytes(&self.file),
+            used_bytes: used(&self.db)?,
+            log_bytes: bytes(&lock::beside(&self.file, "-wal")),
+        })
+    }
+
+    fn try_conversations(&self, open: bool) -> Result<Vec<Conversation>, Problem> {
+        let condition = match open {
+            true => "WHERE ended IS NULL AND root = number ORDER BY number",
+            false => "WHERE root = number ORDER BY number",
+        };
+        let kept = self.counts("SELECT root, count(*) FROM thread GROUP BY root")?;
+        let alive = self.counts("SELECT root, count(*) FROM thread WHERE ended IS NULL GROUP BY root")?;
+        let waiting = self.counts(
+            "SELECT root, count(*) FROM message JOIN thread ON thread.number = thread \
+             WHERE message.ended IS NULL GROUP BY root",
+        )?;
+        let of = |counts: &HashMap<Number, u64>, root| counts.get(&root).copied().unwrap_or(0);
+        let conversation = |root: ThreadEntry| Conversation {
+            threads: of(&kept, root.record.number),
+            open_threads: of(&alive, root.record.number),
+            waiting: of(&waiting, root.record.number),
+            root,
+        };
+        Ok(self.entries(condition, [])?.into_iter().map(conversation).collect())
+    }
+
+    fn counts(&self, sql: &str) -> Result<HashMap<Number, u64>, Problem> {
+        let row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?.cast_unsigned()));
+        Ok(self.db.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+    }
+
+    fn entries(&self, condition: &str, params: impl Params) -> Result<Vec<ThreadEntry>, Problem> {
+        self.rows(condition, params, |_, record, at, ended| {
+            Ok(ThreadEntry { record, opened: time(at), closed: ended.map(time) })
+        })
+    }
+
+    fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, Problem> {
+        let number = thread.number.cast_signed();
+        let mut said =
+            self.rows("WHERE thread = ?1 ORDER BY place, number", [number], |reader, record, at, ended| {
+                let ended = ended.map(|ended| Ok::<_, Problem>((time(ended), reader.ending(&record)?))).transpose()?;
+                Ok(Entry { at: time(at), said: Said::Message(record, ended) })
+            })?;
+        let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) AND extra = 0 \
+                     ORDER BY message, call, place";
+        said.extend(self.rows(calls, [number], |_, row: SettledRow, at, _| {
+            Ok(Entry { at: time(at), said: Said::Awaited(row.fan.message, row.settled) })
+        })?);
+        if thread.root == thread.number {
+            let id = thread.id.as_uuid().as_bytes().as_slice();
+            said.extend(self.rows("WHERE root = ?1 ORDER BY number", [id], |_, record, at, ended| {
+                Ok(Entry { at: time(at), said: Said::Left(record, ended.map(time)) })
+            })?);
+        }
+        said.sort_by_key(|entry| entry.at);
+        Ok(said)
+    }
+
+    fn ending(&self, message: &MessageRecord) -> Result<String, Problem> {
+        let sql = "SELECT ending FROM message WHERE number = ?1";
+        Ok(self.db.prepare_cached(sql)?.query_row([message.number.cast_signed()], |row| row.get(0))?)
+    }
+
+    /// Rows of a table as they were written, when they came, and when they were over.
+    fn rows<R: Record, T>(
+        &self,
+        condition: &str,
+        params: impl Params,
+        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<T, Problem>,
+    ) -> Result<Vec<T>, Problem> {
+        let mut statement = self.db.prepare(&[R::SELECT, condition].concat())?;
+        let mut rows = statement.query(params)?;
+        let (mut found, mut buffer) = (Vec::new(), Vec::new());
+        while let Some(row) = rows.next()? {
+            let loaded = load::<R>(row, &mut buffer)?;
+            found.push(each(self, loaded.record, loaded.at, loaded.ended)?);
+        }
+        Ok(found)
+    }
+}
+
+fn time(nanos: i64) -> Time {
+    Time::from_nanos(nanos.cast_unsigned())
+}

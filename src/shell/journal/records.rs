@@ -1,0 +1,293 @@
+//! The records of the journal as rows.
+
+use rusqlite::types::ToSqlOutput;
+use uuid::Uuid;
+
+use super::row::{
+    Cells, Record, blob, flag, number, optional_number, optional_owned_text, optional_text, owned_text, parse_time,
+    statements, text, time,
+};
+use super::text as write;
+use crate::journal::{
+    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
+    ThreadRecord,
+};
+use crate::vocab::{MessageId, ThreadId, Time};
+
+type Cell<'a> = &'a mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>;
+
+impl Record for ThreadRecord {
+    statements!(
+        "thread",
+        "number = ?1",
+        "ended",
+        "number, id, parent, root, listener, client, ordinal, depth, opened_by, origin, deadline, own_deadline, \
+         spawned, gone, label, traceparent",
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    );
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        let (listener, client) = match &self.owner {
+            Owner::Listener(name) => (Some(name.as_str()), None),
+            Owner::Client(name) => (None, Some(name.as_str())),
+            Owner::Nobody => (None, None),
+        };
+        cell(number(self.number))?;
+        cell(blob(self.id.as_uuid().as_bytes()))?;
+        cell(optional_number(self.parent))?;
+        cell(number(self.root))?;
+        cell(optional_text(listener))?;
+        cell(optional_text(client))?;
+        cell(number(self.ordinal.into()))?;
+        cell(number(self.depth.into()))?;
+        cell(blob(self.opened_by.as_uuid().as_bytes()))?;
+        cell(optional_owned_text(write::origin(self.origin)))?;
+        cell(time(self.deadline))?;
+        cell(flag(self.own_deadline))?;
+        cell(flag(self.spawned))?;
+        cell(flag(self.left))?;
+        cell(optional_text(self.label.as_deref()))?;
+        cell(optional_text(self.traceparent.as_deref()))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            number: cells.number()?,
+            id: thread_id(cells)?,
+            parent: cells.optional_number()?,
+            root: cells.number()?,
+            owner: match (cells.optional_name()?, cells.optional_name()?) {
+                (Some(name), None) => Owner::Listener(name),
+                (None, Some(name)) => Owner::Client(name),
+                (None, None) => Owner::Nobody,
+                (Some(_), Some(_)) => return None,
+            },
+            ordinal: cells.small()?,
+            depth: cells.small()?,
+            opened_by: message_id(cells)?,
+            origin: write::parse_origin(cells.optional_text()?)?,
+            deadline: parse_time(cells.optional_number()?),
+            own_deadline: cells.flag()?,
+            spawned: cells.flag()?,
+            left: cells.flag()?,
+            label: cells.optional_text()?.map(Into::into),
+            traceparent: cells.optional_text()?.map(Into::into),
+        })
+    }
+}
+
+impl Record for MessageRecord {
+    statements!(
+        "message",
+        "number = ?1",
+        "ended",
+        "number, place, thread, id, sender, in_reply_to, answers, state, due, owes, kind, body, attempts",
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    );
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        let (state, due, owes) = match self.state {
+            MessageState::Queued => ("queued", None, None),
+            MessageState::Delayed(due) => ("delayed", Some(due.as_nanos()), None),
+            MessageState::Backlog(owes) => ("backlog", None, write::origin(owes)),
+        };
+        cell(number(self.number))?;
+        cell(number(self.place))?;
+        cell(number(self.thread))?;
+        cell(blob(self.id.as_uuid().as_bytes()))?;
+        cell(text(self.from.as_str().as_bytes()))?;
+        match &self.in_reply_to {
+            Some(id) => cell(blob(id.as_uuid().as_bytes()))?,
+            None => cell(optional_number(None))?,
+        }
+        cell(optional_owned_text(write::origin(self.answers)))?;
+        cell(text(state.as_bytes()))?;
+        cell(optional_number(due))?;
+        cell(optional_owned_text(owes))?;
+        match &self.body {
+            BodyRecord::Payload(payload) => {
+                cell(text(b"payload"))?;
+                cell(text(payload))?;
+            }
+            BodyRecord::Fault(fault) => {
+                cell(text(b"fault"))?;
+                cell(owned_text(write::fault(fault)))?;
+            }
+            BodyRecord::Fatal(fault) => {
+                cell(text(b"fatal"))?;
+                cell(owned_text(write::fault(fault)))?;
+            }
+        }
+        cell(number(self.attempts.into()))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            number: cells.number()?,
+            place: cells.number()?,
+            thread: cells.number()?,
+            id: message_id(cells)?,
+            from: cells.name()?,
+            in_reply_to: match cells.value()?.as_blob_or_null().ok()? {
+                Some(bytes) => Some(MessageId::from_uuid(Uuid::from_slice(bytes).ok()?)),
+                None => None,
+            },
+            answers: write::parse_origin(cells.optional_text()?)?,
+            state: match (cells.text()?, cells.optional_number()?, cells.optional_text()?) {
+                ("queued", None, None) => MessageState::Queued,
+                ("delayed", Some(due), None) => MessageState::Delayed(Time::from_nanos(due)),
+                ("backlog", None, owes) => MessageState::Backlog(write::parse_origin(owes)?),
+                _ => return None,
+            },
+            body: match cells.text()? {
+                "payload" => BodyRecord::Payload(cells.bytes()?),
+                "fault" => BodyRecord::Fault(write::parse_fault(cells.text()?)?),
+                "fatal" => BodyRecord::Fatal(write::parse_fault(cells.text()?)?),
+                _ => return None,
+            },
+            attempts: cells.small()?,
+        })
+    }
+}
+
+impl Record for NoteRecord {
+    statements!("note", "message = ?1 AND place = ?2", "ended", "message, place, name, value", "?, ?, ?, ?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(number(self.message))?;
+        cell(number(self.index.into()))?;
+        cell(text(self.name.as_bytes()))?;
+        cell(text(self.value.as_bytes()))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            message: cells.number()?,
+            index: cells.small()?,
+            name: cells.text()?.into(),
+            value: cells.text()?.into(),
+        })
+    }
+}
+
+/// A dead letter that the next start queues again.
+pub(super) struct Requeue(pub(super) Number);
+
+impl Record for Requeue {
+    statements!("requeue", "letter = ?1", "NULL", "letter", "?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(number(self.0))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        cells.number().map(Self)
+    }
+}
+
+impl Record for RememberedRecord {
+    statements!("remembered", "number = ?1", "NULL", "number, thread, sender, payload", "?, ?, ?, ?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(number(self.number))?;
+        cell(number(self.thread))?;
+        cell(text(self.from.as_str().as_bytes()))?;
+        cell(text(&self.payload))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self { number: cells.number()?, thread: cells.number()?, from: cells.name()?, payload: cells.bytes()? })
+    }
+}
+
+impl Record for EgressRecord {
+    statements!(
+        "egress",
+        "number = ?1",
+        "ended",
+        "number, client, root, sender, in_reply_to, envelope, fault, payload",
+        "?, ?, ?, ?, ?, ?, ?, ?"
+    );
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(number(self.number))?;
+        cell(text(self.client.as_str().as_bytes()))?;
+        cell(blob(self.root.as_uuid().as_bytes()))?;
+        cell(text(self.from.as_str().as_bytes()))?;
+        cell(optional_text(self.in_reply_to.as_deref()))?;
+        cell(text(&self.envelope))?;
+        cell(optional_owned_text(self.fault.as_ref().map(write::fault)))?;
+        cell(text(&self.payload))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            number: cells.number()?,
+            client: cells.name()?,
+            root: thread_id(cells)?,
+            from: cells.name()?,
+            in_reply_to: cells.optional_text()?.map(Into::into),
+            envelope: cells.bytes()?,
+            fault: match cells.optional_text()? {
+                Some(fault) => Some(write::parse_fault(fault)?),
+                None => None,
+            },
+            payload: cells.bytes()?,
+        })
+    }
+}
+
+impl Record for LetterRecord {
+    statements!(
+        "letter",
+        "number = ?1",
+        "NULL",
+        "number, buried, sender, target, path, qname, payload, reason",
+        "?, ?, ?, ?, ?, ?, ?, ?"
+    );
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(number(self.number))?;
+        cell(number(self.at.as_nanos()))?;
+        cell(text(self.from.as_str().as_bytes()))?;
+        cell(optional_text(self.to.as_ref().map(|name| name.as_str())))?;
+        cell(owned_text(self.path.to_string()))?;
+        match &self.payload {
+            Some((qname, payload)) => {
+                cell(owned_text(qname.to_string()))?;
+                cell(text(payload))?;
+            }
+            None => {
+                cell(optional_text(None))?;
+                cell(optional_text(None))?;
+            }
+        }
+        cell(owned_text(write::fault(&self.reason)))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            number: cells.number()?,
+            at: Time::from_nanos(cells.number()?),
+            from: cells.name()?,
+            to: cells.optional_name()?,
+            path: write::parse_path(cells.text()?)?,
+            payload: match cells.optional_text()? {
+                Some(qname) => Some((qname.parse().ok()?, cells.bytes()?)),
+                None => {
+                    cells.value()?;
+                    None
+                }
+            },
+            reason: write::parse_fault(cells.text()?)?,
+        })
+    }
+}
+
+pub(super) fn thread_id(cells: &mut Cells<'_>) -> Option<ThreadId> {
+    Some(ThreadId::from_uuid(Uuid::from_bytes(cells.blob()?)))
+}
+
+pub(super) fn message_id(cells: &mut Cells<'_>) -> Option<MessageId> {
+    Some(MessageId::from_uuid(Uuid::from_bytes(cells.blob()?)))
+}

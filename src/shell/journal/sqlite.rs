@@ -1,0 +1,180 @@
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::Options;
+use super::apply::Apply;
+use super::error::{Problem, StoreError};
+use super::lock::Lock;
+use super::meta::Meta;
+use super::open::{Opened, open};
+use super::recover::{noted, recover};
+use super::retain::Retain;
+use super::row::{Record, write};
+use super::wal::Cut;
+use crate::journal::{Journal, JournalError, Number, Recovered, Step};
+
+/// A journal in an SQLite file.
+///
+/// One writer at a time: whoever opens it has a lock beside it until it is dropped, or its process ends. Each
+/// [`append`](Journal::append) is one transaction. After an error it takes nothing more.
+pub struct SqliteJournal {
+    // Before the lock, so that it is closed first.
+    pub(super) db: Connection,
+    pub(super) file: PathBuf,
+    pub(super) meta: Meta,
+    pub(super) noted: HashSet<Number>,
+    pub(super) retain: Retain,
+    cut: Option<Cut>,
+    failed: Option<String>,
+    pub(super) buffer: Vec<u8>,
+    _lock: Lock,
+}
+
+impl SqliteJournal {
+    /// Opens a journal, or makes one where there is no file or an empty one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it is in use, no journal, a later program's, damaged, or can't be written. It is left as it
+    /// was.
+    pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+        let lock = Lock::take(file).map_err(|problem| problem.of(file))?;
+        let opened = open(file, options);
+        if let Err(Problem::NotAJournal) = opened {
+            lock.remove();
+        }
+        let Opened { db, meta, cut } = opened.map_err(|problem| problem.of(file))?;
+        if let Some(cut) = &cut {
+            tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
+                "the end of the journal's log was not written whole, and is cut off");
+        }
+        Ok(Self {
+            db,
+            file: file.to_owned(),
+            meta: meta.record,
+            noted: HashSet::new(),
+            retain: Retain::new(options.retention, meta.at),
+            cut,
+            failed: None,
+            buffer: Vec::new(),
+            _lock: lock,
+        })
+    }
+
+    /// What was cut off the end of its log when it was opened, because it was not written whole.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
+    }
+
+    /// Runs one transaction on the tables. After an error nothing of it is there, and nothing more is taken.
+    pub(super) fn transaction(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<Meta, Problem>,
+    ) -> Result<(), StoreError> {
+        if let Some(why) = &self.failed {
+            return Err(Problem::Failed(why.clone()).of(&self.file));
+        }
+        let done = self.try_transaction(work);
+        if let Err(problem) = &done {
+            self.failed = Some(problem.to_string());
+            // Some errors have rolled it back already; a journal that is not used any more forgets it in any case.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
+        done.map_err(|problem| problem.of(&self.file))
+    }
+
+    fn try_transaction(&mut self, work: impl FnOnce(&mut Self) -> Result<Meta, Problem>) -> Result<(), Problem> {
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let meta = work(self)?;
+        write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.buffer)?;
+        self.db.prepare_cached("COMMIT")?.execute([])?;
+        self.meta = meta;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SqliteJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteJournal").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        self.transaction(|journal| {
+            let Self { db, meta, noted, buffer, retain, .. } = journal;
+            let mut apply = Apply::new(db, meta.total, noted, buffer);
+            steps.iter().try_for_each(|step| apply.step(step))?;
+            let total = apply.total;
+            retain.after(db, steps)?;
+            Ok(Meta { total, ..meta.clone() })
+        })?;
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<Recovered, JournalError> {
+        let mut recovered = Recovered::default();
+        self.transaction(|journal| {
+            recovered = recover(&journal.db, &journal.meta)?;
+            journal.noted = noted(&recovered);
+            let epoch = journal.meta.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
+            recovered.epoch = epoch.ok_or(Problem::Worn)?;
+            Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
+        })?;
+        Ok(recovered)
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{BodyRecord, MessageRecord, MessageState, Op, Origin};
+    use crate::vocab::{MessageId, Name, Time};
+
+    fn put(number: Number) -> Step {
+        let message = MessageRecord {
+            number,
+            place: number,
+            thread: 1,
+            id: MessageId::from_uuid(uuid::Uuid::from_u128(number.into())),
+            from: Name::core(),
+            in_reply_to: None,
+            answers: Origin::None,
+            state: MessageState::Queued,
+            body: BodyRecord::Payload("x".repeat(3000).into()),
+            attempts: 0,
+        };
+        Step { ops: vec![Op::Put(message)], at: Time::default() }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_says_so_and_the_step_before_it_is_the_last() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-full.journal", std::process::id()));
+        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        journal.recover().unwrap();
+        journal.db.pragma_update(None, "max_page_count", 60).unwrap();
+        let mut written = 0;
+        let error = loop {
+            match journal.append(&[put(2 * written), put(2 * written + 1)]) {
+                Ok(()) => written += 1,
+                Err(error) => break error.message,
+            }
+        };
+        assert!(written > 5 && error.contains("the disk is full: make room and start again"), "{written}, {error}");
+        journal.append(&[]).unwrap_err();
+        drop(journal);
+        let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
+        assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);
+        drop(journal);
+        for ending in ["", "-lock"] {
+            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
+        }
+    }
+}

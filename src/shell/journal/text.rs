@@ -1,0 +1,169 @@
+//! What a record holds besides numbers and texts, as text that people can read in the `sqlite3` shell.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{FanId, Origin, Request};
+use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
+
+/// `single`, or `MESSAGE#INDEX`, or `MESSAGE/CALL#INDEX`; nothing for no origin.
+pub(super) fn origin(origin: Origin) -> Option<String> {
+    match origin {
+        Origin::None => None,
+        Origin::Single => Some("single".to_owned()),
+        Origin::Fan(FanId { message, call: None }, index) => Some(format!("{message}#{index}")),
+        Origin::Fan(FanId { message, call: Some(call) }, index) => Some(format!("{message}/{call}#{index}")),
+    }
+}
+
+/// The origin that [`origin`] wrote.
+pub(super) fn parse_origin(text: Option<&str>) -> Option<Origin> {
+    let Some(text) = text else { return Some(Origin::None) };
+    if text == "single" {
+        return Some(Origin::Single);
+    }
+    let (fan, index) = text.split_once('#')?;
+    let id = match fan.split_once('/') {
+        None => FanId { message: fan.parse().ok()?, call: None },
+        Some((message, call)) => FanId { message: message.parse().ok()?, call: Some(call.parse().ok()?) },
+    };
+    Some(Origin::Fan(id, index.parse().ok()?))
+}
+
+/// A name of anybody, the pump's own included.
+pub(super) fn parse_name(text: &str) -> Option<Name> {
+    match text {
+        "core" => Some(Name::core()),
+        "root" => Some(Name::root()),
+        "system" => Some(Name::system()),
+        _ => Name::parse(text).ok(),
+    }
+}
+
+/// A path as it is displayed.
+pub(super) fn parse_path(text: &str) -> Option<ThreadPath> {
+    let mut segments = text.split('/');
+    segments.next().filter(|root| *root == "root")?;
+    let segment = |text: &str| match text.split_once('#') {
+        None => Some((parse_name(text)?, 1)),
+        Some((name, ordinal)) => Some((parse_name(name)?, ordinal.parse().ok()?)),
+    };
+    segments.map(segment).collect::<Option<_>>().map(ThreadPath::new)
+}
+
+/// A fault as JSON.
+pub(super) fn fault(fault: &Fault) -> String {
+    json(&FaultText::of(fault))
+}
+
+/// The fault that [`fault`] wrote.
+pub(super) fn parse_fault(text: &str) -> Option<Fault> {
+    serde_json::from_str::<FaultText>(text).ok()?.fault()
+}
+
+/// Requests as JSON.
+pub(super) fn requests(requests: &[Request]) -> String {
+    let text = |request: &Request| RequestText {
+        to: request.to.as_ref().map(|name| name.as_str().to_owned()),
+        thread: request.thread.map(|thread| thread.to_string()),
+        text: request.text.clone(),
+        digest: blake3::Hash::from_bytes(request.digest).to_hex().to_string(),
+    };
+    json(&requests.iter().map(text).collect::<Vec<_>>())
+}
+
+/// The requests that [`requests`] wrote.
+pub(super) fn parse_requests(text: &str) -> Option<Vec<Request>> {
+    let request = |text: RequestText| {
+        Some(Request {
+            to: text.to.as_deref().map(parse_name).map_or(Some(None), |name| name.map(Some))?,
+            thread: text.thread.map(|id| id.parse()).transpose().ok()?,
+            text: text.text,
+            digest: *blake3::Hash::from_hex(text.digest).ok()?.as_bytes(),
+        })
+    };
+    serde_json::from_str::<Vec<RequestText>>(text).ok()?.into_iter().map(request).collect()
+}
+
+/// What came of a group of awaited calls: the places of its answers among those that are kept, or a fault.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ResultText {
+    Settled(Vec<u32>),
+    Fault(FaultText),
+}
+
+impl ResultText {
+    pub(super) fn write(&self) -> String {
+        json(self)
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct FaultText {
+    code: String,
+    message: Arc<str>,
+    retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_reply_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<RuleText>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RuleText {
+    rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<(u32, u32)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RequestText {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<String>,
+    text: String,
+    digest: String,
+}
+
+impl FaultText {
+    pub(super) fn of(fault: &Fault) -> Self {
+        Self {
+            code: fault.code.as_str().to_owned(),
+            message: fault.message.clone(),
+            retryable: fault.retryable,
+            in_reply_to: fault.in_reply_to.map(|id| id.to_string()),
+            rule: fault.rule.as_deref().map(|rule| RuleText {
+                rule: rule.rule.clone(),
+                at: rule.at.map(|at| (at.line, at.column)),
+                example: rule.example.clone(),
+            }),
+        }
+    }
+
+    pub(super) fn fault(self) -> Option<Fault> {
+        let rule = |text: RuleText| {
+            let at = text.at.map(|(line, column)| Position { line, column });
+            Box::new(BrokenRule { rule: text.rule, at, example: text.example })
+        };
+        Some(Fault {
+            code: FaultCode::ALL.into_iter().find(|code| code.as_str() == self.code)?,
+            message: self.message,
+            retryable: self.retryable,
+            in_reply_to: self.in_reply_to.map(|id| id.parse()).transpose().ok()?,
+            rule: self.rule.map(rule),
+        })
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts, numbers and lists of them can be written")
+}

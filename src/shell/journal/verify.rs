@@ -1,0 +1,120 @@
+//! Looks at every row of a journal, kept ones included.
+
+use super::error::{Problem, StoreError};
+use super::fan::{FanRow, SettledRow};
+use super::open::meta;
+use super::reader::JournalReader;
+use super::records::Requeue;
+use super::row::{Record, load};
+use super::wal;
+use crate::journal::{EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, ThreadRecord};
+
+/// At most so many faults are told.
+const MOST: usize = 100;
+
+/// What a whole check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Rows that were read.
+    pub rows: u64,
+    /// What is wrong; nothing if the journal is in order. At most 100 of them.
+    pub faults: Vec<String>,
+    /// What the next start does without being asked.
+    pub notes: Vec<String>,
+}
+
+impl JournalReader {
+    /// Checks the log, every page, every index and every row.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can't be read at all.
+    pub fn verify(&self) -> Result<Verdict, StoreError> {
+        self.told(self.try_verify())
+    }
+
+    fn try_verify(&self) -> Result<Verdict, Problem> {
+        let mut check = Check { reader: self, verdict: Verdict::default(), total: 0, buffer: Vec::new() };
+        check.log()?;
+        check.pages()?;
+        check.rows::<ThreadRecord>()?;
+        check.rows::<MessageRecord>()?;
+        check.rows::<FanRow>()?;
+        check.rows::<SettledRow>()?;
+        check.rows::<NoteRecord>()?;
+        check.rows::<RememberedRecord>()?;
+        check.rows::<EgressRecord>()?;
+        check.rows::<LetterRecord>()?;
+        if self.has_requeue()? {
+            check.rows::<Requeue>()?;
+        }
+        let known = meta(&self.db)?.record.total;
+        if check.verdict.faults.is_empty() && check.total != known {
+            check.fault("rows are missing, or come from another time".to_owned());
+        }
+        check.verdict.faults.truncate(MOST);
+        Ok(check.verdict)
+    }
+}
+
+struct Check<'a> {
+    reader: &'a JournalReader,
+    verdict: Verdict,
+    total: i64,
+    buffer: Vec<u8>,
+}
+
+impl Check<'_> {
+    fn fault(&mut self, fault: String) {
+        self.verdict.faults.push(fault);
+    }
+
+    fn log(&mut self) -> Result<(), Problem> {
+        let Some(cut) = wal::inspect(&self.reader.file)? else { return Ok(()) };
+        if super::lock::writer(&self.reader.file)?.is_some() {
+            // What is at the end of its log is being written.
+            return Ok(());
+        }
+        match cut.finished {
+            true => self.fault(Problem::DamagedLog { at: cut.at }.to_string()),
+            false => self.verdict.notes.push(format!(
+                "the last {} bytes of the log were not written whole: the next start cuts them off",
+                cut.bytes
+            )),
+        }
+        Ok(())
+    }
+
+    fn pages(&mut self) -> Result<(), Problem> {
+        let mut statement = self.reader.db.prepare("PRAGMA integrity_check")?;
+        let found = statement.query_map([], |row| row.get::<_, String>(0))?;
+        for found in found {
+            let found = found?;
+            if found != "ok" {
+                self.verdict.faults.push(found.replace('\n', " "));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows<R: Record>(&mut self) -> Result<(), Problem> {
+        let mut statement = self.reader.db.prepare(R::SELECT)?;
+        let mut rows = statement.query([])?;
+        loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    self.verdict.faults.push(format!("{}: {error}", R::TABLE));
+                    return Ok(());
+                }
+            };
+            self.verdict.rows += 1;
+            match load::<R>(row, &mut self.buffer) {
+                Ok(loaded) if loaded.ended.is_none() => self.total = self.total.wrapping_add(loaded.sum),
+                Ok(_) => {}
+                Err(Problem::Damaged { what }) => self.verdict.faults.push(what),
+                Err(other) => return Err(other),
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Damaged files: an error, or what was written; never anything else, and never a panic.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use systole::journal::{Journal, MemoryJournal, Recovered, Step};
+use systole::shell::journal::{Options, SqliteJournal};
+
+use crate::story::{Dice, Folder, KEY, Story, content, open};
+
+const STEPS: usize = 60;
+
+/// A journal that ended in order, and what it holds.
+fn ended(folder: &Folder) -> (Vec<u8>, MemoryJournal) {
+    let mut memory = MemoryJournal::new(KEY);
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    let steps = Story::steps(1, STEPS);
+    for steps in steps.chunks(3) {
+        store.append(steps).unwrap();
+    }
+    memory.append(&steps).unwrap();
+    store.close().unwrap();
+    drop(store);
+    assert!(!beside(&folder.journal(), "-wal").exists(), "the log is written back when all is over");
+    (fs::read(folder.journal()).unwrap(), memory)
+}
+
+/// What a file says; none if it is refused.
+fn read(file: &Path) -> Option<(SqliteJournal, Recovered)> {
+    let mut store = SqliteJournal::open(file, &Options::new([0; 32])).ok()?;
+    let recovered = store.recover().ok()?;
+    Some((store, content(recovered)))
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    PathBuf::from(format!("{}{ending}", file.display()))
+}
+
+/// Whoever opens a damaged file goes on as if nothing were wrong, or not at all.
+fn goes_on(file: &Path, what: &str, memory: &MemoryJournal, more: &[Step]) -> bool {
+    let mut memory = memory.clone();
+    let Some((mut store, recovered)) = read(file) else { return false };
+    assert_eq!(recovered, content(memory.recover().unwrap()), "{what}");
+    store.append(more).unwrap();
+    memory.append(more).unwrap();
+    drop(store);
+    let (_store, recovered) = read(file).unwrap_or_else(|| panic!("{what}: refused only after it was written"));
+    assert_eq!(recovered, content(memory.recover().unwrap()), "{what}, written");
+    true
+}
+
+#[test]
+fn a_flipped_bit_is_found_or_changes_nothing() {
+    let folder = Folder::new();
+    let (bytes, memory) = ended(&folder);
+    let more = Story::steps(1, STEPS + 20).split_off(STEPS);
+    let copy = folder.path().join("flipped.journal");
+    let mut dice = Dice::new(5);
+    let flips = std::env::var("SYSTOLE_FLIPS").map_or(700, |flips| flips.parse().unwrap());
+    let everywhere = (0..flips).map(|_| dice.below(bytes.len() as u64 * 8));
+    let bits: Vec<u64> = (0..800).step_by(3).chain(everywhere).collect();
+    let mut taken = 0;
+    for bit in &bits {
+        let mut flipped = bytes.clone();
+        flipped[(bit / 8) as usize] ^= 1 << (bit % 8);
+        fs::write(&copy, flipped).unwrap();
+        taken += usize::from(goes_on(&copy, &format!("bit {bit}"), &memory, &more));
+        forget(&copy);
+    }
+    let refused = bits.len() - taken;
+    assert!(refused > 100 && taken > 100, "{refused} refused, {taken} taken: the test looks at nothing");
+}
+
+#[test]
+fn overwritten_pages_are_found() {
+    let folder = Folder::new();
+    let (bytes, memory) = ended(&folder);
+    let copy = folder.path().join("overwritten.journal");
+    let pages = bytes.len() / 4096;
+    for page in 0..pages {
+        for other in [None, Some((page + 1) % pages), Some((page + 5) % pages)] {
+            let mut damaged = bytes.clone();
+            match other {
+                None => damaged[page * 4096..][..4096].fill(0),
+                Some(other) => damaged.copy_within(other * 4096..(other + 1) * 4096, page * 4096),
+            }
+            if damaged == bytes {
+                continue;
+            }
+            fs::write(&copy, damaged).unwrap();
+            goes_on(&copy, &format!("page {page} is {other:?}"), &memory, &[]);
+            forget(&copy);
+        }
+    }
+}
+
+#[test]
+fn a_truncated_file_is_refused() {
+    let folder = Folder::new();
+    let (bytes, _) = ended(&folder);
+    let copy = folder.path().join("short.journal");
+    for len in (1..bytes.len()).step_by(509).chain((4096..bytes.len()).step_by(4096)) {
+        fs::write(&copy, &bytes[..len]).unwrap();
+        assert!(read(&copy).is_none(), "{len} of {} bytes were taken", bytes.len());
+        forget(&copy);
+    }
+}
+
+/// What a journal held after each of its transactions, and its files at a moment when nothing was written back.
+struct Logged {
+    main: Vec<u8>,
+    log: Vec<u8>,
+    states: Vec<Recovered>,
+}
+
+fn logged(folder: &Folder) -> Logged {
+    let file = folder.journal();
+    let mut memory = MemoryJournal::new(KEY);
+    let mut store = open(&file);
+    store.recover().unwrap();
+    let mut states = vec![content(memory.clone().recover().unwrap())];
+    for steps in Story::steps(2, 40).chunks(4) {
+        store.append(steps).unwrap();
+        memory.append(steps).unwrap();
+        states.push(content(memory.clone().recover().unwrap()));
+    }
+    Logged { main: fs::read(&file).unwrap(), log: fs::read(beside(&file, "-wal")).unwrap(), states }
+}
+
+impl Logged {
+    /// What the files say with another log.
+    fn with(&self, copy: &Path, log: &[u8]) -> Option<(Recovered, bool)> {
+        fs::write(copy, &self.main).unwrap();
+        fs::write(beside(copy, "-wal"), log).unwrap();
+        let read = read(copy).map(|(store, recovered)| (recovered, store.cut().is_some()));
+        forget(copy);
+        read
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_the_log_is_found_or_costs_the_last_transaction_alone() {
+    let folder = Folder::new();
+    let logged = logged(&folder);
+    let copy = folder.path().join("flipped.journal");
+    let (last, before) = (logged.states.last().unwrap(), &logged.states[logged.states.len() - 2]);
+    assert_eq!(logged.with(&copy, &logged.log), Some((last.clone(), false)));
+    let mut dice = Dice::new(6);
+    let (mut refused, mut cut) = (0, 0);
+    let flips = std::env::var("SYSTOLE_FLIPS").map_or(500, |flips| flips.parse().unwrap());
+    let end = logged.log.len() as u64 * 8;
+    let bits: Vec<u64> =
+        (0..flips).map(|at| if at % 4 == 0 { end - 1 - dice.below(60_000) } else { dice.below(end) }).collect();
+    for bit in bits.into_iter().chain(0..256) {
+        let mut log = logged.log.clone();
+        log[(bit / 8) as usize] ^= 1 << (bit % 8);
+        match logged.with(&copy, &log) {
+            None => refused += 1,
+            Some((found, false)) => assert_eq!(found, *last, "bit {bit}"),
+            Some((found, true)) => {
+                assert!(found == *before || found == *last, "bit {bit}");
+                cut += 1;
+            }
+        }
+    }
+    assert!(refused > 100 && cut > 10, "{refused} refused, {cut} cut: the test looks at nothing");
+}
+
+#[test]
+fn a_log_without_its_end_is_a_journal_of_an_earlier_moment() {
+    let folder = Folder::new();
+    let logged = logged(&folder);
+    let copy = folder.path().join("short.journal");
+    let mut reported = 0;
+    for len in (0..logged.log.len()).step_by(1021) {
+        let (found, cut) = logged.with(&copy, &logged.log[..len]).unwrap_or_else(|| panic!("{len} bytes are refused"));
+        assert!(logged.states.contains(&found), "{len} bytes");
+        reported += usize::from(cut);
+    }
+    assert!(reported > 20, "{reported} reported");
+}
+
+#[test]
+fn a_damaged_log_can_be_given_up_and_says_what_to_do() {
+    let folder = Folder::new();
+    let mut logged = logged(&folder);
+    let copy = folder.path().join("middle.journal");
+    let middle = logged.log.len() / 2;
+    logged.log[middle] ^= 1;
+    fs::write(&copy, &logged.main).unwrap();
+    fs::write(beside(&copy, "-wal"), &logged.log).unwrap();
+    let refusal = SqliteJournal::open(&copy, &Options::new(KEY)).unwrap_err().to_string();
+    assert!(refusal.contains("middle.journal: damaged in the middle of its log"), "{refusal}");
+    assert!(refusal.contains("journal compact --cut"), "{refusal}");
+    assert_eq!(fs::read(beside(&copy, "-wal")).unwrap(), logged.log, "left as it was");
+    let mut store = SqliteJournal::open(&copy, &Options { cut: true, ..Options::new(KEY) }).unwrap();
+    assert!(logged.states.contains(&content(store.recover().unwrap())));
+}
+
+fn forget(copy: &Path) {
+    for ending in ["", "-wal", "-shm", "-lock"] {
+        let _ = fs::remove_file(beside(copy, ending));
+    }
+}

@@ -1,0 +1,176 @@
+//! What is opened, what is refused, what is kept and for how long.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use systole::journal::{Journal, MemoryJournal, Op, Step};
+use systole::shell::journal::{Options, Problem, Retention, SqliteJournal};
+use systole::vocab::Time;
+
+use crate::story::{Folder, KEY, Story, content, open};
+
+fn refusal(file: &Path) -> String {
+    SqliteJournal::open(file, &Options::new(KEY)).unwrap_err().to_string()
+}
+
+#[test]
+fn the_secret_is_made_once_and_starts_are_counted() {
+    let folder = Folder::new();
+    let first = open(&folder.journal()).recover().unwrap();
+    assert_eq!((first.key, first.epoch, first.crashed), (KEY, 1, false));
+    let mut second = SqliteJournal::open(&folder.journal(), &Options::new([9; 32])).unwrap();
+    let recovered = second.recover().unwrap();
+    assert_eq!((recovered.key, recovered.epoch, recovered.crashed), (KEY, 2, true));
+    second.close().unwrap();
+    drop(second);
+    let third = open(&folder.journal()).recover().unwrap();
+    assert_eq!((third.epoch, third.crashed), (3, false));
+}
+
+#[test]
+fn an_empty_file_becomes_a_journal_and_a_missing_folder_does_not() {
+    let folder = Folder::new();
+    fs::write(folder.journal(), "").unwrap();
+    assert_eq!(open(&folder.journal()).recover().unwrap().epoch, 1);
+    let refusal = refusal(&folder.path().join("no-such/organism.journal"));
+    assert!(refusal.contains("no-such/organism.journal: No such file or directory"), "{refusal}");
+}
+
+#[test]
+fn what_is_no_journal_is_refused_and_left_as_it_was() {
+    let folder = Folder::new();
+    let text = folder.path().join("notes.txt");
+    fs::write(&text, "what I wanted to write down ".repeat(1000)).unwrap();
+    let other = folder.path().join("other.sqlite");
+    Connection::open(&other).unwrap().execute_batch("CREATE TABLE thread (number INTEGER)").unwrap();
+    for file in [text, other] {
+        let before = fs::read(&file).unwrap();
+        let refusal = refusal(&file);
+        assert!(refusal.contains("this is no journal, and was left as it is"), "{refusal}");
+        assert!(refusal.contains(file.to_str().unwrap()), "{refusal}");
+        assert_eq!(fs::read(&file).unwrap(), before);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
+}
+
+#[test]
+fn a_journal_of_a_later_program_is_refused() {
+    let folder = Folder::new();
+    drop(open(&folder.journal()));
+    Connection::open(folder.journal()).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let refusal = refusal(&folder.journal());
+    assert!(refusal.contains("its version is 99") && refusal.contains("use a later systole"), "{refusal}");
+}
+
+#[test]
+fn tables_of_the_same_name_are_not_enough() {
+    let folder = Folder::new();
+    drop(open(&folder.journal()));
+    let change = "ALTER TABLE letter ADD COLUMN more TEXT";
+    Connection::open(folder.journal()).unwrap().execute_batch(change).unwrap();
+    assert!(refusal(&folder.journal()).contains("its tables and indexes are not those of a journal"));
+}
+
+#[test]
+fn the_first_version_is_still_read() {
+    let folder = Folder::new();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal/v1.journal"), folder.journal()).unwrap();
+    let mut memory = MemoryJournal::new(KEY);
+    memory.append(&Story::steps(1, 60)).unwrap();
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    let more = Story::steps(1, 90).split_off(60);
+    store.append(&more).unwrap();
+    memory.append(&more).unwrap();
+    drop(store);
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+}
+
+#[test]
+fn one_writes_and_others_may_read() {
+    let folder = Folder::new();
+    let mut first = open(&folder.journal());
+    first.recover().unwrap();
+    let second = SqliteJournal::open(&folder.journal(), &Options::new(KEY)).unwrap_err();
+    let own = std::process::id();
+    assert!(matches!(second.problem, Problem::InUse { holder: Some(id) } if id == own), "{second}");
+    assert!(second.to_string().contains("end that first"), "{second}");
+    first.append(&Story::steps(3, 20)).unwrap();
+    let reader = Connection::open(folder.journal()).unwrap();
+    let threads: i64 = reader.query_row("SELECT count(*) FROM thread", [], |row| row.get(0)).unwrap();
+    assert!(threads > 0);
+    drop(first);
+    open(&folder.journal());
+}
+
+#[test]
+fn after_an_error_nothing_more_is_taken() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    let steps = Story::steps(3, 20);
+    store.append(&steps[..10]).unwrap();
+    // Another hand in the file is what the lock can't keep out.
+    let other = Connection::open(folder.journal()).unwrap();
+    other.execute_batch("DROP TABLE note; DROP TABLE message").unwrap();
+    let error = store.append(&steps[10..]).unwrap_err().to_string();
+    assert!(error.contains("no such table: "), "{error}");
+    let error = store.append(&[]).unwrap_err().to_string();
+    assert!(error.contains("it failed before, and takes nothing more"), "{error}");
+}
+
+/// A journal in which conversations come and go, an hour of them.
+fn busy(store: &mut SqliteJournal, hours: std::ops::Range<u64>) {
+    for hour in hours {
+        let mut steps = Story::steps(hour, 64);
+        for (minute, step) in (0..).zip(&mut steps) {
+            step.at = Time::from_nanos((hour * 3600 + minute * 50) * 1_000_000_000);
+        }
+        store.append(&steps).unwrap();
+    }
+}
+
+fn ended(file: &Path) -> (i64, i64) {
+    let db = Connection::open(file).unwrap();
+    let sql = "SELECT count(*), coalesce(min(ended), 0) FROM message WHERE ended IS NOT NULL";
+    db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+}
+
+#[test]
+fn what_is_over_goes_after_its_time_and_the_rest_stays() {
+    let folder = Folder::new();
+    let age = Duration::from_secs(10 * 3600);
+    let retention = Retention { age, ..Retention::default() };
+    let mut store = SqliteJournal::open(&folder.journal(), &Options { retention, ..Options::new(KEY) }).unwrap();
+    let mut forever = MemoryJournal::new(KEY);
+    store.recover().unwrap();
+    busy(&mut store, 0..40);
+    for hour in 0..40 {
+        forever.append(&Story::steps(hour, 64)).unwrap();
+    }
+    let (count, oldest) = ended(&folder.journal());
+    assert!(count > 10, "{count} are kept");
+    assert!(oldest >= 29 * 3600 * 1_000_000_000, "the oldest ended at {oldest}");
+    drop(store);
+    assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(forever.recover().unwrap()));
+}
+
+#[test]
+fn the_oldest_goes_where_the_file_would_grow_too_large() {
+    let folder = Folder::new();
+    let retention = Retention { bytes: 1, ..Retention::default() };
+    let mut store = SqliteJournal::open(&folder.journal(), &Options { retention, ..Options::new(KEY) }).unwrap();
+    store.recover().unwrap();
+    busy(&mut store, 0..40);
+    assert_eq!(ended(&folder.journal()), (0, 0));
+    let before = fs::metadata(folder.journal()).unwrap().len();
+    let close = |thread| Step { ops: vec![Op::Close { thread }], at: Time::from_nanos(1) };
+    let recovered = store.recover().unwrap();
+    let steps: Vec<_> = recovered.threads.iter().map(|thread| close(thread.number)).collect();
+    steps.chunks(64).for_each(|steps| store.append(steps).unwrap());
+    busy(&mut store, 40..60);
+    assert!(fs::metadata(folder.journal()).unwrap().len() < before + (1 << 20), "the room of what went is used again");
+}

@@ -1,0 +1,110 @@
+//! Real processes that are killed, or run out of room, while they write.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use systole::journal::{Journal, MemoryJournal};
+
+use crate::story::{Dice, Folder, KEY, Story, content, open};
+
+const FILE: &str = "SYSTOLE_TEST_JOURNAL";
+const FROM: &str = "SYSTOLE_TEST_FROM";
+const SEED: u64 = 11;
+
+/// What the other process does: it writes batch after batch, and says each time how far it has come. Alone it does
+/// nothing.
+#[test]
+fn child() {
+    let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let from: usize = std::env::var(FROM).unwrap().parse().unwrap();
+    let mut store = open(&file);
+    store.recover().unwrap();
+    let (mut story, mut dice) = (Story::default(), Dice::new(SEED));
+    (0..from).for_each(|_| drop(story.random_step(&mut dice)));
+    let mut done = from;
+    let mut out = std::io::stdout();
+    loop {
+        let batch: Vec<_> = (0..1 + done % 5).map(|_| story.random_step(&mut dice)).collect();
+        if let Err(error) = store.append(&batch) {
+            let _ = writeln!(out, "failed {error}");
+            return;
+        }
+        done += batch.len();
+        if writeln!(out, "done {done}").and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn spawn(mut command: Command, folder: &Folder, from: usize) -> Child {
+    command
+        .args(["kill::child", "--exact", "--nocapture"])
+        .env(FILE, folder.journal())
+        .env(FROM, from.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Steps that were confirmed, and those that may have been under way with them.
+fn check(folder: &Folder, confirmed: usize) -> usize {
+    let recovered = content(open(&folder.journal()).recover().unwrap());
+    let steps = Story::steps(SEED, confirmed + 5);
+    let batch = 1 + confirmed % 5;
+    for count in [confirmed, confirmed + batch] {
+        let mut memory = MemoryJournal::new(KEY);
+        memory.append(&steps[..count]).unwrap();
+        if content(memory.recover().unwrap()) == recovered {
+            return count;
+        }
+    }
+    panic!("{confirmed} steps were confirmed, and the journal holds something else");
+}
+
+#[test]
+fn a_killed_process_loses_nothing_that_it_was_told_is_written() {
+    let rounds = std::env::var("SYSTOLE_KILLS").map_or(50, |rounds| rounds.parse().unwrap());
+    let folder = Folder::new();
+    let mut dice = Dice::new(std::process::id().into());
+    let mut from = 0;
+    for _ in 0..rounds {
+        let mut child = spawn(Command::new(std::env::current_exe().unwrap()), &folder, from);
+        let mut confirmed = from;
+        let mut until = 1 + dice.below(40);
+        for line in BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap) {
+            let Some(done) = line.strip_prefix("done ") else { continue };
+            confirmed = done.parse().unwrap();
+            until = until.saturating_sub(1);
+            if until == 0 {
+                // What is in the pipe by now was confirmed, too.
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        from = check(&folder, confirmed);
+    }
+    assert!(from >= rounds);
+}
+
+#[test]
+fn a_file_that_can_not_grow_is_an_error_and_nothing_is_half_written() {
+    let folder = Folder::new();
+    let mut limited = Command::new("sh");
+    // The limit counts blocks of 512 bytes or of 1 KiB, as the shell likes; the process must survive it.
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+    let mut child = spawn(limited, &folder, 0);
+    let (mut confirmed, mut failed) = (0, None);
+    for line in BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap) {
+        if let Some(done) = line.strip_prefix("done ") {
+            confirmed = done.parse().unwrap();
+        } else if let Some(error) = line.strip_prefix("failed ") {
+            failed = Some(error.to_owned());
+        }
+    }
+    child.wait().unwrap();
+    assert!(failed.unwrap().contains("organism.journal: "));
+    assert!(confirmed > 10, "{confirmed} steps had room");
+    check(&folder, confirmed);
+}

@@ -1,0 +1,56 @@
+//! The same steps through both journals, with ends and new starts in between.
+
+use proptest::prelude::*;
+use systole::journal::{Journal, MemoryJournal};
+
+use crate::story::{Folder, KEY, Story, open};
+
+#[derive(Debug, Clone)]
+enum Act {
+    /// Steps that are appended at once.
+    Append(Vec<Vec<(u8, u16)>>),
+    /// The process ends in order.
+    Close,
+    /// It doesn't.
+    Crash,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let step = prop::collection::vec(any::<(u8, u16)>(), 0..6);
+    prop_oneof![
+        12 => prop::collection::vec(step, 0..5).prop_map(Act::Append),
+        1 => Just(Act::Close),
+        1 => Just(Act::Crash),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_says_what_memory_says(acts in prop::collection::vec(act(), 1..60)) {
+        let folder = Folder::new();
+        let mut memory = MemoryJournal::new(KEY);
+        let mut store = open(&folder.journal());
+        let mut story = Story::default();
+        prop_assert_eq!(store.recover().unwrap(), memory.recover().unwrap());
+        for act in acts.into_iter().chain([Act::Crash, Act::Close]) {
+            match act {
+                Act::Append(steps) => {
+                    let steps: Vec<_> = steps.iter().map(|ops| story.step(ops)).collect();
+                    store.append(&steps).unwrap();
+                    memory.append(&steps).unwrap();
+                    continue;
+                }
+                Act::Close => {
+                    store.close().unwrap();
+                    memory.close().unwrap();
+                }
+                Act::Crash => {}
+            }
+            drop(store);
+            store = open(&folder.journal());
+            prop_assert_eq!(store.recover().unwrap(), memory.recover().unwrap());
+        }
+    }
+}
