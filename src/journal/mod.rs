@@ -15,8 +15,8 @@ use std::fmt;
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, Step,
-    ThreadRecord,
+    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, StateRecord,
+    Step, TaskRecord, ThreadRecord,
 };
 
 /// A store of steps.
