@@ -176,7 +176,8 @@ impl TaskInbox {
         let change = self.grow(place, more)?;
         Ok(self.after(change, place, now, said(EventKind::InputRequired, question), |task| {
             task.status = Status::InputRequired;
-            task.questions.push(Exchange { question: question.to_owned(), asked: now, answer: None });
+            let number = task.events + 1;
+            task.questions.push(Exchange { number, question: question.to_owned(), asked: now, answer: None });
         }))
     }
 

@@ -1,6 +1,6 @@
 //! What a text must be before it is taken.
 
-use super::context::Context;
+use super::context::TaskContext;
 use super::error::{Field, InboxError, InboxProblem};
 use super::limits::InboxLimits;
 use crate::schema::escape::uncarriable;
@@ -37,11 +37,11 @@ pub(super) fn within(field: Field, bytes: usize, limit: usize) -> Result<usize, 
 }
 
 /// A context; its bytes in XML.
-pub(super) fn context(context: &Context, limits: &InboxLimits) -> Result<usize, InboxError> {
+pub(super) fn context(context: &TaskContext, limits: &InboxLimits) -> Result<usize, InboxError> {
     let entries = match context {
-        Context::None => return Ok(0),
-        Context::Xml(xml) => return within(Field::Context, xml.as_str().len(), limits.context_bytes),
-        Context::Entries(entries) => entries,
+        TaskContext::None => return Ok(0),
+        TaskContext::Xml(xml) => return within(Field::Context, xml.as_str().len(), limits.context_bytes),
+        TaskContext::Entries(entries) => entries,
     };
     if entries.len() > limits.entries {
         return Err(InboxError::TooMany { field: Field::ContextKey, limit: limits.entries });

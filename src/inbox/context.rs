@@ -12,7 +12,7 @@ use crate::vocab::XmlLimits;
 /// What helps to do a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Context {
+pub enum TaskContext {
     /// Nothing.
     #[default]
     None,
@@ -32,7 +32,7 @@ pub struct Entry {
     pub value: String,
 }
 
-impl Context {
+impl TaskContext {
     /// Keys and their values; nothing if there are none.
     pub fn entries<K: Into<String>, V: Into<String>>(entries: impl IntoIterator<Item = (K, V)>) -> Self {
         let entries: Vec<_> =

@@ -184,7 +184,7 @@ impl TaskInbox {
         if task.place >= self.next_place || task.place == 0 {
             return refuse("its place is not below next_place, or 0");
         }
-        if task.watched && !task.detached || !task.detached && !task.outbox.is_empty() {
+        if !task.detached && (task.watched || !task.outbox.is_empty()) {
             return refuse("it is watched, or has an outbox, but is not detached");
         }
         if (task.status == Status::InputRequired) != task.open_question().is_some()
@@ -205,6 +205,10 @@ impl TaskInbox {
         let mut names = HashSet::new();
         if !task.artifacts.iter().all(|artifact| names.insert(&artifact.name)) {
             return refuse("two artifacts have one name");
+        }
+        let numbers: Vec<_> = task.questions.iter().map(|exchange| exchange.number).collect();
+        if !numbers.is_sorted_by(|one, next| one < next) || numbers.last().is_some_and(|last| *last > task.events) {
+            return refuse("its questions are out of order");
         }
         let mut last = 0;
         for event in &task.outbox {

@@ -29,7 +29,7 @@ mod task;
 
 pub use acts::ArtifactPart;
 pub use change::Change;
-pub use context::{Context, Entry, Xml};
+pub use context::{Entry, TaskContext, Xml};
 pub use error::{Field, InboxError, InboxProblem};
 pub use event::{Event, EventKind};
 pub use export::ImportError;

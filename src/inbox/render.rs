@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::context::Context;
+use super::context::TaskContext;
 use super::markdown::{inline, quote};
 use super::store::TaskInbox;
 use super::task::Task;
@@ -74,12 +74,12 @@ fn render(out: &mut String, task: &Task) {
     out.push_str("\nDescription:\n\n");
     quote(out, &task.description);
     match &task.context {
-        Context::None => {}
-        Context::Xml(xml) => {
+        TaskContext::None => {}
+        TaskContext::Xml(xml) => {
             out.push_str("\nContext, XML:\n\n");
             quote(out, xml.as_str());
         }
-        Context::Entries(entries) => {
+        TaskContext::Entries(entries) => {
             for entry in entries {
                 push(out, format_args!("\nContext, key {}:\n\n", inline(&entry.key)));
                 quote(out, &entry.value);

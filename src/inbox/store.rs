@@ -105,6 +105,11 @@ impl TaskInbox {
         self.owner.as_ref()
     }
 
+    /// The bounds on it.
+    pub const fn limits(&self) -> &InboxLimits {
+        &self.limits
+    }
+
     /// A task.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 use super::change::Change;
 use super::checks;
-use super::context::Context;
+use super::context::TaskContext;
 use super::error::{Field, InboxError, InboxProblem};
 use super::event::EventKind;
 use super::principal::Principal;
@@ -17,7 +17,7 @@ pub struct Submission {
     /// What is to be done.
     pub description: String,
     /// What helps to do it.
-    pub context: Context,
+    pub context: TaskContext,
     /// When it fails at the latest.
     pub deadline: Option<Time>,
     /// A text by which the submitter knows a task again: the same one with the same body gives the same task.
@@ -46,7 +46,7 @@ impl Submission {
         Self {
             job: job.into(),
             description: description.into(),
-            context: Context::None,
+            context: TaskContext::None,
             deadline: None,
             key: None,
             detached: false,

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::checks::cost;
-use super::context::Context;
+use super::context::TaskContext;
 use super::event::Event;
 use super::status::Status;
 use crate::protocol::{display, display_option};
@@ -27,7 +27,7 @@ pub struct Task {
     /// What is to be done.
     pub description: String,
     /// What helps to do it.
-    pub context: Context,
+    pub context: TaskContext,
     /// The idempotency key, of which each submitter has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -117,6 +117,8 @@ pub struct Artifact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
+    /// The number of the event by which it was asked.
+    pub number: u32,
     /// What the owner asked.
     pub question: String,
     /// When.
@@ -141,9 +143,9 @@ impl Task {
     /// The bytes of its texts in XML, without the events that wait.
     pub(super) fn size(&self) -> usize {
         let context = match &self.context {
-            Context::None => 0,
-            Context::Entries(entries) => entries.iter().map(|entry| cost(&entry.key) + cost(&entry.value)).sum(),
-            Context::Xml(xml) => xml.as_str().len(),
+            TaskContext::None => 0,
+            TaskContext::Entries(entries) => entries.iter().map(|entry| cost(&entry.key) + cost(&entry.value)).sum(),
+            TaskContext::Xml(xml) => xml.as_str().len(),
         };
         let texts = [&self.key, &self.result, &self.reason, &self.undelivered];
         let texts = texts.into_iter().flatten().chain([&self.description]).map(|text| cost(text));

@@ -23,6 +23,7 @@ mod exit;
 mod handler;
 mod host;
 pub mod human;
+pub mod inbox;
 mod letter;
 mod link;
 mod organism;

@@ -6,9 +6,9 @@ use super::*;
 fn full() -> TaskInbox {
     let mut inbox = inbox();
     let contexts = [
-        Context::None,
-        Context::entries([("file", "a.txt"), ("line", "")]),
-        Context::xml("<o:order xmlns:o='urn:o'><o:item n='1'>AT&amp;T</o:item></o:order>").unwrap(),
+        TaskContext::None,
+        TaskContext::entries([("file", "a.txt"), ("line", "")]),
+        TaskContext::xml("<o:order xmlns:o='urn:o'><o:item n='1'>AT&amp;T</o:item></o:order>").unwrap(),
     ];
     for (number, context) in (1..).zip(contexts) {
         let submission = Submission {

@@ -39,7 +39,7 @@ fn names_and_texts_that_say_nothing_are_refused() {
         (Submission::new("drafts", "\u{2003}\t\n"), Field::Description),
         (Submission { key: Some(String::new()), ..Submission::new("drafts", "Read.") }, Field::Key),
         (
-            Submission { context: Context::entries([("", "x")]), ..Submission::new("drafts", "Read.") },
+            Submission { context: TaskContext::entries([("", "x")]), ..Submission::new("drafts", "Read.") },
             Field::ContextKey,
         ),
     ] {
@@ -60,7 +60,7 @@ fn characters_that_xml_cannot_carry_are_refused_with_their_place() {
     let submission = Submission::new("drafts", "é\u{0}");
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), submission, id(2), at(2)));
     assert_eq!(error, InboxError::Character { field: Field::Description, character: '\u{0}', at: 2 });
-    let context = Context::entries([("k", "\u{FFFF}")]);
+    let context = TaskContext::entries([("k", "\u{FFFF}")]);
     let submission = Submission { context, ..Submission::new("drafts", "Read.") };
     let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), submission, id(2), at(2)));
     assert_eq!(error, InboxError::Character { field: Field::ContextValue, character: '\u{FFFF}', at: 0 });
@@ -78,14 +78,14 @@ fn every_limit_is_an_error_of_its_own() {
     assert_eq!(submission(Submission::new("drafts", "<<<<<&")), long(Field::Description, 25, 20), "as it is in XML");
     assert_eq!(submission(Submission { key: Some("123456789".into()), ..plain() }), long(Field::Key, 9, 8));
     let entries =
-        |entries: &[(&str, &str)]| Submission { context: Context::entries(entries.iter().copied()), ..plain() };
+        |entries: &[(&str, &str)]| Submission { context: TaskContext::entries(entries.iter().copied()), ..plain() };
     assert_eq!(submission(entries(&[("123456789", "")])), long(Field::ContextKey, 9, 8));
     assert_eq!(submission(entries(&[("a", &"x".repeat(29)), ("b", "")])), long(Field::Context, 31, 30));
     let error = submission(entries(&[("a", ""), ("b", ""), ("c", "")]));
     assert_eq!(error, InboxError::TooMany { field: Field::ContextKey, limit: 2 });
     let error = submission(entries(&[("a", ""), ("a", "")]));
     assert_eq!(error, InboxProblem::KeyTwice { key: "a".into() }.into());
-    let xml = Context::xml(&format!("<a>{}</a>", "x".repeat(30))).unwrap();
+    let xml = TaskContext::xml(&format!("<a>{}</a>", "x".repeat(30))).unwrap();
     assert_eq!(submission(Submission { context: xml, ..plain() }), long(Field::Context, 37, 30));
     let watched = Submission { watched: true, ..plain() };
     assert_eq!(submission(watched), InboxProblem::EventsNeedDetached.into());
@@ -148,11 +148,13 @@ fn a_full_inbox_refuses_and_a_task_that_ends_makes_room() {
 #[test]
 fn contexts_that_are_no_xml_are_refused() {
     for text in ["", "x", "<a>", "<a/><b/>", "<!DOCTYPE a><a/>", "<a>&b;</a>", "<p:a/>"] {
-        assert!(matches!(Context::xml(text), Err(InboxProblem::Xml(_))), "{text}");
+        assert!(matches!(TaskContext::xml(text), Err(InboxProblem::Xml(_))), "{text}");
     }
     let deep = |depth| format!("{}{}", "<a>".repeat(depth), "</a>".repeat(depth));
-    assert!(Context::xml(&deep(240)).is_ok());
-    assert!(Context::xml(&deep(241)).is_err());
-    let Context::Xml(xml) = Context::xml("<?xml version='1.0'?><a b = '1'/><!-- c -->").unwrap() else { panic!() };
+    assert!(TaskContext::xml(&deep(240)).is_ok());
+    assert!(TaskContext::xml(&deep(241)).is_err());
+    let TaskContext::Xml(xml) = TaskContext::xml("<?xml version='1.0'?><a b = '1'/><!-- c -->").unwrap() else {
+        panic!()
+    };
     assert_eq!(xml.as_str(), "<a b=\"1\"></a>");
 }

@@ -6,6 +6,7 @@ mod jobs;
 mod lifecycle;
 mod model;
 mod payloads;
+mod pump;
 mod render;
 
 use systole::inbox::{Change, EventKind, InboxError, Principal, Submission, TaskInbox};

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use systole::inbox::payload::*;
-use systole::inbox::{Context, Submission};
+use systole::inbox::{Submission, TaskContext};
 use systole::ladder::Canonical;
 use systole::ladder::strict::canonicalize;
 use systole::schema::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
@@ -228,7 +228,7 @@ fn a_context_of_any_element_goes_both_ways() {
     for text in
         [element, "<order><context><xml><a></a></xml></context></order>", "<a xmlns=\"urn:systole:task:v1\"></a>"]
     {
-        let context = Context::xml(text).unwrap();
+        let context = TaskContext::xml(text).unwrap();
         let submit = Submit::new("Read.").with_context(&context);
         let error = encode(&submit).unwrap_err();
         assert!(error.to_string().contains("write()"), "never sent without its element: {error}");

@@ -3,7 +3,7 @@ use serde::de::IgnoredAny;
 use serde::ser::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::inbox::{Context, Entry, InboxProblem, Xml};
+use crate::inbox::{Entry, InboxProblem, TaskContext, Xml};
 use crate::ladder::Canonical;
 use crate::ladder::scan::{Scanner, Token};
 use crate::ladder::strict::{StrictError, canonicalize};
@@ -73,15 +73,15 @@ impl<'de> Deserialize<'de> for XmlContext {
     }
 }
 
-impl From<&Context> for Option<ContextPayload> {
-    fn from(context: &Context) -> Self {
+impl From<&TaskContext> for Option<ContextPayload> {
+    fn from(context: &TaskContext) -> Self {
         match context {
-            Context::None => None,
-            Context::Entries(entries) => {
+            TaskContext::None => None,
+            TaskContext::Entries(entries) => {
                 let entry = |entry: &Entry| EntryPayload { key: entry.key.clone(), value: entry.value.clone() };
                 Some(ContextPayload { entry: entries.iter().map(entry).collect(), xml: None })
             }
-            Context::Xml(xml) => {
+            TaskContext::Xml(xml) => {
                 Some(ContextPayload { entry: Vec::new(), xml: Some(XmlContext::Element(xml.clone())) })
             }
         }
@@ -90,11 +90,11 @@ impl From<&Context> for Option<ContextPayload> {
 
 impl ContextPayload {
     /// The context, once its element was read.
-    pub(crate) fn into_context(self) -> Context {
+    pub(crate) fn into_context(self) -> TaskContext {
         match self.xml {
-            Some(XmlContext::Element(xml)) => Context::Xml(xml),
+            Some(XmlContext::Element(xml)) => TaskContext::Xml(xml),
             Some(XmlContext::Unread) | None => {
-                Context::entries(self.entry.into_iter().map(|entry| (entry.key, entry.value)))
+                TaskContext::entries(self.entry.into_iter().map(|entry| (entry.key, entry.value)))
             }
         }
     }

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::context::{self, ContextPayload, WriteError};
 use super::is_false;
-use crate::inbox::{Context, InboxProblem, Status};
+use crate::inbox::{InboxProblem, Status, TaskContext};
 use crate::ladder::Canonical;
 use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId, Time};
@@ -58,7 +58,7 @@ impl Submit {
 
     /// The same with what helps to do it. An element of any name is sent with [`write`](Self::write).
     #[must_use]
-    pub fn with_context(self, context: &Context) -> Self {
+    pub fn with_context(self, context: &TaskContext) -> Self {
         Self { context: context.into(), ..self }
     }
 
