@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex};
 
 use systole::inbox::payload::{
-    Accept, Cancel, Changed, Complete, Fail, Input, InputRequired, List, Progress, Question, ResultPayload, Submit,
-    Tasks,
+    Accept, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress, Question, ResultPayload,
+    Submit, TaskPayload, Tasks,
 };
 use systole::inbox::{Event, TaskContext};
 use systole::prelude::*;
 use systole::shell::inbox::Job;
+use systole::vocab::TaskId;
 
 /// What the writer is to have reviewed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -110,14 +111,20 @@ impl Handler<Delivery<Work>> for Reviewer {
                 }
                 thread.call_to("reviews", Progress { id, percent: Some(50), text: "half read".into() }).await?;
                 thread.call_to("reviews", InputRequired { id, text: "British or American?".into() }).await?;
-                // The answer is there when the inbox says so.
-                while thread.call_to("reviews", Complete { id, text: "two typos".into() }).await.is_err() {
+                while answer(thread, id).await?.is_none() {
                     tokio::task::yield_now().await;
                 }
+                thread.call_to("reviews", Complete { id, text: "two typos".into() }).await?;
             }
             Ok(reply(Work))
         })
     }
+}
+
+/// The answer to the last question about a task, once there is one.
+async fn answer(thread: &Thread, id: TaskId) -> Result<Option<String>, Fault> {
+    let task: TaskPayload = thread.call_to("reviews", Get { id }).returning().await?;
+    Ok(task.exchange.into_iter().next_back().and_then(|exchange| exchange.answer))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -150,6 +157,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 c.accepts::<Work>()
                     .replies::<Work>()
                     .calls::<List>()
+                    .calls::<Get>()
                     .calls::<Accept>()
                     .calls::<Progress>()
                     .calls::<InputRequired>()

@@ -64,9 +64,9 @@ pub enum ImportError {
         /// Which rule.
         problem: String,
     },
-    /// There is too much of it.
+    /// The name of its job is none, or there is more in it than the limits allow.
     #[error(transparent)]
-    Limit(#[from] InboxError),
+    Inbox(#[from] InboxError),
 }
 
 impl From<serde_json::Error> for ImportError {

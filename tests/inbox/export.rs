@@ -122,7 +122,7 @@ fn a_task_that_no_inbox_could_hold_is_refused() {
     }
     let few = InboxLimits { open: 2, ..InboxLimits::default() };
     let error = TaskInbox::import(&json, few).unwrap_err();
-    assert!(matches!(error, ImportError::Limit(InboxError::Full { limit: 2, .. })), "{error:?}");
+    assert!(matches!(error, ImportError::Inbox(InboxError::Full { limit: 2, .. })), "{error:?}");
 }
 
 #[test]
