@@ -364,6 +364,27 @@ fn the_same_key_waits_for_the_same_task() {
 }
 
 #[test]
+fn those_who_wait_leave_slots_for_those_who_work() {
+    let inbox = TaskInbox::new("reviews", Principal::parse("reviewer").unwrap()).unwrap();
+    let job = Job::of(inbox.with_limits(InboxLimits { open: 3, ..InboxLimits::default() }));
+    let builder = job.install(Organism::builder("office"));
+    let builder = builder.client("editor", |c| c.calls::<Submit>()).client("reviewer", |c| c.calls::<Complete>());
+    let kit = Kit::start(builder).unwrap();
+    let keyed = || call_to("reviews", Submit { key: Some("k".into()), ..Submit::new("Read.") });
+    for _ in 0..200 {
+        kit.client("editor").tell(keyed()).unwrap();
+    }
+    kit.settle();
+    let refused: Vec<_> = std::iter::from_fn(|| kit.client("editor").try_receive()).filter_map(|e| e.fault).collect();
+    assert_eq!(refused.len(), 197);
+    assert!(refused.iter().all(|fault| fault.retryable && fault.message.contains("submit detached")), "{refused:?}");
+    let id = job.read(|inbox| inbox.pending().next().unwrap().id);
+    kit.ask("reviewer", call_to("reviews", Complete { id, text: "done".into() })).unwrap();
+    let results = std::iter::from_fn(|| kit.client("editor").try_receive()).filter(|egress| egress.fault.is_none());
+    assert_eq!(results.count(), 3);
+}
+
+#[test]
 fn a_detached_result_opens_a_new_conversation_at_its_submitter() {
     let office = office(|_| ());
     let given = Assignment { detached: true, ..assignment("Read.") };

@@ -52,6 +52,9 @@ impl JobActor {
         if submit.watched && !self.shared.sends().events {
             return Err(Failure::new("this job sends no events: leave watched out"));
         }
+        if !submit.detached {
+            self.shared.may_wait()?;
+        }
         let clock = clock(submit.thread())?;
         let (actor, now) = (Principal::new(submit.from().clone()), clock.now());
         let read = (**submit).clone().read_context(submit.proof().payload())?;

@@ -1,4 +1,5 @@
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use tokio::sync::Notify;
@@ -13,6 +14,8 @@ use crate::vocab::{Fault, FaultCode, TaskId, Time};
 pub(super) struct Shared {
     inbox: Mutex<TaskInbox>,
     waiting: Mutex<HashMap<TaskId, Vec<Arc<Waiter>>>>,
+    /// How many wait; each holds a slot of the listener.
+    waiters: AtomicUsize,
     hear: Mutex<Option<Hear>>,
     /// What happened and was not heard, in order; whoever holds `hearing` sees to it.
     unheard: Mutex<VecDeque<Event>>,
@@ -46,6 +49,7 @@ impl Shared {
         Self {
             inbox: Mutex::new(inbox),
             waiting: Mutex::default(),
+            waiters: AtomicUsize::new(0),
             hear: Mutex::default(),
             unheard: Mutex::default(),
             hearing: Mutex::default(),
@@ -57,6 +61,17 @@ impl Shared {
     /// Says what the contract allows; the first time that it is registered.
     pub(super) fn allow(&self, sends: Sends) {
         self.sends.get_or_init(|| sends);
+    }
+
+    /// Whether one more may wait. Several may wait for one task; without a bound they could hold every slot, and nobody
+    /// could end a task.
+    pub(super) fn may_wait(&self) -> Result<(), Failure> {
+        if self.waiters.load(Ordering::Relaxed) < self.lock().limits().open {
+            return Ok(());
+        }
+        let message = "too many wait for tasks of this job: submit detached, or try again later";
+        let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
+        Err(Failure { message: fault.message.clone(), fault: Some(fault) })
     }
 
     pub(super) fn sends(&self) -> Sends {
@@ -168,6 +183,7 @@ impl Place {
     pub(super) fn take(shared: Arc<Shared>, clock: Clock, id: TaskId, submitter: Principal) -> Self {
         let waiter = Arc::<Waiter>::default();
         lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
+        shared.waiters.fetch_add(1, Ordering::Relaxed);
         Self { shared, clock, id, submitter, waiter }
     }
 
@@ -181,6 +197,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.shared.waiters.fetch_sub(1, Ordering::Relaxed);
         let last = {
             let mut waiting = lock(&self.shared.waiting);
             let Some(waiters) = waiting.get_mut(&self.id) else { return };
