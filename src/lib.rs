@@ -7,6 +7,7 @@
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
 //! - [`journal`]: what an organism writes down, so that it survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
+//! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
 //! - [`shell`]: the runtime that turns the outputs of the core into work.
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
@@ -18,6 +19,7 @@ compile_error!("systole contains the panics of listeners by unwinding: build wit
 pub mod bench;
 pub mod cli;
 pub mod core;
+pub mod inbox;
 pub mod journal;
 pub mod ladder;
 pub mod prelude;

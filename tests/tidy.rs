@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 10] = [
+const LAYERS: [(&str, u8); 11] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
     ("protocol", 1),
     ("journal", 1),
     ("core", 2),
+    ("inbox", 2),
     ("shell", 3),
     ("testing", 3),
     ("bench", 4),

@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EgressRecord, LetterRecord, NoteRecord, RememberedRecord};
+use super::{EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
     FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
 };
+use crate::vocab::{Name, TaskId};
 
 /// A journal that survives nothing but the core that wrote it: what a store must do, without one.
 ///
@@ -20,7 +21,8 @@ pub struct MemoryJournal {
     remembered: BTreeMap<Number, RememberedRecord>,
     egress: BTreeMap<Number, EgressRecord>,
     letters: BTreeMap<Number, LetterRecord>,
-    requeue: BTreeSet<Number>,
+    tasks: BTreeMap<(Name, TaskId), TaskRecord>,
+    states: BTreeMap<Name, StateRecord>,
 }
 
 impl MemoryJournal {
@@ -99,6 +101,15 @@ impl MemoryJournal {
                 self.letters.remove(letter);
                 self.requeue.remove(letter);
             }
+            Op::Task(task) => {
+                self.tasks.insert((task.inbox.clone(), task.id), task.clone());
+            }
+            Op::TaskGone { inbox, id } => {
+                self.tasks.remove(&(inbox.clone(), *id));
+            }
+            Op::State(state) => {
+                self.states.insert(state.listener.clone(), state.clone());
+            }
         }
     }
 
@@ -148,6 +159,8 @@ impl Journal for MemoryJournal {
         let crashed = std::mem::replace(&mut self.running, true);
         let mut messages: Vec<_> = self.messages.values().cloned().collect();
         messages.sort_by_key(|message| message.place);
+        let mut tasks: Vec<_> = self.tasks.values().cloned().collect();
+        tasks.sort_by(|one, other| (&one.inbox, one.place).cmp(&(&other.inbox, other.place)));
         Ok(Recovered {
             key: self.key,
             epoch: self.epoch,
@@ -159,12 +172,51 @@ impl Journal for MemoryJournal {
             remembered: self.remembered.values().cloned().collect(),
             egress: self.egress.values().cloned().collect(),
             letters: self.letters.values().cloned().collect(),
-            requeue: self.requeue.iter().copied().collect(),
+            tasks,
+            states: self.states.values().cloned().collect(),
         })
     }
 
     fn close(&mut self) -> Result<(), JournalError> {
         self.running = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn tasks_are_replaced_removed_and_given_back_in_order_of_arrival() {
+        let mut journal = MemoryJournal::new([0; 32]);
+        let task = |inbox: &str, id: u128, place, state: &str| TaskRecord {
+            inbox: inbox.parse().unwrap(),
+            id: TaskId::from_uuid(Uuid::from_u128(id)),
+            place,
+            state: state.into(),
+            body: Arc::from("{}"),
+        };
+        let state = |blob: &'static [u8]| {
+            Op::State(StateRecord { listener: "b".parse().unwrap(), blob: bytes::Bytes::from_static(blob) })
+        };
+        let first = task("b", 9, 1, "pending");
+        let ops = vec![
+            Op::Task(task("b", 1, 2, "pending")),
+            Op::Task(first.clone()),
+            Op::Task(task("a", 9, 7, "pending")),
+            Op::Task(task("b", 1, 2, "accepted")),
+            Op::TaskGone { inbox: "a".parse().unwrap(), id: first.id },
+            state(b"old"),
+            state(b"new"),
+        ];
+        journal.append(&[Step { ops, ..Step::default() }]).unwrap();
+        let recovered = journal.recover().unwrap();
+        assert_eq!(recovered.tasks, [first, task("b", 1, 2, "accepted")]);
+        assert_eq!(recovered.states.iter().map(|state| &state.blob[..]).collect::<Vec<_>>(), [b"new"]);
     }
 }

@@ -17,8 +17,8 @@ pub use failing::FailingJournal;
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, Step,
-    ThreadRecord,
+    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, StateRecord,
+    Step, TaskRecord, ThreadRecord,
 };
 
 /// A store of steps.

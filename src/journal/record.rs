@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, ThreadPath, Time};
+use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, Time};
 
 /// The name of a record: given in order, never twice in the life of a journal.
 ///
@@ -124,6 +124,17 @@ pub enum Op {
         /// The letter.
         letter: Number,
     },
+    /// A task is as this says. A second one of the same inbox and id replaces the first.
+    Task(TaskRecord),
+    /// An inbox forgot a task.
+    TaskGone {
+        /// The listener whose inbox it was in.
+        inbox: Name,
+        /// The task.
+        id: TaskId,
+    },
+    /// The state of a listener is as this says, and replaces the one before.
+    State(StateRecord),
 }
 
 /// An open thread.
@@ -384,6 +395,30 @@ pub struct LetterRecord {
     pub reason: Fault,
 }
 
+/// A task in the inbox of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// The listener whose inbox it is in.
+    pub inbox: Name,
+    /// Its id.
+    pub id: TaskId,
+    /// Its place in the order of arrival; no two tasks of one inbox have the same.
+    pub place: u64,
+    /// How far it has come, for people who look into the store: `pending`, `accepted` and so on.
+    pub state: Arc<str>,
+    /// The whole of it, as JSON.
+    pub body: Arc<str>,
+}
+
+/// What a listener handed in to be kept with its inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateRecord {
+    /// The listener.
+    pub listener: Name,
+    /// Bytes that only the listener understands.
+    pub blob: Bytes,
+}
+
 /// What a journal holds that is not over.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recovered {
@@ -407,6 +442,8 @@ pub struct Recovered {
     pub egress: Vec<EgressRecord>,
     /// The dead letters, in order of number.
     pub letters: Vec<LetterRecord>,
-    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] strikes them out.
-    pub requeue: Vec<Number>,
+    /// The tasks of all inboxes, in order of inbox, then of place.
+    pub tasks: Vec<TaskRecord>,
+    /// The states of listeners, in order of name.
+    pub states: Vec<StateRecord>,
 }

@@ -22,3 +22,5 @@ pub use typed::{
     Capabilities, Capability, ClearContext, CloseThread, ContextCleared, ListCapabilities, Prompt, RequestExample,
     RequestPrompt, RequestSchema, ThreadSpawned,
 };
+pub(crate) use typed::{display, display_option};
+pub(crate) use writer::embedded;

@@ -111,21 +111,18 @@ written_by_hand! {
 }
 
 /// Names, ids and times as text.
-pub(super) mod display {
+pub(crate) mod display {
     use std::fmt::Display;
     use std::str::FromStr;
 
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(in crate::protocol) fn serialize<T: Display, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(value)
     }
 
-    pub(in crate::protocol) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
     where
         T: FromStr<Err: Display>,
         D: Deserializer<'de>,
@@ -134,20 +131,27 @@ pub(super) mod display {
     }
 }
 
-mod display_option {
+/// The same where it may be left out.
+pub(crate) mod display_option {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
     use serde::{Deserializer, Serializer};
 
     use super::display;
-    use crate::vocab::QName;
 
-    pub(super) fn serialize<S: Serializer>(value: &Option<QName>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<T: Display, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
         match value {
             Some(value) => display::serialize(value, serializer),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<QName>, D::Error> {
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
         display::deserialize(deserializer).map(Some)
     }
 }

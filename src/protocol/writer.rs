@@ -59,14 +59,7 @@ impl Writer {
 
     /// Another payload, with what it takes to be itself inside of this one.
     pub(super) fn embed(mut self, payload: &Canonical) -> Self {
-        let text = payload.as_str();
-        let name = text.find([' ', '>']).unwrap_or(text.len());
-        let (start, rest) = text.split_at(name);
-        self.out.extend_from_slice(start.as_bytes());
-        if !rest.starts_with(" xmlns=\"") {
-            self.out.extend_from_slice(b" xmlns=\"\"");
-        }
-        self.out.extend_from_slice(rest.as_bytes());
+        self.out.extend_from_slice(embedded(payload).as_bytes());
         self
     }
 
@@ -76,4 +69,13 @@ impl Writer {
         }
         canonicalize(&Bytes::from(self.out), &XmlLimits::UNLIMITED).expect("what the pump writes is well-formed")
     }
+}
+
+/// A payload as it stands inside of another one, to be canonicalized with that.
+pub(crate) fn embedded(payload: &Canonical) -> String {
+    let text = payload.as_str();
+    let name = text.find([' ', '>']).unwrap_or(text.len());
+    let (start, rest) = text.split_at(name);
+    let undeclared = if rest.starts_with(" xmlns=\"") { "" } else { " xmlns=\"\"" };
+    format!("{start}{undeclared}{rest}")
 }

@@ -23,7 +23,7 @@ mod exit;
 mod handler;
 mod host;
 pub mod human;
-pub mod journal;
+pub mod inbox;
 mod letter;
 mod link;
 mod organism;

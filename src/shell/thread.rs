@@ -2,6 +2,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::clock::Clock;
 use super::desk::Desk;
 use super::handler::HandlerKey;
 use super::response::{Emit, IntoDraft, call_on, call_to};
@@ -42,6 +43,11 @@ impl Thread {
     /// The payloads of the thread before this one, oldest first; for contracts with context.
     pub fn history(&self) -> &[Remembered] {
         self.history.as_deref().unwrap_or_default()
+    }
+
+    /// The clock of the organism, on the thread of its shard.
+    pub(super) fn clock(&self) -> Option<Clock> {
+        Desk::here(self.key.desk).map(|desk| desk.clock.clone())
     }
 
     /// Awaits the answer to one call: its reply, or the fault that came instead.

@@ -11,6 +11,10 @@ pub struct ThreadId(Uuid);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageId(Uuid);
 
+/// The id of a task in the inbox of a job: a lower-case UUID.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(Uuid);
+
 /// A text that is no UUID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no id: ids are UUIDs, such as 67e55044-10b1-426f-9247-bb680e5fe0c8")]
@@ -96,6 +100,7 @@ macro_rules! id {
 
 id!(ThreadId);
 id!(MessageId);
+id!(TaskId);
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ mod span;
 mod time;
 
 pub use fault::{BrokenRule, Fault, FaultCode};
-pub use id::{IdKey, MessageId, ParseIdError, ThreadId};
+pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
 pub use limits::{Limits, XmlLimits};
 pub use name::{Name, NameError};
 pub use path::ThreadPath;

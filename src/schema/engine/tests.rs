@@ -856,6 +856,7 @@ fn samples() -> Vec<(Both, Vec<Canonical>)> {
         include_str!("../../../schemas/envelope.xsd"),
         include_str!("../../../schemas/core.xsd"),
         include_str!("../../../schemas/meta.xsd"),
+        include_str!("../../../schemas/task.xsd"),
     ];
     let of = |text: &str| {
         let document = XsdDocument { name: "s.xsd".to_owned(), text: text.to_owned() };
@@ -878,7 +879,7 @@ proptest! {
 
     #[test]
     fn changed_instances_are_judged_alike(
-        schema in 0usize..4,
+        schema in 0usize..5,
         payload in any::<usize>(),
         changes in prop::collection::vec((any::<usize>(), 0usize..10, any::<usize>()), 0..4),
     ) {

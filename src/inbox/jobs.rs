@@ -1,0 +1,260 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::change::Change;
+use super::checks;
+use super::error::{Field, InboxError};
+use super::limits::InboxLimits;
+use super::principal::Principal;
+use super::store::{Said, TaskInbox};
+use super::submit::{Submission, Submitted};
+use super::{EventKind, Status};
+use crate::journal::Op;
+use crate::vocab::{Name, TaskId, Time};
+
+/// The jobs that are there, each with its inbox, and the tasks for those that aren't yet.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    absent: Absent,
+    limits: JobsLimits,
+    slots: BTreeMap<Name, Slot>,
+}
+
+/// What a job can do, for those who look for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCard {
+    /// Its name.
+    pub name: Name,
+    /// One line for people and models.
+    pub description: String,
+    /// What it can do, in words of the organism's own choice.
+    pub skills: BTreeSet<String>,
+}
+
+/// What becomes of a task for a job that isn't there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Absent {
+    /// It waits for the job.
+    #[default]
+    Keep,
+    /// It is refused.
+    Refuse,
+}
+
+/// Bounds on a registry. The defaults are in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobsLimits {
+    /// Jobs that are there or that tasks wait for (1,024).
+    pub jobs: usize,
+    /// Skills of one job (64).
+    pub skills: usize,
+    /// Bytes of one skill (256), as it stands in XML.
+    pub skill_bytes: usize,
+    /// Bytes of one description (4 KiB), as it stands in XML.
+    pub description_bytes: usize,
+    /// Bounds on each inbox.
+    pub inbox: InboxLimits,
+}
+
+impl Default for JobsLimits {
+    fn default() -> Self {
+        let inbox = InboxLimits::default();
+        Self { jobs: 1024, skills: 64, skill_bytes: 256, description_bytes: 4 << 10, inbox }
+    }
+}
+
+/// Why a registry refuses. Nothing has changed then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// The name belongs to somebody else, who has registered it or left tasks behind.
+    #[error("{actor} may not use the name {job}: it belongs to somebody else; choose another one")]
+    Taken {
+        /// The name.
+        job: Name,
+        /// Who tried.
+        actor: Principal,
+    },
+    /// There is no such job.
+    #[error("there is no job '{job}': look one up by name or skill, or register it first")]
+    Unknown {
+        /// The name.
+        job: Name,
+    },
+    /// There is no room for another job.
+    #[error("{limit} jobs are there or waited for, and no more may be: remove one first")]
+    Full {
+        /// How many may be.
+        limit: usize,
+    },
+    /// Its inbox, or a text, is refused.
+    #[error(transparent)]
+    Inbox(#[from] InboxError),
+}
+
+#[derive(Debug, Clone)]
+struct Slot {
+    /// `None` while the job isn't there.
+    card: Option<JobCard>,
+    /// Who had it last: the only one who may take over what waits in it.
+    heir: Option<Principal>,
+    inbox: TaskInbox,
+}
+
+impl Jobs {
+    /// A registry without jobs, with the default limits.
+    pub fn new(absent: Absent) -> Self {
+        Self { absent, limits: JobsLimits::default(), slots: BTreeMap::new() }
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: JobsLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// A job is there. One of the same name and owner is replaced: what was accepted is pending again. Tasks that
+    /// waited for it are routed.
+    ///
+    /// # Errors
+    /// [`JobError::Taken`], [`JobError::Full`]; texts that are empty, too long or no XML.
+    pub fn register(&mut self, actor: &Principal, card: JobCard, now: Time) -> Result<Change, JobError> {
+        checks::text(Field::Description, &card.description, self.limits.description_bytes)?;
+        if card.skills.len() > self.limits.skills {
+            return Err(InboxError::TooMany { field: Field::Skill, limit: self.limits.skills }.into());
+        }
+        for skill in &card.skills {
+            checks::said(Field::Skill, skill, self.limits.skill_bytes)?;
+        }
+        let mut change = self.prune();
+        if self.slots.get(&card.name).is_some_and(|slot| slot.heir.as_ref().is_some_and(|heir| heir != actor)) {
+            return Err(JobError::Taken { job: card.name, actor: actor.clone() });
+        }
+        let slot = self.slot(&card.name)?;
+        change.append(slot.inbox.release(now));
+        change.append(slot.inbox.claim(actor, now));
+        (slot.card, slot.heir) = (Some(card), Some(actor.clone()));
+        Ok(change)
+    }
+
+    /// A job is there no longer. What was accepted is pending again, and waits for its owner to register it anew: until
+    /// it has no open task, nobody else can have its name.
+    ///
+    /// # Errors
+    /// [`JobError::Unknown`], [`JobError::Taken`].
+    pub fn remove(&mut self, actor: &Principal, job: &Name, now: Time) -> Result<Change, JobError> {
+        let unknown = || JobError::Unknown { job: job.clone() };
+        let slot = self.slots.get_mut(job).filter(|slot| slot.card.is_some()).ok_or_else(unknown)?;
+        if slot.heir.as_ref() != Some(actor) {
+            return Err(JobError::Taken { job: job.clone(), actor: actor.clone() });
+        }
+        let mut change = slot.inbox.release(now);
+        slot.card = None;
+        slot.inbox.owner = None;
+        change.append(self.prune());
+        Ok(change)
+    }
+
+    /// A job that is there.
+    pub fn find(&self, job: &Name) -> Option<&JobCard> {
+        self.slots.get(job)?.card.as_ref()
+    }
+
+    /// The jobs that are there and have a skill, in order of name.
+    pub fn by_skill(&self, skill: &str) -> impl Iterator<Item = &JobCard> {
+        self.cards().filter(move |card| card.skills.contains(skill))
+    }
+
+    /// The jobs that are there, in order of name.
+    pub fn cards(&self) -> impl Iterator<Item = &JobCard> {
+        self.slots.values().filter_map(|slot| slot.card.as_ref())
+    }
+
+    /// A task for a job, which may not be there yet. If the submitting job is there, it must be the submitter's.
+    ///
+    /// # Errors
+    /// [`JobError::Unknown`] by policy, [`JobError::Taken`], [`JobError::Full`]; as [`TaskInbox::submit`].
+    pub fn submit(
+        &mut self,
+        actor: &Principal,
+        target: &str,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Submitted, JobError> {
+        let target = checks::name(Field::Job, target)?;
+        let source = checks::name(Field::SourceJob, &submission.job)?;
+        let owner = self.slots.get(&source).and_then(|slot| slot.inbox.owner());
+        if owner.is_some_and(|owner| owner != actor) {
+            return Err(JobError::Taken { job: source, actor: actor.clone() });
+        }
+        if self.absent == Absent::Refuse && self.find(&target).is_none() {
+            return Err(JobError::Unknown { job: target });
+        }
+        let submitted = self.slot(&target)?.inbox.submit(actor, submission, id, now);
+        if submitted.is_err() {
+            let _nothing_was_in_it = self.prune();
+        }
+        Ok(submitted?)
+    }
+
+    /// The inbox of a job that is there or waited for.
+    pub fn inbox(&self, job: &Name) -> Option<&TaskInbox> {
+        self.slots.get(job).map(|slot| &slot.inbox)
+    }
+
+    /// The same, to act on its tasks.
+    pub fn inbox_mut(&mut self, job: &Name) -> Option<&mut TaskInbox> {
+        self.slots.get_mut(job).map(|slot| &mut slot.inbox)
+    }
+
+    /// Fails what is too late, in all inboxes.
+    pub fn expire(&mut self, now: Time) -> Change {
+        let mut change = Change::default();
+        self.slots.values_mut().for_each(|slot| change.append(slot.inbox.expire(now)));
+        change
+    }
+
+    /// What a journal writes down of a change; who is registered is not part of it.
+    pub fn ops(&self, change: &Change) -> Vec<Op> {
+        let gone = change.removed.iter().filter(|(inbox, _)| !self.slots.contains_key(inbox));
+        let gone = gone.map(|(inbox, id)| Op::TaskGone { inbox: inbox.clone(), id: *id });
+        gone.chain(self.slots.values().flat_map(|slot| slot.inbox.ops(change))).collect()
+    }
+
+    /// Forgets names of jobs that aren't there and that no open task waits for.
+    fn prune(&mut self) -> Change {
+        let mut change = Change::default();
+        self.slots.retain(|job, slot| {
+            let stays = slot.card.is_some() || slot.inbox.open() > 0;
+            if !stays {
+                change.removed.extend(slot.inbox.tasks().map(|task| (job.clone(), task.id)));
+            }
+            stays
+        });
+        change
+    }
+
+    fn slot(&mut self, job: &Name) -> Result<&mut Slot, JobError> {
+        let (known, limit) = (self.slots.len(), self.limits.jobs);
+        if known >= limit && !self.slots.contains_key(job) {
+            return Err(JobError::Full { limit });
+        }
+        let inbox = || TaskInbox::unclaimed(job.clone(), self.limits.inbox.clone());
+        Ok(self.slots.entry(job.clone()).or_insert_with(|| Slot { card: None, heir: None, inbox: inbox() }))
+    }
+}
+
+impl TaskInbox {
+    /// Somebody owns it from now on: tasks that waited for that are routed.
+    fn claim(&mut self, owner: &Principal, now: Time) -> Change {
+        self.owner = Some(owner.clone());
+        let waiting = self.tasks().filter(|task| !task.routed && task.status == Status::Pending);
+        let places: Vec<_> = waiting.map(|task| task.place).collect();
+        let mut change = Change::default();
+        for place in places {
+            let said = Said { kind: EventKind::Routed, percent: None, text: None };
+            change.append(self.step(place, now, said, |task| task.routed = true));
+        }
+        change
+    }
+}

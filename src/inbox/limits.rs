@@ -1,0 +1,54 @@
+/// Bounds on one inbox. The defaults are in brackets. Bytes are counted as the text stands in XML, so that `&` counts
+/// as the five of `&amp;`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxLimits {
+    /// Tasks that are not over: not ended, or ended with something that their submitter has not been told (1,024).
+    pub open: usize,
+    /// Tasks that are over and still known, also for their idempotency keys; past it the oldest goes (1,024).
+    pub ended: usize,
+    /// Bytes of all tasks that are not over; those that are over fill what is left, and go when it is needed (64 MiB).
+    pub bytes: usize,
+    /// Bytes of one task, so that it fits into a message (512 KiB).
+    pub task_bytes: usize,
+    /// Bytes of one description (64 KiB).
+    pub description_bytes: usize,
+    /// Bytes of one context (256 KiB).
+    pub context_bytes: usize,
+    /// Bytes of one result, reason, progress, question or answer (64 KiB).
+    pub text_bytes: usize,
+    /// Bytes of one idempotency key, of one key of a context, and of the name of one artifact (256).
+    pub key_bytes: usize,
+    /// Keys in one context (256).
+    pub entries: usize,
+    /// Artifacts of one task (64).
+    pub artifacts: usize,
+    /// Bytes of all artifacts of one task (256 KiB).
+    pub artifact_bytes: usize,
+    /// Questions about one task (16).
+    pub questions: usize,
+    /// Events of one task that wait for its submitter; past it the owner can't add to them (256).
+    pub outbox: usize,
+    /// Bytes of what is rendered for a model; the first task stands there in any case (256 KiB).
+    pub rendered_bytes: usize,
+}
+
+impl Default for InboxLimits {
+    fn default() -> Self {
+        Self {
+            open: 1024,
+            ended: 1024,
+            bytes: 64 << 20,
+            task_bytes: 512 << 10,
+            description_bytes: 64 << 10,
+            context_bytes: 256 << 10,
+            text_bytes: 64 << 10,
+            key_bytes: 256,
+            entries: 256,
+            artifacts: 64,
+            artifact_bytes: 256 << 10,
+            questions: 16,
+            outbox: 256,
+            rendered_bytes: 256 << 10,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+use std::fmt;
+
+use super::error::{Field, InboxError};
+use crate::vocab::Name;
+
+/// Whoever acts on an inbox, as the pump or the caller knows it; never what a body claims.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Principal(Name);
+
+impl Principal {
+    /// Somebody of that name.
+    pub const fn new(name: Name) -> Self {
+        Self(name)
+    }
+
+    /// Somebody whose name is a text.
+    ///
+    /// # Errors
+    /// [`InboxError::Empty`] and [`InboxError::Name`] if it is none.
+    pub fn parse(name: &str) -> Result<Self, InboxError> {
+        super::checks::name(Field::Agent, name).map(Self)
+    }
+
+    /// The name.
+    pub const fn name(&self) -> &Name {
+        &self.0
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

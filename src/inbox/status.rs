@@ -1,0 +1,151 @@
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far a task has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "status")]
+pub enum Status {
+    /// Nobody has taken it on.
+    Pending,
+    /// The owner of the inbox works on it.
+    Accepted,
+    /// It is accepted, and the owner waits for an answer of the submitter.
+    InputRequired,
+    /// It is done.
+    Completed,
+    /// It could not be done, or its deadline passed.
+    Failed,
+    /// The owner didn't take it on.
+    Rejected,
+    /// The submitter doesn't want it any more.
+    Cancelled,
+}
+
+/// What somebody does to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Act {
+    /// The owner takes it on.
+    Accept,
+    /// The owner says how far it is.
+    Progress,
+    /// The owner hands in a piece of the result.
+    Artifact,
+    /// The owner asks the submitter.
+    Ask,
+    /// The submitter answers.
+    Answer,
+    /// The owner is done.
+    Complete,
+    /// The owner gives up, or the deadline passes.
+    Fail,
+    /// The owner doesn't take it on.
+    Reject,
+    /// The submitter doesn't want it any more.
+    Cancel,
+    /// The job is removed or registered anew.
+    Release,
+}
+
+impl Status {
+    /// All of them, in the order of a life.
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Accepted,
+        Self::InputRequired,
+        Self::Completed,
+        Self::Failed,
+        Self::Rejected,
+        Self::Cancelled,
+    ];
+
+    /// The word for it in XML and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Accepted => "accepted",
+            Self::InputRequired => "input-required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing can happen to the task any more.
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Rejected | Self::Cancelled)
+    }
+
+    /// Where an act leads from here; `None` if it can't be done. This is the whole lifecycle.
+    pub const fn after(self, act: Act) -> Option<Self> {
+        match (self, act) {
+            (Self::Pending, Act::Accept) => Some(Self::Accepted),
+            (Self::Pending, Act::Reject) => Some(Self::Rejected),
+            (Self::Pending | Self::Accepted | Self::InputRequired, Act::Complete) => Some(Self::Completed),
+            (Self::Pending | Self::Accepted | Self::InputRequired, Act::Fail) => Some(Self::Failed),
+            (Self::Pending | Self::Accepted | Self::InputRequired, Act::Cancel) => Some(Self::Cancelled),
+            (Self::Accepted | Self::InputRequired, Act::Progress | Act::Artifact) => Some(self),
+            (Self::Accepted, Act::Ask) => Some(Self::InputRequired),
+            (Self::InputRequired, Act::Answer) => Some(Self::Accepted),
+            (Self::Accepted | Self::InputRequired, Act::Release) => Some(Self::Pending),
+            _ => None,
+        }
+    }
+}
+
+impl Act {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Accept,
+        Self::Progress,
+        Self::Artifact,
+        Self::Ask,
+        Self::Answer,
+        Self::Complete,
+        Self::Fail,
+        Self::Reject,
+        Self::Cancel,
+        Self::Release,
+    ];
+
+    /// The name of the payload that does it; `release` for what no payload does.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Progress => "progress",
+            Self::Artifact => "artifact",
+            Self::Ask => "input-required",
+            Self::Answer => "input",
+            Self::Complete => "complete",
+            Self::Fail => "fail",
+            Self::Reject => "reject",
+            Self::Cancel => "cancel",
+            Self::Release => "release",
+        }
+    }
+
+    /// What it is for, in words.
+    pub(super) fn way(self) -> String {
+        let from: Vec<_> = Status::ALL.into_iter().filter(|status| status.after(self).is_some()).collect();
+        let names = from.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(" or ");
+        match from.first().and_then(|status| status.after(self)) {
+            Some(to) if !from.contains(&to) => format!("leads from {names} to {to}"),
+            _ => format!("is for tasks that are {names}"),
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,148 @@
+use super::change::Change;
+use super::checks;
+use super::context::TaskContext;
+use super::error::{Field, InboxError, InboxProblem};
+use super::event::EventKind;
+use super::principal::Principal;
+use super::status::Status;
+use super::store::{Said, TaskInbox, note};
+use super::task::{Source, Task};
+use crate::vocab::{TaskId, Time};
+
+/// What somebody asks a job to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// The name of the job for which it is asked.
+    pub job: String,
+    /// What is to be done.
+    pub description: String,
+    /// What helps to do it.
+    pub context: TaskContext,
+    /// When it fails at the latest.
+    pub deadline: Option<Time>,
+    /// A text by which the submitter knows a task again: the same one with the same body gives the same task.
+    pub key: Option<String>,
+    /// Whether the submitter doesn't wait: what comes of it is sent.
+    pub detached: bool,
+    /// Whether everything that happens is sent, rather than questions and the end alone; for a detached one.
+    pub watched: bool,
+}
+
+/// A task that was submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Submitted {
+    /// Its id: the one that was given, or that of the task which has the key.
+    pub id: TaskId,
+    /// Whether it is a new task.
+    pub new: bool,
+    /// What changed; nothing if it isn't.
+    pub change: Change,
+}
+
+impl Submission {
+    /// A description, for a job; nothing else.
+    pub fn new(job: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            job: job.into(),
+            description: description.into(),
+            context: TaskContext::None,
+            deadline: None,
+            key: None,
+            detached: false,
+            watched: false,
+        }
+    }
+}
+
+impl TaskInbox {
+    /// Takes a task under an id that nobody else has; the same submission of the same id or key gives the same task,
+    /// for as long as it is known.
+    ///
+    /// # Errors
+    /// Texts that are empty, too long or no XML, a deadline that has passed, [`InboxError::KeyTaken`],
+    /// [`InboxError::IdTaken`], [`InboxError::Full`].
+    pub fn submit(
+        &mut self,
+        actor: &Principal,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Submitted, InboxError> {
+        let mut task = self.task_of(actor, submission, id, now)?;
+        if let Some(known) = self.known(&task)? {
+            return Ok(Submitted { id: known, new: false, change: Change::default() });
+        }
+        if let Some(deadline) = task.deadline.filter(|deadline| *deadline <= now) {
+            return Err(InboxProblem::Deadline { deadline, now }.into());
+        }
+        self.may_open(&task)?;
+        let mut change = self.make_room(task.size());
+        self.next_place += 1;
+        let said = |kind| Said { kind, percent: None, text: None };
+        change.events.push(note(&mut task, now, &said(EventKind::Submitted)));
+        if self.owner.is_some() {
+            task.routed = true;
+            change.events.push(note(&mut task, now, &said(EventKind::Routed)));
+        }
+        change.append(self.saved(id));
+        self.insert(task);
+        Ok(Submitted { id, new: true, change })
+    }
+
+    /// The task that has the id or the key of this one, if its body is the same.
+    fn known(&self, task: &Task) -> Result<Option<TaskId>, InboxError> {
+        if let Ok(known) = self.get(task.id) {
+            let id = task.id;
+            return if same_body(known, task) { Ok(Some(id)) } else { Err(InboxError::IdTaken { id }) };
+        }
+        let Some(key) = &task.key else { return Ok(None) };
+        match self.of_key(&task.source.agent, key) {
+            Some(id) if same_body(self.get(id)?, task) => Ok(Some(id)),
+            Some(id) => Err(InboxError::KeyTaken { key: key.clone(), id }),
+            None => Ok(None),
+        }
+    }
+
+    fn task_of(&self, actor: &Principal, given: Submission, id: TaskId, now: Time) -> Result<Task, InboxError> {
+        let job = checks::name(Field::SourceJob, &given.job)?;
+        checks::said(Field::Description, &given.description, self.limits.description_bytes)?;
+        checks::context(&given.context, &self.limits)?;
+        if let Some(key) = &given.key {
+            checks::said(Field::Key, key, self.limits.key_bytes)?;
+        }
+        if given.watched && !given.detached {
+            return Err(InboxProblem::EventsNeedDetached.into());
+        }
+        Ok(Task {
+            id,
+            place: self.next_place,
+            source: Source { job, agent: actor.name().clone() },
+            target: self.job.clone(),
+            description: given.description,
+            context: given.context,
+            key: given.key,
+            deadline: given.deadline,
+            detached: given.detached,
+            watched: given.watched,
+            routed: false,
+            status: Status::Pending,
+            created: now,
+            changed: now,
+            attempts: 0,
+            progress: None,
+            artifacts: Vec::new(),
+            questions: Vec::new(),
+            result: None,
+            reason: None,
+            events: 0,
+            outbox: Default::default(),
+            undelivered: None,
+        })
+    }
+}
+
+fn same_body(one: &Task, other: &Task) -> bool {
+    let body = |task: &Task| (task.source.clone(), task.key.clone(), task.deadline, task.detached, task.watched);
+    body(one) == body(other) && one.description == other.description && one.context == other.context
+}

@@ -1,0 +1,269 @@
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+
+use super::outbox::send;
+use super::shared::{Place, Shared, failure};
+use crate::core::Failure;
+use crate::inbox::payload::{
+    Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
+    Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
+};
+use crate::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox};
+use crate::protocol::Boot;
+use crate::shell::accepts::AsActor;
+use crate::shell::clock::Clock;
+use crate::shell::contract::ContractBuilder;
+use crate::shell::delivery::Delivery;
+use crate::shell::response::{Response, none, reply};
+use crate::shell::thread::Thread;
+use crate::vocab::{Name, TaskId, Time};
+
+/// Handlers that may run beside those that wait for tasks.
+pub(super) const SLOTS: u32 = 64;
+/// Bytes of descriptions in one answer to `list`, so that it fits into a message.
+const LISTED: usize = 128 << 10;
+
+/// The actor of a [`Job`](super::Job).
+pub struct JobActor {
+    shared: Arc<Shared>,
+}
+
+impl JobActor {
+    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Lets somebody act on a task, and says how far it is then.
+    fn act<T>(
+        &self,
+        delivery: &Delivery<T>,
+        id: TaskId,
+        act: impl FnOnce(&mut TaskInbox, &Principal, Time) -> Result<Change, InboxError>,
+    ) -> Response {
+        let (actor, now) = (Principal::new(delivery.from().clone()), clock(delivery.thread())?.now());
+        self.shared.change(|inbox| act(inbox, &actor, now)).map_err(failure)?;
+        let status = self.shared.lock().get(id).map_err(failure)?.status;
+        Ok(reply(Changed { id, status }))
+    }
+
+    /// Takes a task, under the id of the message that submitted it: a message that is run again finds it there.
+    fn submit(&self, submit: &Delivery<Submit>) -> Result<(Submitted, Clock), Failure> {
+        if submit.watched && !self.shared.sends().events {
+            return Err(Failure::new("this job sends no events: leave watched out"));
+        }
+        if !submit.detached {
+            self.shared.may_wait()?;
+        }
+        let clock = clock(submit.thread())?;
+        let (actor, now) = (Principal::new(submit.from().clone()), clock.now());
+        let read = (**submit).clone().read_context(submit.proof().payload())?;
+        let submission = Submission {
+            job: read.job.as_ref().map_or_else(|| actor.name().to_string(), Name::to_string),
+            description: read.description,
+            context: read.context.map(|context| context.into_context()).unwrap_or_default(),
+            deadline: read.deadline,
+            key: read.key,
+            detached: read.detached,
+            watched: read.watched,
+        };
+        let id = TaskId::from_uuid(*submit.id().as_uuid());
+        let (mut taken, mut new) = (id, false);
+        let take = |inbox: &mut TaskInbox| {
+            let submitted = inbox.submit(&actor, submission, id, now)?;
+            (taken, new) = (submitted.id, submitted.new);
+            Ok(submitted.change)
+        };
+        self.shared.change(take).map_err(failure)?;
+        let status = self.shared.lock().get(taken).map_err(failure)?.status;
+        Ok((Submitted { id: taken, status, new }, clock))
+    }
+}
+
+/// What a job takes and answers.
+pub(super) fn contract(contract: ContractBuilder<JobActor, AsActor>) -> ContractBuilder<JobActor, AsActor> {
+    contract
+        .accepts_boot()
+        .accepts::<Submit>()
+        .accepts::<Get>()
+        .accepts::<List>()
+        .accepts::<Accept>()
+        .accepts::<Progress>()
+        .accepts::<ArtifactPayload>()
+        .accepts::<InputRequired>()
+        .accepts::<Input>()
+        .accepts::<Complete>()
+        .accepts::<Fail>()
+        .accepts::<Reject>()
+        .accepts::<Cancel>()
+        .replies::<ResultPayload>()
+        .replies::<Submitted>()
+        .replies::<TaskPayload>()
+        .replies::<Tasks>()
+        .replies::<Changed>()
+}
+
+impl Actor for JobActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Boot>> for JobActor {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, boot: Delivery<Boot>, _: &mut Context<Self>) -> Self::Result {
+        let shared = self.shared.clone();
+        Box::pin(async move {
+            let clock = clock(boot.thread())?;
+            send(&shared, boot.thread(), &clock).await;
+            Ok(none())
+        })
+    }
+}
+
+impl Handler<Delivery<Submit>> for JobActor {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, submit: Delivery<Submit>, _: &mut Context<Self>) -> Self::Result {
+        // At once, so that tasks stand in the order in which they were delivered.
+        let submitted = self.submit(&submit);
+        let shared = self.shared.clone();
+        let place = match &submitted {
+            Ok((submitted, clock)) if !submit.detached => {
+                let submitter = Principal::new(submit.from().clone());
+                Some(Place::take(shared.clone(), clock.clone(), submitted.id, submitter))
+            }
+            _ => None,
+        };
+        Box::pin(async move {
+            let (submitted, clock) = submitted?;
+            match place {
+                Some(place) => wait(&shared, &clock, &submit, &place, submitted.id).await,
+                None => Ok(reply(submitted)),
+            }
+        })
+    }
+}
+
+/// Waits for the end of a task; asks its submitter what its owner asks.
+async fn wait(shared: &Arc<Shared>, clock: &Clock, submit: &Delivery<Submit>, place: &Place, id: TaskId) -> Response {
+    let submitter = submit.from();
+    let mut asked = 0;
+    loop {
+        if let Some(result) = place.waiter.ended.get() {
+            return Ok(reply(result.clone()));
+        }
+        let question = {
+            let inbox = shared.lock();
+            let task = inbox.get(id).map_err(failure)?;
+            if task.status.is_ended() {
+                // It had ended before it was waited for: the same key came again.
+                return Ok(reply(ResultPayload::from(task)));
+            }
+            let open = task.open_question().filter(|open| open.number > asked);
+            open.map(|open| (open.number, open.question.clone()))
+        };
+        let question = question.filter(|_| shared.sends().questions && place.is_first());
+        let Some((number, text)) = question else {
+            place.waiter.rings.notified().await;
+            continue;
+        };
+        asked = number;
+        let mut answer = submit.thread().call_to(submitter.as_str(), Question { id, text });
+        let answered = loop {
+            tokio::select! {
+                answered = &mut answer => break Some(answered),
+                () = place.waiter.rings.notified() => {
+                    let open = |task: &Task| task.open_question().is_some_and(|open| open.number == number);
+                    if !shared.lock().get(id).is_ok_and(open) {
+                        break None;
+                    }
+                }
+            }
+        };
+        // Whoever takes no questions, or fails, may answer with a message of its own; the task waits for it.
+        if let Some(Ok(answered)) = answered
+            && let Ok(input) = answered.decode::<Input>()
+        {
+            shared.answer(&Principal::new(submitter.clone()), id, number, &input.text, clock.now());
+        }
+    }
+}
+
+macro_rules! acts {
+    ($($payload:ident: |$inbox:ident, $by:ident, $given:ident, $now:ident| $act:expr;)*) => {
+        $(impl Handler<Delivery<$payload>> for JobActor {
+            type Result = Response;
+
+            fn handle(&mut self, $given: Delivery<$payload>, _: &mut Context<Self>) -> Response {
+                self.act(&$given, $given.id, |$inbox, $by, $now| $act)
+            }
+        })*
+    };
+}
+
+acts! {
+    Accept: |inbox, by, given, now| inbox.accept(by, given.id, now);
+    Progress: |inbox, by, given, now| inbox.progress(by, given.id, given.percent, &given.text, now);
+    ArtifactPayload: |inbox, by, given, now| inbox.artifact(by, given.id, part(&given), now);
+    InputRequired: |inbox, by, given, now| inbox.input_required(by, given.id, &given.text, now);
+    Input: |inbox, by, given, now| inbox.answer(by, given.id, &given.text, now);
+    Complete: |inbox, by, given, now| inbox.complete(by, given.id, &given.text, now);
+    Fail: |inbox, by, given, now| inbox.fail(by, given.id, &given.text, now);
+    Reject: |inbox, by, given, now| inbox.reject(by, given.id, &given.text, now);
+    Cancel: |inbox, by, given, now| inbox.cancel(by, given.id, &given.text, now);
+}
+
+fn part(given: &ArtifactPayload) -> ArtifactPart {
+    ArtifactPart { name: given.name.clone(), text: given.text.clone(), append: given.append, last: given.last }
+}
+
+impl Handler<Delivery<Get>> for JobActor {
+    type Result = Response;
+
+    fn handle(&mut self, get: Delivery<Get>, _: &mut Context<Self>) -> Response {
+        let inbox = self.shared.lock();
+        // What is not theirs is not there.
+        let task = inbox.get(get.id).ok().filter(|task| concerns(&inbox, task, get.from()));
+        let task = task.ok_or(InboxError::Unknown { id: get.id }).map_err(failure)?;
+        Ok(reply(TaskPayload::from(task).write()?))
+    }
+}
+
+impl Handler<Delivery<List>> for JobActor {
+    type Result = Response;
+
+    fn handle(&mut self, list: Delivery<List>, _: &mut Context<Self>) -> Response {
+        let inbox = self.shared.lock();
+        let wanted = |task: &&Task| {
+            let status = list.status.map_or(!task.status.is_ended(), |status| task.status == status);
+            status && list.after.is_none_or(|after| task.place > after) && concerns(&inbox, task, list.from())
+        };
+        let mut tasks = inbox.tasks().filter(wanted).peekable();
+        let (mut brief, mut bytes) = (Vec::new(), 0);
+        while let Some(task) = tasks.next_if(|task| brief_fits(bytes, task)) {
+            bytes += size(task);
+            brief.push(Brief::from(task));
+        }
+        let more = u32::try_from(tasks.count()).unwrap_or(u32::MAX);
+        Ok(reply(Tasks { more, brief }))
+    }
+}
+
+/// Whether there is room for one more; the first one always fits.
+fn brief_fits(bytes: usize, task: &Task) -> bool {
+    bytes == 0 || bytes + size(task) <= LISTED
+}
+
+/// At least what it takes in a list: its attributes, and a description in which nothing is longer than `&quot;`.
+fn size(task: &Task) -> usize {
+    const ATTRIBUTES: usize = 512;
+    ATTRIBUTES + task.description.len()
+}
+
+fn concerns(inbox: &TaskInbox, task: &Task, who: &Name) -> bool {
+    inbox.owner().is_some_and(|owner| owner.name() == who) || task.source.agent == *who
+}
+
+fn clock(thread: &Thread) -> Result<Clock, Failure> {
+    thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))
+}

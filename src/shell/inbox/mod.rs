@@ -1,0 +1,187 @@
+//! A job: a listener with a [task inbox](crate::inbox).
+//!
+//! Others submit tasks to it, its owner takes them on, in payloads of [`crate::inbox::payload`]. A task that is waited
+//! for is an open child of the submitting thread: `submit` is answered when it has ended, and when that thread is
+//! cancelled, so is the task. What comes of a detached one opens a new conversation at its submitter.
+//!
+//! What survives: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. It lives in
+//! memory, so the end of the process does, unless [`Job::export`] was written down before; [`Job::of`] takes it back.
+
+mod actor;
+mod outbox;
+mod shared;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use actor::JobActor;
+use shared::{Sends, Shared};
+
+use super::builder::OrganismBuilder;
+use crate::core::Routing;
+use crate::inbox::payload::{EventPayload, Question, ResultPayload};
+use crate::inbox::{Event, InboxError, InboxLimits, Principal, TaskInbox};
+use crate::vocab::Time;
+
+/// A listener with an inbox. Clones are the same job.
+///
+/// ```
+/// use systole::inbox::payload::{Complete, ResultPayload, Submit};
+/// use systole::prelude::*;
+/// use systole::shell::inbox::Job;
+///
+/// let reviews = Job::new("reviews", "reviewer")?;
+/// let organism = reviews
+///     .install(Organism::builder("office"))
+///     .client("writer", |c| c.calls::<Submit>())
+///     .client("reviewer", |c| c.calls::<Complete>())
+///     .start()?;
+/// let (writer, reviewer) = (organism.client("writer")?, organism.client("reviewer")?);
+/// let result = block_on(async {
+///     let submitted = writer.ask(call_to("reviews", Submit::new("Read chapter 3.")));
+///     let reviewed = async {
+///         // A real reviewer is a listener, and reads `reviews.render_pending_context()`.
+///         let id = loop {
+///             if let Some(id) = reviews.read(|inbox| inbox.pending().next().map(|task| task.id)) {
+///                 break id;
+///             }
+///             tokio::task::yield_now().await;
+///         };
+///         reviewer.ask(call_to("reviews", Complete { id, text: "Two typos.".into() })).await
+///     };
+///     tokio::join!(submitted, reviewed).0
+/// })?;
+/// assert_eq!(result.decode::<ResultPayload>()?.text, "Two typos.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Job {
+    shared: Arc<Shared>,
+    description: String,
+    routing: Routing,
+    sends: Sends,
+}
+
+impl Job {
+    /// A job with an empty inbox that somebody owns: a listener or a client, by name.
+    ///
+    /// # Errors
+    /// [`InboxError::Empty`] and [`InboxError::Name`] if one of the two is no name.
+    pub fn new(name: &str, owner: &str) -> Result<Self, InboxError> {
+        TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
+    }
+
+    /// A job with that inbox: one with other limits, or one from before. What was accepted before is accepted still;
+    /// [`TaskInbox::release`] gives it back.
+    pub fn of(inbox: TaskInbox) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(inbox)),
+            description: String::new(),
+            routing: Routing::Addressed,
+            sends: Sends::default(),
+        }
+    }
+
+    /// One line for people and models.
+    #[must_use]
+    pub fn description(self, description: impl Into<String>) -> Self {
+        Self { description: description.into(), ..self }
+    }
+
+    /// How payloads that name no listener find it; without a call of this, not at all, because there may be several
+    /// jobs.
+    #[must_use]
+    pub fn routing(self, routing: Routing) -> Self {
+        Self { routing, ..self }
+    }
+
+    /// Sends the results of detached tasks to their submitters: at least one listener accepts
+    /// [`ResultPayload`]. Without it they ask for them.
+    #[must_use]
+    pub fn sends_results(mut self) -> Self {
+        self.sends.results = true;
+        self
+    }
+
+    /// Sends the events of watched tasks: at least one listener accepts [`EventPayload`]. Without it no task can be
+    /// watched.
+    #[must_use]
+    pub fn sends_events(mut self) -> Self {
+        self.sends.events = true;
+        self
+    }
+
+    /// Sends questions to submitters: at least one listener accepts [`Question`], and replies
+    /// [`Input`](crate::inbox::payload::Input). Without it they look whether there is one.
+    #[must_use]
+    pub fn sends_questions(mut self) -> Self {
+        self.sends.questions = true;
+        self
+    }
+
+    /// Hears of every event, once and in order, on the thread that made it happen; a new one replaces the one before.
+    /// It may look at the inbox, and must not wait.
+    #[must_use]
+    pub fn on_event(self, hear: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.shared.hear(Box::new(hear));
+        self
+    }
+
+    /// Registers the listener.
+    #[must_use]
+    pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
+        let (name, limits) = self.read(|inbox| (inbox.job().clone(), inbox.limits().clone()));
+        // Each task that is waited for holds a slot; the rest is for what moves them.
+        let slots = u32::try_from(limits.open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
+        let (shared, sends) = (self.shared.clone(), self.sends);
+        shared.allow(sends);
+        let factory = move || JobActor::new(shared.clone());
+        builder.listener(name.as_str(), factory, |contract| {
+            let mut contract = actor::contract(contract)
+                .description(&self.description)
+                .routing(self.routing)
+                .concurrency(slots)
+                .no_timeout();
+            if sends.results {
+                contract = contract.calls::<ResultPayload>();
+            }
+            if sends.events {
+                contract = contract.calls::<EventPayload>();
+            }
+            if sends.questions { contract.calls::<Question>() } else { contract }
+        })
+    }
+
+    /// Looks at the inbox. Nothing else happens to it meanwhile.
+    pub fn read<T>(&self, read: impl FnOnce(&TaskInbox) -> T) -> T {
+        read(&self.shared.lock())
+    }
+
+    /// Gives the accepted tasks back: they are pending again. For a program whose owner starts anew, and has forgotten
+    /// what it worked on.
+    pub fn release(&self, now: Time) {
+        // Nothing refuses it.
+        let _ = self.shared.change(|inbox| Ok(inbox.release(now)));
+    }
+
+    /// The pending tasks as Markdown that a model reads: see [`TaskInbox::render_pending_context`].
+    pub fn render_pending_context(&self) -> String {
+        self.read(TaskInbox::render_pending_context)
+    }
+
+    /// The inbox as JSON: see [`TaskInbox::export`].
+    pub fn export(&self) -> String {
+        self.read(TaskInbox::export)
+    }
+
+    /// The bounds on the inbox.
+    pub fn limits(&self) -> InboxLimits {
+        self.read(|inbox| inbox.limits().clone())
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("inbox", &*self.shared.lock()).finish_non_exhaustive()
+    }
+}

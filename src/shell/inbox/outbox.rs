@@ -1,0 +1,168 @@
+//! What comes of detached tasks is sent from the thread of `<boot>`: each call is a new conversation at its submitter.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::shared::Shared;
+use crate::core::Answer;
+use crate::inbox::payload::{EventPayload, Input, Question, ResultPayload};
+use crate::inbox::{Event, EventKind, Principal, Task, TaskInbox};
+use crate::shell::clock::Clock;
+use crate::shell::thread::{Calling, Thread};
+use crate::vocab::{Fault, FaultCode, Name, TaskId, Time};
+
+/// Calls at once that are answered soon, and questions at once, which may wait for a person.
+const MOST: [usize; 2] = [64, 512];
+/// How long after a failure the next try is, at first and at most.
+const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+/// How long nothing is looked at, at most.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// One event on its way to its submitter.
+struct Sending {
+    id: TaskId,
+    number: u32,
+    kind: EventKind,
+    submitter: Name,
+    call: Calling,
+}
+
+/// When an event may be tried again.
+struct Wait {
+    until: Time,
+    next: Duration,
+}
+
+/// Sends what submitters are owed, each task's in order, and fails what is too late. Runs for ever.
+pub(super) async fn send(shared: &Shared, thread: &Thread, clock: &Clock) {
+    let mut sending: Vec<Sending> = Vec::new();
+    let mut waits: HashMap<TaskId, Wait> = HashMap::new();
+    loop {
+        let now = clock.now();
+        let late = |inbox: &TaskInbox| inbox.next_deadline().is_some_and(|next| next <= now);
+        shared.change_if(late, |inbox| inbox.expire(now));
+        withdraw(shared, &mut sending);
+        start(shared, thread, now, &mut sending, &waits);
+        let next = {
+            let inbox = shared.lock();
+            waits.retain(|id, _| inbox.get(*id).is_ok_and(|task| !task.outbox.is_empty()));
+            let retries = waits.values().map(|wait| wait.until).filter(|until| *until > now);
+            retries.chain(inbox.next_deadline()).min()
+        };
+        let sleep = next.map_or(LONGEST, |next| clock.until(next)).min(LONGEST);
+        tokio::select! {
+            (done, outcome) = next_done(&mut sending) => settle(shared, clock, &done, outcome, &mut waits),
+            () = shared.outbox.notified() => {}
+            () = tokio::time::sleep(sleep) => {}
+        }
+    }
+}
+
+/// Drops questions that nobody asks any more: what follows them must not wait.
+fn withdraw(shared: &Shared, sending: &mut Vec<Sending>) {
+    let inbox = shared.lock();
+    let current = |one: &Sending| !one.is_question() || inbox.get(one.id).is_ok_and(|task| asks(task, one.number));
+    let (kept, gone): (Vec<_>, Vec<_>) = sending.drain(..).partition(current);
+    drop(inbox);
+    *sending = kept;
+    for one in gone {
+        shared.acknowledge(one.id, one.number);
+    }
+}
+
+/// Starts calls for what is owed and not on its way.
+fn start(shared: &Shared, thread: &Thread, now: Time, sending: &mut Vec<Sending>, waits: &HashMap<TaskId, Wait>) {
+    let (mut passed, mut silent) = (Vec::new(), Vec::new());
+    let sends = shared.sends();
+    let inbox = shared.lock();
+    for (task, event) in inbox.owed() {
+        let waits = waits.get(&task.id).is_some_and(|wait| wait.until > now);
+        if waits || sending.iter().any(|one| one.id == task.id) {
+            continue;
+        }
+        let question = event.kind == EventKind::InputRequired;
+        if event.kind.is_end() && !sends.results {
+            silent.push(task.id);
+        } else if question && !(sends.questions && asks(task, event.number)) {
+            // It was answered, nobody asks any more, or the submitter has to look by itself.
+            passed.push((task.id, event.number));
+        } else if sending.iter().filter(|one| one.is_question() == question).count() < MOST[usize::from(question)] {
+            sending.push(Sending::new(thread, task, event));
+        }
+    }
+    drop(inbox);
+    for (id, number) in passed {
+        shared.acknowledge(id, number);
+    }
+    for id in silent {
+        shared.give_up(id, "the job sends no results: get asks for them");
+    }
+}
+
+/// Whether a task waits for the answer to the question of that event.
+fn asks(task: &Task, event: u32) -> bool {
+    task.open_question().is_some_and(|exchange| exchange.number == event)
+}
+
+impl Sending {
+    fn new(thread: &Thread, task: &Task, event: &Event) -> Self {
+        let submitter = task.source.agent.clone();
+        let to = submitter.as_str();
+        let call = match event.kind {
+            EventKind::InputRequired => {
+                thread.call_to(to, Question { id: task.id, text: event.text.clone().unwrap_or_default() })
+            }
+            kind if kind.is_end() => thread.call_to(to, ResultPayload::from(task)),
+            _ => thread.call_to(to, EventPayload::from(event)),
+        };
+        Self { id: task.id, number: event.number, kind: event.kind, submitter, call }
+    }
+
+    fn is_question(&self) -> bool {
+        self.kind == EventKind::InputRequired
+    }
+}
+
+/// The next one that is answered, and how.
+async fn next_done(sending: &mut Vec<Sending>) -> (Sending, Result<Answer, Fault>) {
+    poll_fn(|cx| {
+        for at in 0..sending.len() {
+            if let Poll::Ready(outcome) = Pin::new(&mut sending[at].call).poll(cx) {
+                return Poll::Ready((sending.remove(at), outcome));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn settle(
+    shared: &Shared,
+    clock: &Clock,
+    done: &Sending,
+    outcome: Result<Answer, Fault>,
+    waits: &mut HashMap<TaskId, Wait>,
+) {
+    match outcome {
+        Ok(answer) => {
+            if let (true, Ok(input)) = (done.is_question(), answer.decode::<Input>()) {
+                shared.answer(&Principal::new(done.submitter.clone()), done.id, done.number, &input.text, clock.now());
+            }
+            shared.acknowledge(done.id, done.number);
+        }
+        // Nobody got it, or ever will.
+        Err(fault) if fault.code == FaultCode::Route && done.kind.is_end() => {
+            shared.give_up(done.id, &fault.message);
+        }
+        // Nobody got it yet.
+        Err(fault) if fault.retryable || matches!(fault.code, FaultCode::Limit | FaultCode::Cancelled) => {
+            let next = waits.get(&done.id).map_or(BACKOFF[0], |wait| wait.next);
+            waits.insert(done.id, Wait { until: clock.now().after(next), next: (next * 2).min(BACKOFF[1]) });
+        }
+        // It got there; what its handler made of it is no matter of ours.
+        Err(_) => shared.acknowledge(done.id, done.number),
+    }
+}

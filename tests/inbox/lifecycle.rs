@@ -1,0 +1,307 @@
+use std::sync::{Arc, Barrier, Mutex};
+
+use systole::inbox::*;
+
+use super::*;
+
+/// Each act, on a task in each status: from where, where to. Written out, as `docs/tasks.md` has it.
+const WAYS: [(Status, Act, Status); 19] = {
+    use Act::*;
+    use Status::*;
+    [
+        (Pending, Act::Accept, Accepted),
+        (Pending, Complete, Completed),
+        (Pending, Fail, Failed),
+        (Pending, Reject, Rejected),
+        (Pending, Cancel, Cancelled),
+        (Accepted, Act::Progress, Accepted),
+        (Accepted, Act::Artifact, Accepted),
+        (Accepted, Ask, InputRequired),
+        (Accepted, Complete, Completed),
+        (Accepted, Fail, Failed),
+        (Accepted, Cancel, Cancelled),
+        (Accepted, Release, Pending),
+        (InputRequired, Act::Progress, InputRequired),
+        (InputRequired, Act::Artifact, InputRequired),
+        (InputRequired, Answer, Accepted),
+        (InputRequired, Complete, Completed),
+        (InputRequired, Fail, Failed),
+        (InputRequired, Cancel, Cancelled),
+        (InputRequired, Release, Pending),
+    ]
+};
+
+pub(crate) fn leads(from: Status, act: Act) -> Option<Status> {
+    WAYS.iter().find(|(status, way, _)| (*status, *way) == (from, act)).map(|(_, _, to)| *to)
+}
+
+pub(crate) fn act(
+    inbox: &mut TaskInbox,
+    actor: &Principal,
+    act: Act,
+    task: TaskId,
+    now: Time,
+) -> Result<Change, InboxError> {
+    let part = || ArtifactPart { name: "report".into(), text: "a part".into(), ..ArtifactPart::default() };
+    match act {
+        Act::Accept => inbox.accept(actor, task, now),
+        Act::Progress => inbox.progress(actor, task, Some(50), "half", now),
+        Act::Artifact => inbox.artifact(actor, task, part(), now),
+        Act::Ask => inbox.input_required(actor, task, "which one?", now),
+        Act::Answer => inbox.answer(actor, task, "the first", now),
+        Act::Complete => inbox.complete(actor, task, "done", now),
+        Act::Fail => inbox.fail(actor, task, "no", now),
+        Act::Reject => inbox.reject(actor, task, "not mine", now),
+        Act::Cancel => inbox.cancel(actor, task, "", now),
+        Act::Release => Ok(inbox.release(now)),
+    }
+}
+
+/// An inbox with one task in that status.
+fn with(status: Status) -> TaskInbox {
+    let mut inbox = inbox();
+    let task = submit(&mut inbox, 1);
+    let way: &[Act] = match status {
+        Status::Pending => &[],
+        Status::Accepted => &[Act::Accept],
+        Status::InputRequired => &[Act::Accept, Act::Ask],
+        Status::Completed => &[Act::Complete],
+        Status::Failed => &[Act::Fail],
+        Status::Rejected => &[Act::Reject],
+        Status::Cancelled => &[Act::Cancel],
+    };
+    for step in way {
+        let actor = if *step == Act::Cancel { writer() } else { owner() };
+        let _ = act(&mut inbox, &actor, *step, task, at(2)).unwrap();
+    }
+    assert_eq!(inbox.get(task).unwrap().status, status);
+    inbox
+}
+
+#[test]
+fn every_act_in_every_status_is_a_step_of_the_table_or_changes_nothing() {
+    for from in Status::ALL {
+        for step in Act::ALL {
+            let mut inbox = with(from);
+            let actor = if matches!(step, Act::Cancel | Act::Answer) { writer() } else { owner() };
+            assert_eq!(from.after(step), leads(from, step), "{from} {step}");
+            match leads(from, step) {
+                Some(to) => {
+                    let change = act(&mut inbox, &actor, step, id(1), at(3)).unwrap();
+                    assert_eq!(inbox.get(id(1)).unwrap().status, to, "{from} {step}");
+                    assert_eq!((change.events.len(), change.saved.len()), (1, 1));
+                }
+                None if step == Act::Release => assert!(inbox.release(at(3)).is_empty()),
+                None => {
+                    let error = refused(&mut inbox, |inbox| act(inbox, &actor, step, id(1), at(3)));
+                    assert_eq!(error, InboxError::Transition { id: id(1), from, act: step });
+                    assert!(error.to_string().contains(&format!("is {from}: {step} ")), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_say_from_what_to_what() {
+    let error = |from, step| InboxError::Transition { id: id(1), from, act: step }.to_string();
+    let task = id(1);
+    assert_eq!(
+        error(Status::Completed, Act::Accept),
+        format!("task {task} is completed: accept leads from pending to accepted")
+    );
+    assert_eq!(
+        error(Status::Cancelled, Act::Complete),
+        format!("task {task} is cancelled: complete leads from pending or accepted or input-required to completed")
+    );
+    assert_eq!(
+        error(Status::Pending, Act::Progress),
+        format!("task {task} is pending: progress is for tasks that are accepted or input-required")
+    );
+}
+
+#[test]
+fn only_the_owner_moves_a_task_and_only_the_submitter_cancels_it_or_answers() {
+    for from in [Status::Pending, Status::Accepted, Status::InputRequired] {
+        for step in Act::ALL.into_iter().filter(|step| *step != Act::Release) {
+            let submitters = matches!(step, Act::Cancel | Act::Answer);
+            for actor in ["stranger", if submitters { "reviewer" } else { "writer" }] {
+                let mut inbox = with(from);
+                let error = refused(&mut inbox, |inbox| act(inbox, &who(actor), step, id(1), at(3)));
+                let expected = if submitters {
+                    InboxError::NotSubmitter { id: id(1), actor: who(actor), act: step }
+                } else {
+                    InboxError::NotOwner { actor: who(actor), act: step }
+                };
+                assert_eq!(error, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn unknown_ids_are_errors() {
+    for step in Act::ALL.into_iter().filter(|step| *step != Act::Release) {
+        let actor = if matches!(step, Act::Cancel | Act::Answer) { writer() } else { owner() };
+        let error = refused(&mut with(Status::Pending), |inbox| act(inbox, &actor, step, id(2), at(3)));
+        assert_eq!(error, InboxError::Unknown { id: id(2) });
+    }
+    assert_eq!(inbox().get(id(2)).unwrap_err(), InboxError::Unknown { id: id(2) });
+}
+
+#[test]
+fn a_whole_life_has_each_event_once_and_in_order() {
+    let mut inbox = inbox();
+    let submitted = inbox.submit(&writer(), Submission::new("drafts", "Read."), id(1), at(1)).unwrap();
+    let mut events = submitted.change.events;
+    let mut more = |change: Change| events.extend(change.events);
+    more(inbox.accept(&owner(), id(1), at(2)).unwrap());
+    more(inbox.progress(&owner(), id(1), Some(10), "begun", at(3)).unwrap());
+    more(inbox.input_required(&owner(), id(1), "British or American?", at(4)).unwrap());
+    more(inbox.answer(&writer(), id(1), "British", at(5)).unwrap());
+    let part = |text: &str, append, last| ArtifactPart { name: "notes".into(), text: text.into(), append, last };
+    more(inbox.artifact(&owner(), id(1), part("one ", false, false), at(6)).unwrap());
+    more(inbox.artifact(&owner(), id(1), part("two", true, true), at(7)).unwrap());
+    more(inbox.complete(&owner(), id(1), "Two typos.", at(8)).unwrap());
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    let expected =
+        ["submitted", "routed", "accepted", "progress", "input-required", "input", "artifact", "artifact", "completed"];
+    assert_eq!(kinds, expected);
+    assert!(events.iter().map(|event| event.number).eq(1..=9));
+    assert!(events.iter().all(|event| event.task == id(1)));
+    let task = inbox.get(id(1)).unwrap();
+    assert_eq!((task.attempts, task.events, task.status), (1, 9, Status::Completed));
+    assert_eq!((task.created, task.changed), (at(1), at(8)));
+    assert_eq!(task.artifacts, [Artifact { name: "notes".into(), text: "one two".into(), ended: true }]);
+    assert_eq!(task.questions[0].answer.as_deref(), Some("British"));
+    assert_eq!((task.result.as_deref(), &task.reason), (Some("Two typos."), &None));
+}
+
+#[test]
+fn two_racing_completions_have_one_winner() {
+    for _ in 0..200 {
+        let inbox = Arc::new(Mutex::new(with(Status::Accepted)));
+        let start = Arc::new(Barrier::new(2));
+        let racers = ["one", "other"].map(|result| {
+            let (inbox, start) = (inbox.clone(), start.clone());
+            std::thread::spawn(move || {
+                start.wait();
+                inbox.lock().unwrap().complete(&owner(), id(1), result, at(3))
+            })
+        });
+        let outcomes = racers.map(|racer| racer.join().unwrap());
+        let lost = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect::<Vec<_>>();
+        assert_eq!(lost, [&InboxError::Transition { id: id(1), from: Status::Completed, act: Act::Complete }]);
+        let events = outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).map(|change| change.events.len());
+        assert_eq!(events.sum::<usize>(), 1);
+        let inbox = inbox.lock().unwrap();
+        let winner = inbox.get(id(1)).unwrap().result.clone().unwrap();
+        assert!(outcomes[usize::from(winner == "other")].is_ok());
+    }
+}
+
+#[test]
+fn pending_tasks_stand_in_order_of_arrival_also_after_a_release() {
+    let mut inbox = inbox();
+    for number in [5, 3, 9, 1] {
+        submit(&mut inbox, number);
+    }
+    let _ = inbox.accept(&owner(), id(3), at(2)).unwrap();
+    let _ = inbox.accept(&owner(), id(1), at(2)).unwrap();
+    let _ = inbox.input_required(&owner(), id(1), "?", at(2)).unwrap();
+    let _ = inbox.progress(&owner(), id(3), None, "begun", at(2)).unwrap();
+    let pending = |inbox: &TaskInbox| inbox.pending().map(|task| task.id).collect::<Vec<_>>();
+    assert_eq!(pending(&inbox), [id(5), id(9)]);
+    let change = inbox.release(at(3));
+    assert_eq!(kinds(&change), [EventKind::Released; 2]);
+    assert_eq!(pending(&inbox), [id(5), id(3), id(9), id(1)]);
+    let task = inbox.get(id(3)).unwrap();
+    assert_eq!((task.attempts, &task.progress), (1, &None));
+    assert_eq!(inbox.get(id(1)).unwrap().questions, [], "nobody asks any more");
+    let _ = inbox.accept(&owner(), id(3), at(4)).unwrap();
+    assert_eq!(inbox.get(id(3)).unwrap().attempts, 2);
+}
+
+#[test]
+fn deadlines_fail_what_is_open() {
+    let mut inbox = inbox();
+    let until = |deadline| Submission { deadline: Some(at(deadline)), ..Submission::new("drafts", "Soon.") };
+    for (number, deadline) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
+        let _ = inbox.submit(&writer(), until(deadline), id(number), at(1)).unwrap();
+    }
+    let _ = inbox.accept(&owner(), id(2), at(2)).unwrap();
+    let _ = inbox.complete(&owner(), id(4), "", at(2)).unwrap();
+    assert_eq!(inbox.next_deadline(), Some(at(10)));
+    assert!(inbox.expire(at(9)).is_empty());
+    let change = inbox.expire(at(20));
+    assert_eq!(change.events.iter().map(|event| event.task).collect::<Vec<_>>(), [id(2), id(3)]);
+    assert_eq!(kinds(&change), [EventKind::Failed; 2]);
+    assert_eq!(inbox.get(id(2)).unwrap().reason.as_deref(), Some("its deadline passed"));
+    assert_eq!(inbox.next_deadline(), Some(at(30)));
+    assert!(inbox.expire(at(20)).is_empty(), "once");
+    let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), until(20), id(5), at(20)));
+    assert_eq!(error, InboxProblem::Deadline { deadline: at(20), now: at(20) }.into());
+}
+
+#[test]
+fn a_key_gives_the_same_task_for_the_same_body_only() {
+    let mut inbox = inbox();
+    let keyed = |text: &str| Submission { key: Some("k".into()), ..Submission::new("drafts", text) };
+    let first = inbox.submit(&writer(), keyed("Read."), id(1), at(1)).unwrap();
+    assert!(first.new);
+    let again = inbox.submit(&writer(), keyed("Read."), id(2), at(2)).unwrap();
+    assert_eq!((again.id, again.new, again.change), (id(1), false, Change::default()));
+    let error = refused(&mut inbox, |inbox| inbox.submit(&writer(), keyed("Write."), id(3), at(3)));
+    assert_eq!(error, InboxError::KeyTaken { key: "k".into(), id: id(1) });
+    assert!(inbox.submit(&who("other"), keyed("Write."), id(4), at(3)).unwrap().new, "keys are each submitter's own");
+    let _ = inbox.complete(&owner(), id(1), "", at(4)).unwrap();
+    assert_eq!(inbox.submit(&writer(), keyed("Read."), id(5), at(5)).unwrap().id, id(1), "also after it ended");
+    // A replayed submission has the same id.
+    let replayed = inbox.submit(&writer(), keyed("Read."), id(1), at(6)).unwrap();
+    assert_eq!((replayed.id, replayed.new), (id(1), false));
+    let error = refused(&mut inbox, |inbox| inbox.submit(&who("other"), keyed("Read."), id(1), at(6)));
+    assert_eq!(error, InboxError::IdTaken { id: id(1) });
+}
+
+#[test]
+fn ended_tasks_are_known_within_a_bound() {
+    let mut inbox = inbox().with_limits(InboxLimits { ended: 2, ..InboxLimits::default() });
+    for number in 1..=4 {
+        submit(&mut inbox, number);
+        let _ = inbox.complete(&owner(), id(number), "", at(number as u64)).unwrap();
+    }
+    assert!(inbox.get(id(2)).is_ok(), "what has ended goes when the next task comes");
+    let change = inbox.submit(&writer(), Submission::new("drafts", "Next."), id(5), at(9)).unwrap().change;
+    assert_eq!(change.removed, [("reviews".parse().unwrap(), id(2))]);
+    let known: Vec<_> = inbox.tasks().map(|task| task.id).collect();
+    assert_eq!(known, [id(3), id(4), id(5)]);
+}
+
+#[test]
+fn what_comes_of_a_detached_task_is_owed_until_it_was_told() {
+    let mut inbox = inbox().with_limits(InboxLimits { ended: 0, ..InboxLimits::default() });
+    let detached = |watched| Submission { detached: true, watched, ..Submission::new("drafts", "Read.") };
+    let _ = inbox.submit(&writer(), detached(false), id(1), at(1)).unwrap();
+    let _ = inbox.submit(&writer(), detached(true), id(2), at(1)).unwrap();
+    for task in [id(1), id(2)] {
+        let _ = inbox.accept(&owner(), task, at(2)).unwrap();
+        let _ = inbox.progress(&owner(), task, Some(1), "", at(3)).unwrap();
+        let _ = inbox.input_required(&owner(), task, "?", at(4)).unwrap();
+        let _ = inbox.fail(&owner(), task, "nobody answers", at(5)).unwrap();
+    }
+    let outbox = |inbox: &TaskInbox, task| {
+        inbox.get(task).unwrap().outbox.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(outbox(&inbox, id(1)), "input-required failed");
+    assert_eq!(outbox(&inbox, id(2)), "submitted routed accepted progress input-required failed");
+    assert_eq!(inbox.owed().map(|(task, event)| (task.id, event.number)).collect::<Vec<_>>(), [(id(1), 5), (id(2), 1)]);
+    assert_eq!(inbox.open(), 2, "they have ended, but are not over");
+    assert_eq!(inbox.acknowledge(id(1), 5).unwrap().saved.len(), 1);
+    assert!(inbox.acknowledge(id(1), 5).unwrap().is_empty(), "once");
+    let _ = inbox.acknowledge(id(1), 6).unwrap();
+    let _ = inbox.undeliverable(id(2), "nobody is there").unwrap();
+    assert_eq!(inbox.get(id(2)).unwrap().undelivered.as_deref(), Some("nobody is there"));
+    assert_eq!((inbox.open(), inbox.owed().count()), (0, 0));
+    submit(&mut inbox, 3);
+    assert!(inbox.get(id(1)).is_err() && inbox.get(id(2)).is_err(), "now they may go");
+}

@@ -1,0 +1,59 @@
+//! The task inbox: what it takes, how tasks move, what survives, what a model reads of it.
+
+mod export;
+mod hostile;
+mod jobs;
+mod lifecycle;
+mod model;
+mod payloads;
+mod pump;
+mod render;
+
+use systole::inbox::{Change, EventKind, InboxError, Principal, Submission, TaskInbox};
+use systole::vocab::{TaskId, Time};
+use uuid::Uuid;
+
+fn who(name: &str) -> Principal {
+    Principal::parse(name).unwrap()
+}
+
+fn owner() -> Principal {
+    who("reviewer")
+}
+
+fn writer() -> Principal {
+    who("writer")
+}
+
+fn id(number: u128) -> TaskId {
+    TaskId::from_uuid(Uuid::from_u128(number))
+}
+
+fn at(seconds: u64) -> Time {
+    Time::from_nanos(seconds * 1_000_000_000)
+}
+
+fn inbox() -> TaskInbox {
+    TaskInbox::new("reviews", owner()).unwrap()
+}
+
+/// Submits a task as the writer, and says its id.
+fn submit(inbox: &mut TaskInbox, number: u128) -> TaskId {
+    let submission = Submission::new("drafts", format!("Read chapter {number}."));
+    inbox.submit(&writer(), submission, id(number), at(1)).unwrap().id
+}
+
+fn kinds(change: &Change) -> Vec<EventKind> {
+    change.events.iter().map(|event| event.kind).collect()
+}
+
+/// The error of something that changes nothing.
+fn refused<T: std::fmt::Debug>(
+    inbox: &mut TaskInbox,
+    act: impl FnOnce(&mut TaskInbox) -> Result<T, InboxError>,
+) -> InboxError {
+    let before = inbox.export();
+    let error = act(inbox).unwrap_err();
+    assert_eq!(inbox.export(), before, "{error}");
+    error
+}

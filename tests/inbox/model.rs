@@ -1,0 +1,274 @@
+//! Random histories against a naive model: a list of tasks, searched from the front.
+
+use proptest::prelude::*;
+use systole::inbox::*;
+use systole::journal::{Journal, MemoryJournal, Step};
+
+use super::lifecycle::{act, leads};
+use super::*;
+
+const LIMITS: InboxLimits = InboxLimits {
+    open: 4,
+    ended: 3,
+    bytes: 64 << 20,
+    task_bytes: 512 << 10,
+    description_bytes: 64 << 10,
+    context_bytes: 256 << 10,
+    text_bytes: 64 << 10,
+    key_bytes: 256,
+    entries: 256,
+    artifacts: 64,
+    artifact_bytes: 256 << 10,
+    questions: 2,
+    outbox: 5,
+    rendered_bytes: 256 << 10,
+};
+
+#[derive(Debug, Clone)]
+enum Op {
+    Submit { by: usize, key: Option<usize>, body: usize, detached: usize, deadline: Option<u64> },
+    Act { by: usize, act: usize, task: usize },
+    Expire,
+    Acknowledge { task: usize },
+    Restart { by_journal: bool },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let submit = (0..3usize, proptest::option::of(0..2usize), 0..2usize, 0..3usize, proptest::option::of(1..12u64));
+    prop_oneof![
+        3 => submit.prop_map(|(by, key, body, detached, deadline)| Op::Submit { by, key, body, detached, deadline }),
+        9 => (0..4usize, 0..Act::ALL.len(), 0..6usize).prop_map(|(by, act, task)| Op::Act { by, act, task }),
+        1 => Just(Op::Expire),
+        1 => (0..6usize).prop_map(|task| Op::Acknowledge { task }),
+        1 => any::<bool>().prop_map(|by_journal| Op::Restart { by_journal }),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    id: TaskId,
+    by: String,
+    key: Option<String>,
+    body: (String, usize, Option<Time>),
+    status: Status,
+    changed: Time,
+    deadline: Option<Time>,
+    detached: usize,
+    questions: usize,
+    artifact: bool,
+    attempts: u32,
+    events: Vec<EventKind>,
+    waiting: usize,
+}
+
+impl Known {
+    fn over(&self) -> bool {
+        self.status.is_ended() && self.waiting == 0
+    }
+
+    fn happens(&mut self, kind: EventKind, now: Time) {
+        self.events.push(kind);
+        self.changed = now;
+        let told = kind.is_end() || kind == EventKind::InputRequired;
+        if self.detached == 2 || self.detached == 1 && told {
+            self.waiting += 1;
+        }
+    }
+}
+
+const ACTORS: [&str; 4] = ["writer", "editor", "reviewer", "reviewer"];
+
+fn event_of(act: Act) -> EventKind {
+    match act {
+        Act::Accept => EventKind::Accepted,
+        Act::Progress => EventKind::Progress,
+        Act::Artifact => EventKind::Artifact,
+        Act::Ask => EventKind::InputRequired,
+        Act::Answer => EventKind::Input,
+        Act::Complete => EventKind::Completed,
+        Act::Fail => EventKind::Failed,
+        Act::Reject => EventKind::Rejected,
+        Act::Cancel => EventKind::Cancelled,
+        Act::Release => EventKind::Released,
+    }
+}
+
+/// Forgets what is over, past the limit, the oldest first.
+fn trim(tasks: &mut Vec<Known>) {
+    while tasks.iter().filter(|task| task.over()).count() > LIMITS.ended {
+        let oldest =
+            (0..tasks.len()).filter(|at| tasks[*at].over()).min_by_key(|at| (tasks[*at].changed, *at)).unwrap();
+        tasks.remove(oldest);
+    }
+}
+
+/// What the model says an act does: `false` if it is refused.
+fn model_act(tasks: &mut Vec<Known>, by: &str, step: Act, task: TaskId, now: Time) -> bool {
+    if step == Act::Release {
+        for known in tasks.iter_mut().filter(|known| matches!(known.status, Status::Accepted | Status::InputRequired)) {
+            if known.status == Status::InputRequired {
+                known.questions -= 1;
+            }
+            known.status = Status::Pending;
+            known.happens(EventKind::Released, now);
+        }
+        return true;
+    }
+    let Some(at) = tasks.iter().position(|known| known.id == task) else { return false };
+    let known = &tasks[at];
+    let may = match step {
+        Act::Cancel | Act::Answer => known.by == by,
+        _ => by == "reviewer",
+    };
+    let Some(to) = leads(known.status, step) else { return false };
+    let adds = matches!(step, Act::Progress | Act::Artifact | Act::Ask);
+    if !may
+        || (adds || step == Act::Accept) && known.waiting >= LIMITS.outbox
+        || step == Act::Ask && known.questions >= LIMITS.questions
+    {
+        return false;
+    }
+    if adds || step == Act::Answer {
+        trim(tasks);
+    }
+    let known = tasks.iter_mut().find(|known| known.id == task).unwrap();
+    if step == Act::Ask {
+        known.questions += 1;
+    } else if known.status == Status::InputRequired && to.is_ended() {
+        known.questions -= 1;
+    }
+    known.status = to;
+    known.attempts += u32::from(step == Act::Accept);
+    known.artifact |= step == Act::Artifact;
+    known.happens(event_of(step), now);
+    true
+}
+
+fn model_submit(tasks: &mut Vec<Known>, new: Known, now: Time) -> Option<TaskId> {
+    if let Some(known) =
+        tasks.iter().find(|known| known.key.is_some() && (&known.key, &known.by) == (&new.key, &new.by))
+    {
+        return (known.body == new.body).then_some(known.id);
+    }
+    let open = tasks.iter().filter(|known| !known.over()).count();
+    if open >= LIMITS.open || new.deadline.is_some_and(|deadline| deadline <= now) {
+        return None;
+    }
+    trim(tasks);
+    let id = new.id;
+    tasks.push(new);
+    let new = tasks.last_mut().unwrap();
+    new.happens(EventKind::Submitted, now);
+    new.happens(EventKind::Routed, now);
+    Some(id)
+}
+
+fn agree(inbox: &TaskInbox, tasks: &[Known], heard: &[Event]) {
+    let ids: Vec<_> = inbox.tasks().map(|task| task.id).collect();
+    assert_eq!(ids, tasks.iter().map(|known| known.id).collect::<Vec<_>>());
+    for (task, known) in inbox.tasks().zip(tasks) {
+        assert_eq!((task.status, task.changed, task.attempts), (known.status, known.changed, known.attempts));
+        assert_eq!((task.questions.len(), task.outbox.len()), (known.questions, known.waiting));
+        assert_eq!(task.artifacts.len(), usize::from(known.artifact));
+        assert_eq!(task.source.agent.as_str(), known.by);
+        // Each event once, in order, without gaps.
+        let own: Vec<_> = heard.iter().filter(|event| event.task == task.id).collect();
+        assert_eq!(own.iter().map(|event| event.kind).collect::<Vec<_>>(), known.events);
+        assert!(own.iter().map(|event| event.number).eq(1..=task.events));
+    }
+    let pending: Vec<_> = inbox.pending().map(|task| task.id).collect();
+    let expected: Vec<_> = tasks.iter().filter(|known| known.status == Status::Pending).map(|known| known.id).collect();
+    assert_eq!(pending, expected);
+    assert_eq!(inbox.open(), tasks.iter().filter(|known| !known.over()).count());
+    let deadline = tasks.iter().filter(|known| !known.status.is_ended()).filter_map(|known| known.deadline).min();
+    assert_eq!(inbox.next_deadline(), deadline);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_histories_agree_with_the_model(ops in proptest::collection::vec(op(), 1..120)) {
+        let mut inbox = inbox().with_limits(LIMITS);
+        let mut journal = MemoryJournal::new([0; 32]);
+        let (mut tasks, mut heard): (Vec<Known>, Vec<Event>) = (Vec::new(), Vec::new());
+        for (clock, op) in (1u64..).zip(ops) {
+            let now = at(clock);
+            let before = inbox.export();
+            let target = |tasks: &[Known], task: usize| tasks.get(task).map_or(id(0), |known| known.id);
+            let outcome = match op {
+                Op::Submit { by, key, body, detached, deadline } => {
+                    let key = key.map(|key| format!("key {key}"));
+                    let deadline = deadline.map(|after| at(clock + after - 1));
+                    let submission = Submission {
+                        key: key.clone(),
+                        deadline,
+                        detached: detached > 0,
+                        watched: detached == 2,
+                        ..Submission::new("drafts", format!("body {body}"))
+                    };
+                    let by = ACTORS[by];
+                    let new = Known {
+                        id: id(u128::from(clock)),
+                        by: by.to_owned(),
+                        key,
+                        body: (submission.description.clone(), detached, deadline),
+                        status: Status::Pending,
+                        changed: now,
+                        deadline,
+                        detached,
+                        questions: 0,
+                        artifact: false,
+                        attempts: 0,
+                        events: Vec::new(),
+                        waiting: 0,
+                    };
+                    let submitted = inbox.submit(&who(by), submission, new.id, now);
+                    let expected = model_submit(&mut tasks, new, now);
+                    assert_eq!(submitted.as_ref().ok().map(|submitted| submitted.id), expected);
+                    submitted.map(|submitted| submitted.change)
+                }
+                Op::Act { by, act: step, task } => {
+                    let (by, step, task) = (ACTORS[by], Act::ALL[step], target(&tasks, task));
+                    let outcome = act(&mut inbox, &who(by), step, task, now);
+                    assert_eq!(outcome.is_ok(), model_act(&mut tasks, by, step, task, now), "{outcome:?}");
+                    outcome
+                }
+                Op::Expire => {
+                    let late = |known: &&mut Known| {
+                        !known.status.is_ended() && known.deadline.is_some_and(|deadline| deadline <= now)
+                    };
+                    for known in tasks.iter_mut().filter(late) {
+                        known.questions -= usize::from(known.status == Status::InputRequired);
+                        known.status = Status::Failed;
+                        known.happens(EventKind::Failed, now);
+                    }
+                    Ok(inbox.expire(now))
+                }
+                Op::Acknowledge { task } => {
+                    let task = target(&tasks, task);
+                    let known = tasks.iter_mut().find(|known| known.id == task);
+                    known.into_iter().for_each(|known| known.waiting = 0);
+                    inbox.acknowledge(task, u32::MAX)
+                }
+                Op::Restart { by_journal } => {
+                    inbox = if by_journal {
+                        let recovered = journal.recover().unwrap();
+                        TaskInbox::recover("reviews", owner(), LIMITS, &recovered.tasks).unwrap()
+                    } else {
+                        TaskInbox::import(&before, LIMITS).unwrap()
+                    };
+                    Ok(Change::default())
+                }
+            };
+            match outcome {
+                Ok(change) => {
+                    journal.append(&[Step { ops: inbox.ops(&change), at: now }]).unwrap();
+                    heard.extend(change.events);
+                }
+                Err(_) => assert_eq!(inbox.export(), before, "a refusal changes nothing"),
+            }
+            agree(&inbox, &tasks, &heard);
+        }
+    }
+}
