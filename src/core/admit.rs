@@ -34,6 +34,8 @@ pub(super) struct Entry {
     permit: Option<Permit>,
     /// Its conversation, which is busy with it while it waits.
     held: Option<ThreadKey>,
+    /// What its entrance calls it, if it waits to hear that it was taken.
+    pub ticket: Option<u64>,
 }
 
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
@@ -42,7 +44,7 @@ const LABEL: usize = 256;
 impl Core {
     /// Takes one message of a client up the ladder and into its conversation.
     pub(super) fn admit(&mut self, message: Injected) {
-        let Injected { client, root, remote, last, .. } = message;
+        let Injected { client, root, remote, last, ticket, .. } = message;
         let is_lane = message.permit.is_lane();
         let read = if is_lane && !self.lane.take(client, self.now) {
             Err(faults::overload())
@@ -64,13 +66,20 @@ impl Core {
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
         let permit = Some(message.permit);
-        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, held: None };
+        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, held: None, ticket };
         self.entry_events(&entry);
         if self.aside.holds(Some(Place::Root(root))) {
             let entry = Item::Entry(Box::new(self.hold(entry)));
             self.queue.push_front(entry);
         } else {
             self.enter(entry);
+        }
+    }
+
+    /// A message was taken in, or has its fault; or it is left.
+    pub(super) fn taken(&mut self, ticket: Option<u64>, kept: bool) {
+        if let Some(ticket) = ticket {
+            self.outputs.push_back(Output::Taken { ticket, kept });
         }
     }
 
@@ -104,10 +113,13 @@ impl Core {
         if let Some(key) = entry.held.take() {
             match self.threads.get_mut(key) {
                 Some(root) => root.judging -= 1,
-                None => return self.counts.cancelled += 1,
+                None => {
+                    self.taken(entry.ticket, false);
+                    return self.counts.cancelled += 1;
+                }
             }
         }
-        let (client, root, last) = (entry.client, entry.root, entry.last);
+        let (client, root, last, ticket) = (entry.client, entry.root, entry.last, entry.ticket);
         match self.judge_entry(&entry) {
             Ok(verdict) => self.let_in(entry, verdict),
             Err(unproved) => {
@@ -116,6 +128,7 @@ impl Core {
             }
         }
         self.conclude_entry(client, root, last);
+        self.taken(ticket, true);
     }
 
     /// Keeps the conversation of a message open while that waits.
@@ -248,8 +261,8 @@ impl Core {
     }
 
     fn let_leave(&mut self, key: ThreadKey, last: bool) {
-        if let Some(state) = self.threads[key].extra().root.as_mut().filter(|_| last) {
-            state.left = true;
+        if last {
+            self.mark_left(key);
         }
     }
 

@@ -9,7 +9,9 @@ use super::faults;
 use super::io::{Answer, Body, Egress, Output, Remembered};
 use super::join::{FanKind, protocol_index};
 use super::key::ThreadKey;
+use super::log::Waits;
 use super::machine::Core;
+use super::recover::stored;
 use super::thread::{Content, Origin, Owner, Queued, Sender, Thread};
 use crate::ladder::{Canonical, Element, Meta, Validated, write_envelope};
 use crate::protocol;
@@ -43,6 +45,7 @@ impl Core {
         let thread = &mut self.threads[key];
         let origin = std::mem::replace(&mut thread.origin, Origin::None);
         let (opened_by, parent, sender) = (thread.opened_by, thread.parent, sender_of(thread));
+        self.log_owes(key);
         let Some(parent) = parent else { return self.bury_reply(key, sender, reply) };
         match self.threads[parent].owner {
             Owner::Client(client) => {
@@ -75,6 +78,15 @@ impl Core {
         self.counts.made += 1;
         self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
         self.answer(key, id, Reply::Fault(fault));
+    }
+
+    /// Ends a thread as [`Core::fail`] does, with a rule that operators find among the dead letters.
+    pub(super) fn fail_shown(&mut self, key: ThreadKey, fault: Fault) {
+        let sender = sender_of(&self.threads[key]);
+        self.counts.made += 1;
+        self.counts.dead += 1;
+        self.bury(key, (sender, None), None, fault.clone());
+        self.fail(key, fault);
     }
 
     /// Refuses something that a thread said: the fault is the answer to that call.
@@ -127,7 +139,8 @@ impl Core {
             Reply::Payload(payload) => self.returned(listener, payload),
         };
         let permit = self.gauge.count(content.size());
-        self.enqueue(key, Queued { id, from, in_reply_to: Some(in_reply_to), content, answers: origin, permit });
+        let in_reply_to = Some(in_reply_to);
+        self.enqueue(key, Queued { in_reply_to, answers: origin, ..Queued::new(id, from, content, permit) });
     }
 
     /// An awaited answer never enters the mailbox, but it belongs to the history.
@@ -169,7 +182,8 @@ impl Core {
         self.decode(listener, payload)
     }
 
-    pub(super) fn enqueue(&mut self, key: ThreadKey, message: Queued) {
+    pub(super) fn enqueue(&mut self, key: ThreadKey, mut message: Queued) {
+        self.log_put(key, &mut message, Waits::Turn);
         self.threads[key].mailbox.push(message);
         self.queued += 1;
         self.make_ready(key);
@@ -203,16 +217,10 @@ impl Core {
         let code = fault.as_ref().map(|fault| fault.code);
         self.root_event(to.root, || EventKind::Left { payload: payload.root().clone(), fault: code });
         let (client, root) = (to.client, to.root);
-        self.outputs.push_back(Output::Egress(Egress {
-            client,
-            root,
-            from,
-            in_reply_to: to.label,
-            envelope,
-            fault,
-            payload,
-            proof,
-        }));
+        let (number, in_reply_to) = (0, to.label);
+        let mut egress = Egress { number, client, root, from, in_reply_to, envelope, fault, payload, proof };
+        egress.number = self.log_egress(&egress);
+        self.outputs.push_back(Output::Egress(egress));
     }
 
     pub(super) fn event(&mut self, key: ThreadKey, kind: impl FnOnce() -> EventKind) {
@@ -238,6 +246,7 @@ impl Content {
     pub(super) fn payload(self) -> Option<Canonical> {
         match self {
             Self::Body(Body::Payload { payload, .. }) => Some(payload.payload().clone()),
+            Self::Stored(payload) => stored(payload).ok(),
             Self::Body(Body::Fault(_)) | Self::Fatal(_) => None,
         }
     }
@@ -246,6 +255,7 @@ impl Content {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Body(Body::Payload { payload, .. }) => payload.payload().bytes().len(),
+            Self::Stored(payload) => payload.len(),
             Self::Body(Body::Fault(fault)) | Self::Fatal(fault) => fault.message.len(),
         }
     }

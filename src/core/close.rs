@@ -6,8 +6,9 @@ use super::faults;
 use super::io::Output;
 use super::key::{FanKey, ThreadKey};
 use super::machine::Core;
-use super::thread::{Origin, Owner, Turn};
+use super::thread::{Backlog, Origin, Owner, Turn};
 use super::timer::{Timer, TimerId};
+use crate::journal::Op;
 use crate::vocab::ThreadId;
 
 impl Core {
@@ -32,6 +33,7 @@ impl Core {
                     Silence::Idle => {
                         let (parent, opened_by) = (self.threads[key].parent, self.threads[key].opened_by);
                         let origin = std::mem::replace(&mut self.threads[key].origin, Origin::None);
+                        self.log_owes(key);
                         let Some(parent) = parent else { return };
                         self.count_off(parent, origin, opened_by);
                         self.answered(key, parent, origin);
@@ -84,9 +86,12 @@ impl Core {
             let thread = &mut self.threads[key];
             next = thread.children.next;
             if let Some(backlog) = thread.extra.as_mut().and_then(|extra| extra.spawned.as_mut()) {
-                let before = backlog.len();
-                backlog.retain(|call| !matches!(call.origin, Origin::Fan { fan: other, .. } if other == fan));
-                let dropped = before - backlog.len();
+                let of_fan = |call: &Backlog| matches!(call.origin, Origin::Fan { fan: other, .. } if other == fan);
+                let numbers: Vec<_> =
+                    backlog.iter().filter(|call| of_fan(call)).map(|call| call.message.number).collect();
+                backlog.retain(|call| !of_fan(call));
+                let dropped = numbers.len();
+                numbers.into_iter().for_each(|number| self.log_cancelled(number));
                 self.queued -= dropped;
                 self.counts.cancelled += dropped as u64;
                 (0..dropped).for_each(|_| self.owed_less(owner));
@@ -97,6 +102,7 @@ impl Core {
             }
             thread.origin = Origin::None;
             if thread.is_spawned() {
+                self.log_owes(key);
                 self.clear(key)
             } else {
                 self.close(key)
@@ -143,6 +149,7 @@ impl Core {
         let mut below = Vec::new();
         self.children_of(key, &mut below);
         below.into_iter().for_each(|child| self.close(child));
+        self.log_cleared(key);
         self.discard_work(key);
         let thread = &mut self.threads[key];
         thread.children.open = 0;
@@ -160,7 +167,7 @@ impl Core {
     fn close_one(&mut self, key: ThreadKey) {
         let mut cancelled = self.discard_work(key);
         let thread = &mut self.threads[key];
-        let (id, root) = (thread.id, thread.root);
+        let (id, number, root) = (thread.id, thread.sequence, thread.root);
         if let Some(backlog) = thread.extra.as_mut().and_then(|extra| extra.spawned.take()) {
             self.spawned.remove(&id);
             self.queued -= backlog.len();
@@ -169,6 +176,7 @@ impl Core {
         }
         self.event(key, || EventKind::Closed { thread: id, cancelled });
         let Some(thread) = self.threads.remove(key) else { return };
+        self.log(|_| Op::Close { thread: number });
         self.directory.thread_closed();
         if let Some(state) = self.threads.get_mut(root).and_then(|root| root.extra().root.as_mut()) {
             state.live_threads -= 1;
@@ -248,10 +256,17 @@ impl Core {
 
     pub(super) fn leave(&mut self, root: ThreadId) {
         let Some(&key) = self.roots.get(&root) else { return self.outputs.push_back(Output::Gone { root }) };
+        self.mark_left(key);
+        self.settle(key);
+    }
+
+    /// Nobody sends anything else into a root.
+    pub(super) fn mark_left(&mut self, key: ThreadKey) {
         if let Some(state) = &mut self.threads[key].extra().root {
             state.left = true;
+            let thread = self.threads[key].sequence;
+            self.log(|_| Op::Left { thread });
         }
-        self.settle(key);
     }
 
     pub(super) fn cancel_conversation(&mut self, root: ThreadId) {

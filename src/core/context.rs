@@ -4,18 +4,20 @@ use std::collections::VecDeque;
 
 use super::gauge::{Gauge, Permit};
 use super::io::Remembered;
+use crate::journal::Number;
 use crate::vocab::Limits;
 
 /// The last canonical messages of a thread, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    entries: VecDeque<(Remembered, Permit)>,
+    /// With the numbers of their records.
+    entries: VecDeque<(Number, Remembered, Permit)>,
     bytes: usize,
 }
 
 impl History {
     /// Remembers a message; the oldest go where a bound of the thread or the organism asks for it.
-    pub(super) fn remember(&mut self, message: Remembered, limits: &Limits, total: &Gauge) {
+    pub(super) fn remember(&mut self, (number, message): (Number, Remembered), limits: &Limits, total: &Gauge) {
         let size = message.payload.bytes().len();
         if size > limits.context_bytes {
             return;
@@ -28,7 +30,7 @@ impl History {
         loop {
             if let Ok(permit) = total.admit(size) {
                 self.bytes += size;
-                self.entries.push_back((message, permit));
+                self.entries.push_back((number, message, permit));
                 return;
             }
             if !self.forget_oldest() {
@@ -38,11 +40,16 @@ impl History {
     }
 
     pub(super) fn messages(&self) -> Vec<Remembered> {
-        self.entries.iter().map(|(message, _)| message.clone()).collect()
+        self.entries.iter().map(|(_, message, _)| message.clone()).collect()
+    }
+
+    /// The number of the oldest that it holds; `Number::MAX` for none.
+    pub(super) fn oldest(&self) -> Number {
+        self.entries.front().map_or(Number::MAX, |(number, ..)| *number)
     }
 
     fn forget_oldest(&mut self) -> bool {
-        let Some((oldest, _)) = self.entries.pop_front() else { return false };
+        let Some((_, oldest, _)) = self.entries.pop_front() else { return false };
         self.bytes -= oldest.payload.bytes().len();
         true
     }

@@ -10,6 +10,7 @@ use super::io::ShardId;
 use super::key::ThreadKey;
 use super::machine::Core;
 use super::thread::Sender;
+use crate::journal::{Number, Op};
 use crate::ladder::Canonical;
 use crate::vocab::{Fault, Limits, Name, ThreadPath, Time};
 
@@ -70,6 +71,11 @@ pub struct DeadLetters {
 }
 
 impl DeadLetterId {
+    /// Its number in the journal, where there is one.
+    pub(super) fn number(self) -> Number {
+        self.number
+    }
+
     /// The shard that keeps it.
     pub fn shard(self) -> ShardId {
         self.shard
@@ -96,17 +102,25 @@ impl DeadLetters {
 
     fn next_id(&mut self) -> DeadLetterId {
         self.buried += 1;
-        DeadLetterId { shard: self.shard, number: self.buried }
+        self.id_of(self.buried)
     }
 
-    fn push(&mut self, letter: DeadLetter) {
+    pub(super) fn id_of(&self, number: Number) -> DeadLetterId {
+        DeadLetterId { shard: self.shard, number }
+    }
+
+    /// Keeps a letter; those that it pushes out are given back.
+    pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetterId> {
+        let mut pushed_out = Vec::new();
         self.bytes += letter.held();
         self.letters.push_back(letter);
         while self.letters.len() > self.max_letters || self.bytes > self.max_bytes {
-            let Some(oldest) = self.letters.pop_front() else { return };
+            let Some(oldest) = self.letters.pop_front() else { break };
             self.bytes -= oldest.held();
             self.dropped += 1;
+            pushed_out.push(oldest.id);
         }
+        pushed_out
     }
 
     /// One of them, if it is still there.
@@ -178,8 +192,18 @@ impl Core {
         payload: Option<Canonical>,
         reason: Fault,
     ) {
-        let (id, at) = (self.dead.next_id(), self.now);
-        self.dead.push(DeadLetter { id, at, from, to, path, payload, reason });
+        let id = match self.logs() {
+            true => {
+                let number = self.next_number();
+                self.dead.id_of(number)
+            }
+            false => self.dead.next_id(),
+        };
+        let letter = DeadLetter { id, at: self.now, from, to, path, payload, reason };
+        self.log_letter(&letter);
+        for letter in self.dead.push(letter) {
+            self.log(|_| Op::Unbury { letter: letter.number() });
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::judge::{Refusal, Verdict};
 use super::key::{FanKey, ThreadKey};
 use super::machine::Core;
 use super::open::Call;
+use super::respond::Source;
 use super::thread::{Content, Origin, Queued, Sender};
 use crate::ladder::{Canonical, Element, Validated};
 use crate::vocab::{Fault, FaultCode, MessageId, ThreadId, Time};
@@ -32,11 +33,11 @@ impl Core {
         &mut self,
         thread: ThreadKey,
         listener: ListenerId,
-        message: MessageId,
-        first: u64,
+        source: Source,
         fan: Option<FanKey>,
         verdicts: Vec<Verdict>,
     ) -> bool {
+        let Source { message, index: first, .. } = source;
         let (mut next, mut valid) = (0, false);
         for (position, verdict) in (0..).zip(verdicts) {
             let origin = match fan {
@@ -169,7 +170,7 @@ impl Core {
                 let content = Content::Body(body);
                 let permit = self.gauge.count(content.size());
                 let from = Sender::Listener(site.listener);
-                let message = Queued { id, from, in_reply_to: None, content, answers: Origin::None, permit };
+                let message = Queued::new(id, from, content, permit);
                 self.place_continue(key, message, after);
                 true
             }

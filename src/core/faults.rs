@@ -111,6 +111,29 @@ pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {
     with_rule(Fault::new(FaultCode::Internal, "the pump has a bug: please report it"), why.to_string(), None, None)
 }
 
+/// A handler that ran again after a crash asked for something else than before.
+pub(super) fn diverged(before: &str, now: &str) -> Fault {
+    let rule = format!("before the restart it asked: {before}; now it asked: {now}");
+    let message = "the listener, run again after a restart, did not do what it had done before";
+    with_rule(Fault::new(FaultCode::ListenerFailed, message), rule, None, None)
+}
+
+/// A message whose handler did not end, again and again, before the process ended.
+pub(super) fn too_many_attempts(attempts: u32) -> Fault {
+    Fault::new(FaultCode::ListenerFailed, format!("the process ended {attempts} times while this message was handled"))
+}
+
+/// The listener of a thread is not registered any more.
+pub(super) fn unregistered() -> Fault {
+    Fault::new(FaultCode::ListenerFailed, "the listener is not registered any more")
+}
+
+/// The journal can't be written any more.
+pub(super) fn unwritable() -> Fault {
+    let fault = Fault::new(FaultCode::Internal, "the journal can't be written: what was not confirmed may be lost");
+    Fault { retryable: true, ..fault }
+}
+
 /// An entrance speaks for nobody that is known.
 pub(super) fn stranger() -> Fault {
     Fault::new(FaultCode::Internal, "an entrance named a client of another organism")

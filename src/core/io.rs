@@ -11,6 +11,7 @@ use super::dead::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{JudgementId, TaskId, ThreadKey};
+use crate::journal::{NoteRecord, Number, Recovered, Step};
 use crate::ladder::{Canonical, Element, EnvelopeError, Raw, Validated};
 use crate::schema::{EncodeError, SchemaError};
 use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
@@ -101,6 +102,31 @@ pub enum Input {
     },
     /// Another shard has something to say.
     Shard(ShardMessage),
+    /// What the journal holds of the conversations that live in this shard. Comes before everything else.
+    Recovered(Box<Recovered>),
+    /// Everything up to this [`Output::Append`] is durable.
+    Appended {
+        /// Its number.
+        number: u64,
+    },
+    /// The journal can't be written any more.
+    Unwritable,
+    /// A client has read what left the organism.
+    Read {
+        /// Its number: [`Egress::number`].
+        number: Number,
+    },
+    /// A handler learned something that it must learn again if it is run again.
+    Noted {
+        /// The handler.
+        task: TaskId,
+        /// The place among its notes.
+        index: u32,
+        /// What it learned: a name.
+        name: Arc<str>,
+        /// As JSON.
+        value: Arc<str>,
+    },
     /// Time has passed.
     Tick,
     /// The organism stops: pending continues and boot handlers are cancelled, the rest goes on.
@@ -166,6 +192,27 @@ pub enum Output {
         /// What.
         message: ShardMessage,
     },
+    /// Write down what a step changed; [`Input::Appended`] says when it is durable.
+    Append {
+        /// The number of the step, from 1.
+        number: u64,
+        /// What it changed.
+        step: Step,
+    },
+    /// Whether a message was taken: then it will not be forgotten, or its fault will not.
+    Taken {
+        /// The number that its entrance gave it.
+        ticket: u64,
+        /// `false`: the organism ends, and leaves it.
+        kept: bool,
+    },
+    /// What a handler noted is durable.
+    Noted {
+        /// The handler.
+        task: TaskId,
+        /// The place among its notes.
+        index: u32,
+    },
     /// Something that operators may see.
     Event(Event),
 }
@@ -183,6 +230,8 @@ pub struct Injected {
     pub remote: bool,
     /// Whether the client sends nothing else: the conversation closes once it has no open child.
     pub last: bool,
+    /// What its entrance calls it, if it waits for [`Output::Taken`].
+    pub ticket: Option<u64>,
     /// Its place on Queue 1.
     pub permit: Permit,
 }
@@ -322,6 +371,8 @@ pub struct Message {
     pub traceparent: Option<Arc<str>>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.
     pub history: Vec<Remembered>,
+    /// What its handler noted when it ran before a crash, in order.
+    pub notes: Vec<NoteRecord>,
 }
 
 /// A message that the context of a thread remembers.
@@ -361,6 +412,8 @@ pub struct JoinPosition {
 /// Something for a client.
 #[derive(Debug)]
 pub struct Egress {
+    /// Its number in the journal; 0 if there is none.
+    pub number: Number,
     /// The client.
     pub client: ClientId,
     /// The root of the conversation.

@@ -2,15 +2,21 @@
 
 use super::io::{Answer, CallId, Join, JoinPosition, Settled};
 use super::key::{FanKey, TaskId, ThreadKey};
+use super::log::{result_record, settled_record};
 use super::machine::Core;
 use super::thread::{Content, Origin, Queued, Sender};
+use crate::journal::{FanId, Op};
 use crate::protocol;
 use crate::vocab::{Fault, FaultCode, MessageId};
 
 /// The calls that were made together. Every index gets exactly one answer, fault or count-off.
 #[derive(Debug)]
 pub(super) struct Fan {
+    /// Its name in the journal.
+    pub id: FanId,
     pub owner: ThreadKey,
+    /// The message whose handler made the calls.
+    pub source: MessageId,
     pub total: u32,
     pub kind: FanKind,
 }
@@ -19,34 +25,31 @@ pub(super) struct Fan {
 #[derive(Debug)]
 pub(super) enum FanKind {
     /// To the mailbox, one by one.
-    Mailbox {
-        /// The message whose response made the calls.
-        source: MessageId,
-        delivered: u32,
-        counted_off: u32,
-    },
+    Mailbox { delivered: u32, counted_off: u32 },
     /// To a handler that waits.
     Awaited { task: TaskId, call: CallId, join: Join, outcomes: Vec<Option<Result<Answer, Fault>>> },
 }
 
 impl Core {
-    pub(super) fn open_fan(&mut self, owner: ThreadKey, total: u32, kind: FanKind) -> FanKey {
-        let fan = self.fans.insert(Fan { owner, total, kind });
-        self.threads[owner].extra().fans.push(fan);
-        fan
+    pub(super) fn open_fan(&mut self, fan: Fan) -> FanKey {
+        let owner = fan.owner;
+        let key = self.fans.insert(fan);
+        self.threads[owner].extra().fans.push(key);
+        key
     }
 
     /// The answer of `index` goes to its handler now; the fan is over with the last one.
-    pub(super) fn deliver_index(&mut self, key: FanKey, index: u32) -> Option<JoinPosition> {
+    pub(super) fn deliver_index(&mut self, key: FanKey, index: u32) -> Option<(JoinPosition, FanId, u32)> {
         let fan = self.fans.get_mut(key)?;
-        let total = fan.total;
-        let FanKind::Mailbox { delivered, counted_off, .. } = &mut fan.kind else { return None };
+        let (id, total) = (fan.id, fan.total);
+        let FanKind::Mailbox { delivered, counted_off } = &mut fan.kind else { return None };
         *delivered += 1;
+        let count = *delivered;
         let remaining = total.saturating_sub(*delivered + *counted_off);
         if remaining == 0 {
             self.remove_fan(key);
         }
-        Some(JoinPosition { index, total, remaining })
+        Some((JoinPosition { index, total, remaining }, id, count))
     }
 
     /// A call ends without an answer and without a fault.
@@ -58,16 +61,17 @@ impl Core {
             return;
         };
         let Some(fan) = self.fans.get_mut(key) else { return };
-        let total = fan.total;
+        let (id, total, source) = (fan.id, fan.total, fan.source);
         match &mut fan.kind {
             FanKind::Awaited { .. } => {
                 let silent = Fault::new(FaultCode::Silent, "the listener ended without an answer");
                 self.settle_call(key, index, Err(silent));
             }
-            FanKind::Mailbox { delivered, counted_off, source } => {
+            FanKind::Mailbox { delivered, counted_off } => {
                 *counted_off += 1;
-                if *delivered + *counted_off == total {
-                    let source = *source;
+                let (count, over) = (*counted_off, *delivered + *counted_off == total);
+                self.log(|_| Op::CountedOff { fan: id, count });
+                if over {
                     self.remove_fan(key);
                     self.fan_out_ended(owner, total, source);
                 }
@@ -84,17 +88,10 @@ impl Core {
         let (id, _) = self.key.derive(source, protocol_index::FAN_OUT_ENDED);
         self.counts.made += 1;
         match self.own_payload(listener, protocol::write_fan_out_ended(total)) {
-            Ok(body) => self.enqueue(
-                owner,
-                Queued {
-                    id,
-                    from: Sender::Core,
-                    in_reply_to: None,
-                    content: Content::Body(body),
-                    answers: Origin::None,
-                    permit: self.gauge.count(0),
-                },
-            ),
+            Ok(body) => {
+                let permit = self.gauge.count(0);
+                self.enqueue(owner, Queued::new(id, Sender::Core, Content::Body(body), permit));
+            }
             Err(fault) => self.fault_to(owner, Origin::None, id, None, fault),
         }
     }
@@ -102,11 +99,14 @@ impl Core {
     /// The outcome of one awaited call is there; maybe it decides the group.
     pub(super) fn settle_call(&mut self, key: FanKey, index: u32, outcome: Result<Answer, Fault>) {
         let Some(fan) = self.fans.get_mut(key) else { return };
-        let FanKind::Awaited { outcomes, .. } = &mut fan.kind else { return };
-        if let Some(place) = outcomes.get_mut(index as usize)
-            && place.is_none()
-        {
-            *place = Some(outcome);
+        let id = fan.id;
+        let FanKind::Awaited { join, outcomes, .. } = &mut fan.kind else { return };
+        let join = *join;
+        let Some(place) = outcomes.get_mut(index as usize).filter(|place| place.is_none()) else { return };
+        *place = Some(outcome.clone());
+        // What decides is written with the decision.
+        if decided(join, outcomes).is_none() {
+            self.log(|_| Op::Settled { fan: id, settled: settled_record(&Settled { index, outcome }) });
         }
         self.decide(key);
     }
@@ -116,9 +116,25 @@ impl Core {
         let Some(fan) = self.fans.get(key) else { return };
         let FanKind::Awaited { task, call, join, outcomes } = &fan.kind else { return };
         let Some(result) = decided(*join, outcomes) else { return };
-        let (task, call) = (*task, *call);
+        let (id, task, call) = (fan.id, *task, *call);
+        let order = if self.logs() { self.next_number() } else { 0 };
+        self.log(|_| Op::Decided { fan: id, order, result: result_record(&result) });
+        self.survived(task);
         self.abandon_fan(key);
-        self.call_ready(task, call, result);
+        if let Some(result) = self.keep_result(id, task, order, result) {
+            self.call_ready(task, call, result);
+        } else {
+            self.hand_over(task);
+        }
+    }
+
+    /// A handler gave a group of calls up.
+    pub(super) fn drop_fan(&mut self, key: FanKey) {
+        if let Some(fan) = self.fans.get(key) {
+            let fan = fan.id;
+            self.log(|_| Op::Dropped { fan });
+        }
+        self.abandon_fan(key);
     }
 
     /// Forgets a group of calls and cancels those that are still open.

@@ -10,11 +10,14 @@ use super::aside::{Aside, Judged};
 use super::blueprint::{Blueprint, ListenerId};
 use super::dead::DeadLetters;
 use super::directory::Directory;
+use super::faults;
 use super::gauge::Gauge;
 use super::io::{Injected, Input, Outcome, Output, ShardId, ShardMessage};
 use super::join::Fan;
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::lane::Lane;
+use super::log::Log;
+use super::replay::Replay;
 use super::requeue::Requeued;
 use super::respond::{Calls, Response};
 use super::ring::Ring;
@@ -22,6 +25,7 @@ use super::slots::Slots;
 use super::task::Task;
 use super::thread::{Owner, Thread};
 use super::timer::Timers;
+use crate::journal::{Number, Op};
 use crate::schema::{Catalog, DecodeFn, Validator};
 use crate::vocab::{IdKey, QName, ThreadId, ThreadPath, Time};
 
@@ -47,6 +51,9 @@ pub struct CoreConfig {
     pub events: bool,
     /// When the organism started, for `<boot>`.
     pub started: Time,
+    /// Which start of the organism this is, where it is durable: then [`Output::Append`] says what is to be
+    /// written, and what follows from a step waits until it is.
+    pub epoch: Option<u16>,
 }
 
 /// The decoder of each payload that a listener takes; by listener, so that a look-up makes no key.
@@ -68,7 +75,7 @@ impl Decoders {
     }
 }
 
-/// What became of all messages so far. At any moment injected + emitted + made + requeued is
+/// What became of all messages so far. At any moment injected + emitted + made + requeued + recovered is
 /// delivered + faulted + dead + cancelled + [`Core::waiting`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -80,6 +87,8 @@ pub struct Counts {
     pub made: u64,
     /// Dead letters that were queued again.
     pub requeued: u64,
+    /// Messages that the journal held at the start.
+    pub recovered: u64,
     /// Given to a handler, to the core or to a client.
     pub delivered: u64,
     /// Refused with a fault, or faults that passed on.
@@ -133,10 +142,14 @@ pub struct Core {
     pub(super) fans: SlotMap<FanKey, Fan>,
     pub(super) roots: HashMap<ThreadId, ThreadKey>,
     pub(super) spawned: HashMap<ThreadId, ThreadKey>,
-    /// Threads opened so far.
+    /// The last number that was given to a thread or a record.
     pub(super) sequence: u64,
     /// Messages that entered from outside so far.
     pub(super) entries: u64,
+    /// What is written down, if anything is.
+    pub(super) log: Option<Box<Log>>,
+    /// What handlers of recovered messages did before, until they run again.
+    pub(super) replays: HashMap<Number, Replay>,
 
     pub(super) queue: VecDeque<Item>,
     pub(super) aside: Aside,
@@ -180,7 +193,10 @@ pub(super) enum Item {
 impl Core {
     /// An empty core; compiles the schemas.
     pub fn new(config: CoreConfig) -> Self {
-        let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started } = config;
+        let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started, epoch } =
+            config;
+        // See `journal::Number`. Entries are counted from there too: the ids of an earlier start must not come again.
+        let first = epoch.map_or(0, |epoch| u64::from(epoch) << 48 | u64::from(shard.0 & 0xFF) << 40);
         let limits = &blueprint.limits;
         Self {
             shard,
@@ -205,8 +221,10 @@ impl Core {
             fans: SlotMap::with_key(),
             roots: HashMap::new(),
             spawned: HashMap::new(),
-            sequence: 0,
-            entries: 0,
+            sequence: first,
+            entries: first,
+            log: epoch.map(|_| Box::default()),
+            replays: HashMap::new(),
             queue: VecDeque::new(),
             aside: Aside::default(),
             lane: Lane::default(),
@@ -243,12 +261,18 @@ impl Core {
                 self.queue.push_back(Item::Cancel(root));
             }
             Input::Shard(message) => self.hear(message),
+            Input::Recovered(recovered) => self.recover(*recovered),
+            Input::Appended { number } => self.appended(number),
+            Input::Unwritable => self.unwritable(),
+            Input::Read { number } => self.log(|_| Op::Read { egress: number }),
+            Input::Noted { task, index, name, value } => self.noted(task, index, name, value),
             Input::Requeue { letter, root } => self.requeue(letter, root),
             Input::Discard { letter } => self.discard_letter(letter),
             Input::Tick => {}
             Input::Drain => self.drain(),
             Input::Stop => self.stop(),
         }
+        self.end_step();
     }
 
     /// Does the next steps of work until one of them asks for something; `None` when there is
@@ -258,11 +282,12 @@ impl Core {
     pub fn poll(&mut self, now: Time) -> Option<Output> {
         self.now = self.now.max(now);
         loop {
-            if let Some(output) = self.outputs.pop_front() {
+            if let Some(output) = self.next_output() {
                 return Some(output);
             }
             if let Some((id, timer)) = self.timers.due(self.now) {
                 self.expire(id, timer);
+                self.end_step();
                 continue;
             }
             self.turn_of_ring = !self.turn_of_ring;
@@ -270,9 +295,10 @@ impl Core {
                 true => self.dispatch() || self.process(),
                 false => self.process() || self.dispatch(),
             };
-            if !worked && self.outputs.is_empty() {
+            if !worked {
                 return None;
             }
+            self.end_step();
         }
     }
 
@@ -283,7 +309,7 @@ impl Core {
 
     /// Whether nothing is queued, running or parked. Delayed continues and boot handlers don't count.
     pub fn is_idle(&self) -> bool {
-        let waiting = self.queue.len() + self.queued + self.resumes + self.outputs.len();
+        let waiting = self.queue.len() + self.queued + self.resumes + self.unsaid();
         waiting == 0 && self.running == 0 && self.aside.is_empty()
     }
 
@@ -360,10 +386,11 @@ impl Core {
     fn inject(&mut self, message: Injected) {
         self.counts.injected += 1;
         if self.blueprint.client(message.client).is_none() {
+            self.taken(message.ticket, false);
             return self.bury_stranger();
         }
         if self.stopped {
-            return self.abandon(Item::Injected(message));
+            return self.abandon(Item::Injected(message), &faults::cancelled());
         }
         self.queue.push_back(Item::Injected(message));
     }

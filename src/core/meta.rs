@@ -9,6 +9,7 @@ use super::key::ThreadKey;
 use super::machine::Core;
 use super::open::Call;
 use super::thread::{Origin, Sender};
+use crate::journal::Number;
 use crate::ladder::Canonical;
 use crate::protocol::{MetaAnswer, MetaRequest};
 use crate::vocab::{Fault, MessageId, QName, ThreadId, ns};
@@ -39,6 +40,7 @@ impl Core {
                 if let Some(extra) = &mut self.threads[key].extra {
                     extra.history = None;
                 }
+                self.log_forgotten(key, Number::MAX);
                 MetaAnswer::ContextCleared
             }),
             request => self.knowledge(&asker, request),

@@ -7,11 +7,13 @@ use super::event::EventKind;
 use super::faults;
 use super::gauge::Permit;
 use super::key::ThreadKey;
+use super::log::Waits;
 use super::machine::Core;
 use super::thread::{
     Backlog, Children, Content, Extra, Made, Mailbox, Origin, Owner, Queued, RootState, Sender, Thread, Turn,
 };
 use super::timer::Timer;
+use crate::journal::Number;
 use crate::ladder::{Element, Validated};
 use crate::protocol::{self, Boot};
 use crate::vocab::{Fault, MessageId, ThreadId, Time};
@@ -46,7 +48,10 @@ impl Core {
             listeners: self.blueprint.listeners().count(),
         };
         let (opened_by, _) = self.key.derive_entry(root, 0);
-        let parent = self.open_root(root, Owner::Nobody, opened_by);
+        let number = self.next_number();
+        let parent = self.link_root(number, root, Owner::Nobody, opened_by);
+        self.threads[parent].extra().root.get_or_insert_default().boot = true;
+        self.opened_root(parent);
         for (index, listener) in (1..).zip(listeners) {
             self.counts.made += 1;
             let ids = self.key.derive_entry(root, index);
@@ -56,8 +61,8 @@ impl Core {
                     let permit = self.gauge.count(0);
                     self.threads[child].deadline = Time::MAX;
                     let content = Content::Body(body);
-                    let (from, in_reply_to, answers) = (Sender::System, None, Origin::None);
-                    self.enqueue(child, Queued { id: opened, from, in_reply_to, content, answers, permit });
+                    self.log_open(child);
+                    self.enqueue(child, Queued::new(opened, Sender::System, content, permit));
                 }
                 Err(fault) => {
                     self.counts.dead += 1;
@@ -153,7 +158,8 @@ impl Core {
             self.spawned.insert(call.ids.1, key);
         }
         let content = Content::Body(body);
-        self.enqueue(key, Queued { id, from: call.from, in_reply_to: None, content, answers: Origin::None, permit });
+        self.log_open(key);
+        self.enqueue(key, Queued::new(id, call.from, content, permit));
         Ok(key)
     }
 
@@ -165,7 +171,8 @@ impl Core {
         let body = self.decode(call.target, call.payload)?;
         self.threads[call.parent].children.open += 1;
         let (id, content) = (call.ids.0, Content::Body(body));
-        let message = Queued { id, from: call.from, in_reply_to: None, content, answers: Origin::None, permit };
+        let mut message = Queued::new(id, call.from, content, permit);
+        self.log_put(key, &mut message, Waits::Call(call.origin));
         self.queued += 1;
         if let Some(backlog) = &mut self.threads[key].extra().spawned {
             backlog.push_back(Backlog { message, origin: call.origin });
@@ -183,6 +190,7 @@ impl Core {
         let Some(next) = thread.extra.as_mut().and_then(|extra| extra.spawned.as_mut()?.pop_front()) else { return };
         thread.origin = next.origin;
         thread.opened_by = next.message.id;
+        self.log_owes(key);
         self.queued -= 1;
         self.enqueue(key, next.message);
     }
@@ -192,10 +200,22 @@ impl Core {
     }
 
     pub(super) fn open_root(&mut self, id: ThreadId, owner: Owner, opened_by: MessageId) -> ThreadKey {
-        self.sequence += 1;
-        let sequence = self.sequence;
+        let number = self.next_number();
+        let key = self.link_root(number, id, owner, opened_by);
+        self.opened_root(key);
+        key
+    }
+
+    fn opened_root(&mut self, key: ThreadKey) {
+        let thread = self.threads[key].id;
+        self.event(key, || EventKind::Opened { thread });
+        self.log_open(key);
+    }
+
+    /// Puts a root where it belongs, whether it is new or comes out of the journal.
+    pub(super) fn link_root(&mut self, number: Number, id: ThreadId, owner: Owner, opened_by: MessageId) -> ThreadKey {
         self.directory.thread_opened();
-        let key = self.threads.insert_with_key(|key| Thread {
+        self.threads.insert_with_key(|key| Thread {
             id,
             owner,
             parent: None,
@@ -203,7 +223,7 @@ impl Core {
             opened_by,
             origin: Origin::None,
             deadline: Time::MAX,
-            sequence,
+            sequence: number,
             mailbox: Mailbox::default(),
             task: None,
             children: Children::default(),
@@ -213,22 +233,37 @@ impl Core {
             turn: Turn::None,
             invalid: 0,
             judging: 0,
-            extra: Some(Box::new(Extra { root: Some(RootState { live_threads: 1, left: false }), ..Extra::default() })),
-        });
-        self.event(key, || EventKind::Opened { thread: id });
-        key
+            extra: Some(Box::new(Extra {
+                root: Some(RootState { live_threads: 1, ..RootState::default() }),
+                ..Extra::default()
+            })),
+        })
     }
 
     fn open_thread(
         &mut self,
         parent: ThreadKey,
         listener: ListenerId,
-        (opened_by, id): (MessageId, ThreadId),
+        ids: (MessageId, ThreadId),
     ) -> (ThreadKey, MessageId) {
-        self.sequence += 1;
+        let number = self.next_number();
+        let ordinal = self.threads[parent].next_ordinal(listener);
+        let key = self.link_thread(parent, listener, number, ids, ordinal);
+        self.event(key, || EventKind::Opened { thread: ids.1 });
+        (key, ids.0)
+    }
+
+    /// Puts a child where it belongs, whether it is new or comes out of the journal.
+    pub(super) fn link_thread(
+        &mut self,
+        parent: ThreadKey,
+        listener: ListenerId,
+        number: Number,
+        (opened_by, id): (MessageId, ThreadId),
+        ordinal: u32,
+    ) -> ThreadKey {
         self.directory.thread_opened();
         let above = &mut self.threads[parent];
-        let ordinal = above.next_ordinal(listener);
         let previous = above.children.last;
         let thread = Thread {
             id,
@@ -238,7 +273,7 @@ impl Core {
             opened_by,
             origin: Origin::None,
             deadline: above.deadline,
-            sequence: self.sequence,
+            sequence: number,
             mailbox: Mailbox::default(),
             task: None,
             children: Children { previous, ..Children::default() },
@@ -260,12 +295,11 @@ impl Core {
         if let Some(state) = &mut self.threads[root].extra().root {
             state.live_threads += 1;
         }
-        self.event(key, || EventKind::Opened { thread: id });
-        (key, opened_by)
+        key
     }
 
     /// Puts a message at the tail of the thread's own mailbox.
-    pub(super) fn place_continue(&mut self, key: ThreadKey, message: Queued, after: std::time::Duration) {
+    pub(super) fn place_continue(&mut self, key: ThreadKey, mut message: Queued, after: std::time::Duration) {
         if after.is_zero() {
             return self.enqueue(key, message);
         }
@@ -273,7 +307,9 @@ impl Core {
             self.counts.cancelled += 1;
             return self.threads[key].extra().drained = true;
         }
-        let timer = self.timers.set(self.now.after(after), Timer::Continue(key, Box::new(message)));
+        let due = self.now.after(after);
+        self.log_put(key, &mut message, Waits::Moment(due));
+        let timer = self.timers.set(due, Timer::Continue(key, Box::new(message)));
         self.delayed += 1;
         self.threads[key].extra().continues.push(timer);
     }

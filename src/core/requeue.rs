@@ -17,6 +17,7 @@ use super::judge::{Sound, Verdict};
 use super::machine::{Core, Item};
 use super::open::Call;
 use super::thread::{Origin, Owner, Sender};
+use crate::journal::{Number, Op};
 use crate::ladder::{Canonical, Element, Validated};
 use crate::vocab::{Fault, Name, ThreadId, ThreadPath, Time};
 
@@ -25,6 +26,8 @@ pub(super) struct Requeued {
     from: Name,
     to: Option<Name>,
     payload: Canonical,
+    /// The number that it had.
+    number: Number,
     /// The id of the root that it opens.
     root: ThreadId,
     permit: Permit,
@@ -43,6 +46,9 @@ impl Core {
     /// Forgets a dead letter.
     pub(super) fn discard_letter(&mut self, letter: DeadLetterId) {
         let result = self.dead.take(letter).map(drop).ok_or(DeadLetterError::Unknown);
+        if result.is_ok() {
+            self.log(|_| Op::Unbury { letter: letter.number() });
+        }
         self.outputs.push_back(Output::Letter { letter, result });
     }
 
@@ -54,12 +60,14 @@ impl Core {
         }
         let permit = self.gauge.admit(payload.bytes().len())?;
         let DeadLetter { from, to, .. } = self.dead.take(id).ok_or(DeadLetterError::Unknown)?;
-        Ok(Requeued { from, to, payload, root, permit })
+        Ok(Requeued { from, to, payload, number: id.number(), root, permit })
     }
 
     /// Judges a letter from the start.
     pub(super) fn reissue(&mut self, letter: Requeued) {
         let blueprint = self.blueprint.clone();
+        let number = letter.number;
+        self.log(|_| Op::Unbury { letter: number });
         let (sender, calls) = match blueprint.party(letter.from.as_str()) {
             Some(Party::Listener(id)) => (Sender::Listener(id), blueprint.contract(id).calls.as_slice()),
             Some(Party::Client(id)) => (Sender::Client(id), blueprint.principal(id).calls.as_slice()),

@@ -6,11 +6,14 @@ use super::blueprint::ListenerId;
 use super::event::EventKind;
 use super::faults;
 use super::io::{CallId, Emission, EmissionKind, Join, Outcome};
-use super::join::FanKind;
+use super::join::{Fan, FanKind};
 use super::judge::{Refusal, Verdict};
 use super::key::{TaskId, ThreadKey};
+use super::log::{fan_id, join_word, requests_record};
 use super::machine::{Core, Item};
+use super::replay::TaskLog;
 use super::thread::{Origin, Sender};
+use crate::journal::{self, CallRecord, Number};
 use crate::vocab::MessageId;
 
 /// What a handler ended with.
@@ -18,11 +21,21 @@ pub(super) struct Response {
     pub thread: ThreadKey,
     /// The call that the thread owed an answer to.
     pub answers: MessageId,
+    pub source: Source,
+    /// What the journal says of the message that was handled.
+    pub log: Option<Box<TaskLog>>,
+    pub outcome: Outcome,
+}
+
+/// What emissions come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
     /// The message that was handled.
     pub message: MessageId,
+    /// Its number in the journal.
+    pub number: Number,
     /// The index of the first emission: awaited calls went before.
     pub index: u64,
-    pub outcome: Outcome,
 }
 
 /// What a handler waits for.
@@ -75,16 +88,20 @@ impl Core {
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
             self.counts.emitted += emissions;
             self.counts.cancelled += emissions;
+            self.log_response(response.log.as_deref());
             return self.settle(key);
         };
-        let Response { answers, message, index, outcome, .. } = response;
+        let Response { answers, source, log, outcome, .. } = response;
         match self.read(key, listener, outcome) {
             Ok(emissions) => match self.judge_all(key, listener, &emissions) {
-                Ok(verdicts) => self.respond_with(key, listener, message, index, verdicts),
+                Ok(verdicts) => {
+                    self.log_response(log.as_deref());
+                    self.respond_with(key, listener, source, verdicts);
+                }
                 Err(unproved) => {
                     self.threads[key].judging += 1;
                     let outcome = Outcome::Emitted(emissions);
-                    let response = Response { thread: key, answers, message, index, outcome };
+                    let response = Response { thread: key, answers, source, log, outcome };
                     return self.put_aside(Item::Response(response), unproved);
                 }
             },
@@ -92,7 +109,8 @@ impl Core {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
                 self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
-                let (about, _) = self.key.derive(response.message, response.index);
+                self.log_response(log.as_deref());
+                let (about, _) = self.key.derive(source.message, source.index);
                 self.fault_to(key, Origin::None, about, None, fault);
                 self.note_mistake(key);
             }
@@ -102,10 +120,13 @@ impl Core {
 
     /// Places a group of awaited calls.
     pub(super) fn place_calls(&mut self, calls: Calls) {
+        if self.repeat_calls(calls.task, calls.call, &calls.requests) {
+            return self.calls_repeated(calls.thread, calls.task);
+        }
         let Calls { thread: key, task, call, join, .. } = calls;
         let listener = self.threads.get(key).and_then(|thread| thread.listener());
         let asked = self.tasks.get(task).filter(|task| task.asked.contains(&call));
-        let place = listener.zip(asked.map(|task| (task.message, task.emitted)));
+        let place = listener.zip(asked.map(|task| (task.message, task.number(), task.emitted)));
         let can_park = listener.is_some_and(|listener| self.blueprint.contract(listener).can_park);
         let verdicts = match place.filter(|_| can_park) {
             Some((listener, _)) => self.judge_each(key, listener, &calls.requests),
@@ -120,7 +141,7 @@ impl Core {
         if let Some(thread) = self.threads.get_mut(key) {
             thread.judging -= 1;
         }
-        let Some((listener, (message, index))) = place else {
+        let Some((listener, (message, number, index))) = place else {
             self.counts.cancelled += emissions;
             return self.settle(key);
         };
@@ -132,29 +153,44 @@ impl Core {
             return self.call_ready(task, call, Err(fault));
         }
         let outcomes = vec![None; total];
-        let fan = self.open_fan(key, total as u32, FanKind::Awaited { task, call, join, outcomes });
+        let (id, kind) = (fan_id(number, Some(call)), FanKind::Awaited { task, call, join, outcomes });
+        let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
+        self.log_fan(fan, || {
+            let (requests, join) = (requests_record(&calls.requests), join_word(join));
+            Some(CallRecord { requests, join, settled: Vec::new(), outcome: journal::Outcome::Open })
+        });
         if let Some(waiting) = self.tasks.get_mut(task) {
             waiting.emitted += total as u64;
             waiting.calls.push((call, fan));
         }
-        self.take_effect(key, listener, message, index, Some(fan), verdicts);
+        self.take_effect(key, listener, Source { message, number, index }, Some(fan), verdicts);
         self.decide(fan);
     }
 
-    fn respond_with(
-        &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
-        message: MessageId,
-        index: u64,
-        verdicts: Vec<Verdict>,
-    ) {
+    /// A group of calls was made before: nothing of it has an effect again.
+    fn calls_repeated(&mut self, key: ThreadKey, task: TaskId) {
+        if let Some(thread) = self.threads.get_mut(key) {
+            thread.judging -= 1;
+        }
+        self.settle(key);
+        self.check_replay(task);
+    }
+
+    /// The message of a response is done with what that does.
+    fn log_response(&mut self, log: Option<&TaskLog>) {
+        if let Some(log) = log {
+            self.log_done(log.number, log.answered);
+        }
+    }
+
+    fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, verdicts: Vec<Verdict>) {
+        let Source { message, number, index } = source;
         if verdicts.is_empty() {
             return;
         }
         self.counts.emitted += verdicts.len() as u64;
         if verdicts.iter().any(|verdict| matches!(verdict, Verdict::Reply(_))) {
-            return self.answer_with(key, listener, message, index, verdicts);
+            return self.answer_with(key, listener, source, verdicts);
         }
         let total = verdicts.iter().map(Verdict::width).sum::<usize>();
         if total.max(verdicts.len()) > self.blueprint.limits.fanout {
@@ -166,10 +202,13 @@ impl Core {
             return self.note_mistake(key);
         }
         let fan = (total > 1).then(|| {
-            let kind = FanKind::Mailbox { source: message, delivered: 0, counted_off: 0 };
-            self.open_fan(key, total as u32, kind)
+            let kind = FanKind::Mailbox { delivered: 0, counted_off: 0 };
+            let id = fan_id(number, None);
+            let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
+            self.log_fan(fan, || None);
+            fan
         });
-        if !self.take_effect(key, listener, message, index, fan, verdicts) {
+        if !self.take_effect(key, listener, source, fan, verdicts) {
             self.note_mistake(key);
         } else if let Some(thread) = self.threads.get_mut(key) {
             thread.invalid = 0;
@@ -212,14 +251,7 @@ impl Core {
     }
 
     /// The first valid reply is the answer; everything beside it is given to nobody.
-    fn answer_with(
-        &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
-        message: MessageId,
-        index: u64,
-        verdicts: Vec<Verdict>,
-    ) {
+    fn answer_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, verdicts: Vec<Verdict>) {
         let mut answer = None;
         for verdict in verdicts {
             match verdict {
@@ -234,7 +266,7 @@ impl Core {
                 }
             }
         }
-        let (id, _) = self.key.derive(message, index);
+        let (id, _) = self.key.derive(source.message, source.index);
         if let Some(payload) = answer {
             self.threads[key].invalid = 0;
             self.answer(key, id, Reply::Payload(payload));

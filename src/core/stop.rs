@@ -9,7 +9,7 @@ use super::machine::{Core, Item};
 use super::respond::Response;
 use super::thread::{Owner, Queued, Sender};
 use crate::ladder::Canonical;
-use crate::vocab::{MessageId, Name};
+use crate::vocab::{Fault, MessageId, Name};
 
 impl Core {
     /// Stops what would go on for ever: pending continues and boot handlers. A thread that has
@@ -31,24 +31,41 @@ impl Core {
     }
 
     /// Ends every conversation: one fault each where an answer is owed, the rest to the dead letters.
+    ///
+    /// A durable core leaves them to its next start instead, and says nothing.
     pub(super) fn stop(&mut self) {
         self.drain();
         self.stopped = true;
-        for item in self.aside.take_all() {
-            self.abandon(item);
+        if !self.logs() {
+            return self.end_all(&faults::cancelled());
         }
-        for item in std::mem::take(&mut self.queue) {
-            self.abandon(item);
+        self.seal();
+        // What was not taken in is not in the journal.
+        for item in self.left().into_iter().filter(Item::is_message) {
+            self.abandon(item, &faults::cancelled());
         }
-        let roots = self.threads.iter().filter(|(_, thread)| thread.parent.is_none());
-        let mut roots: Vec<_> = roots.map(|(key, thread)| (thread.sequence, key)).collect();
-        roots.sort_unstable();
-        for (_, key) in roots {
+        for key in self.roots_in_order() {
+            self.close(key);
+        }
+    }
+
+    /// The journal can't be written: whoever waits is told, and what is confirmed waits for the next start.
+    pub(super) fn unwritable(&mut self) {
+        self.give_up_log();
+        (self.draining, self.stopped) = (true, true);
+        self.end_all(&faults::unwritable());
+    }
+
+    fn end_all(&mut self, fault: &Fault) {
+        for item in self.left() {
+            self.abandon(item, fault);
+        }
+        for key in self.roots_in_order() {
             let thread = &self.threads[key];
             if let (Owner::Client(client), true) = (thread.owner, thread.children.open > 0) {
                 let about = thread.opened_by;
                 let recipient = Recipient { client, root: thread.id, label: None, traceparent: None };
-                self.cancelled_fault(recipient, about);
+                self.last_fault(recipient, about, fault);
             }
             self.bury_queued(key);
             self.close(key);
@@ -56,24 +73,26 @@ impl Core {
     }
 
     /// An item of Queue 1 that will not be processed.
-    pub(super) fn abandon(&mut self, item: Item) {
+    pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
         match item {
-            Item::Injected(Injected { client, root, .. }) => {
+            Item::Injected(Injected { client, root, ticket, .. }) => {
+                self.taken(ticket, false);
                 self.counts.faulted += 1;
                 let about = self.entry_id(root).0;
-                self.cancelled_fault(Recipient { client, root, label: None, traceparent: None }, about);
+                self.last_fault(Recipient { client, root, label: None, traceparent: None }, about, fault);
                 if !self.roots.contains_key(&root) {
                     self.outputs.push_back(Output::Closed { client, root });
                 }
             }
             Item::Entry(entry) => {
                 self.counts.faulted += 1;
-                self.cancelled_fault(entry.recipient(), entry.ids.0);
+                self.taken(entry.ticket, false);
+                self.last_fault(entry.recipient(), entry.ids.0, fault);
                 if !self.roots.contains_key(&entry.root) {
                     self.outputs.push_back(Output::Closed { client: entry.client, root: entry.root });
                 }
             }
-            Item::Judged(judged) => self.abandon(judged.item),
+            Item::Judged(judged) => self.abandon(judged.item, fault),
             Item::Response(Response { thread, outcome: Outcome::Emitted(emissions), .. }) => {
                 self.bury_emissions(thread, emissions);
             }
@@ -82,14 +101,30 @@ impl Core {
                 self.bury_emission(thread, None, None);
             }
             Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
-            Item::Requeued(letter) => self.bury_again(letter, faults::cancelled()),
+            Item::Requeued(letter) => self.bury_again(letter, fault.clone()),
             Item::Left(root) | Item::Cancel(root) => self.outputs.push_back(Output::Gone { root }),
         }
     }
 
-    /// Cancels the continues of a thread that wait for their time; whether there were any.
+    /// What is on Queue 1, in order.
+    fn left(&mut self) -> Vec<Item> {
+        let mut items = self.aside.take_all();
+        items.extend(std::mem::take(&mut self.queue));
+        items
+    }
+
+    fn roots_in_order(&self) -> Vec<ThreadKey> {
+        let roots = self.threads.iter().filter(|(_, thread)| thread.parent.is_none());
+        let mut roots: Vec<_> = roots.map(|(key, thread)| (thread.sequence, key)).collect();
+        roots.sort_unstable();
+        roots.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// Cancels the continues of a thread that wait for their time; whether there were any. Those that are in the
+    /// journal wait for the next start.
     fn cancel_continues(&mut self, key: ThreadKey) -> bool {
-        let Some(extra) = &mut self.threads[key].extra else { return false };
+        let durable = self.logs();
+        let Some(extra) = self.threads[key].extra.as_mut().filter(|_| !durable) else { return false };
         let continues = std::mem::take(&mut extra.continues);
         extra.drained |= !continues.is_empty();
         for &timer in &continues {
@@ -143,9 +178,9 @@ impl Core {
         }
     }
 
-    fn cancelled_fault(&mut self, recipient: Recipient, about: MessageId) {
+    fn last_fault(&mut self, recipient: Recipient, about: MessageId, fault: &Fault) {
         let (id, _) = self.key.derive(about, protocol_index::FAULT);
         self.counts.made += 1;
-        self.leave_for(recipient, Sender::System, id, Reply::Fault(faults::cancelled()));
+        self.leave_for(recipient, Sender::System, id, Reply::Fault(fault.clone()));
     }
 }

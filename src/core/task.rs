@@ -1,16 +1,19 @@
 //! Handlers in flight: running, parked, ended.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::blueprint::ListenerId;
 use super::io::{CallId, Outcome, Output, Settled};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::machine::{Core, Item};
-use super::respond::Response;
+use super::replay::TaskLog;
+use super::respond::{Response, Source};
 use super::thread::Turn;
 use super::timer::{Timer, TimerId};
 use super::{faults, io};
+use crate::journal::{NoteRecord, Number, Op};
 use crate::vocab::{Fault, MessageId, Time};
 
 /// A handler that runs or is parked.
@@ -33,6 +36,8 @@ pub(super) struct Task {
     pub calls: Vec<(CallId, FanKey)>,
     /// Groups that are decided and wait for their turn.
     pub ready: VecDeque<(CallId, Result<Vec<Settled>, Fault>)>,
+    /// What the journal says of its message, if there is one.
+    pub log: Option<Box<TaskLog>>,
 }
 
 /// What a handler does at the moment.
@@ -64,6 +69,7 @@ impl Task {
             asked: Vec::new(),
             calls: Vec::new(),
             ready: VecDeque::new(),
+            log: None,
         }
     }
 
@@ -71,9 +77,20 @@ impl Task {
         matches!(self.phase, Phase::Running { .. })
     }
 
+    /// Whether calls of it are on Queue 1.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Whether an answer is still to be handed to it.
     fn awaits(&self) -> bool {
-        !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
+        let repeats = self.log.as_ref().is_some_and(|log| !log.replay.repeated.is_empty());
+        repeats || !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
+    }
+
+    /// The number of its message in the journal; 0 if there is none.
+    pub(super) fn number(&self) -> Number {
+        self.log.as_ref().map_or(0, |log| log.number)
     }
 }
 
@@ -107,9 +124,11 @@ impl Core {
             return;
         }
         self.rest_task(id);
+        self.survived(id);
         if let Some(thread) = self.tasks.get(id).and_then(|task| task.thread) {
             self.make_ready(thread);
         }
+        self.check_replay(id);
     }
 
     /// Forgets a handler: its slot is free, its calls are cancelled.
@@ -124,7 +143,7 @@ impl Core {
             thread.task = None;
         }
         for &(_, fan) in &task.calls {
-            self.abandon_fan(fan);
+            self.drop_fan(fan);
         }
         Some(task)
     }
@@ -135,6 +154,9 @@ impl Core {
         task.thread = None;
         task.asked.clear();
         task.calls.clear();
+        if let Some(log) = &mut task.log {
+            log.replay.repeated.clear();
+        }
         self.resumes -= std::mem::take(&mut task.ready).len();
         if let Phase::Running { timer, .. } = &mut task.phase
             && let Some(timer) = timer.take()
@@ -151,17 +173,61 @@ impl Core {
             self.leave_turn(key);
         }
         match outcome {
-            Outcome::Emitted(emissions) if emissions.is_empty() => self.settle(key),
+            Outcome::Emitted(_) | Outcome::Wrote(_) if !task.repeats_all() => {
+                self.consumed(&task);
+                self.fail_shown(key, task.unrepeated());
+            }
+            Outcome::Emitted(emissions) if emissions.is_empty() => {
+                self.consumed(&task);
+                self.settle(key);
+            }
             Outcome::Emitted(_) | Outcome::Wrote(_) => {
                 let thread = &mut self.threads[key];
                 thread.judging += 1;
                 let answers = thread.opened_by;
-                let response = Response { thread: key, answers, message: task.message, index: task.emitted, outcome };
+                let source = Source { message: task.message, number: task.number(), index: task.emitted };
+                let response = Response { thread: key, answers, source, log: task.log, outcome };
                 self.queue.push_back(Item::Response(response));
             }
-            Outcome::Failed(failure) => self.fail(key, faults::failed(failure)),
-            Outcome::Panicked => self.fail(key, faults::panicked()),
-            Outcome::Discarded | Outcome::Aborted => self.fail(key, faults::discarded()),
+            Outcome::Failed(failure) => {
+                self.consumed(&task);
+                self.fail(key, faults::failed(failure));
+            }
+            Outcome::Panicked => {
+                self.consumed(&task);
+                self.fail(key, faults::panicked());
+            }
+            Outcome::Discarded | Outcome::Aborted => {
+                self.consumed(&task);
+                self.fail(key, faults::discarded());
+            }
+        }
+    }
+
+    /// The message of a handler that said nothing to be judged is done.
+    fn consumed(&mut self, task: &Task) {
+        if let Some(log) = &task.log {
+            self.log_done(log.number, log.answered);
+        }
+    }
+
+    /// A handler learned something. It goes on when that is durable.
+    pub(super) fn noted(&mut self, id: TaskId, index: u32, name: Arc<str>, value: Arc<str>) {
+        // A closed thread needs no notes: its handler is not run again.
+        let message = self.tasks.get(id).filter(|task| task.thread.is_some()).map_or(0, Task::number);
+        if message != 0 {
+            self.log(|_| Op::Note(NoteRecord { message, index, name, value }));
+        }
+        self.outputs.push_back(Output::Noted { task: id, index });
+    }
+
+    /// A handler that waits has not brought the process down.
+    pub(super) fn survived(&mut self, id: TaskId) {
+        let Some(log) = self.tasks.get_mut(id).and_then(|task| task.log.as_mut()) else { return };
+        if log.attempts.is_some_and(|attempts| attempts > 0) {
+            log.attempts = Some(0);
+            let number = log.number;
+            self.log(|_| Op::Attempt { message: number, attempts: 0 });
         }
     }
 
@@ -182,7 +248,9 @@ impl Core {
             self.resumes -= 1;
         } else if let Some(at) = task.calls.iter().position(|(other, _)| *other == call) {
             let (_, fan) = task.calls.remove(at);
-            self.abandon_fan(fan);
+            self.drop_fan(fan);
+        } else if task.log.as_mut().is_some_and(|log| log.replay.gives_up(call)) {
+            self.hand_over(id);
         } else {
             task.asked.retain(|other| *other != call);
         }

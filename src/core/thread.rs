@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::blueprint::{ClientId, ListenerId};
 use super::gauge::Permit;
 use super::io::Body;
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::ring::Ticket;
 use super::timer::TimerId;
+use crate::journal::Number;
 use crate::vocab::{Fault, MessageId, ThreadId, Time};
 
 /// One step of a conversation.
@@ -24,7 +27,7 @@ pub(super) struct Thread {
     pub origin: Origin,
     /// The end of the thread; `Time::MAX` for none.
     pub deadline: Time,
-    /// Place in the order of opening: depth-first runs the newest first.
+    /// Its number, in the order of opening: depth-first runs the newest first.
     pub sequence: u64,
     pub mailbox: Mailbox,
     /// The handler of the message in flight, running or parked.
@@ -124,6 +127,8 @@ pub(super) struct Extra {
 pub(super) struct RootState {
     pub live_threads: usize,
     pub left: bool,
+    /// Whether it is that of `<boot>`.
+    pub boot: bool,
 }
 
 /// A call on a spawned thread that waits for the one before it.
@@ -137,6 +142,10 @@ pub(super) struct Backlog {
 #[derive(Debug)]
 pub(super) struct Queued {
     pub id: MessageId,
+    /// The number of its record; 0 for none.
+    pub number: Number,
+    /// How often it was dispatched after a crash and did not end; `None` if no crash can have been its doing.
+    pub attempts: Option<u8>,
     pub from: Sender,
     pub in_reply_to: Option<MessageId>,
     pub content: Content,
@@ -151,6 +160,8 @@ pub(super) struct Queued {
 pub(super) enum Content {
     /// For the listener's handler.
     Body(Body),
+    /// A payload out of the journal, to be checked and decoded when its turn comes.
+    Stored(Bytes),
     /// A fault which ends the thread when its turn comes, whatever the contract says.
     Fatal(Fault),
 }
@@ -177,6 +188,15 @@ impl Thread {
         let count = if self.made.listener == listener { &mut self.made.count } else { self.extra().made(listener) };
         *count = count.saturating_add(1);
         *count
+    }
+
+    /// A child of a listener has this ordinal: none that opens later gets it too.
+    pub(super) fn reserve_ordinal(&mut self, listener: ListenerId, ordinal: u32) {
+        if self.made.count == 0 {
+            self.made.listener = listener;
+        }
+        let count = if self.made.listener == listener { &mut self.made.count } else { self.extra().made(listener) };
+        *count = ordinal.max(*count);
     }
 
     /// The listener whose thread it is.
@@ -241,6 +261,13 @@ impl Made {
     pub(super) const NONE: Self = Self { listener: ListenerId(0), count: 0 };
 }
 
+impl Queued {
+    /// A message that was not there before.
+    pub(super) fn new(id: MessageId, from: Sender, content: Content, permit: Permit) -> Self {
+        Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, permit }
+    }
+}
+
 impl Mailbox {
     pub(super) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |queue| queue.len())
@@ -249,6 +276,10 @@ impl Mailbox {
     pub(super) fn push(&mut self, message: Queued) {
         // Most hold one message: room for more comes with the second.
         self.0.get_or_insert_with(|| Box::new(VecDeque::with_capacity(1))).push_back(message);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.0.iter().flat_map(|queue| queue.iter())
     }
 
     pub(super) fn front(&self) -> Option<&Queued> {

@@ -45,6 +45,14 @@ impl Timers {
         self.queue.remove(&id)
     }
 
+    /// The message of a delayed continue.
+    pub(super) fn continued(&self, id: TimerId) -> Option<&Queued> {
+        match self.queue.get(&id)? {
+            Timer::Continue(_, message) => Some(message),
+            Timer::Handler(_) | Timer::Deadline(_) | Timer::Idle(_) => None,
+        }
+    }
+
     /// The next timer that is due.
     pub(super) fn due(&mut self, now: Time) -> Option<(TimerId, Timer)> {
         let entry = self.queue.first_entry()?;

@@ -9,8 +9,9 @@ use super::slots::Waiter;
 use super::task::Task;
 use super::thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
 use crate::core::event::EventKind;
+use crate::journal::FanId;
 use crate::protocol;
-use crate::vocab::{MessageId, Name, Time};
+use crate::vocab::{Fault, MessageId, Name, Time};
 
 /// What a message says about itself.
 struct Head {
@@ -177,7 +178,7 @@ impl Core {
             _ if self.down[listener.0 as usize] => false,
             Content::Fatal(_) => false,
             Content::Body(Body::Fault(_)) => self.blueprint.contract(listener).accepts_faults,
-            Content::Body(Body::Payload { .. }) => true,
+            Content::Body(Body::Payload { .. }) | Content::Stored(_) => true,
         }
     }
 
@@ -207,13 +208,26 @@ impl Core {
         let Some(listener) = self.threads[key].listener() else { return };
         let boot = self.is_booting(key);
         let Some(queued) = self.take_message(key) else { return self.leave_slot(listener, slot) };
-        let Queued { id, from, in_reply_to, content, answers, permit } = queued;
+        let attempts = match self.count_attempt(listener, queued.number, queued.attempts) {
+            Ok(attempts) => attempts,
+            Err(fault) => {
+                self.leave_slot(listener, slot);
+                return self.give_up_message(key, queued, fault);
+            }
+        };
+        let Queued { id, number, from, in_reply_to, content, answers, permit, .. } = queued;
         drop(permit);
         let body = match content {
-            Content::Body(body) => body,
-            Content::Fatal(fault) => {
+            Content::Body(body) => Ok(body),
+            Content::Stored(payload) => self.restore(listener, payload),
+            Content::Fatal(fault) => Err(fault),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(fault) => {
                 self.counts.faulted += 1;
                 self.leave_slot(listener, slot);
+                self.log_done(number, None);
                 return self.fail(key, fault);
             }
         };
@@ -222,9 +236,10 @@ impl Core {
         self.running += usize::from(!boot);
         self.threads[key].task = Some(task);
         self.run_task(task, slot);
-        let join = self.position(answers);
+        let (join, answered) = self.position(answers);
+        let notes = self.attach_log(task, number, attempts, answered);
         let head = Head { id, from: self.sender_name(from), in_reply_to, join };
-        let message = self.message(key, listener, head, body);
+        let message = Message { notes, ..self.message(key, listener, head, body) };
         self.counts.delivered += 1;
         self.outputs.push_back(Output::Start(Start { task, listener, message }));
     }
@@ -260,21 +275,41 @@ impl Core {
             deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
             traceparent: thread.traceparent().cloned(),
             history,
+            notes: Vec::new(),
         }
     }
 
     pub(super) fn remember(&mut self, key: ThreadKey, message: Remembered) {
+        let logs = self.logs();
+        let (number, kept) = if logs { (self.next_number(), Some(message.clone())) } else { (0, None) };
         let Self { threads, blueprint, context, .. } = self;
         let history = threads[key].extra().history.get_or_insert_default();
-        history.remember(message, &blueprint.limits, context);
+        history.remember((number, message), &blueprint.limits, context);
+        let before = history.oldest();
+        if let Some(message) = kept {
+            self.log_remembered(key, number, &message, before);
+        }
     }
 
-    fn position(&mut self, answers: Origin) -> Option<JoinPosition> {
+    /// The place of an answer in its fan-out, and how much of that is consumed with it.
+    fn position(&mut self, answers: Origin) -> (Option<JoinPosition>, Option<(FanId, u32)>) {
         match answers {
-            Origin::None => None,
-            Origin::Single => Some(JoinPosition { index: 0, total: 1, remaining: 0 }),
-            Origin::Fan { fan, index } => self.deliver_index(fan, index),
+            Origin::None => (None, None),
+            Origin::Single => (Some(JoinPosition { index: 0, total: 1, remaining: 0 }), None),
+            Origin::Fan { fan, index } => match self.deliver_index(fan, index) {
+                Some((position, fan, count)) => (Some(position), Some((fan, count))),
+                None => (None, None),
+            },
         }
+    }
+
+    /// A message that seems to end the process is not tried once more.
+    fn give_up_message(&mut self, key: ThreadKey, message: Queued, fault: Fault) {
+        self.counts.dead += 1;
+        self.log_done(message.number, None);
+        let to = self.threads[key].listener().map(|listener| self.blueprint.contract(listener).name.clone());
+        self.bury(key, (message.from, to), message.content.payload(), fault.clone());
+        self.fail(key, fault);
     }
 
     /// The next message ends its thread: a fault that passes on, or a listener that is down.
@@ -283,9 +318,10 @@ impl Core {
         self.leave_slot(listener, slot);
         let Some(queued) = self.take_message(key) else { return };
         self.counts.faulted += 1;
+        self.log_done(queued.number, None);
         let fault = match queued.content {
             Content::Fatal(fault) | Content::Body(Body::Fault(fault)) => fault,
-            Content::Body(Body::Payload { .. }) => faults::down(),
+            Content::Body(Body::Payload { .. }) | Content::Stored(_) => faults::down(),
         };
         self.fail(key, fault);
     }
@@ -302,7 +338,7 @@ impl Core {
         let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody);
         let waits = || match thread.mailbox.front().map(|message| (message.from, &message.content)) {
             Some((from, Content::Body(body))) => is_boot(from, body),
-            Some((_, Content::Fatal(_))) | None => false,
+            Some((_, Content::Stored(_) | Content::Fatal(_))) | None => false,
         };
         below_boot && thread.task.map_or_else(waits, |task| self.tasks.get(task).is_some_and(|task| task.boot))
     }

@@ -23,6 +23,7 @@ pub struct MemoryJournal {
     letters: BTreeMap<Number, LetterRecord>,
     tasks: BTreeMap<(Name, TaskId), TaskRecord>,
     states: BTreeMap<Name, StateRecord>,
+    requeue: BTreeSet<Number>,
 }
 
 impl MemoryJournal {
@@ -174,6 +175,7 @@ impl Journal for MemoryJournal {
             letters: self.letters.values().cloned().collect(),
             tasks,
             states: self.states.values().cloned().collect(),
+            requeue: self.requeue.iter().copied().collect(),
         })
     }
 

@@ -12,6 +12,7 @@ mod memory;
 mod record;
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use failing::FailingJournal;
 pub use memory::MemoryJournal;
@@ -41,6 +42,21 @@ pub trait Journal: Send {
     /// # Errors
     /// [`JournalError`] if that can't be written.
     fn close(&mut self) -> Result<(), JournalError>;
+}
+
+/// One that several hands share: a test looks at what an organism writes.
+impl<J: Journal> Journal for Arc<Mutex<J>> {
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).append(steps)
+    }
+
+    fn recover(&mut self) -> Result<Recovered, JournalError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).recover()
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).close()
+    }
 }
 
 /// Why a journal can't be written or read.

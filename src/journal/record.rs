@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -179,7 +180,9 @@ pub enum Owner {
     Listener(Name),
     /// A client's: a root.
     Client(Name),
-    /// A root of boot, or of a dead letter that was queued again.
+    /// A root of `<boot>`: the next start boots anew, so that nothing below it is taken up.
+    Boot,
+    /// A root of a dead letter that was queued again.
     Nobody,
 }
 
@@ -442,8 +445,61 @@ pub struct Recovered {
     pub egress: Vec<EgressRecord>,
     /// The dead letters, in order of number.
     pub letters: Vec<LetterRecord>,
+    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] strikes them out.
+    pub requeue: Vec<Number>,
     /// The tasks of all inboxes, in order of inbox, then of place.
     pub tasks: Vec<TaskRecord>,
     /// The states of listeners, in order of name.
     pub states: Vec<StateRecord>,
+}
+
+impl Recovered {
+    /// What each of `shards` shards gets: whole conversations, and of the rest what is its own.
+    pub fn into_shards(self, shards: u16) -> Vec<Self> {
+        let shards = shards.max(1);
+        let Self {
+            key,
+            epoch,
+            crashed,
+            threads,
+            fans,
+            messages,
+            notes,
+            remembered,
+            egress,
+            letters,
+            requeue,
+            tasks,
+            states,
+        } = self;
+        let empty = Self { key, epoch, crashed, ..Self::default() };
+        let mut parts: Vec<Self> = (0..shards).map(|_| empty.clone()).collect();
+        let mut roots = HashMap::new();
+        let mut homes = HashMap::new();
+        for thread in threads {
+            let next = roots.len() % usize::from(shards);
+            let home = *roots.entry(thread.root).or_insert(next);
+            homes.insert(thread.number, home);
+            parts[home].threads.push(thread);
+        }
+        let home = |thread: &Number| homes.get(thread).copied().unwrap_or(0);
+        let mut of_messages = HashMap::new();
+        for message in messages {
+            of_messages.insert(message.number, home(&message.thread));
+            parts[home(&message.thread)].messages.push(message);
+        }
+        for fan in fans {
+            parts[home(&fan.thread)].fans.push(fan);
+        }
+        for note in notes {
+            parts[of_messages.get(&note.message).copied().unwrap_or(0)].notes.push(note);
+        }
+        for entry in remembered {
+            parts[home(&entry.thread)].remembered.push(entry);
+        }
+        // Their conversations have nobody who reads yet: any shard can hand them out, and one keeps their order.
+        (parts[0].egress, parts[0].letters, parts[0].requeue) = (egress, letters, requeue);
+        (parts[0].tasks, parts[0].states) = (tasks, states);
+        parts
+    }
 }

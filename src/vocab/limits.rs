@@ -74,6 +74,8 @@ pub struct Limits {
     pub handler_timeout: Duration,
     /// Responses in a row without one valid emission after which a thread fails (3; at most 255).
     pub invalid_responses: u32,
+    /// How often a message is dispatched after a crash that it may have caused, before it is a dead letter (5).
+    pub max_attempts: u32,
     /// How long a root without an open child stays after its last message (15 min).
     pub root_idle: Duration,
     /// Messages that a client may leave unread before its conversations are cancelled (65,536).
@@ -105,6 +107,7 @@ impl Default for Limits {
             threads: 1_000_000,
             handler_timeout: Duration::from_secs(30),
             invalid_responses: 3,
+            max_attempts: 5,
             root_idle: Duration::from_secs(15 * 60),
             egress: 65_536,
             egress_bytes: 64 << 20,

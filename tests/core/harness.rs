@@ -153,6 +153,7 @@ impl Setup {
                 directory: directory.clone(),
                 events: self.events,
                 started: now,
+                epoch: None,
             })
         };
         World {
@@ -311,7 +312,7 @@ impl World {
         let root = self.fresh_root();
         let client = self.client_id(client);
         let (last, remote) = (like.last, like.remote);
-        let injected = Injected { client, raw: Raw::new(bytes), root, remote, last, permit };
+        let injected = Injected { client, raw: Raw::new(bytes), root, remote, last, ticket: None, permit };
         self.handle(like.shard, Input::Injected(injected));
         root
     }
@@ -418,6 +419,7 @@ impl World {
             Output::Letter { result, .. } => self.letters.push(result),
             Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
             Output::Event(event) => self.events.push(event),
+            Output::Append { .. } | Output::Taken { .. } | Output::Noted { .. } => panic!("nobody asked for it"),
         }
         true
     }

@@ -1,0 +1,59 @@
+//! The durable core, crashed at every place: a seeded simulation with a journal, a clock and listeners that are made up.
+//!
+//! One history is a seed. `SYSTOLE_HISTORIES=1000000 cargo test --test durable` runs more of them, `SYSTOLE_SEED=N`
+//! runs one and prints what happens in it.
+
+#[path = "../core/payloads.rs"]
+#[allow(dead_code)]
+mod payloads;
+
+mod client;
+mod listeners;
+mod random;
+mod simulation;
+mod store;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use simulation::Simulation;
+
+/// Histories, unless the environment says otherwise.
+const HISTORIES: u64 = 100_000;
+
+#[test]
+fn nothing_is_lost_or_doubled_in_any_history() {
+    if let Some(seed) = number("SYSTOLE_SEED") {
+        Simulation::new(seed, true).play();
+        return;
+    }
+    let histories = number("SYSTOLE_HISTORIES").unwrap_or(HISTORIES);
+    let next = AtomicU64::new(0);
+    let crashes = AtomicU64::new(0);
+    let played = |worker: &dyn Fn() -> Option<u64>| {
+        while let Some(seed) = worker() {
+            let played = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, false).play()));
+            match played {
+                Ok(count) => crashes.fetch_add(count, Ordering::Relaxed),
+                Err(_) => panic!("history {seed} fails: SYSTOLE_SEED={seed} cargo test --test durable shows it"),
+            };
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                played(&|| {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    (seed < histories).then_some(seed)
+                });
+            });
+        }
+    });
+    let crashes = crashes.into_inner();
+    println!("{histories} histories, {crashes} crashes");
+    assert!(crashes > histories / 4, "the histories hardly crash: {crashes} in {histories}");
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
