@@ -6,6 +6,7 @@ use std::time::Duration;
 use systole::core::{Access, Contract, MetaFlags, Routing, Scheduling, Silence};
 use systole::shell::command::Variable;
 use systole::shell::config::{Config, Kind};
+use systole::shell::journal::Durability;
 use systole::vocab::{Limits, QName, XmlLimits};
 
 fn load(file: &str) -> Config {
@@ -45,6 +46,7 @@ fn every_key_arrives() {
             threads: 1000,
             handler_timeout: Duration::from_millis(1500),
             invalid_responses: 21,
+            max_attempts: 3,
             root_idle: Duration::from_secs(120),
             egress: 22,
             egress_bytes: 23_000,
@@ -69,6 +71,10 @@ fn every_key_arrives() {
     );
     let clients: Vec<_> = blueprint.clients().map(|(_, c)| (c.name.as_str(), c.calls.len(), c.admin)).collect();
     assert_eq!(clients, [("cli", 2, true), ("guest", 0, false)]);
+    let journal = config.journal.expect("it is durable");
+    assert!(journal.file.ends_with("tests/golden/config/kept/all.journal"), "{:?}", journal.file);
+    assert_eq!((journal.durability, journal.retention.bytes), (Durability::Power, 28 << 20));
+    assert_eq!(journal.retention.age, Duration::from_secs(2 * 60 * 60));
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
 }
 

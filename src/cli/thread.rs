@@ -102,6 +102,7 @@ fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
 fn owner(owner: &Owner) -> String {
     match owner {
         Owner::Listener(name) | Owner::Client(name) => name.to_string(),
+        Owner::Boot => "boot".to_owned(),
         Owner::Nobody => "-".to_owned(),
     }
 }

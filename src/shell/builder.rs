@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,10 +12,12 @@ use super::desk::Desk;
 use super::entropy::Entropy;
 use super::events::Events;
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
+use super::journal::{Durability, Options, Retention, SqliteJournal};
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::start::{Refusal, StartError};
 use crate::core::{Blueprint, Client, Contract, Decoders, Event, ListenerId, MetaFlags, Problem, Scheduling};
+use crate::journal::{Journal, JournalError, Recovered};
 use crate::schema::{Catalog, DecodeFn, PayloadSchema};
 use crate::vocab::{Limits, Name, QName};
 
@@ -33,6 +36,7 @@ pub struct OrganismBuilder {
     meta: MetaFlags,
     shards: Option<u16>,
     events: Option<broadcast::Sender<Event>>,
+    journal: Option<Keep>,
     words: Words,
 }
 
@@ -44,6 +48,28 @@ struct Registration {
     host: HostFactory,
 }
 
+/// Where what must survive is kept.
+pub(super) enum Keep {
+    File { file: PathBuf, durability: Durability, retention: Retention },
+    Own(Box<dyn Journal>),
+}
+
+impl Keep {
+    /// Opens it: who writes, how, and what it holds.
+    pub(super) fn open(self, entropy: &Entropy) -> Result<(Box<dyn Journal>, Durability, Recovered), StartError> {
+        let (mut journal, durability): (Box<dyn Journal>, _) = match self {
+            Self::File { file, durability, retention } => {
+                let options = Options { durability, retention, ..Options::new(entropy.secret()) };
+                let journal = SqliteJournal::open(&file, &options).map_err(JournalError::from)?;
+                (Box::new(journal), durability)
+            }
+            Self::Own(journal) => (journal, Durability::Process),
+        };
+        let recovered = journal.recover()?;
+        Ok((journal, durability, recovered))
+    }
+}
+
 /// An organism that fits together.
 pub(crate) struct Plan {
     pub(super) blueprint: Arc<Blueprint>,
@@ -52,6 +78,7 @@ pub(crate) struct Plan {
     pub(super) hosts: Arc<[HostFactory]>,
     pub(super) shards: u16,
     pub(super) events: Option<broadcast::Sender<Event>>,
+    pub(super) journal: Option<Keep>,
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -66,6 +93,7 @@ impl OrganismBuilder {
             meta: MetaFlags::default(),
             shards: None,
             events: None,
+            journal: None,
             words: Words::default(),
         }
     }
@@ -184,6 +212,34 @@ impl OrganismBuilder {
         self
     }
 
+    /// Writes everything that must survive into an SQLite file, and starts with what that holds. A file that isn't
+    /// there is made. Without this, an organism lives in memory.
+    ///
+    /// `docs/journal.md` says what survives what. To start again after a crash, start the same organism with the same
+    /// file.
+    #[must_use]
+    pub fn durable(mut self, file: impl Into<PathBuf>, durability: Durability) -> Self {
+        let retention = Retention::default();
+        self.journal = Some(Keep::File { file: file.into(), durability, retention });
+        self
+    }
+
+    /// How long a [`durable`](Self::durable) organism keeps what is over, to be looked at.
+    #[must_use]
+    pub fn retention(mut self, kept: Retention) -> Self {
+        if let Some(Keep::File { retention, .. }) = &mut self.journal {
+            *retention = kept;
+        }
+        self
+    }
+
+    /// Writes everything that must survive into a journal of one's own making, and starts with what it holds.
+    #[must_use]
+    pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
+        self.journal = Some(Keep::Own(Box::new(journal)));
+        self
+    }
+
     /// Subscribes to what happens from the start on. Without a call of this, no events are made.
     pub fn events(&mut self) -> Events {
         let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
@@ -230,6 +286,7 @@ impl OrganismBuilder {
             hosts: hosts.into(),
             shards,
             events: self.events,
+            journal: self.journal,
             warnings,
         })
     }

@@ -61,6 +61,13 @@ pub enum AskError {
     Ended,
 }
 
+/// How a message goes in: where its answers leave, and who waits until it was taken.
+#[derive(Default)]
+struct Way {
+    outlet: Option<Outlet>,
+    ticket: Option<u64>,
+}
+
 impl Client {
     pub(super) fn new(shared: Arc<Shared>, id: ClientId) -> Self {
         Self { shared, id, patience: None, remote: false }
@@ -92,7 +99,7 @@ impl Client {
     /// [`SendError`] if it was not taken.
     pub fn send(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
         let root = self.shared.entropy.root();
-        self.inject(self.shared.next_shard(), root, envelope.into(), false, None)?;
+        self.inject(self.shared.next_shard(), root, envelope.into(), false, Way::default())?;
         Ok(root)
     }
 
@@ -103,7 +110,7 @@ impl Client {
     /// [`SendError`] if it was not taken.
     pub fn send_last(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
         let root = self.shared.entropy.root();
-        self.inject(self.shared.next_shard(), root, envelope.into(), true, None)?;
+        self.inject(self.shared.next_shard(), root, envelope.into(), true, Way::default())?;
         Ok(root)
     }
 
@@ -114,7 +121,30 @@ impl Client {
     /// [`SendError`] if it was not taken.
     pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.entropy.root();
-        self.inject(self.shared.next_shard(), root, self.write(request)?, true, None)?;
+        self.inject(self.shared.next_shard(), root, self.write(request)?, true, Way::default())?;
+        Ok(root)
+    }
+
+    /// Sends a request as [`tell`](Self::tell) does, and waits until it will not be forgotten: it is in the journal,
+    /// where there is one, or what is wrong with it is on its way back.
+    ///
+    /// # Errors
+    /// [`SendError`] if it was not taken. After [`SendError::Closed`] it may still have been, if the organism ended
+    /// in the meantime.
+    ///
+    /// # Cancel safety
+    /// Once polled, it is sent without being awaited.
+    pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
+        let root = self.shared.entropy.root();
+        let (ticket, taken) = self.shared.tickets.issue();
+        let way = Way { outlet: None, ticket: Some(ticket) };
+        let sent =
+            self.write(request).and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
+        if let Err(error) = sent {
+            self.shared.tickets.punch(ticket, false);
+            return Err(error);
+        }
+        taken.await.map_err(|_| SendError::Closed)?;
         Ok(root)
     }
 
@@ -172,21 +202,15 @@ impl Client {
         Letter { from: self.name(), deadline }.write(request)
     }
 
-    fn inject(
-        &self,
-        shard: ShardId,
-        root: ThreadId,
-        envelope: Bytes,
-        last: bool,
-        outlet: Option<Outlet>,
-    ) -> Result<(), SendError> {
+    fn inject(&self, shard: ShardId, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
+        let Way { outlet, ticket } = way;
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(SendError::Closed);
         }
         self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
         let permit = self.shared.gauge.admit_entry(&envelope)?;
         let (client, remote) = (self.id, self.remote);
-        let input = Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, permit });
+        let input = Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, ticket, permit });
         let command = match outlet {
             Some(outlet) => Command::Open { root, client, outlet, input },
             None => Command::Core(input),
@@ -261,7 +285,7 @@ impl Conversation {
 
     fn put(&mut self, envelope: Bytes, last: bool) -> Result<(), SendError> {
         let outlet = self.unopened.clone().or_else(|| self.outlet.upgrade()).ok_or(SendError::Closed)?;
-        self.client.inject(self.shard, self.root, envelope, last, Some(outlet))?;
+        self.client.inject(self.shard, self.root, envelope, last, Way { outlet: Some(outlet), ticket: None })?;
         self.unopened = None;
         Ok(())
     }

@@ -58,6 +58,12 @@ impl<T> Delivery<T> {
         &self.parcel.from
     }
 
+    /// What whoever acts outside on this message can tell a repetition by: the same if its handler is run again after a
+    /// crash, and no other message's.
+    pub fn idempotency_key(&self) -> String {
+        self.parcel.id.to_string()
+    }
+
     /// Its id.
     pub fn id(&self) -> MessageId {
         self.parcel.id

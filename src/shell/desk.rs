@@ -229,6 +229,23 @@ impl Desk {
         self.with(key, |handler| handler.poll(call, cx)).unwrap_or(Poll::Ready(None))
     }
 
+    /// The place of a handler's next note.
+    pub(super) fn next_note(&self, key: HandlerKey) -> Option<u32> {
+        self.with(key, Handler::next_note)
+    }
+
+    /// Has something written down that a handler learned.
+    pub(super) fn note(&self, key: HandlerKey, index: u32, name: Arc<str>, value: Arc<str>) {
+        if self.with(key, |handler| handler.note(index)).is_some() {
+            self.tell(key.origin, Input::Noted { task: key.task, index, name, value });
+        }
+    }
+
+    /// Whether that is durable.
+    pub(super) fn poll_note(&self, key: HandlerKey, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+        self.with(key, |handler| handler.poll_note(index, cx)).unwrap_or(Poll::Ready(()))
+    }
+
     /// Gives calls up.
     pub(super) fn drop_call(&self, key: HandlerKey, call: CallId) {
         if self.with(key, |handler| handler.forget(call)) == Some(true) {
@@ -243,6 +260,14 @@ impl Desk {
             Some(waker) => waker.wake(),
             // It gave this call up in the meantime, but the core let it run: it may wait for others.
             None => self.settle(key),
+        }
+    }
+
+    /// What a handler of this shard noted is durable.
+    pub(super) fn noted(&self, origin: ShardId, task: TaskId, index: u32) {
+        let key = self.key(origin, task);
+        if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
+            waker.wake();
         }
     }
 

@@ -34,12 +34,24 @@ impl Entropy {
         })
     }
 
-    /// The key that makes derived ids unguessable: 244 random bits.
+    /// 64 random bits.
+    pub(crate) fn bits(&self) -> u64 {
+        // The version and the variant of a UUID are in its middle.
+        let (high, low) = self.root().as_uuid().as_u64_pair();
+        high.rotate_left(32) ^ low.rotate_left(8)
+    }
+
+    /// The key that makes derived ids unguessable.
     pub(crate) fn key(&self) -> IdKey {
+        IdKey::new(self.secret())
+    }
+
+    /// A secret of 244 random bits.
+    pub(crate) fn secret(&self) -> [u8; 32] {
         let mut secret = [0; 32];
         for half in secret.chunks_exact_mut(16) {
             half.copy_from_slice(self.root().as_uuid().as_bytes());
         }
-        IdKey::new(secret)
+        secret
     }
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::entropy::Entropy;
-use crate::core::{Blueprint, ClientId, Directory, Egress, Gauge, Permit};
+use super::link::{Command, Links};
+use super::organism::Shared;
+use crate::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit, ShardId};
+use crate::journal::Number;
 use crate::ladder::{Meta, write_envelope};
 use crate::protocol::write_fault;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId};
@@ -15,8 +18,27 @@ pub(super) type Outlet = UnboundedSender<Unread>;
 /// A message that waits for its client to read it, with its place in what the client may leave
 /// unread.
 pub(super) struct Unread {
-    pub(super) egress: Egress,
+    egress: Egress,
+    receipt: Option<Receipt>,
     _permit: Permit,
+}
+
+/// Tells the journal that a message was read.
+struct Receipt {
+    number: Number,
+    shard: ShardId,
+    links: Links,
+}
+
+impl Unread {
+    /// The message, which is read with that.
+    fn read(self) -> Egress {
+        if let Some(Receipt { number, shard, links }) = self.receipt {
+            // After the end of its shard it is unread: it comes again with the next start.
+            links.send(shard, Command::Core(Input::Read { number }));
+        }
+        self.egress
+    }
 }
 
 /// Where a client reads what is for it.
@@ -31,12 +53,20 @@ pub(super) fn way() -> (Outlet, Inlet) {
 impl Inlet {
     /// The next message; `None` when none can come any more.
     pub(super) async fn next(&mut self) -> Option<Egress> {
-        self.0.recv().await.map(|unread| unread.egress)
+        self.0.recv().await.map(Unread::read)
     }
 
     /// The next message, if it is there.
     pub(super) fn try_next(&mut self) -> Option<Egress> {
-        self.0.try_recv().ok().map(|unread| unread.egress)
+        self.0.try_recv().ok().map(Unread::read)
+    }
+}
+
+/// Nobody reads on: what is left counts as read.
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        self.0.close();
+        while self.try_next().is_some() {}
     }
 }
 
@@ -58,6 +88,8 @@ impl Port {
 
 /// The exits of one shard: which outlet each conversation's messages leave by.
 pub(super) struct Exits {
+    shard: ShardId,
+    links: Links,
     blueprint: Arc<Blueprint>,
     directory: Directory,
     entropy: Entropy,
@@ -68,8 +100,10 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    pub(super) fn new(blueprint: Arc<Blueprint>, directory: Directory, entropy: Entropy, ports: Vec<Port>) -> Self {
-        Self { blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
+    pub(super) fn new(shard: ShardId, shared: &Shared, ports: Vec<Port>) -> Self {
+        let (links, entropy) = (shared.links.clone(), shared.entropy.clone());
+        let (blueprint, directory) = (shared.blueprint.clone(), shared.directory.clone());
+        Self { shard, links, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
     }
 
     /// Lets the messages of a conversation leave by an outlet of their own.
@@ -121,8 +155,12 @@ impl Exits {
             Some((_, outlet)) => outlet,
             None => &self.ports[egress.client.0 as usize].outlet,
         };
-        // Nobody reads it: its sender has left.
-        let _ = outlet.send(Unread { egress, _permit: permit });
+        let (number, shard) = (egress.number, self.shard);
+        let receipt = (number != 0).then(|| Receipt { number, shard, links: self.links.clone() });
+        if let Err(unsent) = outlet.send(Unread { egress, receipt, _permit: permit }) {
+            // Nobody reads it: its sender has left.
+            unsent.0.read();
+        }
     }
 
     fn notice(&self, client: ClientId, root: ThreadId) -> Egress {
@@ -139,6 +177,6 @@ impl Exits {
         };
         let envelope = write_envelope(&meta, &payload);
         let from = Name::system();
-        Egress { client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
+        Egress { number: 0, client, root, from, in_reply_to: None, envelope, fault: Some(fault), payload, proof: None }
     }
 }

@@ -34,6 +34,9 @@ pub(super) struct Handler {
     /// Whether it is here and has not run yet.
     pub(super) fresh: bool,
     next_call: u32,
+    next_note: u32,
+    /// Notes that are not durable yet, and who waits for that.
+    notes: Vec<(u32, Option<Waker>)>,
     calls: Vec<Call>,
 }
 
@@ -95,7 +98,18 @@ impl Handlers {
 impl Handler {
     pub(super) fn new(task: TaskId, listener: ListenerId, place: Place, can_park: bool) -> Self {
         let fresh = matches!(place, Place::Host);
-        Self { task, listener, place, can_park, parked: false, fresh, next_call: 0, calls: Vec::new() }
+        Self {
+            task,
+            listener,
+            place,
+            can_park,
+            parked: false,
+            fresh,
+            next_call: 0,
+            next_note: 0,
+            notes: Vec::new(),
+            calls: Vec::new(),
+        }
     }
 
     /// Opens a group of calls.
@@ -104,6 +118,34 @@ impl Handler {
         self.next_call += 1;
         self.calls.push(Call { id, state: CallState::Open(None) });
         id
+    }
+
+    /// The place of the next note.
+    pub(super) fn next_note(&mut self) -> u32 {
+        self.next_note += 1;
+        self.next_note - 1
+    }
+
+    /// Notes that something is being written down.
+    pub(super) fn note(&mut self, index: u32) {
+        self.notes.push((index, None));
+    }
+
+    /// Something that was noted is durable; who waits for that.
+    pub(super) fn noted(&mut self, index: u32) -> Option<Waker> {
+        let at = self.notes.iter().position(|(other, _)| *other == index)?;
+        self.notes.swap_remove(at).1
+    }
+
+    /// Whether a note is durable; if not, a waker is left with it.
+    pub(super) fn poll_note(&mut self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+        match self.notes.iter_mut().find(|(other, _)| *other == index) {
+            Some((_, waker)) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
     }
 
     /// Takes the result of a group, or leaves a waker with it; `None` if there is no such group.

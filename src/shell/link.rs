@@ -28,6 +28,8 @@ pub(super) enum Command {
     Resume { origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault> },
     /// Drop such a handler.
     Abort { origin: ShardId, task: TaskId },
+    /// What such a handler noted is durable.
+    Noted { origin: ShardId, task: TaskId, index: u32 },
     /// A handler that runs in another shard for a thread of this one has ended.
     Finished { task: TaskId, outcome: Outcome },
     /// A handler of this shard that runs on a thread of its own has ended.

@@ -14,14 +14,16 @@ use super::events::Events;
 use super::exit::{Inlet, Port};
 use super::judges::Judges;
 use super::link::{Command, Links, links};
+use super::scribe::Scribe;
 use super::seed::Seed;
 use super::start::StartError;
+use super::ticket::Tickets;
 use crate::core::{
     Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
     Party, Problem, ShardId, Snapshot,
 };
 use crate::schema::Catalog;
-use crate::vocab::Time;
+use crate::vocab::{IdKey, Time};
 
 /// A running organism: its shards are threads of their own, this is the handle to them.
 ///
@@ -54,6 +56,8 @@ pub(super) struct Shared {
     pub(super) unread: Vec<Gauge>,
     pub(super) inlets: Vec<tokio::sync::Mutex<Inlet>>,
     pub(super) closed: AtomicBool,
+    /// Who waits to hear that a message was taken.
+    pub(super) tickets: Tickets,
     turn: AtomicUsize,
 }
 
@@ -72,7 +76,7 @@ impl Organism {
     }
 
     pub(super) fn start(plan: Plan, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
-        let (organism, seeds, alive) = Self::prepare(plan, clock, entropy);
+        let (organism, seeds, alive) = Self::prepare(plan, clock, entropy)?;
         let (ready, readiness) = std::sync::mpsc::channel();
         let shards = seeds.len();
         for seed in seeds {
@@ -93,8 +97,13 @@ impl Organism {
     }
 
     /// Everything but the shards themselves: those are to be made where they live.
-    pub(super) fn prepare(plan: Plan, clock: Clock, entropy: Entropy) -> (Self, Vec<Seed>, mpsc::Sender<()>) {
-        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings } = plan;
+    pub(super) fn prepare(
+        plan: Plan,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> Result<(Self, Vec<Seed>, mpsc::Sender<()>), StartError> {
+        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal } = plan;
+        let journal = journal.map(|keep| keep.open(&entropy)).transpose()?;
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
         }
@@ -114,14 +123,28 @@ impl Organism {
             unread,
             inlets: inlets.into_iter().map(tokio::sync::Mutex::new).collect(),
             closed: AtomicBool::new(false),
+            tickets: Tickets::default(),
             turn: AtomicUsize::new(0),
         });
         let observed = events.is_some();
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
-        let key = shared.entropy.key();
+        let (scribe, recovered) = match journal {
+            None => (None, None),
+            Some((journal, _, recovered)) if shared.clock.is_simulated() => {
+                (Some(Scribe::here(journal)), Some(recovered))
+            }
+            Some((journal, durability, recovered)) => {
+                (Some(Scribe::beside(journal, durability, shared.links.clone())?), Some(recovered))
+            }
+        };
+        let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
+        let recovered = recovered.map(|recovered| recovered.into_shards(shards));
+        let mut recovered = recovered.into_iter().flatten();
         let seeds = (0..).map(ShardId).zip(receivers).map(|(shard, commands)| Seed {
             shard,
             shared: shared.clone(),
+            recovered: recovered.next(),
+            scribe: scribe.clone(),
             ports: ports.clone(),
             decoders: decoders.clone(),
             hosts: hosts.clone(),
@@ -140,7 +163,7 @@ impl Organism {
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
         };
-        (organism, seeds, alive)
+        Ok((organism, seeds, alive))
     }
 
     /// Sends `<boot>` on its way.
@@ -320,6 +343,7 @@ impl Shared {
             emitted: sum.emitted + of_shard.emitted,
             made: sum.made + of_shard.made,
             requeued: sum.requeued + of_shard.requeued,
+            recovered: sum.recovered + of_shard.recovered,
             delivered: sum.delivered + of_shard.delivered,
             faulted: sum.faulted + of_shard.faulted,
             dead: sum.dead + of_shard.dead,

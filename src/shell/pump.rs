@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,7 +16,9 @@ use super::handler::Place;
 use super::host::{Host, HostFactory};
 use super::link::Command;
 use super::organism::Shared;
+use super::scribe::Scribe;
 use crate::core::{Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start};
+use crate::journal::Step;
 use crate::vocab::Time;
 
 /// Steps of the core before everything else on the thread gets a turn.
@@ -23,10 +26,20 @@ const BATCH: usize = 64;
 /// The longest sleep; a timer that is due later is looked at again.
 const NAP: Duration = Duration::from_secs(3600);
 
+/// What leads from a shard to others.
+pub(super) struct Ways {
+    pub(super) exits: Exits,
+    pub(super) events: broadcast::Sender<Event>,
+    pub(super) commands: UnboundedReceiver<Command>,
+    /// Who writes the journal, where there is one.
+    pub(super) scribe: Option<Arc<Scribe>>,
+}
+
 /// One shard: a core, the hosts of the listeners that live here, and the pump between them.
 pub(super) struct Shard {
     desk: Rc<Desk>,
     shared: Arc<Shared>,
+    scribe: Option<Arc<Scribe>>,
     core: Core,
     hosts: Vec<Option<Rc<dyn Host>>>,
     exits: Exits,
@@ -48,10 +61,9 @@ impl Shard {
         shared: Arc<Shared>,
         config: CoreConfig,
         factories: &[HostFactory],
-        exits: Exits,
-        events: broadcast::Sender<Event>,
-        commands: UnboundedReceiver<Command>,
+        ways: Ways,
     ) -> Self {
+        let Ways { exits, events, commands, scribe } = ways;
         let core = Core::new(config);
         let host = |(id, factory): (ListenerId, &HostFactory)| {
             (home(&desk, id) == desk.shard).then(|| factory(desk.clone(), id))
@@ -63,6 +75,7 @@ impl Shard {
         Self {
             desk,
             shared,
+            scribe,
             core,
             hosts,
             exits,
@@ -168,7 +181,10 @@ impl Shard {
         // Counted as a busy shard before it is not counted as a command any more.
         self.wake_up();
         match command {
-            Command::Core(input) => self.core.handle(input, now),
+            Command::Core(input) => {
+                self.close_if_unwritable(&input);
+                self.core.handle(input, now);
+            }
             Command::Open { root, client, outlet, input } => {
                 self.exits.open(root, client, outlet);
                 self.core.handle(input, now);
@@ -179,6 +195,7 @@ impl Shard {
             Command::Start { origin, start } => self.start(origin, *start),
             Command::Resume { origin, task, call, result } => self.desk.resume(origin, task, call, result),
             Command::Abort { origin, task } => self.abort(origin, task),
+            Command::Noted { origin, task, index } => self.desk.noted(origin, task, index),
             Command::Finished { task, outcome } => {
                 self.desk.handlers.borrow_mut().remove(self.desk.shard, task);
                 self.core.handle(Input::Finished { task, outcome }, now);
@@ -238,8 +255,33 @@ impl Shard {
             Output::Shard { to, message } => {
                 self.desk.links.send(to, Command::Core(Input::Shard(message)));
             }
+            Output::Append { number, step } => self.append(number, step),
+            Output::Taken { ticket, kept } => self.shared.tickets.punch(ticket, kept),
+            Output::Noted { task, index } => match self.desk.away(task) {
+                Some(away) => {
+                    let origin = self.desk.shard;
+                    self.desk.links.send(away, Command::Noted { origin, task, index });
+                }
+                None => self.desk.noted(self.desk.shard, task, index),
+            },
             // Nobody listens.
             Output::Event(event) => drop(self.events.send(event)),
+        }
+    }
+
+    /// Where nothing can be written any more, nothing is taken, and nobody waits to hear that it was.
+    fn close_if_unwritable(&self, input: &Input) {
+        if matches!(input, Input::Unwritable) {
+            self.shared.closed.store(true, Ordering::Release);
+            self.shared.tickets.tear_all();
+        }
+    }
+
+    fn append(&mut self, number: u64, step: Step) {
+        let Some(scribe) = &self.scribe else { return };
+        if let Some(input) = scribe.append(self.desk.shard, number, step) {
+            self.close_if_unwritable(&input);
+            self.core.handle(input, self.desk.clock.now());
         }
     }
 

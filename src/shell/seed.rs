@@ -12,14 +12,20 @@ use super::exit::{Exits, Port};
 use super::host::HostFactory;
 use super::link::Command;
 use super::organism::Shared;
-use super::pump::Shard;
-use crate::core::{CoreConfig, Decoders, Event, ShardId};
+use super::pump::{Shard, Ways};
+use super::scribe::Scribe;
+use crate::core::{CoreConfig, Decoders, Event, Input, ShardId};
+use crate::journal::Recovered;
 use crate::vocab::IdKey;
 
 /// What a shard is made from, on its way to its thread.
 pub(super) struct Seed {
     pub(super) shard: ShardId,
     pub(super) shared: Arc<Shared>,
+    /// What the journal holds of the conversations that live here.
+    pub(super) recovered: Option<Recovered>,
+    /// Who writes the journal, where there is one.
+    pub(super) scribe: Option<Arc<Scribe>>,
     pub(super) ports: Vec<Port>,
     pub(super) decoders: Arc<Decoders>,
     pub(super) hosts: Arc<[HostFactory]>,
@@ -36,7 +42,7 @@ impl Seed {
     pub(super) fn spawn(self, ready: Sender<()>, alive: mpsc::Sender<()>) -> io::Result<()> {
         let thread = std::thread::Builder::new().name(format!("systole-{}", self.shard.0));
         thread.spawn(move || {
-            let shared = self.shared.clone();
+            let (shared, scribe) = (self.shared.clone(), self.scribe.clone());
             let system = actix::System::new();
             let pumped = system.block_on(async move {
                 let (pump, _) = self.plant();
@@ -47,8 +53,10 @@ impl Seed {
             if pumped.is_err() {
                 tracing::error!("a shard has failed: see the panic above");
                 shared.links.busy().fail();
+                scribe.iter().for_each(|scribe| scribe.tear());
             }
-            drop((system, alive));
+            // The journal is closed before anybody hears that the last shard has ended.
+            drop((system, scribe, alive));
         })?;
         Ok(())
     }
@@ -57,7 +65,7 @@ impl Seed {
     ///
     /// The pump is a task, not the root of the runtime: a root is polled at each wake of anything.
     pub(super) fn plant(self) -> (JoinHandle<()>, Rc<Desk>) {
-        let Self { shard, shared, ports, decoders, hosts, key, events, observed, commands } = self;
+        let Self { shard, shared, recovered, scribe, ports, decoders, hosts, key, events, observed, commands } = self;
         let desk = Desk::new(
             shard,
             shared.clock.clone(),
@@ -76,9 +84,14 @@ impl Seed {
             directory: shared.directory.clone(),
             events: observed,
             started: shared.clock.now(),
+            epoch: recovered.as_ref().map(|recovered| recovered.epoch),
         };
-        let exits = Exits::new(shared.blueprint.clone(), shared.directory.clone(), shared.entropy.clone(), ports);
-        let shard = Shard::new(desk.clone(), shared, config, &hosts, exits, events, commands);
+        let exits = Exits::new(shard, &shared, ports);
+        if let Some(recovered) = recovered {
+            desk.tell(shard, Input::Recovered(Box::new(recovered)));
+        }
+        let ways = Ways { exits, events, commands, scribe };
+        let shard = Shard::new(desk.clone(), shared, config, &hosts, ways);
         (spawn_local(unconstrained(shard.pump())), desk)
     }
 }

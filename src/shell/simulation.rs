@@ -24,7 +24,7 @@ pub(crate) struct Simulation {
 /// Starts an organism inside of the paused tokio runtime that this is called in.
 pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, Simulation), StartError> {
     let plan = builder.shards(1).plan()?;
-    let (organism, seeds, alive) = Organism::prepare(plan, Clock::simulated(epoch), Entropy::counted());
+    let (organism, seeds, alive) = Organism::prepare(plan, Clock::simulated(epoch), Entropy::counted())?;
     let (pump, desk) = seeds.into_iter().next().ok_or(StartError::Shard)?.plant();
     organism.boot();
     Ok((organism, Simulation { pump, desk, alive: Some(alive) }))

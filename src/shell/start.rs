@@ -2,6 +2,7 @@ use std::fmt;
 use std::io;
 
 use crate::core::Problem;
+use crate::journal::JournalError;
 use crate::schema::ContractError;
 use crate::vocab::{Name, NameError, QNameError};
 
@@ -14,6 +15,9 @@ pub enum StartError {
     /// The system refuses to make a thread.
     #[error("a thread of the organism could not be started")]
     Thread(#[source] io::Error),
+    /// The journal can't be read.
+    #[error("the journal can't be opened: {0}")]
+    Journal(#[from] JournalError),
     /// A shard failed while it was made.
     #[error("a shard of the organism failed while it was made: see the panic above")]
     Shard,

@@ -2,11 +2,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::clock::Clock;
 use super::desk::Desk;
+use super::entropy::Entropy;
 use super::handler::HandlerKey;
 use super::response::{Emit, IntoDraft, call_on, call_to};
 use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Join, Message, Remembered, Settled};
+use crate::journal::NoteRecord;
 use crate::schema::{DecodeError, Payload, decode};
 use crate::vocab::{Fault, FaultCode, ThreadId, Time};
 
@@ -19,6 +24,8 @@ pub struct Thread {
     id: ThreadId,
     deadline: Option<Time>,
     history: Option<Arc<[Remembered]>>,
+    /// What the handler noted when it ran before a crash.
+    notes: Option<Arc<[NoteRecord]>>,
     key: HandlerKey,
 }
 
@@ -27,7 +34,9 @@ impl Thread {
     pub(super) fn of(message: &mut Message, key: HandlerKey) -> Self {
         let history = std::mem::take(&mut message.history);
         let history = (!history.is_empty()).then(|| history.into());
-        Self { id: message.thread, deadline: message.deadline, history, key }
+        let notes = std::mem::take(&mut message.notes);
+        let notes = (!notes.is_empty()).then(|| notes.into());
+        Self { id: message.thread, deadline: message.deadline, history, notes, key }
     }
 
     /// The opaque id of the thread.
@@ -43,6 +52,63 @@ impl Thread {
     /// The payloads of the thread before this one, oldest first; for contracts with context.
     pub fn history(&self) -> &[Remembered] {
         self.history.as_deref().unwrap_or_default()
+    }
+
+    /// Learns something that can't be learned twice alike, such as an answer from outside, and writes it down. A handler
+    /// that runs again after a crash gets what is written, and the future is not polled.
+    ///
+    /// The value is durable when this returns, so whatever follows from it can rest on it. What the future does
+    /// outside may happen twice: the process can end in between. Names tell apart what is learned in one handler, and
+    /// show in faults.
+    ///
+    /// # Errors
+    /// A fault, if the handler learned something of another name here before it was run again, if the value has no
+    /// JSON form, or if this is not the handler's own thread any more.
+    pub async fn record<T, F>(&self, name: &str, learn: F) -> Result<T, Fault>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = T>,
+    {
+        let gone = || failed("something can only be recorded by its handler, on its own thread and while it runs");
+        let index = Desk::here(self.key.desk).and_then(|desk| desk.next_note(self.key)).ok_or_else(gone)?;
+        if let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) {
+            if *note.name != *name {
+                let what = format!("before the restart it recorded '{}' here, now '{name}'", note.name);
+                return Err(failed(what));
+            }
+            return serde_json::from_str(&note.value)
+                .map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")));
+        }
+        let value = learn.await;
+        let json =
+            serde_json::to_string(&value).map_err(|error| failed(format!("'{name}' can't be recorded: {error}")))?;
+        let desk = Desk::here(self.key.desk).ok_or_else(gone)?;
+        desk.note(self.key, index, name.into(), json.into());
+        drop(desk);
+        std::future::poll_fn(|cx| match Desk::here(self.key.desk) {
+            Some(desk) => desk.poll_note(self.key, index, cx),
+            None => Poll::Ready(()),
+        })
+        .await;
+        Ok(value)
+    }
+
+    /// The time, [recorded](Self::record).
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn now(&self) -> Result<Time, Fault> {
+        let desk = self.key.desk;
+        let nanos = self.record("now", async move { Desk::here(desk).map_or(0, |desk| desk.clock.now().as_nanos()) });
+        nanos.await.map(Time::from_nanos)
+    }
+
+    /// 64 random bits, [recorded](Self::record).
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn random(&self) -> Result<u64, Fault> {
+        self.record("random", async { Entropy::Real.bits() }).await
     }
 
     /// The clock of the organism, on the thread of its shard.

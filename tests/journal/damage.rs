@@ -101,6 +101,10 @@ fn a_truncated_file_is_refused() {
     let (bytes, _) = ended(&folder);
     let copy = folder.path().join("short.journal");
     for len in (1..bytes.len()).step_by(509).chain((4096..bytes.len()).step_by(4096)) {
+        if bytes[len..].iter().all(|byte| *byte == 0) {
+            // The end of a page that is nearly empty: SQLite reads what is not there as zeros.
+            continue;
+        }
         fs::write(&copy, &bytes[..len]).unwrap();
         assert!(read(&copy).is_none(), "{len} of {} bytes were taken", bytes.len());
         forget(&copy);

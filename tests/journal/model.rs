@@ -37,7 +37,13 @@ proptest! {
         for act in acts.into_iter().chain([Act::Crash, Act::Close]) {
             match act {
                 Act::Append(steps) => {
-                    let steps: Vec<_> = steps.iter().map(|ops| story.step(ops)).collect();
+                    let step = |ops: &Vec<(u8, u16)>| {
+                        let mut step = story.step(ops);
+                        let later = ops.iter().filter(|(kind, _)| *kind > 200);
+                        step.ops.extend(later.map(|&(kind, pick)| story.later(kind, pick)));
+                        step
+                    };
+                    let steps: Vec<_> = steps.iter().map(step).collect();
                     store.append(&steps).unwrap();
                     memory.append(&steps).unwrap();
                     continue;

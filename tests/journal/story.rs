@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 use systole::journal::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, Step,
-    ThreadRecord,
+    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, StateRecord,
+    Step, TaskRecord, ThreadRecord,
 };
 use systole::shell::journal::{Options, SqliteJournal};
-use systole::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, ThreadId, ThreadPath, Time};
+use systole::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, TaskId, ThreadId, ThreadPath, Time};
 use uuid::Uuid;
 
 pub(crate) const KEY: [u8; 32] = [7; 32];
@@ -171,6 +171,24 @@ impl Story {
             },
             _ if n.is_multiple_of(2) => Op::Left { thread },
             _ => Op::Owes { thread, opened_by: message_id(n), origin: origin(n) },
+        }
+    }
+
+    /// A change of what version 1 of the store did not know, so that its file is still the same story.
+    pub(crate) fn later(&mut self, kind: u8, pick: u16) -> Op {
+        let n = pick as usize;
+        let (inbox, id) = (name(n / 3), TaskId::from_uuid(Uuid::from_u128(n as u128 % 5)));
+        match kind % 5 {
+            0 => Op::TaskGone { inbox, id },
+            1..3 => {
+                let (state, body) = ("pending".into(), format!("{{\"n\":{n}}}").into());
+                Op::Task(TaskRecord { inbox, id, place: self.number(), state, body })
+            }
+            3 => Op::State(StateRecord { listener: name(n), blob: payload(n) }),
+            _ => {
+                let number = self.number();
+                Op::Open(ThreadRecord { owner: Owner::Boot, ..thread_record(number, number, n) })
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use crate::cli::log;
 use crate::cli::screen::{Screen, Style};
 use crate::core::Party;
 use crate::shell::command::CommandListener;
-use crate::shell::config::{Config, Kind, Mistake};
+use crate::shell::config::{Config, Journaled, Kind, Mistake};
 use crate::shell::echo::EchoListener;
 use crate::shell::human::{Console, HumanListener};
 use crate::shell::{Events, Organism, OrganismBuilder};
@@ -109,11 +109,15 @@ impl Keyboard {
 fn builder(config: Config, console: &Console) -> OrganismBuilder {
     let schemas: Vec<_> = config.payloads().cloned().collect();
     let blueprint = config.blueprint;
+    let journal = config.journal;
     let mut builder = Organism::builder(&*blueprint.organism)
         .limits(blueprint.limits.clone())
         .scheduling(blueprint.scheduling)
         .meta(blueprint.meta.clone())
         .schemas(schemas);
+    if let Some(Journaled { file, durability, retention }) = journal {
+        builder = builder.durable(file, durability).retention(retention);
+    }
     for (_, client) in blueprint.clients() {
         builder = builder.raw_client(client.clone());
     }

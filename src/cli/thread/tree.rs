@@ -103,6 +103,7 @@ fn label(thread: &ThreadEntry) -> String {
     let name = match &thread.record.owner {
         Owner::Listener(name) => name.clone(),
         Owner::Client(name) => return format!("client {name}"),
+        Owner::Boot => return "boot".to_owned(),
         Owner::Nobody => Name::root(),
     };
     if thread.record.ordinal > 1 { format!("{name}#{}", thread.record.ordinal) } else { name.to_string() }

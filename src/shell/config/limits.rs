@@ -37,6 +37,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     if let Some(n) = f.take("invalid_responses").and_then(|node| reader.number("invalid_responses", node, 1, MANY)) {
         limits.invalid_responses = n as u32;
     }
+    if let Some(n) = f.take("max_attempts").and_then(|node| reader.number("max_attempts", node, 1, 255)) {
+        limits.max_attempts = n as u32;
+    }
     if let Some(idle) = f.take("root_idle").and_then(|node| reader.duration(node)) {
         limits.root_idle = idle;
     }

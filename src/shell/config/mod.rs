@@ -39,6 +39,7 @@ pub use mistake::Mistake;
 use crate::core::Blueprint;
 use crate::schema::{Catalog, PayloadSchema};
 use crate::shell::command::CommandSpec;
+use crate::shell::journal::{Durability, Retention};
 use finding::File;
 use listener::Written;
 use organism::Organism;
@@ -53,8 +54,21 @@ pub struct Config {
     pub catalog: Catalog,
     /// What each listener is, in the order of the blueprint.
     pub kinds: Vec<Kind>,
+    /// Where what must survive is kept, if anything must.
+    pub journal: Option<Journaled>,
     /// What is odd, but doesn't keep it from running.
     pub warnings: Vec<Finding>,
+}
+
+/// Where an organism keeps what must survive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journaled {
+    /// The file.
+    pub file: PathBuf,
+    /// What survives what.
+    pub durability: Durability,
+    /// How long what is over is kept.
+    pub retention: Retention,
 }
 
 /// What a listener is.
@@ -131,8 +145,13 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);
     check::problems(reader, &organism, blueprint.problems());
+    let journal = organism.journal.map(|keep| Journaled {
+        file: directory.join(keep.file),
+        durability: keep.durability,
+        retention: keep.retention,
+    });
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
-    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, warnings: Vec::new() }
+    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, warnings: Vec::new() }
 }
 
 fn kind(written: Written, directory: &Path) -> Kind {

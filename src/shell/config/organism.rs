@@ -2,9 +2,10 @@
 
 use super::document::Node;
 use super::listener::{self, Listener};
-use super::reader::{At, Reader};
+use super::reader::{At, Fields, Reader};
 use super::{Mistake, limits};
 use crate::core::{Access, Client, MetaFlags, Scheduling};
+use crate::shell::journal::{Durability, Retention};
 use crate::vocab::{Limits, Name, QName};
 
 /// An organism as the file describes it.
@@ -14,6 +15,7 @@ pub(super) struct Organism {
     pub(super) scheduling: Scheduling,
     pub(super) limits: Limits,
     pub(super) meta: MetaFlags,
+    pub(super) journal: Option<Keep>,
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
     /// Whether each listener could be read: else nobody can say what is missing.
@@ -42,6 +44,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let scheduling = fields.take("scheduling").and_then(|node| reader.choice(node, &scheduling)).unwrap_or_default();
     let limits = fields.take("limits").map(|node| limits::read(reader, node)).unwrap_or_default();
     let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
+    let journal = journal(reader, &mut fields);
     let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
     let clients = clients.iter().filter_map(|node| speaker(reader, node)).collect();
     let entries =
@@ -49,7 +52,34 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let listeners: Vec<_> = entries.iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
     let complete = listeners.len() == entries.len();
     reader.finish(fields);
-    Some(Organism { name: name.unwrap_or_default(), scheduling, limits, meta, clients, listeners, complete })
+    Some(Organism { name: name.unwrap_or_default(), scheduling, limits, meta, journal, clients, listeners, complete })
+}
+
+/// What the file says of its journal; its path as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Keep {
+    pub(super) durability: Durability,
+    pub(super) file: String,
+    pub(super) retention: Retention,
+}
+
+fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Keep> {
+    let levels = [("off", None), ("process", Some(Durability::Process)), ("power", Some(Durability::Power))];
+    let durability = fields.take("durability").and_then(|node| reader.choice(node, &levels)).flatten();
+    let file = fields.take("journal").and_then(|node| reader.text(node)).unwrap_or("systole.journal").to_owned();
+    let mut retention = Retention::default();
+    if let Some(node) = fields.take("retention")
+        && let Some(mut kept) = reader.fields(node)
+    {
+        if let Some(age) = kept.take("age").and_then(|node| reader.duration(node)) {
+            retention.age = age;
+        }
+        if let Some(bytes) = kept.take("bytes").and_then(|node| reader.size("bytes", node, 1, u64::MAX)) {
+            retention.bytes = bytes;
+        }
+        reader.finish(kept);
+    }
+    Some(Keep { durability: durability?, file, retention })
 }
 
 fn organism(reader: &mut Reader, node: &Node) -> Option<String> {

@@ -83,6 +83,7 @@ impl Bench {
             deadline: None,
             traceparent: None,
             history: Vec::new(),
+            notes: Vec::new(),
         };
         let key = self.desk.enter(HERE, task, LISTENER, Place::Host);
         self.host.clone().start(key, message);

@@ -42,6 +42,8 @@ pub(super) struct Apply<'a> {
     at: i64,
 }
 
+const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNING sum";
+
 impl<'a> Apply<'a> {
     pub(super) fn new(db: &'a Connection, total: i64, noted: &'a mut HashSet<Number>, buffer: &'a mut Vec<u8>) -> Self {
         Self { db, total, noted, buffer, at: 0 }
@@ -89,6 +91,15 @@ impl<'a> Apply<'a> {
             Op::Leave(egress) => self.put(egress, [egress.number.cast_signed()]),
             Op::Read { egress } => self.end(over!("egress", "number = ?1", "ended = ?2"), &[egress.cast_signed()]),
             Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
+            Op::Task(task) => {
+                self.take(DELETE_TASK, (task.inbox.as_str(), &task.id.as_uuid().as_bytes()[..]))?;
+                self.insert(task)
+            }
+            Op::TaskGone { inbox, id } => self.take(DELETE_TASK, (inbox.as_str(), &id.as_uuid().as_bytes()[..])),
+            Op::State(state) => {
+                self.take("DELETE FROM state WHERE listener = ?1 RETURNING sum", [state.listener.as_str()])?;
+                self.insert(state)
+            }
             Op::Unbury { letter } => {
                 self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
                 self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])
@@ -112,6 +123,23 @@ impl<'a> Apply<'a> {
                 self.total = self.total.wrapping_sub(old).wrapping_add(sum);
             }
             Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Writes a row whose key is free.
+    fn insert<R: Record>(&mut self, record: &R) -> Result<(), Problem> {
+        let sum = write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.buffer)?;
+        self.total = self.total.wrapping_add(sum);
+        Ok(())
+    }
+
+    /// Deletes rows by a statement that returns their sums.
+    fn take(&mut self, sql: &str, params: impl Params) -> Result<(), Problem> {
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            self.total = self.total.wrapping_sub(row.get(0)?);
         }
         Ok(())
     }

@@ -168,7 +168,7 @@ impl JournalReader {
     /// [`StoreError`] if they can't be read.
     pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
         let read = || {
-            let marked: Vec<_> = if self.has_requeue()? {
+            let marked: Vec<_> = if self.has::<Requeue>()? {
                 self.rows("", [], |_, Requeue(letter), _, _| Ok(letter))?
             } else {
                 Vec::new()
@@ -185,10 +185,10 @@ impl JournalReader {
         read.map_err(|problem| problem.of(&self.file))
     }
 
-    /// Whether the file is of a version that marks dead letters.
-    pub(super) fn has_requeue(&self) -> Result<bool, Problem> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'requeue'";
-        Ok(self.db.query_row(sql, [], |row| row.get(0))?)
+    /// Whether the file is of a version that has such rows.
+    pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
+        Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)
     }
 
     fn try_stat(&self) -> Result<Stat, Problem> {

@@ -10,9 +10,9 @@ use super::row::{
 use super::text as write;
 use crate::journal::{
     BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
-    ThreadRecord,
+    StateRecord, TaskRecord, ThreadRecord,
 };
-use crate::vocab::{MessageId, ThreadId, Time};
+use crate::vocab::{MessageId, TaskId, ThreadId, Time};
 
 type Cell<'a> = &'a mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>;
 
@@ -30,6 +30,8 @@ impl Record for ThreadRecord {
         let (listener, client) = match &self.owner {
             Owner::Listener(name) => (Some(name.as_str()), None),
             Owner::Client(name) => (None, Some(name.as_str())),
+            // No client has this name.
+            Owner::Boot => (None, Some("root")),
             Owner::Nobody => (None, None),
         };
         cell(number(self.number))?;
@@ -58,6 +60,7 @@ impl Record for ThreadRecord {
             root: cells.number()?,
             owner: match (cells.optional_name()?, cells.optional_name()?) {
                 (Some(name), None) => Owner::Listener(name),
+                (None, Some(name)) if name == crate::vocab::Name::root() => Owner::Boot,
                 (None, Some(name)) => Owner::Client(name),
                 (None, None) => Owner::Nobody,
                 (Some(_), Some(_)) => return None,
@@ -281,6 +284,41 @@ impl Record for LetterRecord {
             },
             reason: write::parse_fault(cells.text()?)?,
         })
+    }
+}
+
+impl Record for TaskRecord {
+    statements!("task", "0", "NULL", "inbox, id, place, state, body", "?, ?, ?, ?, ?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(text(self.inbox.as_str().as_bytes()))?;
+        cell(blob(self.id.as_uuid().as_bytes()))?;
+        cell(number(self.place))?;
+        cell(text(self.state.as_bytes()))?;
+        cell(text(self.body.as_bytes()))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self {
+            inbox: cells.name()?,
+            id: TaskId::from_uuid(Uuid::from_bytes(cells.blob()?)),
+            place: cells.number()?,
+            state: cells.text()?.into(),
+            body: cells.text()?.into(),
+        })
+    }
+}
+
+impl Record for StateRecord {
+    statements!("state", "0", "NULL", "listener, blob", "?, ?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(text(self.listener.as_str().as_bytes()))?;
+        cell(blob(&self.blob))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self { listener: cells.name()?, blob: cells.bytes()? })
     }
 }
 

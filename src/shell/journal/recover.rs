@@ -39,6 +39,8 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
         letters: open.rows("ORDER BY number")?,
         requeue: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
+        tasks: open.rows("ORDER BY inbox, place")?,
+        states: open.rows("ORDER BY listener")?,
     };
     if open.total != meta.total {
         return Err(Problem::damaged("rows are missing, or come from another time"));

@@ -8,7 +8,7 @@ use super::error::Problem;
 pub(super) const APPLICATION_ID: i32 = 0x5379_4a31;
 
 /// What makes version n + 1 out of version n, from nothing on.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("requeue.sql")];
+const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("requeue.sql"), include_str!("tasks.sql")];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -7,7 +7,9 @@ use super::reader::JournalReader;
 use super::records::Requeue;
 use super::row::{Record, load};
 use super::wal;
-use crate::journal::{EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, ThreadRecord};
+use crate::journal::{
+    EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
+};
 
 /// At most so many faults are told.
 const MOST: usize = 100;
@@ -44,8 +46,12 @@ impl JournalReader {
         check.rows::<RememberedRecord>()?;
         check.rows::<EgressRecord>()?;
         check.rows::<LetterRecord>()?;
-        if self.has_requeue()? {
+        if self.has::<Requeue>()? {
             check.rows::<Requeue>()?;
+        }
+        if self.has::<TaskRecord>()? {
+            check.rows::<TaskRecord>()?;
+            check.rows::<StateRecord>()?;
         }
         let known = meta(&self.db)?.record.total;
         if check.verdict.faults.is_empty() && check.total != known {

@@ -1,0 +1,93 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::journal::{Durability, JournalSender, JournalWriter};
+use super::link::{Command, Links};
+use super::start::StartError;
+use crate::core::{Input, ShardId};
+use crate::journal::{Journal, JournalError, Step};
+
+/// Whoever writes the steps of all shards into the journal.
+///
+/// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
+pub(super) struct Scribe {
+    hand: Hand,
+    /// Whether a shard failed: what ran there may be the reason.
+    torn: AtomicBool,
+}
+
+enum Hand {
+    /// On the shard's own thread: on a simulated clock nothing may happen elsewhere.
+    Here(Mutex<Box<dyn Journal>>),
+    /// On a thread of its own.
+    Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
+}
+
+impl Scribe {
+    /// Writes on the threads of the shards.
+    pub(super) fn here(journal: Box<dyn Journal>) -> Arc<Self> {
+        Arc::new(Self { hand: Hand::Here(Mutex::new(journal)), torn: AtomicBool::new(false) })
+    }
+
+    /// Writes on a thread of its own, which tells the shards how far it is.
+    pub(super) fn beside(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        links: Links,
+    ) -> Result<Arc<Self>, StartError> {
+        let shards = links.shards().collect();
+        let told = move |shard: ShardId, written: Result<u64, JournalError>| {
+            let input = match written {
+                Ok(number) => Input::Appended { number },
+                Err(_) => Input::Unwritable,
+            };
+            links.send(shard, Command::Core(input));
+        };
+        let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
+        let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
+        Ok(Arc::new(Self { hand, torn: AtomicBool::new(false) }))
+    }
+
+    /// Has a step of a shard written. What the core is to be told at once, if it is done already.
+    pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+        match &self.hand {
+            Hand::Here(journal) => {
+                let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+                match written {
+                    Ok(()) => Some(Input::Appended { number }),
+                    Err(error) => {
+                        tracing::error!(%error, "the journal can't be written: the organism goes no further");
+                        Some(Input::Unwritable)
+                    }
+                }
+            }
+            Hand::Writer { sender, .. } => {
+                sender.send(shard, number, step);
+                None
+            }
+        }
+    }
+
+    /// A shard has failed.
+    pub(super) fn tear(&self) {
+        self.torn.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Scribe {
+    fn drop(&mut self) {
+        if self.torn.load(Ordering::Acquire) || std::thread::panicking() {
+            return;
+        }
+        let closed = match &mut self.hand {
+            Hand::Here(journal) => journal.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
+            Hand::Writer { writer, .. } => {
+                let writer = writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+                writer.map_or(Ok(()), JournalWriter::close)
+            }
+        };
+        if let Err(error) = closed {
+            tracing::error!(%error, "the journal could not be closed: the next start takes it up as after a crash");
+        }
+    }
+}

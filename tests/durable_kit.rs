@@ -1,0 +1,391 @@
+//! Durable organisms on the simulated clock. A crash is a copy of the journal: another organism starts from it, and
+//! what the first one does afterwards has never happened.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use systole::core::{Contract, Outcome};
+use systole::journal::{FailingJournal, MemoryJournal};
+use systole::ladder::Raw;
+use systole::prelude::*;
+use systole::shell::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+use systole::testing::Kit;
+
+type Shared = Arc<Mutex<MemoryJournal>>;
+
+macro_rules! payloads {
+    ($($type:ident $root:literal)*) => {
+        $(
+            /// A text.
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+            struct $type {
+                /// What it says.
+                text: String,
+            }
+
+            impl Payload for $type {
+                const NAMESPACE: &'static str = "urn:test:durable:v1";
+                const ROOT: &'static str = $root;
+            }
+
+            impl $type {
+                fn new(text: impl Into<String>) -> Self {
+                    Self { text: text.into() }
+                }
+            }
+        )*
+    };
+}
+payloads! { Question "question" Answered "answered" Ask "ask" Tick "tick" }
+
+/// What a person says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Told {
+    /// It.
+    text: String,
+}
+
+impl Payload for Told {
+    const NAMESPACE: &'static str = "urn:test:durable:v1";
+    const ROOT: &'static str = "told";
+}
+
+/// Answers a question as a closure says.
+struct Oracle<F>(F);
+
+impl<F: Unpin + 'static> Actor for Oracle<F> {
+    type Context = Context<Self>;
+}
+
+impl<F, R> Handler<Delivery<Question>> for Oracle<F>
+where
+    F: Fn(Delivery<Question>) -> R + Unpin + 'static,
+    R: Future<Output = Response> + 'static,
+{
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin((self.0)(question))
+    }
+}
+
+/// Somebody who takes his time: what he says, if it has been said.
+#[derive(Clone, Default)]
+struct Person(Arc<Mutex<Option<&'static str>>>);
+
+impl RawListener for Person {
+    fn run(self: std::rc::Rc<Self>, _: systole::core::Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move {
+            loop {
+                if let Some(text) = *self.0.lock().unwrap() {
+                    let told = format!("<told xmlns=\"urn:test:durable:v1\"><text>{text}</text></told>");
+                    return Outcome::Wrote(Raw::new(told));
+                }
+                actix::clock::sleep(Duration::from_secs(1)).await;
+            }
+        })
+    }
+}
+
+/// A front that answers questions, and a person to be asked.
+fn organism<F, R>(person: &Person, answer: F) -> OrganismBuilder
+where
+    F: Fn(Delivery<Question>) -> R + Clone + Send + Sync + Unpin + 'static,
+    R: Future<Output = Response> + 'static,
+{
+    let mut contract = Contract::new("person".parse_name());
+    contract.accepts = vec!["{urn:test:durable:v1}ask".parse().unwrap()];
+    contract.replies = vec!["{urn:test:durable:v1}told".parse().unwrap()];
+    contract.timeout = None;
+    let person = person.clone();
+    Organism::builder("durable")
+        .listener(
+            "front",
+            move || Oracle(answer.clone()),
+            |c| c.accepts::<Question>().replies::<Answered>().calls::<Ask>(),
+        )
+        .raw_listener(contract, move || person.clone())
+        .schemas([
+            systole::schema::PayloadSchema::of::<Told>().unwrap(),
+            systole::schema::PayloadSchema::of::<Ask>().unwrap(),
+        ])
+        .client("alice", |c| c.calls::<Question>())
+}
+
+trait ParseName {
+    fn parse_name(&self) -> systole::vocab::Name;
+}
+
+impl ParseName for str {
+    fn parse_name(&self) -> systole::vocab::Name {
+        systole::vocab::Name::parse(self).unwrap()
+    }
+}
+
+fn start(builder: OrganismBuilder, journal: &Shared) -> Kit {
+    Kit::start(builder.journal(journal.clone())).unwrap()
+}
+
+fn fresh() -> Shared {
+    Arc::new(Mutex::new(MemoryJournal::new([3; 32])))
+}
+
+/// What a crash at this moment leaves.
+fn crash(journal: &Shared) -> Shared {
+    Arc::new(Mutex::new(journal.lock().unwrap().clone()))
+}
+
+/// What came back to the client since the last time: the text, or the code of a fault.
+fn answers(kit: &Kit) -> Vec<String> {
+    kit.settle();
+    let client = kit.client("alice");
+    let next = || client.try_receive();
+    let text = |egress: Egress| match &egress.fault {
+        Some(fault) => format!("!{}", fault.code),
+        None => {
+            let text = egress.payload.as_str();
+            let (_, text) = text.split_once("<text>").unwrap();
+            text.split_once("</text>").unwrap().0.to_owned()
+        }
+    };
+    let answers = std::iter::from_fn(next).map(text).collect();
+    kit.settle();
+    answers
+}
+
+async fn pass_on(question: Delivery<Question>) -> Response {
+    let told: Told = question.thread().call(Ask::new(&question.text)).returning().await?;
+    Ok(reply(Answered::new(told.text)))
+}
+
+#[test]
+fn a_wait_for_a_person_outlives_any_number_of_crashes() {
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(organism(&person, pass_on), &journal);
+    kit.client("alice").tell(Question::new("may I?")).unwrap();
+    kit.settle();
+    let mut journal = crash(&journal);
+    for _ in 0..12 {
+        let kit = start(organism(&person, pass_on), &journal);
+        assert_eq!(kit.tree(), "root\n  front\n    person\n");
+        kit.advance(Duration::from_secs(3));
+        assert_eq!(answers(&kit), [""; 0]);
+        journal = crash(&journal);
+    }
+    *person.0.lock().unwrap() = Some("you may");
+    let kit = start(organism(&person, pass_on), &journal);
+    kit.advance(Duration::from_secs(3));
+    let unread = crash(&journal);
+    assert_eq!(answers(&kit), ["you may"]);
+    assert_eq!(answers(&start(organism(&person, pass_on), &unread)), ["you may"], "it was not read before the crash");
+    let read = crash(&journal);
+    assert_eq!(answers(&start(organism(&person, pass_on), &read)), [""; 0], "it was read");
+}
+
+#[test]
+fn a_message_that_ends_the_process_is_given_up() {
+    let (person, mut journal) = (Person::default(), fresh());
+    let runs = Arc::new(AtomicU32::new(0));
+    let deadly = {
+        let runs = runs.clone();
+        move |_: Delivery<Question>| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<Response>()
+        }
+    };
+    let kit = start(organism(&person, deadly.clone()), &journal);
+    kit.client("alice").tell(Question::new("go on, crash")).unwrap();
+    kit.settle();
+    journal = crash(&journal);
+    for _ in 0..5 {
+        let kit = start(organism(&person, deadly.clone()), &journal);
+        journal = crash(&journal);
+        // Its orderly end comes too late.
+        drop(kit);
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 6, "the first time, and five attempts");
+    let kit = start(organism(&person, deadly), &journal);
+    assert_eq!((runs.load(Ordering::Relaxed), answers(&kit)), (6, vec!["!listener-failed".to_owned()]));
+    let dead = kit.dead_letters();
+    assert_eq!(dead.len(), 1);
+    assert_eq!(dead[0].reason.message.as_ref(), "the process ended 5 times while this message was handled");
+    assert!(dead[0].payload.as_ref().unwrap().as_str().contains("go on, crash"));
+}
+
+#[test]
+fn what_was_answered_is_not_asked_again() {
+    let (person, journal) = (Person(Arc::new(Mutex::new(Some("yes")))), fresh());
+    let (asked, held) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(1)));
+    let answer = {
+        let (asked, held) = (asked.clone(), held.clone());
+        move |question: Delivery<Question>| {
+            let (asked, held) = (asked.clone(), held.clone());
+            async move {
+                let thread = question.thread();
+                let first: Told = thread.call(Ask::new("first")).returning().await?;
+                let drawn = thread.record("drawn", async { asked.fetch_add(1, Ordering::Relaxed) }).await?;
+                let (at, bits) = (thread.now().await?, thread.random().await?);
+                while held.load(Ordering::Relaxed) > 0 {
+                    actix::clock::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(reply(Answered::new(format!("{} {drawn} {at} {bits}", first.text))))
+            }
+        }
+    };
+    let kit = start(organism(&person, answer.clone()), &journal);
+    kit.client("alice").tell(Question::new("?")).unwrap();
+    kit.advance(Duration::from_secs(2));
+    let crashed = crash(&journal);
+    held.store(0, Ordering::Relaxed);
+    kit.advance(Duration::from_secs(2));
+    let before = answers(&kit);
+    *person.0.lock().unwrap() = Some("no");
+    let kit = start(organism(&person, answer), &crashed);
+    kit.advance(Duration::from_secs(20));
+    assert_eq!(answers(&kit), before);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert!(before[0].starts_with("yes 0 2031-05-07T12:00:"), "{before:?}");
+}
+
+#[test]
+fn a_handler_that_asks_for_something_else_fails_with_both_sides_shown() {
+    let (person, journal) = (Person(Arc::new(Mutex::new(Some("yes")))), fresh());
+    let runs = Arc::new(AtomicU32::new(0));
+    let fickle = {
+        let runs = runs.clone();
+        move |question: Delivery<Question>| {
+            let run = runs.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let _: Told = question.thread().call(Ask::new(format!("run {run}"))).returning().await?;
+                std::future::pending().await
+            }
+        }
+    };
+    let kit = start(organism(&person, fickle.clone()), &journal);
+    kit.client("alice").tell(Question::new("?")).unwrap();
+    kit.advance(Duration::from_secs(2));
+    let kit = start(organism(&person, fickle), &crash(&journal));
+    kit.advance(Duration::from_secs(2));
+    assert_eq!(answers(&kit), ["!listener-failed"]);
+    let dead = kit.dead_letters();
+    let rule = &dead[0].reason.rule.as_ref().expect("it says what differs").rule;
+    assert!(rule.contains("<text>run 0</text>") && rule.contains("<text>run 1</text>"), "{rule}");
+}
+
+#[test]
+fn a_listener_that_is_gone_fails_its_threads() {
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(organism(&person, pass_on), &journal);
+    kit.client("alice").tell(Question::new("anybody?")).unwrap();
+    kit.settle();
+    let without = Organism::builder("durable")
+        .listener("front", || Oracle(pass_on), |c| c.accepts::<Question>().replies::<Answered>())
+        .client("alice", |c| c.calls::<Question>());
+    let kit = start(without, &crash(&journal));
+    kit.settle();
+    assert_eq!(answers(&kit), ["!listener-failed"]);
+    let dead = kit.dead_letters();
+    assert_eq!(dead[0].reason.message.as_ref(), "the listener is not registered any more");
+}
+
+/// Ticks from boot on, and for whoever asks.
+struct Clock(Arc<AtomicU32>);
+
+impl Actor for Clock {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Boot>> for Clock {
+    type Result = Response;
+
+    fn handle(&mut self, _: Delivery<Boot>, _: &mut Context<Self>) -> Response {
+        Ok(continue_with(Tick::new("boot"), Duration::from_secs(10)))
+    }
+}
+
+impl Handler<Delivery<Tick>> for Clock {
+    type Result = Response;
+
+    fn handle(&mut self, tick: Delivery<Tick>, _: &mut Context<Self>) -> Response {
+        if tick.text == "boot" {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            return Ok(continue_with(Tick::new("boot"), Duration::from_secs(10)));
+        }
+        Ok(reply(Answered::new(&tick.text)))
+    }
+}
+
+impl Handler<Delivery<Question>> for Clock {
+    type Result = Response;
+
+    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Response {
+        Ok(continue_with(Tick::new(&question.text), Duration::from_secs(60)))
+    }
+}
+
+#[test]
+fn a_delay_goes_on_and_boot_begins_anew() {
+    let (journal, ticks) = (fresh(), Arc::new(AtomicU32::new(0)));
+    let clock = || {
+        let ticks = ticks.clone();
+        Organism::builder("clock")
+            .listener(
+                "clock",
+                move || Clock(ticks.clone()),
+                |c| c.accepts_boot().accepts::<Tick>().accepts::<Question>().replies::<Answered>(),
+            )
+            .client("alice", |c| c.calls::<Question>())
+    };
+    let kit = start(clock(), &journal);
+    kit.client("alice").tell(Question::new("in a minute")).unwrap();
+    kit.advance(Duration::from_secs(35));
+    assert_eq!(ticks.swap(0, Ordering::Relaxed), 3);
+    let mut crashed = crash(&journal);
+    drop(kit);
+    for _ in 0..3 {
+        let kit = start(clock(), &crashed);
+        kit.advance(Duration::from_secs(35));
+        assert_eq!(ticks.swap(0, Ordering::Relaxed), 3, "one clock ticks");
+        assert_eq!(answers(&kit), [""; 0], "each kit begins at the same time");
+        crashed = crash(&crashed);
+        drop(kit);
+    }
+    let kit = start(clock(), &crashed);
+    kit.advance(Duration::from_secs(61));
+    assert_eq!(answers(&kit), ["in a minute"]);
+}
+
+#[test]
+fn an_orderly_end_leaves_the_rest_to_the_next_start() {
+    let (person, journal) = (Person::default(), fresh());
+    let mut kit = start(organism(&person, pass_on), &journal);
+    kit.client("alice").tell(Question::new("later?")).unwrap();
+    kit.settle();
+    kit.drain(Duration::from_secs(5));
+    assert_eq!(answers(&kit), [""; 0], "nobody is told that it is over");
+    drop(kit);
+    *person.0.lock().unwrap() = Some("now");
+    let kit = start(organism(&person, pass_on), &journal);
+    kit.advance(Duration::from_secs(2));
+    assert_eq!(answers(&kit), ["now"]);
+}
+
+#[test]
+fn a_journal_that_fails_ends_the_organism_and_whoever_waits_is_told() {
+    for appends in 0..8 {
+        let (person, journal) = (Person::default(), fresh());
+        let failing = organism(&person, pass_on).journal(FailingJournal::new(journal.clone(), appends));
+        let kit = Kit::start(failing).unwrap();
+        let client = kit.client("alice");
+        let asked: Vec<_> = (0..8).map(|_| kit.block_on(client.post(Question::new("?")))).collect();
+        let taken = asked.iter().filter(|asked| asked.is_ok()).count();
+        assert!(taken < 8, "it fails after {appends} appends, and all were taken");
+        assert_eq!(client.tell(Question::new("?")), Err(SendError::Closed));
+        *person.0.lock().unwrap() = Some("yes");
+        let kit = start(organism(&person, pass_on), &crash(&journal));
+        kit.advance(Duration::from_secs(5));
+        let answers = answers(&kit);
+        assert!(answers.len() >= taken && answers.iter().all(|answer| answer == "yes"), "{taken}: {answers:?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! A durable organism in a process of its own, which is killed at random places: `kill -9`, nothing softer.
+//!
+//! `SYSTOLE_KILLS=1000 cargo test --test kill` kills it more often, `SYSTOLE_SEED=N` in another order.
+
+mod organism;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use organism::{JOURNAL, LEVEL, serve};
+
+/// How often, unless the environment says otherwise.
+const KILLS: u64 = 200;
+/// Lines that the process says at most before it is killed.
+const LINES: u64 = 40;
+/// Orders that wait at most.
+const AHEAD: i64 = 50;
+
+/// The process itself: `what_was_confirmed_is_answered` starts it.
+#[test]
+#[ignore = "it is a program for the other test"]
+fn process() {
+    serve();
+}
+
+#[test]
+fn what_was_confirmed_is_answered() {
+    play("process", number("SYSTOLE_KILLS").unwrap_or(KILLS));
+}
+
+#[test]
+fn so_it_is_where_the_disk_has_to_have_it() {
+    play("power", number("SYSTOLE_KILLS").unwrap_or(KILLS) / 10);
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn play(level: &str, kills: u64) {
+    let mut random = number("SYSTOLE_SEED").unwrap_or(1);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kill-{level}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a place for the journal");
+    let journal = directory.join("journal");
+    let mut books = Books::default();
+    for _ in 0..kills {
+        let mut organism = Process::start(&journal, level);
+        // xorshift64 (Marsaglia 2003)
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        organism.talk(&mut books, random % LINES);
+        organism.kill(&mut books);
+    }
+    let mut organism = Process::start(&journal, level);
+    while !books.is_settled() {
+        organism.listen(&mut books).expect("it goes on until everything is answered");
+    }
+    organism.kill(&mut books);
+    std::fs::remove_dir_all(&directory).expect("nobody uses it any more");
+    println!("{kills} kills, {} orders, {} confirmed, {} answers twice", books.next, books.taken.len(), books.twice);
+    assert!(books.taken.len() as u64 > kills, "hardly anything was taken: {}", books.taken.len());
+}
+
+/// What the process was asked, and what it said.
+#[derive(Default)]
+struct Books {
+    next: i64,
+    taken: HashMap<i64, ()>,
+    answers: HashMap<i64, String>,
+    twice: u64,
+}
+
+impl Books {
+    fn note(&mut self, line: &str) {
+        let mut words = line.split(' ');
+        match (words.next(), words.next().and_then(|n| n.parse().ok()), words.next()) {
+            (Some("taken"), Some(n), None) => {
+                self.taken.insert(n, ());
+            }
+            (Some("answer"), Some(n), Some(answer)) => {
+                let (sum, _) = answer.split_once('/').expect("a sum and an id");
+                assert_eq!(sum, organism::answer(n).to_string(), "the answer to {n}");
+                // It was said, and the process was killed before it could note that.
+                if let Some(before) = self.answers.insert(n, answer.to_owned()) {
+                    self.twice += 1;
+                    assert_eq!(before, answer, "{n} has two answers");
+                }
+            }
+            _ => panic!("the process says: {line}"),
+        }
+    }
+
+    /// Whether everything that was confirmed is answered.
+    fn is_settled(&self) -> bool {
+        self.taken.keys().all(|n| self.answers.contains_key(n))
+    }
+}
+
+struct Process {
+    child: Child,
+    orders: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+    ordered: i64,
+}
+
+impl Process {
+    fn start(journal: &Path, level: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("this test is a program"))
+            .args(["process", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .env(JOURNAL, journal)
+            .env(LEVEL, level)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let orders = child.stdin.take().expect("it is piped");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        Self { child, orders, lines, ordered: 0 }
+    }
+
+    /// Orders something for each line that it says.
+    fn talk(&mut self, books: &mut Books, lines: u64) {
+        for _ in 0..lines {
+            while self.ordered < AHEAD {
+                books.next += 1;
+                self.ordered += 1;
+                if writeln!(self.orders, "{}", books.next).is_err() {
+                    return;
+                }
+            }
+            if self.listen(books).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Reads what it says next; `None` if it has ended.
+    fn listen(&mut self, books: &mut Books) -> Option<()> {
+        loop {
+            let line = self.lines.next()?.ok()?;
+            // The test harness says other things.
+            if let Some(said) = said(&line) {
+                if said.starts_with("answer") {
+                    self.ordered -= 1;
+                }
+                books.note(said);
+                return Some(());
+            }
+        }
+    }
+
+    /// Kills it; what it had said already counts.
+    fn kill(mut self, books: &mut Books) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+        // A line that is cut in its middle was never said.
+        let mut rest = Vec::new();
+        while let Some(Ok(line)) = self.lines.next() {
+            rest.push(line);
+        }
+        for line in rest {
+            if let Some(said) = said(&line) {
+                books.note(said);
+            }
+        }
+    }
+}
+
+/// What the organism says in a line, if it is whole: the test harness says other things.
+fn said(line: &str) -> Option<&str> {
+    line.split_once("organism: ")?.1.strip_suffix('.')
+}

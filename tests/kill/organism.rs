@@ -1,0 +1,144 @@
+//! The organism that is killed: it takes orders from standard input, each a number, and says what it took and answered.
+
+use std::io::{BufRead, Write};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use systole::core::Join;
+use systole::prelude::*;
+use systole::shell::block_on;
+use systole::shell::journal::Durability;
+
+pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";
+pub(crate) const LEVEL: &str = "SYSTOLE_TEST_LEVEL";
+
+/// What is ordered.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Order {
+    /// Its number.
+    n: i64,
+}
+
+/// What was made of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Made {
+    /// The number of the order.
+    n: i64,
+    /// The sum of all parts.
+    sum: i64,
+}
+
+/// A part to be made.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Part {
+    /// What goes in.
+    n: i64,
+}
+
+/// A part that was made.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct Piece {
+    /// What came out.
+    n: i64,
+}
+
+macro_rules! payload {
+    ($($type:ident $root:literal)*) => {
+        $(impl Payload for $type {
+            const NAMESPACE: &'static str = "urn:test:kill:v1";
+            const ROOT: &'static str = $root;
+        })*
+    };
+}
+payload! { Order "order" Made "made" Part "part" Piece "piece" }
+
+/// What an order comes to.
+pub(crate) fn answer(n: i64) -> i64 {
+    let first = 2 * n + 1;
+    first + (2 * (first + 1) + 1) + (2 * (first + 2) + 1)
+}
+
+struct Front;
+
+impl Actor for Front {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Order>> for Front {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, order: Delivery<Order>, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(async move {
+            let thread = order.thread().clone();
+            let first: Piece = thread.call(Part { n: order.n }).returning().await?;
+            let seen = thread.record("seen", async { first.n }).await?;
+            assert_eq!(seen, first.n, "what was recorded belongs to the same run");
+            let parts = [Part { n: first.n + 1 }, Part { n: first.n + 2 }];
+            let others = thread.call_all(parts, Join::All).await?.decode::<Piece>()?;
+            let sum = first.n + others.iter().map(|piece| piece.n).sum::<i64>();
+            Ok(reply(Made { n: order.n, sum }))
+        })
+    }
+}
+
+struct Worker;
+
+impl Actor for Worker {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Part>> for Worker {
+    type Result = Response;
+
+    fn handle(&mut self, part: Delivery<Part>, _: &mut Context<Self>) -> Response {
+        Ok(reply(Piece { n: 2 * part.n + 1 }))
+    }
+}
+
+/// Runs until it is killed.
+pub(crate) fn serve() {
+    let journal = std::env::var_os(JOURNAL).expect("the test says where the journal is");
+    let level = match std::env::var(LEVEL).as_deref() {
+        Ok("power") => Durability::Power,
+        _ => Durability::Process,
+    };
+    let organism = Organism::builder("killed")
+        .listener("front", || Front, |contract| contract.accepts::<Order>().replies::<Made>().calls::<Part>())
+        .listener("worker", || Worker, |contract| contract.accepts::<Part>().replies::<Piece>())
+        .client("customer", |client| client.calls::<Order>())
+        .shards(2)
+        .durable(journal, level)
+        .start()
+        .unwrap_or_else(|error| panic!("{error}"));
+    let customer = organism.client("customer").expect("it is registered");
+    let reader = customer.clone();
+    std::thread::spawn(move || {
+        block_on(async {
+            while let Some(egress) = reader.receive().await {
+                let made: Made = match (&egress.proof, &egress.fault) {
+                    (Some(proof), _) => systole::schema::decode(proof).expect("it is a Made"),
+                    (None, fault) => panic!("a fault came back: {fault:?}"),
+                };
+                say(&format!("answer {} {}/{}", made.n, made.sum, egress.number));
+            }
+        });
+    });
+    for line in std::io::stdin().lock().lines() {
+        let n: i64 = line.expect("it can be read").parse().expect("a number");
+        let customer = customer.clone();
+        if block_on(customer.post(Order { n })).is_ok() {
+            say(&format!("taken {n}"));
+        }
+    }
+    // The other end closed only its side.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// One line, which is whole or not there.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("organism: {text}.\n").as_bytes()).expect("somebody listens");
+    out.flush().expect("somebody listens");
+}
