@@ -194,16 +194,14 @@ pub(crate) fn split_prefix(name: &str) -> (&str, &str) {
     // A plain loop: names are too short for a search to pay.
     match name.bytes().position(|byte| byte == b':') {
         Some(colon) => (&name[..colon], &name[colon + 1..]),
-        None => ("", name),
+        None => name.split_at(0),
     }
 }
 
 /// The prefix that an attribute declares (empty for the default namespace); `None` if it is no declaration.
 pub(crate) fn declared_prefix(attribute: &str) -> Option<&str> {
-    match attribute.strip_prefix("xmlns")? {
-        "" => Some(""),
-        rest => rest.strip_prefix(':'),
-    }
+    let rest = attribute.strip_prefix("xmlns")?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(':') }
 }
 
 /// Text or an attribute's value with its character references resolved.

@@ -34,6 +34,8 @@ struct Reader<'a> {
     message: &'a Canonical,
     tape: &'a Tape,
     cursor: Cursor<'a>,
+    /// The namespace of the message, where it is declared: most names are found to be in it by that place alone.
+    own: &'a str,
 }
 
 /// An element whose start tag was read.
@@ -70,7 +72,7 @@ const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl<'a> Reader<'a> {
     fn new(message: &'a Canonical, tape: &'a Tape) -> Self {
-        Self { message, tape, cursor: tape.cursor(message.as_str()) }
+        Self { message, tape, cursor: tape.cursor(message.as_str()), own: "" }
     }
 
     fn root(&mut self) -> Result<Start<'a>, EnvelopeError> {
@@ -85,6 +87,7 @@ impl<'a> Reader<'a> {
         if found.namespace() != ns::ENVELOPE || found.local() != "message" {
             return Err(self.not_message());
         }
+        self.own = self.namespace(&root);
         Ok(root)
     }
 
@@ -308,6 +311,7 @@ impl<'a> Reader<'a> {
 
     fn known(&self, start: &Start, prefix: &str) -> Known {
         match self.cursor.declaration(start.index, prefix) {
+            Some(namespace) if std::ptr::eq(namespace, self.own) => Known::Envelope,
             Some(namespace) => Known::of(namespace),
             None if prefix.is_empty() => Known::None,
             // only xml needs no declaration
