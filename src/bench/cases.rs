@@ -9,6 +9,7 @@ use super::load::{Load, LoadError, Scale};
 use super::messages::{Note, Order};
 use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
+use crate::shell::journal::Durability;
 
 /// What makes a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;
@@ -106,6 +107,7 @@ pub fn groups() -> Vec<Group> {
         single('d', "fan-out", "100 calls, answers as messages", |scale| boxed(FanOut::start(scale, Style::Messages))),
         single('d', "fan-out-await", "100 calls, answers awaited", |scale| boxed(FanOut::start(scale, Style::Awaited))),
         single('e', "ping-pong", "awaits one answer after the other", |scale| boxed(PingPong::start(scale))),
+        durable(),
         beside(),
         dispatch_1k(),
         dispatch_100k(),
@@ -122,6 +124,20 @@ fn waiting() -> Group {
 
 fn memory(name: &'static str, what: &'static str, start: Start) -> Group {
     Group { rounds: 1, by: By::Memory { threads: THREADS }, ..single('f', name, what, start) }
+}
+
+fn durable() -> Group {
+    let case = |name, what, start| Case { name, what, start };
+    let cases = vec![
+        case("durable-process", "two hops, survives kill -9, all cores", |scale| {
+            boxed(TwoHop::<Note>::durable(scale, Durability::Process, 4000, 256))
+        }),
+        case("durable-off", "the same without a journal", |scale| boxed(TwoHop::<Note>::start(scale, None, 4000, 256))),
+        case("durable-power", "the same, survives the loss of power", |scale| {
+            boxed(TwoHop::<Note>::durable(scale, Durability::Power, 4000, 256))
+        }),
+    ];
+    Group { letter: 'j', cases, rounds: 5, by: By::Cpu, bar: None }
 }
 
 fn beside() -> Group {

@@ -2,6 +2,8 @@
 //! both. Every message is decoded and encoded again.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use actix::{Actor, Context, Handler};
 
@@ -9,7 +11,8 @@ use super::latency::Latencies;
 use super::load::{Load, LoadError, Pump, Scale};
 use super::messages::Sample;
 use crate::core::Routing;
-use crate::shell::{Delivery, Organism, Response, call_to, reply};
+use crate::shell::journal::Durability;
+use crate::shell::{Delivery, Organism, OrganismBuilder, Response, call_to, reply};
 
 /// Conversations through two listeners, so many of them at a time.
 pub(super) struct TwoHop<T> {
@@ -17,10 +20,52 @@ pub(super) struct TwoHop<T> {
     count: u64,
     window: usize,
     payload: PhantomData<T>,
+    // Below the pump, which writes there to its end.
+    _folder: Option<Folder>,
+}
+
+/// Where a journal is, while it is.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("systole-bench-{}-{next}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there is in the folder for what may go.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl<T: Sample> TwoHop<T> {
     pub(super) fn start(scale: Scale, shards: Option<u16>, count: u64, window: usize) -> Result<Self, LoadError> {
+        Self::start_with(scale, count, window, None, |builder| match shards {
+            Some(shards) => builder.shards(shards),
+            None => builder,
+        })
+    }
+
+    /// The same with a journal, in a folder of its own that goes with it.
+    pub(super) fn durable(scale: Scale, durability: Durability, count: u64, window: usize) -> Result<Self, LoadError> {
+        let folder = Folder::new()?;
+        let journal = folder.0.join("journal");
+        Self::start_with(scale, count, window, Some(folder), |builder| builder.durable(journal, durability))
+    }
+
+    fn start_with(
+        scale: Scale,
+        count: u64,
+        window: usize,
+        folder: Option<Folder>,
+        change: impl FnOnce(OrganismBuilder) -> OrganismBuilder,
+    ) -> Result<Self, LoadError> {
         let builder = Organism::builder("two-hop")
             .client("cli", |client| client.calls::<T>())
             .listener("front", Front::<T>::default, |c| {
@@ -29,11 +74,8 @@ impl<T: Sample> TwoHop<T> {
             .listener("back", Back::<T>::default, |c| {
                 c.accepts::<T>().replies::<T>().routing(Routing::Addressed).stateless()
             });
-        let builder = match shards {
-            Some(shards) => builder.shards(shards),
-            None => builder,
-        };
-        Ok(Self { pump: Pump::new(builder.start()?)?, count: scale.of(count), window, payload: PhantomData })
+        let pump = Pump::new(change(builder).start()?)?;
+        Ok(Self { pump, count: scale.of(count), window, payload: PhantomData, _folder: folder })
     }
 }
 
