@@ -25,7 +25,7 @@ use super::slots::Slots;
 use super::task::Task;
 use super::thread::{Owner, Thread};
 use super::timer::Timers;
-use crate::journal::{Number, Op};
+use crate::journal::{Number, Op, numbers_after};
 use crate::schema::{Catalog, DecodeFn, Validator};
 use crate::vocab::{IdKey, QName, ThreadId, ThreadPath, Time};
 
@@ -195,8 +195,8 @@ impl Core {
     pub fn new(config: CoreConfig) -> Self {
         let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started, epoch } =
             config;
-        // See `journal::Number`. Entries are counted from there too: the ids of an earlier start must not come again.
-        let first = epoch.map_or(0, |epoch| u64::from(epoch) << 48 | u64::from(shard.0 & 0xFF) << 40);
+        // Entries are counted from there too: the ids of an earlier start must not come again.
+        let first = epoch.map_or(0, |epoch| numbers_after(epoch, shard.0));
         let limits = &blueprint.limits;
         Self {
             shard,

@@ -18,8 +18,8 @@ pub use failing::FailingJournal;
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, StateRecord,
-    Step, TaskRecord, ThreadRecord,
+    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SHARDS, SettledRecord,
+    StateRecord, Step, TaskRecord, ThreadRecord, numbers_after,
 };
 
 /// A store of steps.

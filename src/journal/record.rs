@@ -7,9 +7,17 @@ use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, 
 
 /// The name of a record: given in order, never twice in the life of a journal.
 ///
-/// The numbers of one start of one shard are `epoch << 48 | shard << 40 | count`, so that those of a later start are
+/// The numbers of one start of one shard are `epoch << 48 | shard << 38 | count`, so that those of a later start are
 /// greater. A message that comes later has the greater number among those of its thread.
 pub type Number = u64;
+
+/// So many shards have numbers of their own.
+pub const SHARDS: u16 = 1024;
+
+/// What the numbers of a start of a shard, which is below [`SHARDS`], are greater than.
+pub fn numbers_after(epoch: u16, shard: u16) -> Number {
+    u64::from(epoch) << 48 | u64::from(shard) << 38
+}
 
 /// What one step of a core changed. It is written whole or not at all.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -22,6 +22,7 @@ use crate::core::{
     Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
     Party, Problem, ShardId, Snapshot,
 };
+use crate::journal::{JournalError, SHARDS};
 use crate::schema::Catalog;
 use crate::vocab::{IdKey, Time};
 
@@ -103,6 +104,10 @@ impl Organism {
         entropy: Entropy,
     ) -> Result<(Self, Vec<Seed>, mpsc::Sender<()>), StartError> {
         let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal } = plan;
+        if journal.is_some() && shards > SHARDS {
+            let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
+            return Err(StartError::Journal(JournalError { message }));
+        }
         let journal = journal.map(|keep| keep.open(&entropy)).transpose()?;
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
