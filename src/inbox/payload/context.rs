@@ -108,6 +108,35 @@ impl ContextPayload {
     }
 }
 
+/// How a payload with a context is written and read.
+macro_rules! carries_context {
+    ($type:ident) => {
+        impl $type {
+            /// The payload, whatever its context is.
+            ///
+            /// # Errors
+            /// [`WriteError`] for a character that XML can't carry, or if it is larger than a message.
+            pub fn write(&self) -> Result<Canonical, WriteError> {
+                let mut hollow = self.clone();
+                let element = context::hollow(&mut hollow.context);
+                context::write(&hollow, element.as_ref())
+            }
+
+            /// Takes the element in the context from the payload that this was decoded from.
+            ///
+            /// # Errors
+            /// [`InboxProblem::Xml`] if it is nested too deep.
+            pub fn read_context(mut self, payload: &Canonical) -> Result<Self, InboxProblem> {
+                if let Some(context) = &mut self.context {
+                    context.fill(payload)?;
+                }
+                Ok(self)
+            }
+        }
+    };
+}
+pub(super) use carries_context;
+
 /// A value without the element in its context, and that element apart: as canonical bytes of both.
 pub(super) fn write<T: Payload>(hollow: &T, element: Option<&Xml>) -> Result<Canonical, WriteError> {
     let payload = encode(hollow)?;

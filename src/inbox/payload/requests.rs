@@ -61,28 +61,9 @@ impl Submit {
     pub fn with_context(self, context: &TaskContext) -> Self {
         Self { context: context.into(), ..self }
     }
-
-    /// The payload, whatever its context is.
-    ///
-    /// # Errors
-    /// [`WriteError`] for a character that XML can't carry, or if it is larger than a message.
-    pub fn write(&self) -> Result<Canonical, WriteError> {
-        let mut hollow = self.clone();
-        let element = context::hollow(&mut hollow.context);
-        context::write(&hollow, element.as_ref())
-    }
-
-    /// Takes the element in the context from the payload that this was decoded from.
-    ///
-    /// # Errors
-    /// [`InboxProblem::Xml`] if it is nested too deep.
-    pub fn read_context(mut self, payload: &Canonical) -> Result<Self, InboxProblem> {
-        if let Some(context) = &mut self.context {
-            context.fill(payload)?;
-        }
-        Ok(self)
-    }
 }
+
+context::carries_context!(Submit);
 
 /// A request about one task that says nothing else.
 macro_rules! reference {
