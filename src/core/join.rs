@@ -98,24 +98,26 @@ impl Core {
 
     /// The outcome of one awaited call is there; maybe it decides the group.
     pub(super) fn settle_call(&mut self, key: FanKey, index: u32, outcome: Result<Answer, Fault>) {
+        let durable = self.logs();
         let Some(fan) = self.fans.get_mut(key) else { return };
         let id = fan.id;
-        let FanKind::Awaited { join, outcomes, .. } = &mut fan.kind else { return };
-        let join = *join;
+        let FanKind::Awaited { outcomes, .. } = &mut fan.kind else { return };
         let Some(place) = outcomes.get_mut(index as usize).filter(|place| place.is_none()) else { return };
-        *place = Some(outcome.clone());
         // What decides is written with the decision.
-        if decided(join, outcomes).is_none() {
+        let kept = durable.then(|| outcome.clone());
+        *place = Some(outcome);
+        if !self.decide(key)
+            && let Some(outcome) = kept
+        {
             self.log(|_| Op::Settled { fan: id, settled: settled_record(&Settled { index, outcome }) });
         }
-        self.decide(key);
     }
 
-    /// Ends a group of awaited calls whose outcome is fixed; the losers are cancelled.
-    pub(super) fn decide(&mut self, key: FanKey) {
-        let Some(fan) = self.fans.get(key) else { return };
-        let FanKind::Awaited { task, call, join, outcomes } = &fan.kind else { return };
-        let Some(result) = decided(*join, outcomes) else { return };
+    /// Ends a group of awaited calls if its outcome is fixed; the losers are cancelled. Whether it is.
+    pub(super) fn decide(&mut self, key: FanKey) -> bool {
+        let Some(fan) = self.fans.get(key) else { return false };
+        let FanKind::Awaited { task, call, join, outcomes } = &fan.kind else { return false };
+        let Some(result) = decided(*join, outcomes) else { return false };
         let (id, task, call) = (fan.id, *task, *call);
         let order = if self.logs() { self.next_number() } else { 0 };
         self.log(|_| Op::Decided { fan: id, order, result: result_record(&result) });
@@ -126,6 +128,7 @@ impl Core {
         } else {
             self.hand_over(task);
         }
+        true
     }
 
     /// A handler gave a group of calls up.

@@ -10,6 +10,7 @@ use super::io::{CallId, Draft, Emission, Join, Output, Remembered, Settled};
 use super::join::Fan;
 use super::key::{FanKey, ThreadKey};
 use super::machine::Core;
+use super::replay::TaskLog;
 use super::thread::{Content, Origin, Owner, Queued};
 use crate::journal::{
     self, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord,
@@ -168,6 +169,13 @@ impl Core {
         self.log(|_| Op::Done { message });
         if let Some((fan, count)) = answered {
             self.log(|_| Op::Delivered { fan, count });
+        }
+    }
+
+    /// The message of a handler that has ended was consumed.
+    pub(super) fn log_consumed(&mut self, log: Option<&TaskLog>) {
+        if let Some(log) = log {
+            self.log_done(log.number, log.answered);
         }
     }
 

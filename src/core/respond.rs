@@ -88,14 +88,14 @@ impl Core {
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
             self.counts.emitted += emissions;
             self.counts.cancelled += emissions;
-            self.log_response(response.log.as_deref());
+            self.log_consumed(response.log.as_deref());
             return self.settle(key);
         };
         let Response { answers, source, log, outcome, .. } = response;
         match self.read(key, listener, outcome) {
             Ok(emissions) => match self.judge_all(key, listener, &emissions) {
                 Ok(verdicts) => {
-                    self.log_response(log.as_deref());
+                    self.log_consumed(log.as_deref());
                     self.respond_with(key, listener, source, verdicts);
                 }
                 Err(unproved) => {
@@ -109,7 +109,7 @@ impl Core {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
                 self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
-                self.log_response(log.as_deref());
+                self.log_consumed(log.as_deref());
                 let (about, _) = self.key.derive(source.message, source.index);
                 self.fault_to(key, Origin::None, about, None, fault);
                 self.note_mistake(key);
@@ -174,13 +174,6 @@ impl Core {
         }
         self.settle(key);
         self.check_replay(task);
-    }
-
-    /// The message of a response is done with what that does.
-    fn log_response(&mut self, log: Option<&TaskLog>) {
-        if let Some(log) = log {
-            self.log_done(log.number, log.answered);
-        }
     }
 
     fn respond_with(&mut self, key: ThreadKey, listener: ListenerId, source: Source, verdicts: Vec<Verdict>) {

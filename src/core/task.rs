@@ -172,42 +172,23 @@ impl Core {
         if self.threads[key].turn != Turn::None {
             self.leave_turn(key);
         }
-        match outcome {
-            Outcome::Emitted(_) | Outcome::Wrote(_) if !task.repeats_all() => {
-                self.consumed(&task);
-                self.fail_shown(key, task.unrepeated());
-            }
-            Outcome::Emitted(emissions) if emissions.is_empty() => {
-                self.consumed(&task);
-                self.settle(key);
-            }
-            Outcome::Emitted(_) | Outcome::Wrote(_) => {
-                let thread = &mut self.threads[key];
-                thread.judging += 1;
-                let answers = thread.opened_by;
-                let source = Source { message: task.message, number: task.number(), index: task.emitted };
-                let response = Response { thread: key, answers, source, log: task.log, outcome };
-                self.queue.push_back(Item::Response(response));
-            }
-            Outcome::Failed(failure) => {
-                self.consumed(&task);
-                self.fail(key, faults::failed(failure));
-            }
-            Outcome::Panicked => {
-                self.consumed(&task);
-                self.fail(key, faults::panicked());
-            }
-            Outcome::Discarded | Outcome::Aborted => {
-                self.consumed(&task);
-                self.fail(key, faults::discarded());
-            }
+        let silent = matches!(&outcome, Outcome::Emitted(emissions) if emissions.is_empty());
+        let ended_well = matches!(outcome, Outcome::Emitted(_) | Outcome::Wrote(_));
+        if ended_well && !silent && task.repeats_all() {
+            let thread = &mut self.threads[key];
+            thread.judging += 1;
+            let answers = thread.opened_by;
+            let source = Source { message: task.message, number: task.number(), index: task.emitted };
+            let response = Response { thread: key, answers, source, log: task.log, outcome };
+            return self.queue.push_back(Item::Response(response));
         }
-    }
-
-    /// The message of a handler that said nothing to be judged is done.
-    fn consumed(&mut self, task: &Task) {
-        if let Some(log) = &task.log {
-            self.log_done(log.number, log.answered);
+        self.log_consumed(task.log.as_deref());
+        match outcome {
+            Outcome::Emitted(_) | Outcome::Wrote(_) if !task.repeats_all() => self.fail_shown(key, task.unrepeated()),
+            Outcome::Emitted(_) | Outcome::Wrote(_) => self.settle(key),
+            Outcome::Failed(failure) => self.fail(key, faults::failed(failure)),
+            Outcome::Panicked => self.fail(key, faults::panicked()),
+            Outcome::Discarded | Outcome::Aborted => self.fail(key, faults::discarded()),
         }
     }
 
