@@ -371,6 +371,8 @@ pub struct Message {
     pub traceparent: Option<Arc<str>>,
     /// The canonical payloads of the thread before this one, oldest first; for contracts with context.
     pub history: Vec<Remembered>,
+    /// Its number in the journal; 0 if there is none.
+    pub number: Number,
     /// What its handler noted when it ran before a crash, in order.
     pub notes: Vec<NoteRecord>,
 }

@@ -14,7 +14,7 @@ use super::join::{Fan, FanKind};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::join_of;
 use super::machine::Core;
-use super::replay::{Made, MadeState, TaskLog};
+use super::replay::{Made, MadeState, Replay, TaskLog};
 use super::thread::{Backlog, Content, Origin, Owner, Queued, Sender};
 use super::timer::Timer;
 use crate::journal::{
@@ -74,7 +74,7 @@ impl Core {
         for note in notes {
             self.recover_note(note);
         }
-        self.forget_runs_of_people(&places);
+        self.forget_calls_of_people(&places);
         for record in std::mem::take(&mut places.lost) {
             self.give_up_thread(&record, &places);
         }
@@ -244,21 +244,22 @@ impl Core {
         self.replays.entry(note.message).or_default().notes.push(note);
     }
 
-    /// What a handler did before does not count: its calls are cancelled.
-    fn forget_run(&mut self, message: Number) {
-        if let Some(replay) = self.replays.remove(&message) {
-            let mut calls: Vec<_> = replay.calls.into_iter().collect();
-            calls.sort_unstable_by_key(|(call, _)| *call);
-            for (_, made) in calls {
-                if let MadeState::Open(fan) = made.state {
-                    self.drop_fan(fan);
-                }
+    /// What a handler called before does not count, and is cancelled. What it noted stays: that it has done.
+    fn forget_calls(&mut self, message: Number) {
+        let Some(replay) = self.replays.get_mut(&message) else { return };
+        let Replay { calls, notes, .. } = std::mem::take(replay);
+        replay.notes = notes;
+        let mut calls: Vec<_> = calls.into_iter().collect();
+        calls.sort_unstable_by_key(|(call, _)| *call);
+        for (_, made) in calls {
+            if let MadeState::Open(fan) = made.state {
+                self.drop_fan(fan);
             }
         }
     }
 
     /// A person who is asked again may answer anything: what was called at the last answer does not count.
-    fn forget_runs_of_people(&mut self, places: &Places) {
+    fn forget_calls_of_people(&mut self, places: &Places) {
         let mut people: Vec<_> = places.threads.values().copied().collect();
         people.retain(|&key| {
             let listener = self.threads.get(key).and_then(|thread| thread.listener());
@@ -268,7 +269,7 @@ impl Core {
         for key in people {
             let first = self.threads.get(key).and_then(|thread| thread.mailbox.front()).map(|message| message.number);
             if let Some(message) = first {
-                self.forget_run(message);
+                self.forget_calls(message);
             }
         }
     }

@@ -239,7 +239,7 @@ impl Core {
         let (join, answered) = self.position(answers);
         let notes = self.attach_log(task, number, attempts, answered);
         let head = Head { id, from: self.sender_name(from), in_reply_to, join };
-        let message = Message { notes, ..self.message(key, listener, head, body) };
+        let message = Message { number, notes, ..self.message(key, listener, head, body) };
         self.counts.delivered += 1;
         self.outputs.push_back(Output::Start(Start { task, listener, message }));
     }
@@ -275,6 +275,7 @@ impl Core {
             deadline: Some(thread.deadline).filter(|&deadline| deadline != Time::MAX),
             traceparent: thread.traceparent().cloned(),
             history,
+            number: 0,
             notes: Vec::new(),
         }
     }

@@ -19,7 +19,7 @@ impl Change {
         *self == Self::default()
     }
 
-    pub(super) fn append(&mut self, mut more: Self) {
+    pub(crate) fn append(&mut self, mut more: Self) {
         self.events.append(&mut more.events);
         self.saved.append(&mut more.saved);
         self.removed.append(&mut more.removed);

@@ -119,7 +119,15 @@ impl TaskInbox {
         limits: InboxLimits,
         records: impl IntoIterator<Item = &'a TaskRecord>,
     ) -> Result<Self, ImportError> {
-        let mut inbox = Self::new(job, owner)?.with_limits(limits);
+        Self::new(job, owner)?.with_limits(limits).taken_up(records)
+    }
+
+    /// The inbox of the same job, owner and limits, with what the records of a journal say instead of what it holds.
+    pub(crate) fn taken_up<'a>(
+        &self,
+        records: impl IntoIterator<Item = &'a TaskRecord>,
+    ) -> Result<Self, ImportError> {
+        let mut inbox = Self::unclaimed(self.job.clone(), self.limits.clone()).owned_by(self.owner.clone());
         let mut tasks = Vec::new();
         for record in records.into_iter().filter(|record| record.inbox == inbox.job) {
             let task: Task = serde_json::from_str(&record.body)?;

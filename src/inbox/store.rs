@@ -216,6 +216,19 @@ impl TaskInbox {
         Change { saved: vec![(self.job.clone(), id)], ..Change::default() }
     }
 
+    /// The change of all that it holds, of which nobody hears.
+    pub(crate) fn all(&self) -> Change {
+        Change { saved: self.tasks().map(|task| (self.job.clone(), task.id)).collect(), ..Change::default() }
+    }
+
+    /// Nobody waits for its tasks any more: what comes of them is sent.
+    pub(crate) fn detach_all(&mut self) {
+        let waited: Vec<_> = self.tasks().filter(|task| !task.detached).map(|task| task.place).collect();
+        for place in waited {
+            self.edit(place, |task| task.detached = true);
+        }
+    }
+
     /// Changes a task without saying so.
     pub(super) fn edit(&mut self, place: u64, change: impl FnOnce(&mut Task)) {
         self.count_out(place);

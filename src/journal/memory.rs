@@ -81,7 +81,9 @@ impl MemoryJournal {
             }
             Op::Dropped { fan } => self.conclude(*fan, Outcome::Dropped),
             Op::Note(note) => {
-                self.notes.insert((note.message, note.index), note.clone());
+                if self.messages.contains_key(&note.message) {
+                    self.notes.insert((note.message, note.index), note.clone());
+                }
             }
             Op::Remember(remembered) => {
                 self.remembered.insert(remembered.number, remembered.clone());

@@ -108,7 +108,7 @@ pub enum Op {
         /// The group of calls.
         fan: FanId,
     },
-    /// A handler learned something that a re-run must learn again.
+    /// A handler learned something that a re-run must learn again; nothing, if its message is over.
     Note(NoteRecord),
     /// The context of a thread remembers a message.
     Remember(RememberedRecord),

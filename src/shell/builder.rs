@@ -13,6 +13,7 @@ use super::entropy::Entropy;
 use super::events::Events;
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::journal::{Durability, Options, Retention, SqliteJournal};
+use super::ledger::Resident;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::start::{Refusal, StartError};
@@ -37,6 +38,7 @@ pub struct OrganismBuilder {
     shards: Option<u16>,
     events: Option<broadcast::Sender<Event>>,
     journal: Option<Keep>,
+    residents: Vec<Arc<dyn Resident>>,
     words: Words,
 }
 
@@ -79,6 +81,7 @@ pub(crate) struct Plan {
     pub(super) shards: u16,
     pub(super) events: Option<broadcast::Sender<Event>>,
     pub(super) journal: Option<Keep>,
+    pub(super) residents: Vec<Arc<dyn Resident>>,
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -94,6 +97,7 @@ impl OrganismBuilder {
             shards: None,
             events: None,
             journal: None,
+            residents: Vec::new(),
             words: Words::default(),
         }
     }
@@ -240,6 +244,12 @@ impl OrganismBuilder {
         self
     }
 
+    /// Lets something beside the cores live in the journal, if there is one.
+    pub(super) fn resident(mut self, resident: Arc<dyn Resident>) -> Self {
+        self.residents.push(resident);
+        self
+    }
+
     /// Subscribes to what happens from the start on. Without a call of this, no events are made.
     pub fn events(&mut self) -> Events {
         let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
@@ -287,6 +297,7 @@ impl OrganismBuilder {
             shards,
             events: self.events,
             journal: self.journal,
+            residents: self.residents,
             warnings,
         })
     }

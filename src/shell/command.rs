@@ -156,6 +156,7 @@ mod tests {
             deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
             traceparent: None,
             history: Vec::new(),
+            number: 0,
             notes: Vec::new(),
         }
     }

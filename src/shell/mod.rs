@@ -26,6 +26,7 @@ pub mod human;
 pub mod inbox;
 pub mod journal;
 mod judges;
+mod ledger;
 mod letter;
 mod link;
 mod organism;

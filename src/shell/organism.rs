@@ -13,6 +13,7 @@ use super::entropy::Entropy;
 use super::events::Events;
 use super::exit::{Inlet, Port};
 use super::judges::Judges;
+use super::ledger::Ledger;
 use super::link::{Command, Links, links};
 use super::scribe::Scribe;
 use super::seed::Seed;
@@ -103,7 +104,7 @@ impl Organism {
         clock: Clock,
         entropy: Entropy,
     ) -> Result<(Self, Vec<Seed>, mpsc::Sender<()>), StartError> {
-        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal } = plan;
+        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal, residents } = plan;
         if journal.is_some() && shards > SHARDS {
             let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
             return Err(StartError::Journal(JournalError { message }));
@@ -142,6 +143,11 @@ impl Organism {
                 (Some(Scribe::beside(journal, durability, shared.links.clone())?), Some(recovered))
             }
         };
+        if let (Some(scribe), Some(recovered)) = (&scribe, &recovered) {
+            for resident in residents {
+                resident.move_in(recovered, Ledger::new(scribe, shared.clock.clone()))?;
+            }
+        }
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
         let recovered = recovered.map(|recovered| recovered.into_shards(shards));
         let mut recovered = recovered.into_iter().flatten();

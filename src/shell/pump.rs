@@ -182,6 +182,9 @@ impl Shard {
         self.wake_up();
         match command {
             Command::Core(input) => {
+                if let (Input::Stop, Some(scribe)) = (&input, &self.scribe) {
+                    scribe.seal();
+                }
                 self.close_if_unwritable(&input);
                 self.core.handle(input, now);
             }
@@ -274,6 +277,7 @@ impl Shard {
         if matches!(input, Input::Unwritable) {
             self.shared.closed.store(true, Ordering::Release);
             self.shared.tickets.tear_all();
+            self.scribe.iter().for_each(|scribe| scribe.seal());
         }
     }
 

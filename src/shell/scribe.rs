@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::journal::{Durability, JournalSender, JournalWriter};
+use super::journal::{Durability, JournalSender, JournalWriter, Written};
 use super::link::{Command, Links};
 use super::start::StartError;
 use crate::core::{Input, ShardId};
@@ -14,6 +14,8 @@ pub(super) struct Scribe {
     hand: Hand,
     /// Whether a shard failed: what ran there may be the reason.
     torn: AtomicBool,
+    /// Whether the organism ends: what is under way is left to its next start.
+    sealed: AtomicBool,
 }
 
 enum Hand {
@@ -26,7 +28,7 @@ enum Hand {
 impl Scribe {
     /// Writes on the threads of the shards.
     pub(super) fn here(journal: Box<dyn Journal>) -> Arc<Self> {
-        Arc::new(Self { hand: Hand::Here(Mutex::new(journal)), torn: AtomicBool::new(false) })
+        Arc::new(Self::new(Hand::Here(Mutex::new(journal))))
     }
 
     /// Writes on a thread of its own, which tells the shards how far it is.
@@ -45,7 +47,11 @@ impl Scribe {
         };
         let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
         let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
-        Ok(Arc::new(Self { hand, torn: AtomicBool::new(false) }))
+        Ok(Arc::new(Self::new(hand)))
+    }
+
+    fn new(hand: Hand) -> Self {
+        Self { hand, torn: AtomicBool::new(false), sealed: AtomicBool::new(false) }
     }
 
     /// Has a step of a shard written. What the core is to be told at once, if it is done already.
@@ -68,9 +74,35 @@ impl Scribe {
         }
     }
 
+    /// Has a step written that is no shard's, between what was handed over before and after. Gives back what is to be
+    /// called once it is written, if it is already; drops it if it won't be.
+    pub(super) fn append_beside(&self, step: Step, written: Written) -> Option<Written> {
+        match &self.hand {
+            Hand::Here(journal) => {
+                let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+                appended.is_ok().then_some(written)
+            }
+            Hand::Writer { sender, .. } => {
+                sender.send_beside(step, written);
+                None
+            }
+        }
+    }
+
     /// A shard has failed.
     pub(super) fn tear(&self) {
         self.torn.store(true, Ordering::Release);
+        self.seal();
+    }
+
+    /// The organism ends: nobody gives up what its next start takes up.
+    pub(super) fn seal(&self) {
+        self.sealed.store(true, Ordering::Release);
+    }
+
+    /// Whether the organism ends.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
     }
 }
 

@@ -11,7 +11,7 @@ use super::entropy::Entropy;
 use super::handler::HandlerKey;
 use super::response::{Emit, IntoDraft, call_on, call_to};
 use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Join, Message, Remembered, Settled};
-use crate::journal::NoteRecord;
+use crate::journal::{NoteRecord, Number};
 use crate::schema::{DecodeError, Payload, decode};
 use crate::vocab::{Fault, FaultCode, ThreadId, Time};
 
@@ -24,6 +24,8 @@ pub struct Thread {
     id: ThreadId,
     deadline: Option<Time>,
     history: Option<Arc<[Remembered]>>,
+    /// The number of the message in the journal; 0 if there is none.
+    message: Number,
     /// What the handler noted when it ran before a crash.
     notes: Option<Arc<[NoteRecord]>>,
     key: HandlerKey,
@@ -36,7 +38,7 @@ impl Thread {
         let history = (!history.is_empty()).then(|| history.into());
         let notes = std::mem::take(&mut message.notes);
         let notes = (!notes.is_empty()).then(|| notes.into());
-        Self { id: message.thread, deadline: message.deadline, history, notes, key }
+        Self { id: message.thread, deadline: message.deadline, history, message: message.number, notes, key }
     }
 
     /// The opaque id of the thread.
@@ -69,21 +71,14 @@ impl Thread {
         T: Serialize + DeserializeOwned,
         F: Future<Output = T>,
     {
-        let gone = || failed("something can only be recorded by its handler, on its own thread and while it runs");
-        let index = Desk::here(self.key.desk).and_then(|desk| desk.next_note(self.key)).ok_or_else(gone)?;
-        if let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) {
-            if *note.name != *name {
-                let what = format!("before the restart it recorded '{}' here, now '{name}'", note.name);
-                return Err(failed(what));
-            }
-            return serde_json::from_str(&note.value)
-                .map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")));
-        }
+        let page = match self.open_note(name)? {
+            Noted::Before(value) => return Ok(value),
+            Noted::Not(page) => page,
+        };
         let value = learn.await;
-        let json =
-            serde_json::to_string(&value).map_err(|error| failed(format!("'{name}' can't be recorded: {error}")))?;
+        let NoteRecord { index, name, value: json, .. } = page.write(&value)?;
         let desk = Desk::here(self.key.desk).ok_or_else(gone)?;
-        desk.note(self.key, index, name.into(), json.into());
+        desk.note(self.key, index, name, json);
         drop(desk);
         std::future::poll_fn(|cx| match Desk::here(self.key.desk) {
             Some(desk) => desk.poll_note(self.key, index, cx),
@@ -91,6 +86,19 @@ impl Thread {
         })
         .await;
         Ok(value)
+    }
+
+    /// The next of the handler's notes: what stands there since before a restart, or where it is to stand.
+    pub(super) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
+        let index = Desk::here(self.key.desk).and_then(|desk| desk.next_note(self.key)).ok_or_else(gone)?;
+        let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) else {
+            return Ok(Noted::Not(Page { message: self.message, index, name: name.into() }));
+        };
+        if *note.name != *name {
+            return Err(failed(format!("before the restart it recorded '{}' here, now '{name}'", note.name)));
+        }
+        let value = serde_json::from_str(&note.value);
+        value.map(Noted::Before).map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))
     }
 
     /// The time, [recorded](Self::record).
@@ -217,6 +225,35 @@ where
         all.append(&mut request.into_request().map_err(|failure| failed(failure.message))?);
     }
     Ok(all)
+}
+
+/// A place among the notes of a handler.
+pub(super) enum Noted<T> {
+    /// What the handler noted there before a restart.
+    Before(T),
+    /// Nothing yet.
+    Not(Page),
+}
+
+/// Where a note is to stand.
+pub(super) struct Page {
+    message: Number,
+    index: u32,
+    name: Arc<str>,
+}
+
+impl Page {
+    /// The note.
+    pub(super) fn write<T: Serialize>(self, value: &T) -> Result<NoteRecord, Fault> {
+        let Self { message, index, name } = self;
+        let json =
+            serde_json::to_string(value).map_err(|error| failed(format!("'{name}' can't be recorded: {error}")))?;
+        Ok(NoteRecord { message, index, name, value: json.into() })
+    }
+}
+
+fn gone() -> Fault {
+    failed("something can only be recorded by its handler, on its own thread and while it runs")
 }
 
 fn failed(message: impl Into<Arc<str>>) -> Fault {

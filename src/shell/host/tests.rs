@@ -83,6 +83,7 @@ impl Bench {
             deadline: None,
             traceparent: None,
             history: Vec::new(),
+            number: 0,
             notes: Vec::new(),
         };
         let key = self.desk.enter(HERE, task, LISTENER, Place::Host);

@@ -1,9 +1,11 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 
 use super::outbox::send;
-use super::shared::{Place, Shared, failure};
+use super::place::{Place, may_wait};
+use super::shared::{Shared, Written, failure};
 use crate::core::Failure;
 use crate::inbox::payload::{
     Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
@@ -40,43 +42,46 @@ impl JobActor {
         delivery: &Delivery<T>,
         id: TaskId,
         act: impl FnOnce(&mut TaskInbox, &Principal, Time) -> Result<Change, InboxError>,
-    ) -> Response {
-        let (actor, now) = (Principal::new(delivery.from().clone()), clock(delivery.thread())?.now());
-        self.shared.change(|inbox| act(inbox, &actor, now)).map_err(failure)?;
-        let status = self.shared.lock().get(id).map_err(failure)?.status;
-        Ok(reply(Changed { id, status }))
+    ) -> ResponseFuture<Response> {
+        let actor = Principal::new(delivery.from().clone());
+        let acted = self.shared.act(delivery.thread(), None, |inbox, now| {
+            let change = act(inbox, &actor, now).map_err(failure)?;
+            let status = inbox.get(id).map_err(failure)?.status;
+            Ok((change, Changed { id, status }))
+        });
+        Box::pin(async move {
+            let (changed, written) = acted?;
+            written.durable().await?;
+            Ok(reply(changed))
+        })
     }
 
-    /// Takes a task, under the id of the message that submitted it: a message that is run again finds it there.
-    fn submit(&self, submit: &Delivery<Submit>) -> Result<(Submitted, Clock), Failure> {
-        if submit.watched && !self.shared.sends().events {
-            return Err(Failure::new("this job sends no events: leave watched out"));
-        }
-        if !submit.detached {
-            self.shared.may_wait()?;
-        }
-        let clock = clock(submit.thread())?;
-        let (actor, now) = (Principal::new(submit.from().clone()), clock.now());
+    /// Takes a task, under the id of the message that submitted it.
+    fn submit(&self, submit: &Delivery<Submit>) -> Result<(Submitted, Written), Failure> {
         let read = (**submit).clone().read_context(submit.proof().payload())?;
-        let submission = Submission {
-            job: read.job.as_ref().map_or_else(|| actor.name().to_string(), Name::to_string),
-            description: read.description,
-            context: read.context.map(|context| context.into_context()).unwrap_or_default(),
-            deadline: read.deadline,
-            key: read.key,
-            detached: read.detached,
-            watched: read.watched,
-        };
-        let id = TaskId::from_uuid(*submit.id().as_uuid());
-        let (mut taken, mut new) = (id, false);
-        let take = |inbox: &mut TaskInbox| {
-            let submitted = inbox.submit(&actor, submission, id, now)?;
-            (taken, new) = (submitted.id, submitted.new);
-            Ok(submitted.change)
-        };
-        self.shared.change(take).map_err(failure)?;
-        let status = self.shared.lock().get(taken).map_err(failure)?.status;
-        Ok((Submitted { id: taken, status, new }, clock))
+        let (actor, shared) = (Principal::new(submit.from().clone()), &self.shared);
+        shared.act(submit.thread(), None, |inbox, now| {
+            if read.watched && !shared.sends().events {
+                return Err(Failure::new("this job sends no events: leave watched out"));
+            }
+            if !read.detached {
+                may_wait(shared.waiters.load(Ordering::Relaxed), inbox.limits().open)?;
+            }
+            let submission = Submission {
+                job: read.job.as_ref().map_or_else(|| actor.name().to_string(), Name::to_string),
+                description: read.description,
+                context: read.context.map(|context| context.into_context()).unwrap_or_default(),
+                deadline: read.deadline,
+                key: read.key,
+                detached: read.detached,
+                watched: read.watched,
+            };
+            let id = TaskId::from_uuid(*submit.id().as_uuid());
+            let crate::inbox::Submitted { id, new, change } =
+                inbox.submit(&actor, submission, id, now).map_err(failure)?;
+            let status = inbox.get(id).map_err(failure)?.status;
+            Ok((change, Submitted { id, status, new }))
+        })
     }
 }
 
@@ -125,19 +130,19 @@ impl Handler<Delivery<Submit>> for JobActor {
 
     fn handle(&mut self, submit: Delivery<Submit>, _: &mut Context<Self>) -> Self::Result {
         // At once, so that tasks stand in the order in which they were delivered.
-        let submitted = self.submit(&submit);
-        let shared = self.shared.clone();
-        let place = match &submitted {
-            Ok((submitted, clock)) if !submit.detached => {
+        let submitted = self.submit(&submit).and_then(|(submitted, written)| {
+            let place = (!submit.detached).then(|| {
                 let submitter = Principal::new(submit.from().clone());
-                Some(Place::take(shared.clone(), clock.clone(), submitted.id, submitter))
-            }
-            _ => None,
-        };
+                Ok::<_, Failure>(Place::take(self.shared.clone(), clock(submit.thread())?, submitted.id, submitter))
+            });
+            Ok((submitted, written, place.transpose()?))
+        });
+        let shared = self.shared.clone();
         Box::pin(async move {
-            let (submitted, clock) = submitted?;
+            let (submitted, written, place) = submitted?;
+            written.durable().await?;
             match place {
-                Some(place) => wait(&shared, &clock, &submit, &place, submitted.id).await,
+                Some(place) => wait(&shared, &submit, &place, submitted.id).await,
                 None => Ok(reply(submitted)),
             }
         })
@@ -145,7 +150,8 @@ impl Handler<Delivery<Submit>> for JobActor {
 }
 
 /// Waits for the end of a task; asks its submitter what its owner asks.
-async fn wait(shared: &Arc<Shared>, clock: &Clock, submit: &Delivery<Submit>, place: &Place, id: TaskId) -> Response {
+async fn wait(shared: &Arc<Shared>, submit: &Delivery<Submit>, place: &Place, id: TaskId) -> Response {
+    let clock = clock(submit.thread())?;
     let submitter = submit.from();
     let mut asked = 0;
     loop {
@@ -192,9 +198,9 @@ async fn wait(shared: &Arc<Shared>, clock: &Clock, submit: &Delivery<Submit>, pl
 macro_rules! acts {
     ($($payload:ident: |$inbox:ident, $by:ident, $given:ident, $now:ident| $act:expr;)*) => {
         $(impl Handler<Delivery<$payload>> for JobActor {
-            type Result = Response;
+            type Result = ResponseFuture<Response>;
 
-            fn handle(&mut self, $given: Delivery<$payload>, _: &mut Context<Self>) -> Response {
+            fn handle(&mut self, $given: Delivery<$payload>, _: &mut Context<Self>) -> Self::Result {
                 self.act(&$given, $given.id, |$inbox, $by, $now| $act)
             }
         })*

@@ -4,23 +4,32 @@
 //! for is an open child of the submitting thread: `submit` is answered when it has ended, and when that thread is
 //! cancelled, so is the task. What comes of a detached one opens a new conversation at its submitter.
 //!
-//! What survives: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. It lives in
-//! memory, so the end of the process does, unless [`Job::export`] was written down before; [`Job::of`] takes it back.
+//! What survives: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. In a
+//! [durable](OrganismBuilder::durable) organism it lives in the journal too: a change and the note that the handler has
+//! made it are one transaction, so that each message changes the inbox once, and whoever waited for a task waits again
+//! after a start. What the journal holds of a job then counts, whatever the [`Job`] held. What is sent to a submitter
+//! outside of its conversation (the result of a detached task, an event) is sent again if the process ends before its
+//! arrival was written: the id of the task and the number of the event tell a repetition.
 
 mod actor;
 mod outbox;
+mod place;
+mod recover;
 mod shared;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use actor::JobActor;
-use shared::{Sends, Shared};
+use bytes::Bytes;
+use shared::{Sends, Shared, failure};
 
 use super::builder::OrganismBuilder;
-use crate::core::Routing;
+use crate::core::{Failure, Routing};
 use crate::inbox::payload::{EventPayload, Question, ResultPayload};
-use crate::inbox::{Event, InboxError, InboxLimits, Principal, TaskInbox};
+use crate::inbox::{Change, Event, InboxError, InboxLimits, Principal, TaskInbox};
+use crate::shell::raw::LocalBoxFuture;
+use crate::shell::thread::Thread;
 use crate::vocab::Time;
 
 /// A listener with an inbox. Clones are the same job.
@@ -71,9 +80,10 @@ impl Job {
         TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
     }
 
-    /// A job with that inbox: one with other limits, or one from before. What was accepted before is accepted still;
-    /// [`TaskInbox::release`] gives it back.
-    pub fn of(inbox: TaskInbox) -> Self {
+    /// A job with that inbox: one with other limits, or one from before. What was accepted before is accepted still
+    /// ([`TaskInbox::release`] gives it back), and what was waited for is detached: nobody waits for it any more.
+    pub fn of(mut inbox: TaskInbox) -> Self {
+        inbox.detach_all();
         Self {
             shared: Arc::new(Shared::new(inbox)),
             description: String::new(),
@@ -119,8 +129,8 @@ impl Job {
         self
     }
 
-    /// Hears of every event, once and in order, on the thread that made it happen; a new one replaces the one before.
-    /// It may look at the inbox, and must not wait.
+    /// Hears of every event, once and in order, on the thread that made it happen, or that made it durable; a new one
+    /// replaces the one before. It may look at the inbox, and must not wait.
     #[must_use]
     pub fn on_event(self, hear: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.shared.hear(Box::new(hear));
@@ -136,7 +146,7 @@ impl Job {
         let (shared, sends) = (self.shared.clone(), self.sends);
         shared.allow(sends);
         let factory = move || JobActor::new(shared.clone());
-        builder.listener(name.as_str(), factory, |contract| {
+        builder.resident(self.shared.clone()).listener(name.as_str(), factory, |contract| {
             let mut contract = actor::contract(contract)
                 .description(&self.description)
                 .routing(self.routing)
@@ -157,11 +167,35 @@ impl Job {
         read(&self.shared.lock())
     }
 
+    /// Changes the inbox from a handler of the same organism: its owner moves a task without a message, or hands in what
+    /// it keeps with its tasks, in one transaction with the change. A handler that is run again after a crash has done
+    /// it already. The change is there when this returns, and durable when the future is done; a refused one changes
+    /// nothing.
+    ///
+    /// `state` is any bytes, such as how far a model has come; the last ones count, and [`state`](Self::state) gives
+    /// them back, at the next start too.
+    ///
+    /// # Errors
+    /// What `act` refuses, as a fault; a fault if this is not the handler's own thread, or the journal fails.
+    pub fn act(
+        &self,
+        thread: &Thread,
+        state: Option<Bytes>,
+        act: impl FnOnce(&mut TaskInbox, Time) -> Result<Change, InboxError>,
+    ) -> LocalBoxFuture<Result<(), Failure>> {
+        let acted = self.shared.act(thread, state, |inbox, now| Ok((act(inbox, now).map_err(failure)?, ())));
+        Box::pin(async move { Ok(acted?.1.durable().await?) })
+    }
+
+    /// What the owner handed in last.
+    pub fn state(&self) -> Option<Bytes> {
+        self.shared.lock().state.clone()
+    }
+
     /// Gives the accepted tasks back: they are pending again. For a program whose owner starts anew, and has forgotten
     /// what it worked on.
     pub fn release(&self, now: Time) {
-        // Nothing refuses it.
-        let _ = self.shared.change(|inbox| Ok(inbox.release(now)));
+        self.shared.try_change(|inbox| Ok(inbox.release(now)));
     }
 
     /// The pending tasks as Markdown that a model reads: see [`TaskInbox::render_pending_context`].
@@ -182,6 +216,6 @@ impl Job {
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Job").field("inbox", &*self.shared.lock()).finish_non_exhaustive()
+        f.debug_struct("Job").field("inbox", &self.shared.lock().inbox).finish_non_exhaustive()
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use super::shared::Shared;
 use crate::core::Answer;
 use crate::inbox::payload::{EventPayload, Input, Question, ResultPayload};
-use crate::inbox::{Event, EventKind, Principal, Task, TaskInbox};
+use crate::inbox::{Event, EventKind, Principal, Task};
 use crate::shell::clock::Clock;
 use crate::shell::thread::{Calling, Thread};
 use crate::vocab::{Fault, FaultCode, Name, TaskId, Time};
@@ -37,13 +38,12 @@ struct Wait {
 }
 
 /// Sends what submitters are owed, each task's in order, and fails what is too late. Runs for ever.
-pub(super) async fn send(shared: &Shared, thread: &Thread, clock: &Clock) {
+pub(super) async fn send(shared: &Arc<Shared>, thread: &Thread, clock: &Clock) {
     let mut sending: Vec<Sending> = Vec::new();
     let mut waits: HashMap<TaskId, Wait> = HashMap::new();
     loop {
         let now = clock.now();
-        let late = |inbox: &TaskInbox| inbox.next_deadline().is_some_and(|next| next <= now);
-        shared.change_if(late, |inbox| inbox.expire(now));
+        shared.try_change(|inbox| Ok(inbox.expire(now)));
         withdraw(shared, &mut sending);
         start(shared, thread, now, &mut sending, &waits);
         let next = {
@@ -62,7 +62,7 @@ pub(super) async fn send(shared: &Shared, thread: &Thread, clock: &Clock) {
 }
 
 /// Drops questions that nobody asks any more: what follows them must not wait.
-fn withdraw(shared: &Shared, sending: &mut Vec<Sending>) {
+fn withdraw(shared: &Arc<Shared>, sending: &mut Vec<Sending>) {
     let inbox = shared.lock();
     let current = |one: &Sending| !one.is_question() || inbox.get(one.id).is_ok_and(|task| asks(task, one.number));
     let (kept, gone): (Vec<_>, Vec<_>) = sending.drain(..).partition(current);
@@ -74,7 +74,7 @@ fn withdraw(shared: &Shared, sending: &mut Vec<Sending>) {
 }
 
 /// Starts calls for what is owed and not on its way.
-fn start(shared: &Shared, thread: &Thread, now: Time, sending: &mut Vec<Sending>, waits: &HashMap<TaskId, Wait>) {
+fn start(shared: &Arc<Shared>, thread: &Thread, now: Time, sending: &mut Vec<Sending>, waits: &HashMap<TaskId, Wait>) {
     let (mut passed, mut silent) = (Vec::new(), Vec::new());
     let sends = shared.sends();
     let inbox = shared.lock();
@@ -140,7 +140,7 @@ async fn next_done(sending: &mut Vec<Sending>) -> (Sending, Result<Answer, Fault
 }
 
 fn settle(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     clock: &Clock,
     done: &Sending,
     outcome: Result<Answer, Fault>,

@@ -1,21 +1,29 @@
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-use tokio::sync::Notify;
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::{Notify, oneshot};
 
+use super::place::Waiter;
 use crate::core::Failure;
 use crate::inbox::payload::ResultPayload;
 use crate::inbox::{Change, Event, InboxError, InboxProblem, Principal, TaskInbox};
-use crate::shell::clock::Clock;
+use crate::journal::{Op, StateRecord};
+use crate::shell::ledger::Ledger;
+use crate::shell::thread::{Noted, Thread};
 use crate::vocab::{Fault, FaultCode, TaskId, Time};
 
 /// What the actor of a job, its waiting handlers and its owner's program share. It outlives the actor.
 pub(super) struct Shared {
-    inbox: Mutex<TaskInbox>,
-    waiting: Mutex<HashMap<TaskId, Vec<Arc<Waiter>>>>,
+    kept: Mutex<Kept>,
+    pub(super) waiting: Mutex<HashMap<TaskId, Vec<Arc<Waiter>>>>,
     /// How many wait; each holds a slot of the listener.
-    waiters: AtomicUsize,
+    pub(super) waiters: AtomicUsize,
     hear: Mutex<Option<Hear>>,
     /// What happened and was not heard, in order; whoever holds `hearing` sees to it.
     unheard: Mutex<VecDeque<Event>>,
@@ -23,6 +31,15 @@ pub(super) struct Shared {
     /// Rings when something may have to be sent.
     pub(super) outbox: Notify,
     sends: OnceLock<Sends>,
+}
+
+/// What a job holds, and where that is written down.
+pub(super) struct Kept {
+    pub(super) inbox: TaskInbox,
+    /// What its owner keeps with the tasks.
+    pub(super) state: Option<Bytes>,
+    /// None, or closed, while it lives in memory.
+    pub(super) ledger: Option<Ledger>,
 }
 
 /// What the contract of a job lets it send to submitters.
@@ -35,19 +52,21 @@ pub(super) struct Sends {
 
 pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// A handler that waits for a task.
-#[derive(Default)]
-pub(super) struct Waiter {
-    /// Rings at each event of the task.
-    pub(super) rings: Notify,
-    /// What came of it: the task itself may be forgotten by then.
-    pub(super) ended: OnceLock<ResultPayload>,
+/// What others hear of a change.
+struct News {
+    events: Vec<Event>,
+    /// What came of the tasks that it ended.
+    results: Vec<ResultPayload>,
 }
+
+/// A change on its way into the journal; none, if it is there, or there is no journal.
+#[must_use]
+pub(super) struct Written(Option<oneshot::Receiver<()>>);
 
 impl Shared {
     pub(super) fn new(inbox: TaskInbox) -> Self {
         Self {
-            inbox: Mutex::new(inbox),
+            kept: Mutex::new(Kept { inbox, state: None, ledger: None }),
             waiting: Mutex::default(),
             waiters: AtomicUsize::new(0),
             hear: Mutex::default(),
@@ -63,59 +82,102 @@ impl Shared {
         self.sends.get_or_init(|| sends);
     }
 
-    /// Whether one more may wait. Several may wait for one task; without a bound they could hold every slot, and nobody
-    /// could end a task.
-    pub(super) fn may_wait(&self) -> Result<(), Failure> {
-        if self.waiters.load(Ordering::Relaxed) < self.lock().limits().open {
-            return Ok(());
-        }
-        let message = "too many wait for tasks of this job: submit detached, or try again later";
-        let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
-        Err(Failure { message: fault.message.clone(), fault: Some(fault) })
-    }
-
     pub(super) fn sends(&self) -> Sends {
         self.sends.get().copied().unwrap_or_default()
     }
 
     /// A panic while it is held can't leave it half-way: each method of the inbox checks first, and then changes.
-    pub(super) fn lock(&self) -> MutexGuard<'_, TaskInbox> {
-        lock(&self.inbox)
+    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+        lock(&self.kept)
     }
 
     pub(super) fn hear(&self, hear: Box<dyn Fn(&Event) + Send + Sync>) {
         *lock(&self.hear) = Some(hear.into());
     }
 
-    /// Changes the inbox, and lets everybody know who wants to.
-    pub(super) fn change(
-        &self,
-        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
-    ) -> Result<(), InboxError> {
-        let (change, results) = {
-            let mut inbox = self.lock();
-            let change = act(&mut inbox)?;
-            let ends = change.events.iter().filter(|event| event.kind.is_end());
-            let results: Vec<ResultPayload> =
-                ends.filter_map(|event| inbox.get(event.task).ok()).map(ResultPayload::from).collect();
-            lock(&self.unheard).extend(change.events.iter().cloned());
-            (change, results)
+    /// Changes the inbox for a handler: once, however often that is run. What comes of it is noted in the transaction
+    /// that writes the change, and a handler that is run again gets the note.
+    pub(super) fn act<T: Serialize + DeserializeOwned>(
+        self: &Arc<Self>,
+        thread: &Thread,
+        state: Option<Bytes>,
+        act: impl FnOnce(&mut TaskInbox, Time) -> Result<(Change, T), Failure>,
+    ) -> Result<(T, Written), Failure> {
+        let page = match thread.open_note("task")? {
+            Noted::Before(value) => return Ok((value, Written(None))),
+            Noted::Not(page) => page,
         };
-        for event in &change.events {
+        let now = thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))?.now();
+        let mut value = None;
+        let written = self.change(|kept| {
+            let (change, done) = act(&mut kept.inbox, now)?;
+            let note = page.write(&done)?;
+            value = Some(done);
+            let noted = (note.message != 0).then_some(Op::Note(note));
+            let state = state.map(|state| kept.keep(state));
+            Ok::<_, Failure>((change, noted.into_iter().chain(state).collect()))
+        })?;
+        let value = value.ok_or_else(|| Failure::new("nothing came of the change"))?;
+        Ok((value, written))
+    }
+
+    /// Changes the inbox, has that and `more` written in one transaction, and then lets everybody know who wants to.
+    pub(super) fn change<E>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut Kept) -> Result<(Change, Vec<Op>), E>,
+    ) -> Result<Written, E> {
+        let mut kept = self.lock();
+        let (change, more) = act(&mut kept)?;
+        if change.is_empty() && more.is_empty() {
+            return Ok(Written(None));
+        }
+        let mut ops = more;
+        if kept.ledger.is_some() {
+            ops.append(&mut kept.ops(&change));
+        }
+        let news = kept.news(change);
+        let Some(ledger) = kept.ledger.clone().filter(Ledger::is_open) else {
+            lock(&self.unheard).extend(news.events.iter().cloned());
+            drop(kept);
+            self.spread(&news);
+            return Ok(Written(None));
+        };
+        let (tell, told) = oneshot::channel();
+        let shared = self.clone();
+        // Handed over before anybody else sees the change: so what follows from it is written after it.
+        let written = ledger.append(
+            ops,
+            Box::new(move || {
+                lock(&shared.unheard).extend(news.events.iter().cloned());
+                // The journal's thread outlives a program that panics on what it hears.
+                if catch_unwind(AssertUnwindSafe(|| shared.spread(&news))).is_err() {
+                    tracing::error!("what hears the events of a job has panicked");
+                }
+                // Whoever waited may have gone.
+                let _ = tell.send(());
+            }),
+        );
+        drop(kept);
+        if let Some(written) = written {
+            written();
+        }
+        Ok(Written(Some(told)))
+    }
+
+    /// Lets those who wait, what is sent and the program know.
+    fn spread(&self, news: &News) {
+        for event in &news.events {
             let waiting = lock(&self.waiting).get(&event.task).cloned().unwrap_or_default();
             for waiter in waiting {
-                if let Some(result) = results.iter().find(|result| event.kind.is_end() && result.id == event.task) {
+                if let Some(result) = news.results.iter().find(|result| event.kind.is_end() && result.id == event.task) {
                     // A task ends once.
                     let _ = waiter.ended.set(result.clone());
                 }
                 waiter.rings.notify_one();
             }
         }
-        if !change.is_empty() {
-            self.outbox.notify_one();
-        }
+        self.outbox.notify_one();
         self.tell();
-        Ok(())
     }
 
     /// Lets the program hear what happened, in order, also when several threads change the inbox, or the program does
@@ -139,89 +201,70 @@ impl Shared {
     }
 }
 
+/// Changes that nobody waits for, and that can't be refused, or may be.
 impl Shared {
-    /// Changes the inbox if something is true of it.
-    pub(super) fn change_if(&self, check: impl FnOnce(&TaskInbox) -> bool, act: impl FnOnce(&mut TaskInbox) -> Change) {
-        if check(&self.lock()) {
-            // What can't be refused isn't.
-            let _ = self.change(|inbox| Ok(act(inbox)));
-        }
+    /// Changes the inbox if it lets itself be changed.
+    pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>) {
+        let _ = self.change(|kept| act(&mut kept.inbox).map(|change| (change, Vec::new())));
     }
 
     /// The submitter of a task answers the question of an event. An answer that is refused leaves it open, for a
     /// message of the submitter's own; one that comes too late is none.
-    pub(super) fn answer(&self, submitter: &Principal, id: TaskId, event: u32, text: &str, now: Time) {
-        let _ = self.change(|inbox| match inbox.get(id)?.open_question() {
+    pub(super) fn answer(self: &Arc<Self>, submitter: &Principal, id: TaskId, event: u32, text: &str, now: Time) {
+        self.try_change(|inbox| match inbox.get(id)?.open_question() {
             Some(exchange) if exchange.number == event => inbox.answer(submitter, id, text, now),
             _ => Ok(Change::default()),
         });
     }
 
-    /// The submitter of a task was told of an event.
-    pub(super) fn acknowledge(&self, id: TaskId, number: u32) {
-        // A task that is forgotten has nothing to be told.
-        let _ = self.change(|inbox| inbox.acknowledge(id, number));
+    /// The submitter of a task was told of an event. A task that is forgotten has nothing to be told.
+    pub(super) fn acknowledge(self: &Arc<Self>, id: TaskId, number: u32) {
+        self.try_change(|inbox| inbox.acknowledge(id, number));
     }
 
     /// The submitter of a task will never be told.
-    pub(super) fn give_up(&self, id: TaskId, reason: &str) {
-        // As above.
-        let _ = self.change(|inbox| inbox.undeliverable(id, reason));
+    pub(super) fn give_up(self: &Arc<Self>, id: TaskId, reason: &str) {
+        self.try_change(|inbox| inbox.undeliverable(id, reason));
     }
 }
 
-/// A place among those who wait for a task. When the last one leaves before the end, nobody wants the task any more.
-pub(super) struct Place {
-    shared: Arc<Shared>,
-    clock: Clock,
-    id: TaskId,
-    submitter: Principal,
-    pub(super) waiter: Arc<Waiter>,
-}
+impl Deref for Kept {
+    type Target = TaskInbox;
 
-impl Place {
-    pub(super) fn take(shared: Arc<Shared>, clock: Clock, id: TaskId, submitter: Principal) -> Self {
-        let waiter = Arc::<Waiter>::default();
-        lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
-        shared.waiters.fetch_add(1, Ordering::Relaxed);
-        Self { shared, clock, id, submitter, waiter }
-    }
-
-    /// Whether it is the one that is asked, where several wait for one task.
-    pub(super) fn is_first(&self) -> bool {
-        let waiting = lock(&self.shared.waiting);
-        let first = waiting.get(&self.id).and_then(|waiters| waiters.first());
-        first.is_some_and(|first| Arc::ptr_eq(first, &self.waiter))
+    fn deref(&self) -> &TaskInbox {
+        &self.inbox
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.shared.waiters.fetch_sub(1, Ordering::Relaxed);
-        let last = {
-            let mut waiting = lock(&self.shared.waiting);
-            let Some(waiters) = waiting.get_mut(&self.id) else { return };
-            waiters.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
-            // It may be the one that is asked now.
-            waiters.iter().for_each(|waiter| waiter.rings.notify_one());
-            let last = waiters.is_empty();
-            if last {
-                waiting.remove(&self.id);
-            }
-            last
-        };
-        if last && self.waiter.ended.get().is_none() {
-            let now = self.clock.now();
-            // It may have ended before, with nobody looking.
-            let _ = self.shared.change(|inbox| inbox.cancel(&self.submitter, self.id, GONE, now));
+impl Kept {
+    /// Keeps what the owner hands in, instead of what it handed in before.
+    pub(super) fn keep(&mut self, state: Bytes) -> Op {
+        self.state = Some(state.clone());
+        Op::State(StateRecord { listener: self.job().clone(), blob: state })
+    }
+
+    fn news(&self, change: Change) -> News {
+        let ends = change.events.iter().filter(|event| event.kind.is_end());
+        let results = ends.filter_map(|event| self.get(event.task).ok()).map(ResultPayload::from).collect();
+        News { events: change.events, results }
+    }
+}
+
+impl Written {
+    /// Waits until it is written.
+    ///
+    /// # Errors
+    /// The fault of a handler whose organism can't go on.
+    pub(super) async fn durable(self) -> Result<(), Fault> {
+        let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism goes no further");
+        match self.0 {
+            Some(told) => told.await.map_err(gone),
+            None => Ok(()),
         }
     }
 }
 
-/// Why a task is cancelled whose submitter doesn't wait any more.
-const GONE: &str = "the thread that submitted it ended";
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -79,6 +79,8 @@ impl<'a> Apply<'a> {
                 self.conclude(*fan, &outcome)
             }
             Op::Dropped { fan } => self.conclude(*fan, &Outcome::Dropped),
+            // What is noted beside the message's own shard may come when the message is over.
+            Op::Note(note) if !self.waits(note.message)? => Ok(()),
             Op::Note(note) => {
                 self.noted.insert(note.message);
                 self.put(note, [note.message.cast_signed(), note.index.into()])
@@ -173,6 +175,12 @@ impl<'a> Apply<'a> {
             change.execute(params_from_iter(key.iter().chain(at)))?;
         }
         Ok(())
+    }
+
+    /// Whether a message is not over.
+    fn waits(&self, message: Number) -> Result<bool, Problem> {
+        let sql = "SELECT 1 FROM message WHERE number = ?1 AND ended IS NULL";
+        Ok(self.db.prepare_cached(sql)?.exists([message.cast_signed()])?)
     }
 
     /// Reads a row that is not over, by a condition on its key.

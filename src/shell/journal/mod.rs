@@ -31,7 +31,7 @@ pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use verify::Verdict;
 pub use wal::Cut;
-pub use writer::{JournalSender, JournalWriter, Told};
+pub use writer::{JournalSender, JournalWriter, Told, Written};
 
 /// What survives once a step is said to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -19,6 +19,9 @@ const GATHER: Duration = Duration::from_millis(2);
 /// It is called on the writer's thread, which writes nothing meanwhile.
 pub type Told = Box<dyn FnMut(ShardId, Result<u64, JournalError>) + Send>;
 
+/// What is called on the writer's thread when a step is written; it is dropped when that won't be.
+pub type Written = Box<dyn FnOnce() + Send>;
+
 /// The thread that writes the journal of an organism.
 ///
 /// It takes the steps of all shards in the order in which they come, as many as there are and 64 at most, and writes
@@ -35,9 +38,9 @@ pub struct JournalWriter {
 #[derive(Debug, Clone)]
 pub struct JournalSender(Sender<Order>);
 
-#[derive(Debug)]
 enum Order {
     Write { shard: ShardId, number: u64, step: Step },
+    Beside { step: Step, written: Written },
     Close,
 }
 
@@ -46,6 +49,12 @@ impl JournalSender {
     pub fn send(&self, shard: ShardId, number: u64, step: Step) {
         // A writer that is gone has told everybody why.
         let _ = self.0.send(Order::Write { shard, number, step });
+    }
+
+    /// Hands over a step that is no shard's. It stands in the journal between what was handed over before and after.
+    pub fn send_beside(&self, step: Step, written: Written) {
+        // As above: it is dropped with the order.
+        let _ = self.0.send(Order::Beside { step, written });
     }
 }
 
@@ -102,6 +111,7 @@ struct Work {
 struct Batch {
     steps: Vec<Step>,
     last: Vec<(ShardId, u64)>,
+    beside: Vec<Written>,
     end: Option<End>,
 }
 
@@ -135,6 +145,7 @@ impl Work {
                 for (shard, number) in self.batch.last.drain(..) {
                     (self.told)(shard, Ok(number));
                 }
+                self.batch.beside.drain(..).for_each(|written| written());
             }
             match self.batch.end {
                 None => {}
@@ -174,14 +185,19 @@ impl Work {
 
 impl Batch {
     fn take(&mut self, order: Order) {
-        let Order::Write { shard, number, step } = order else {
-            self.end = Some(End::Closed);
-            return;
-        };
-        self.steps.push(step);
-        match self.last.iter_mut().find(|(of, _)| *of == shard) {
-            Some((_, last)) => *last = number,
-            None => self.last.push((shard, number)),
+        match order {
+            Order::Write { shard, number, step } => {
+                self.steps.push(step);
+                match self.last.iter_mut().find(|(of, _)| *of == shard) {
+                    Some((_, last)) => *last = number,
+                    None => self.last.push((shard, number)),
+                }
+            }
+            Order::Beside { step, written } => {
+                self.steps.push(step);
+                self.beside.push(written);
+            }
+            Order::Close => self.end = Some(End::Closed),
         }
     }
 }

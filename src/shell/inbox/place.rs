@@ -1,0 +1,87 @@
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::Notify;
+
+use super::shared::{Shared, lock};
+use crate::core::Failure;
+use crate::inbox::Principal;
+use crate::inbox::payload::ResultPayload;
+use crate::shell::clock::Clock;
+use crate::shell::ledger::Ledger;
+use crate::vocab::{Fault, FaultCode, TaskId};
+
+/// Why a task is cancelled whose submitter doesn't wait any more.
+pub(super) const GONE: &str = "the thread that submitted it ended";
+
+/// A handler that waits for a task.
+#[derive(Default)]
+pub(super) struct Waiter {
+    /// Rings at each event of the task.
+    pub(super) rings: Notify,
+    /// What came of it: the task itself may be forgotten by then.
+    pub(super) ended: OnceLock<ResultPayload>,
+}
+
+/// A place among those who wait for a task. When the last one leaves before the end, nobody wants the task any more,
+/// unless the organism ends: its next start lets them wait again.
+pub(super) struct Place {
+    shared: Arc<Shared>,
+    clock: Clock,
+    ledger: Option<Ledger>,
+    id: TaskId,
+    submitter: Principal,
+    pub(super) waiter: Arc<Waiter>,
+}
+
+impl Place {
+    pub(super) fn take(shared: Arc<Shared>, clock: Clock, id: TaskId, submitter: Principal) -> Self {
+        let waiter = Arc::<Waiter>::default();
+        lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
+        shared.waiters.fetch_add(1, Ordering::Relaxed);
+        let ledger = shared.lock().ledger.clone().filter(Ledger::is_open);
+        Self { shared, clock, ledger, id, submitter, waiter }
+    }
+
+    /// Whether it is the one that is asked, where several wait for one task.
+    pub(super) fn is_first(&self) -> bool {
+        let waiting = lock(&self.shared.waiting);
+        let first = waiting.get(&self.id).and_then(|waiters| waiters.first());
+        first.is_some_and(|first| Arc::ptr_eq(first, &self.waiter))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.waiters.fetch_sub(1, Ordering::Relaxed);
+        let last = {
+            let mut waiting = lock(&self.shared.waiting);
+            let Some(waiters) = waiting.get_mut(&self.id) else { return };
+            waiters.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
+            // It may be the one that is asked now.
+            waiters.iter().for_each(|waiter| waiter.rings.notify_one());
+            let last = waiters.is_empty();
+            if last {
+                waiting.remove(&self.id);
+            }
+            last
+        };
+        let ends = self.ledger.as_ref().is_some_and(Ledger::is_sealed);
+        if last && !ends && self.waiter.ended.get().is_none() {
+            let now = self.clock.now();
+            // It may have ended before, with nobody looking.
+            self.shared.try_change(|inbox| inbox.cancel(&self.submitter, self.id, GONE, now));
+        }
+    }
+}
+
+/// Refuses one more who waits, where there are so many. Several may wait for one task; without a bound they could hold
+/// every slot, and nobody could end a task.
+pub(super) fn may_wait(waiters: usize, limit: usize) -> Result<(), Failure> {
+    if waiters < limit {
+        return Ok(());
+    }
+    let message = "too many wait for tasks of this job: submit detached, or try again later";
+    let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
+    Err(Failure { message: fault.message.clone(), fault: Some(fault) })
+}
