@@ -123,10 +123,7 @@ impl TaskInbox {
     }
 
     /// The inbox of the same job, owner and limits, with what the records of a journal say instead of what it holds.
-    pub(crate) fn taken_up<'a>(
-        &self,
-        records: impl IntoIterator<Item = &'a TaskRecord>,
-    ) -> Result<Self, ImportError> {
+    pub(crate) fn taken_up<'a>(&self, records: impl IntoIterator<Item = &'a TaskRecord>) -> Result<Self, ImportError> {
         let mut inbox = Self::unclaimed(self.job.clone(), self.limits.clone()).owned_by(self.owner.clone());
         let mut tasks = Vec::new();
         for record in records.into_iter().filter(|record| record.inbox == inbox.job) {

@@ -23,6 +23,13 @@ impl Entropy {
         Self::Counted(Arc::new(AtomicU64::new(1)))
     }
 
+    /// A journal is taken up for the n-th time: what is counted must not be what was counted before.
+    pub(crate) fn enter(&self, epoch: u16) {
+        if let Self::Counted(next) = self {
+            next.fetch_max(u64::from(epoch.saturating_sub(1)) << 32, Ordering::Relaxed);
+        }
+    }
+
     /// The id of a new root.
     pub(crate) fn root(&self) -> ThreadId {
         ThreadId::from_uuid(match self {

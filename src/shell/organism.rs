@@ -110,6 +110,7 @@ impl Organism {
             return Err(StartError::Journal(JournalError { message }));
         }
         let journal = journal.map(|keep| keep.open(&entropy)).transpose()?;
+        journal.iter().for_each(|(_, _, recovered)| entropy.enter(recovered.epoch));
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
         }

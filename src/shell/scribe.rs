@@ -80,6 +80,9 @@ impl Scribe {
         match &self.hand {
             Hand::Here(journal) => {
                 let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+                if appended.is_err() {
+                    self.seal();
+                }
                 appended.is_ok().then_some(written)
             }
             Hand::Writer { sender, .. } => {

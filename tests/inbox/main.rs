@@ -1,5 +1,6 @@
 //! The task inbox: what it takes, how tasks move, what survives, what a model reads of it.
 
+mod durable;
 mod export;
 mod hostile;
 mod jobs;

@@ -60,7 +60,14 @@ fn play(level: &str, kills: u64) {
     }
     organism.kill(&mut books);
     std::fs::remove_dir_all(&directory).expect("nobody uses it any more");
-    println!("{kills} kills, {} orders, {} confirmed, {} answers twice", books.next, books.taken.len(), books.twice);
+    println!(
+        "{kills} kills, {} orders, {} confirmed, {} answers twice, {} tasks",
+        books.next,
+        books.taken.len(),
+        books.twice,
+        books.events.len()
+    );
+    assert!(books.events.len() as u64 > kills, "hardly any task was heard of: {}", books.events.len());
     assert!(books.taken.len() as u64 > kills, "hardly anything was taken: {}", books.taken.len());
 }
 
@@ -70,6 +77,8 @@ struct Books {
     next: i64,
     taken: HashMap<i64, ()>,
     answers: HashMap<i64, String>,
+    /// The last event of each task that was heard.
+    events: HashMap<String, i64>,
     twice: u64,
 }
 
@@ -88,6 +97,13 @@ impl Books {
                     self.twice += 1;
                     assert_eq!(before, answer, "{n} has two answers");
                 }
+            }
+            (Some("event"), Some(n), Some(event)) => {
+                let (task, kind) = event.split_once('/').expect("a task and what happened");
+                let expected = ["submitted", "routed", "accepted", "completed"][n as usize - 1];
+                assert_eq!(kind, expected, "event {n} of {task}");
+                let before = self.events.insert(task.to_owned(), n).unwrap_or(0);
+                assert!(before < n, "event {n} of {task} after {before}: heard twice, or out of order");
             }
             _ => panic!("the process says: {line}"),
         }

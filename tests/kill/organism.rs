@@ -5,9 +5,13 @@ use std::io::{BufRead, Write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use systole::core::Join;
+use systole::inbox::payload::{Accept, Complete, ResultPayload, Submit};
+use systole::inbox::{Event, EventKind, Status};
 use systole::prelude::*;
 use systole::shell::block_on;
+use systole::shell::inbox::Job;
 use systole::shell::journal::Durability;
+use systole::vocab::TaskId;
 
 pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";
 pub(crate) const LEVEL: &str = "SYSTOLE_TEST_LEVEL";
@@ -55,7 +59,12 @@ payload! { Order "order" Made "made" Part "part" Piece "piece" }
 /// What an order comes to.
 pub(crate) fn answer(n: i64) -> i64 {
     let first = 2 * n + 1;
-    first + (2 * (first + 1) + 1) + (2 * (first + 2) + 1)
+    first + (2 * (first + 1) + 1) + (2 * (first + 2) + 1) + review(n)
+}
+
+/// What a review of an order adds.
+const fn review(n: i64) -> i64 {
+    7 * n
 }
 
 struct Front;
@@ -75,7 +84,9 @@ impl Handler<Delivery<Order>> for Front {
             assert_eq!(seen, first.n, "what was recorded belongs to the same run");
             let parts = [Part { n: first.n + 1 }, Part { n: first.n + 2 }];
             let others = thread.call_all(parts, Join::All).await?.decode::<Piece>()?;
-            let sum = first.n + others.iter().map(|piece| piece.n).sum::<i64>();
+            let review: ResultPayload = thread.call_to("reviews", Submit::new(order.n.to_string())).returning().await?;
+            let review: i64 = review.text.parse().map_err(|_| Failure::new(format!("a review is {review:?}")))?;
+            let sum = first.n + others.iter().map(|piece| piece.n).sum::<i64>() + review;
             Ok(reply(Made { n: order.n, sum }))
         })
     }
@@ -95,6 +106,41 @@ impl Handler<Delivery<Part>> for Worker {
     }
 }
 
+/// Accepts and completes tasks as they come; what was left from before a kill first.
+fn review_all(organism: &Organism, reviews: &Job, events: std::sync::mpsc::Receiver<Event>) {
+    let reviewer = organism.client("reviewer").expect("it is registered");
+    let reader = reviewer.clone();
+    // It is told that it did, or that it had done so before the kill.
+    std::thread::spawn(move || block_on(async { while reader.receive().await.is_some() {} }));
+    let left: Vec<_> = reviews.read(|inbox| {
+        let known = |status| match status {
+            Status::Pending => Some(EventKind::Routed),
+            Status::Accepted => Some(EventKind::Accepted),
+            _ => None,
+        };
+        inbox.tasks().filter_map(|task| Some((task.id, known(task.status)?))).collect()
+    });
+    let reviews = reviews.clone();
+    std::thread::spawn(move || {
+        let events = events.into_iter().map(|event| (event.task, event.kind));
+        for (id, kind) in left.into_iter().chain(events) {
+            let posted = match kind {
+                EventKind::Routed => block_on(reviewer.post(call_to("reviews", Accept { id }))),
+                EventKind::Accepted => {
+                    let text = review(order_of(&reviews, id)).to_string();
+                    block_on(reviewer.post(call_to("reviews", Complete { id, text })))
+                }
+                _ => continue,
+            };
+            posted.expect("the organism goes on until it is killed");
+        }
+    });
+}
+
+fn order_of(reviews: &Job, id: TaskId) -> i64 {
+    reviews.read(|inbox| inbox.get(id).expect("it is open").description.parse().expect("a number"))
+}
+
 /// Runs until it is killed.
 pub(crate) fn serve() {
     let journal = std::env::var_os(JOURNAL).expect("the test says where the journal is");
@@ -102,14 +148,27 @@ pub(crate) fn serve() {
         Ok("power") => Durability::Power,
         _ => Durability::Process,
     };
-    let organism = Organism::builder("killed")
-        .listener("front", || Front, |contract| contract.accepts::<Order>().replies::<Made>().calls::<Part>())
+    let (tell, events) = std::sync::mpsc::channel();
+    let reviews = Job::new("reviews", "reviewer").expect("names").on_event(move |event| {
+        say(&format!("event {} {}/{}", event.number, event.task, event.kind));
+        // Whoever listens ends with the process.
+        let _ = tell.send(event.clone());
+    });
+    let organism = reviews
+        .install(Organism::builder("killed"))
+        .listener(
+            "front",
+            || Front,
+            |contract| contract.accepts::<Order>().replies::<Made>().calls::<Part>().calls::<Submit>(),
+        )
         .listener("worker", || Worker, |contract| contract.accepts::<Part>().replies::<Piece>())
         .client("customer", |client| client.calls::<Order>())
+        .client("reviewer", |client| client.calls::<Accept>().calls::<Complete>())
         .shards(2)
         .durable(journal, level)
         .start()
         .unwrap_or_else(|error| panic!("{error}"));
+    review_all(&organism, &reviews, events);
     let customer = organism.client("customer").expect("it is registered");
     let reader = customer.clone();
     std::thread::spawn(move || {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::place::GONE;
 use super::shared::Shared;
-use crate::inbox::{Change, Principal, TaskInbox};
+use crate::inbox::{Change, Principal, Task, TaskInbox};
 use crate::journal::{JournalError, Owner, Recovered};
 use crate::shell::ledger::{Ledger, Resident};
 use crate::vocab::{Name, Time};
@@ -42,12 +42,10 @@ fn cancel_orphans(inbox: &mut TaskInbox, recovered: &Recovered, now: Time) -> Ch
     let waiting: HashSet<_> = recovered.messages.iter().map(|message| *message.id.as_uuid()).collect();
     // Of several who wait for one task by its key, each has a message of its own.
     let others = has_messages(recovered, inbox.job());
-    let orphan = |id: &uuid::Uuid, keyed: bool| !waiting.contains(id) && !(keyed && others);
+    let waited = |task: &Task| waiting.contains(task.id.as_uuid()) || (task.key.is_some() && others);
     let open = inbox.tasks().filter(|task| !task.detached && !task.status.is_ended());
-    let orphans: Vec<_> = open
-        .filter(|task| orphan(task.id.as_uuid(), task.key.is_some()))
-        .map(|task| (task.id, Principal::new(task.source.agent.clone())))
-        .collect();
+    let orphans: Vec<_> =
+        open.filter(|task| !waited(task)).map(|task| (task.id, Principal::new(task.source.agent.clone()))).collect();
     let mut change = Change::default();
     for (id, submitter) in orphans {
         // It is open, and that is its submitter.

@@ -169,7 +169,8 @@ impl Shared {
         for event in &news.events {
             let waiting = lock(&self.waiting).get(&event.task).cloned().unwrap_or_default();
             for waiter in waiting {
-                if let Some(result) = news.results.iter().find(|result| event.kind.is_end() && result.id == event.task) {
+                if let Some(result) = news.results.iter().find(|result| event.kind.is_end() && result.id == event.task)
+                {
                     // A task ends once.
                     let _ = waiter.ended.set(result.clone());
                 }

@@ -1,0 +1,98 @@
+//! A task that outlives the organism it was submitted to.
+//!
+//! A writer submits a task and waits; its owner accepts it, and keeps how far it has read with it, in one transaction.
+//! Then the organism ends. Another one starts from the same journal: the task, the owner's state and the writer's wait
+//! are there, and the result reaches the writer.
+
+use std::path::Path;
+
+use systole::inbox::payload::{ResultPayload, Submit};
+use systole::prelude::*;
+use systole::shell::inbox::Job;
+use systole::shell::journal::Durability;
+
+/// Tells the reviewer to go on.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Read {
+    /// Up to which page.
+    page: u32,
+}
+
+impl Payload for Read {
+    const NAMESPACE: &'static str = "urn:example:review:v1";
+    const ROOT: &'static str = "read";
+}
+
+/// Owns the inbox; its state is the page that it has come to.
+struct Reviewer(Job);
+
+impl Actor for Reviewer {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Read>> for Reviewer {
+    type Result = ResponseFuture<Response>;
+
+    fn handle(&mut self, read: Delivery<Read>, _: &mut Context<Self>) -> Self::Result {
+        let before = self.0.state().map_or("page 0".into(), |state| String::from_utf8_lossy(&state).into_owned());
+        let page = read.page;
+        println!("reviewer: was at {before}, is at page {page}");
+        // Once, however often this message is run: the task, the state and the note of it are one transaction.
+        let moved = self.0.act(read.thread(), Some(format!("page {page}").into()), |inbox, now| {
+            let owner = inbox.owner().expect("the job has one").clone();
+            let task = inbox.tasks().next().expect("it was submitted");
+            let (id, pages) = (task.id, 20);
+            match page {
+                page if page < pages => inbox.accept(&owner, id, now),
+                _ => inbox.complete(&owner, id, "two typos", now),
+            }
+        });
+        Box::pin(async move {
+            moved.await?;
+            Ok(reply(Read { page }))
+        })
+    }
+}
+
+fn office(journal: &Path) -> Result<(Organism, Job), Box<dyn std::error::Error>> {
+    let reviews = Job::new("reviews", "reviewer")?;
+    let job = reviews.clone();
+    let organism = reviews
+        .install(Organism::builder("office"))
+        .listener("reviewer", move || Reviewer(job.clone()), |c| c.accepts::<Read>().replies::<Read>())
+        .client("writer", |c| c.calls::<Submit>())
+        .client("cli", |c| c.calls::<Read>())
+        .durable(journal, Durability::Process)
+        .start()?;
+    Ok((organism, reviews))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::temp_dir().join(format!("systole-durable-tasks-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let journal = directory.join("office.journal");
+
+    let (organism, reviews) = office(&journal)?;
+    block_on(organism.client("writer")?.post(call_to("reviews", Submit::new("Read chapter 3, all 20 pages."))))?;
+    // A durable answer is one that a crash can't undo, so this is when the task was accepted for good.
+    while reviews.read(|inbox| inbox.pending().count()) == 0 {
+        std::thread::yield_now();
+    }
+    print!("{}", reviews.render_pending_context());
+    block_on(organism.client("cli")?.ask(Read { page: 7 }))?;
+    drop((organism, reviews));
+    println!("-- the organism ended; another one starts from its journal --");
+
+    let (organism, reviews) = office(&journal)?;
+    for task in reviews.read(|inbox| inbox.tasks().cloned().collect::<Vec<_>>()) {
+        println!("{} is {}: {}", task.id, task.status, task.description);
+    }
+    block_on(organism.client("cli")?.ask(Read { page: 20 }))?;
+    let result = block_on(organism.client("writer")?.receive()).ok_or("the organism ended")?;
+    let result: ResultPayload = systole::schema::decode(&result.proof.ok_or("a fault came back")?)?;
+    println!("writer: {} ({})", result.text, result.status);
+    assert_eq!(result.text, "two typos");
+    drop(organism);
+    std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}
