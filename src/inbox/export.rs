@@ -17,7 +17,7 @@ use crate::protocol::{display, display_option};
 use crate::vocab::{Name, TaskId};
 
 /// The version of the JSON.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,6 +55,14 @@ pub enum ImportError {
     Version {
         /// The version.
         found: u32,
+    },
+    /// A job breaks a rule that every registry keeps.
+    #[error("job {job}: {problem}")]
+    Job {
+        /// Which job.
+        job: Name,
+        /// Which rule.
+        problem: String,
     },
     /// A task breaks a rule that every inbox keeps.
     #[error("task {task}: {problem}")]
@@ -98,10 +106,7 @@ impl TaskInbox {
     /// # Errors
     /// [`ImportError`] says where and what is wrong.
     pub fn import(json: &str, limits: InboxLimits) -> Result<Self, ImportError> {
-        let Versioned { version } = serde_json::from_str(json)?;
-        if version != VERSION {
-            return Err(ImportError::Version { found: version });
-        }
+        versioned(json)?;
         let Export { job, owner, next_place, tasks, .. } = serde_json::from_str(json)?;
         let mut inbox = Self::unclaimed(job, limits).owned_by(owner.map(Principal::new));
         inbox.next_place = next_place;
@@ -227,6 +232,12 @@ impl TaskInbox {
         }
         texts(task, limits).map(drop).map_err(|error| refused(task, &error.to_string()))
     }
+}
+
+/// Refuses what another version wrote.
+pub(super) fn versioned(json: &str) -> Result<(), ImportError> {
+    let Versioned { version } = serde_json::from_str(json)?;
+    if version == VERSION { Ok(()) } else { Err(ImportError::Version { found: version }) }
 }
 
 /// Events that come without asking whether there is room: an answer, releases, the end.

@@ -3,12 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::change::Change;
 use super::checks;
 use super::error::{Field, InboxError};
+use super::export::ImportError;
 use super::limits::InboxLimits;
 use super::principal::Principal;
 use super::store::{Said, TaskInbox};
 use super::submit::{Submission, Submitted};
 use super::{EventKind, Status};
-use crate::journal::Op;
+use crate::journal::{Op, TaskRecord};
 use crate::vocab::{Name, TaskId, Time};
 
 /// The jobs that are there, each with its inbox, and the tasks for those that aren't yet.
@@ -118,13 +119,7 @@ impl Jobs {
     /// # Errors
     /// [`JobError::Taken`], [`JobError::Full`]; texts that are empty, too long or no XML.
     pub fn register(&mut self, actor: &Principal, card: JobCard, now: Time) -> Result<Change, JobError> {
-        checks::text(Field::Description, &card.description, self.limits.description_bytes)?;
-        if card.skills.len() > self.limits.skills {
-            return Err(InboxError::TooMany { field: Field::Skill, limit: self.limits.skills }.into());
-        }
-        for skill in &card.skills {
-            checks::said(Field::Skill, skill, self.limits.skill_bytes)?;
-        }
+        self.judge(&card)?;
         let mut change = self.prune();
         if self.slots.get(&card.name).is_some_and(|slot| slot.heir.as_ref().is_some_and(|heir| heir != actor)) {
             return Err(JobError::Taken { job: card.name, actor: actor.clone() });
@@ -214,11 +209,46 @@ impl Jobs {
         change
     }
 
-    /// What a journal writes down of a change; who is registered is not part of it.
+    /// What a journal writes down of a change to tasks; who is registered stands in
+    /// [`directory`](Self::directory).
     pub fn ops(&self, change: &Change) -> Vec<Op> {
         let gone = change.removed.iter().filter(|(inbox, _)| !self.slots.contains_key(inbox));
         let gone = gone.map(|(inbox, id)| Op::TaskGone { inbox: inbox.clone(), id: *id });
         gone.chain(self.slots.values().flat_map(|slot| slot.inbox.ops(change))).collect()
+    }
+
+    /// The names that are taken: who has each or had it last, and what it is if it is there.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&Name, Option<&Principal>, Option<&JobCard>)> {
+        self.slots.iter().map(|(name, slot)| (name, slot.heir.as_ref(), slot.card.as_ref()))
+    }
+
+    /// Takes a name as a journal has it, with its tasks.
+    pub(super) fn restore<'a>(
+        &mut self,
+        name: &Name,
+        heir: Option<Principal>,
+        card: Option<JobCard>,
+        records: impl IntoIterator<Item = &'a TaskRecord>,
+    ) -> Result<(), ImportError> {
+        let refuse = |error: JobError| ImportError::Job { job: name.clone(), problem: error.to_string() };
+        card.as_ref().map_or(Ok(()), |card| self.judge(card)).map_err(refuse)?;
+        let slot = self.slot(name).map_err(refuse)?;
+        slot.inbox.owner = heir.clone().filter(|_| card.is_some());
+        slot.inbox = slot.inbox.taken_up(records)?;
+        (slot.card, slot.heir) = (card, heir);
+        Ok(())
+    }
+
+    /// Whether a card keeps to the limits.
+    fn judge(&self, card: &JobCard) -> Result<(), JobError> {
+        checks::text(Field::Description, &card.description, self.limits.description_bytes)?;
+        if card.skills.len() > self.limits.skills {
+            return Err(InboxError::TooMany { field: Field::Skill, limit: self.limits.skills }.into());
+        }
+        for skill in &card.skills {
+            checks::said(Field::Skill, skill, self.limits.skill_bytes)?;
+        }
+        Ok(())
     }
 
     /// Forgets names of jobs that aren't there and that no open task waits for.

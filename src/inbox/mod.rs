@@ -13,6 +13,7 @@ mod acts;
 mod change;
 mod checks;
 mod context;
+mod directory;
 mod error;
 mod event;
 mod export;

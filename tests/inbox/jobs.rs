@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use systole::inbox::*;
+use systole::journal::Op;
 
 use super::*;
 
@@ -121,4 +122,52 @@ fn what_a_registry_refuses_leaves_it_as_it_was() {
     let error = jobs.submit(&writer(), "a", posing.clone(), id(1), at(1)).unwrap_err();
     assert_eq!(error, JobError::Taken { job: "a".parse().unwrap(), actor: writer() });
     let _ = jobs.submit(&owner(), "a", posing, id(1), at(1)).unwrap();
+}
+
+/// A registry out of what another one says of itself, after those changes.
+fn recovered(jobs: &Jobs, changes: &[Change]) -> Result<Jobs, ImportError> {
+    let ops = changes.iter().flat_map(|change| jobs.ops(change));
+    let records: Vec<_> = ops.filter_map(|op| if let Op::Task(task) = op { Some(task) } else { None }).collect();
+    Jobs::recover(Absent::Keep, JobsLimits::default(), &jobs.directory(), &records)
+}
+
+#[test]
+fn a_registry_comes_back_from_its_directory_and_its_records() {
+    let mut jobs = Jobs::new(Absent::Keep);
+    let mut changes = vec![jobs.register(&owner(), card("reviews", &["read"]), at(1)).unwrap()];
+    changes.push(jobs.submit(&writer(), "reviews", task(), id(1), at(1)).unwrap().change);
+    changes.push(jobs.submit(&writer(), "later", task(), id(2), at(2)).unwrap().change);
+    changes.push(jobs.register(&who("editor"), card("gone", &[]), at(2)).unwrap());
+    changes.push(jobs.submit(&writer(), "gone", task(), id(3), at(2)).unwrap().change);
+    changes.push(jobs.remove(&who("editor"), &"gone".parse().unwrap(), at(3)).unwrap());
+
+    let mut again = recovered(&jobs, &changes).unwrap();
+    assert_eq!(again.directory(), jobs.directory());
+    for job in ["reviews", "later", "gone"].map(|job| job.parse().unwrap()) {
+        assert_eq!(again.inbox(&job).unwrap().export(), jobs.inbox(&job).unwrap().export(), "{job}");
+    }
+    let stranger = again.register(&writer(), card("gone", &[]), at(4)).unwrap_err();
+    assert!(matches!(stranger, JobError::Taken { .. }), "the name waits for its owner: {stranger}");
+    let change = again.register(&who("editor"), card("later", &[]), at(4)).unwrap();
+    assert_eq!(kinds(&change), [EventKind::Routed], "nobody had that name");
+}
+
+#[test]
+fn a_directory_that_breaks_a_rule_is_refused() {
+    let read = |directory: &str| {
+        Jobs::recover(Absent::Keep, JobsLimits::default(), directory, &[]).map(drop).unwrap_err().to_string()
+    };
+    for (directory, problem) in [
+        ("{", "line 1, column 1: EOF while parsing an object"),
+        (r#"{"version":2,"jobs":[]}"#, "it is of version 2"),
+        (r#"{"version":1,"jobs":[],"more":1}"#, "unknown field `more`"),
+        (r#"{"version":1,"jobs":[{"name":"a"},{"name":"a"}]}"#, "job a: it is there twice"),
+        (r#"{"version":1,"jobs":[{"name":"a","card":{"description":"","skills":[]}}]}"#, "nobody owns it"),
+        (
+            r#"{"version":1,"jobs":[{"name":"a","owner":"b","card":{"description":"","skills":[""]}}]}"#,
+            "job a: the skill is empty",
+        ),
+    ] {
+        assert!(read(directory).contains(problem), "{directory}: {}", read(directory));
+    }
 }

@@ -1,0 +1,89 @@
+//! A registry as a journal keeps it: who is registered as one text, the tasks as the records of their inboxes.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::export::{ImportError, VERSION, versioned};
+use super::jobs::{Absent, JobCard, Jobs, JobsLimits};
+use super::principal::Principal;
+use crate::journal::TaskRecord;
+use crate::protocol::{display, display_option};
+use crate::vocab::Name;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Directory {
+    version: u32,
+    jobs: Vec<Entry>,
+}
+
+/// A name that is taken.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    #[serde(with = "display")]
+    name: Name,
+    /// Who has it, or had it last.
+    #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
+    owner: Option<Name>,
+    /// Nothing while the job isn't there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    card: Option<Card>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Card {
+    description: String,
+    skills: BTreeSet<String>,
+}
+
+impl Jobs {
+    /// Who is registered, and which names tasks wait for, as JSON: what [`recover`](Self::recover) needs beside the
+    /// records of the tasks.
+    ///
+    /// # Panics
+    /// Never: texts and lists have a JSON form.
+    pub fn directory(&self) -> String {
+        let entry = |(name, heir, card): (&Name, Option<&Principal>, Option<&JobCard>)| Entry {
+            name: name.clone(),
+            owner: heir.map(|heir| heir.name().clone()),
+            card: card.map(|card| Card { description: card.description.clone(), skills: card.skills.clone() }),
+        };
+        let directory = Directory { version: VERSION, jobs: self.names().map(entry).collect() };
+        serde_json::to_string(&directory).expect("texts and lists have a JSON form")
+    }
+
+    /// A registry from what [`directory`](Self::directory) said, and from the records of a journal; those of inboxes
+    /// that are not in it are left alone. Nothing in it is believed: every rule is checked.
+    ///
+    /// # Errors
+    /// [`ImportError`] says where and what is wrong.
+    pub fn recover<'a>(
+        absent: Absent,
+        limits: JobsLimits,
+        directory: &str,
+        records: impl IntoIterator<Item = &'a TaskRecord> + Clone,
+    ) -> Result<Self, ImportError> {
+        versioned(directory)?;
+        let Directory { jobs: entries, .. } = serde_json::from_str(directory)?;
+        let mut jobs = Self::new(absent).with_limits(limits);
+        for Entry { name, owner, card } in entries {
+            let refuse = |problem: &str| ImportError::Job { job: name.clone(), problem: problem.to_owned() };
+            if jobs.inbox(&name).is_some() {
+                return Err(refuse("it is there twice"));
+            }
+            let owner = owner.map(Principal::new);
+            let card = match (card, &owner) {
+                (Some(_), None) => return Err(refuse("it is there, but nobody owns it")),
+                (Some(Card { description, skills }), Some(_)) => {
+                    Some(JobCard { name: name.clone(), description, skills })
+                }
+                (None, _) => None,
+            };
+            jobs.restore(&name, owner, card, records.clone())?;
+        }
+        Ok(jobs)
+    }
+}
