@@ -8,7 +8,8 @@
 //! - [`journal`]: what an organism writes down, so that it survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
-//! - [`shell`]: the runtime that turns the outputs of the core into work.
+//! - [`shell`]: the runtime that turns the outputs of the core into work;
+//! - `gateway`: the entrance over HTTP, and agents elsewhere (the feature `gateway`, on by default).
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
 
@@ -19,6 +20,8 @@ compile_error!("systole contains the panics of listeners by unwinding: build wit
 pub mod bench;
 pub mod cli;
 pub mod core;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 pub mod inbox;
 pub mod journal;
 pub mod ladder;

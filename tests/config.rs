@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use systole::core::{Access, Contract, MetaFlags, Routing, Scheduling, Silence};
 use systole::shell::command::Variable;
-use systole::shell::config::{Config, Kind};
+use systole::shell::config::{Config, Kind, Mode};
 use systole::shell::journal::Durability;
 use systole::vocab::{Limits, QName, XmlLimits};
 
@@ -75,6 +75,9 @@ fn every_key_arrives() {
     assert!(journal.file.ends_with("tests/golden/config/kept/all.journal"), "{:?}", journal.file);
     assert_eq!((journal.durability, journal.retention.bytes), (Durability::Power, 28 << 20));
     assert_eq!(journal.retention.age, Duration::from_secs(2 * 60 * 60));
+    let gateway = config.gateway.expect("it is served");
+    assert_eq!((gateway.listen, gateway.connections, gateway.requests), ("[::1]:29".parse().unwrap(), 30, 31));
+    assert_eq!((gateway.header_time, gateway.body_time), (Duration::from_secs(32), Duration::from_secs(33)));
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
 }
 
@@ -82,7 +85,7 @@ fn every_key_arrives() {
 fn each_kind_of_listener_has_its_defaults() {
     let config = load("all-keys.yaml");
     let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
-    let [program, plain, person, parrot] = listeners[..] else { panic!("{listeners:?}") };
+    let [program, plain, person, parrot, agent] = listeners[..] else { panic!("{listeners:?}") };
 
     assert_eq!(program.description, "Answers questions.");
     assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
@@ -99,12 +102,15 @@ fn each_kind_of_listener_has_its_defaults() {
     assert_eq!((person.timeout, person.can_park), (None, true));
     assert_eq!(parrot.replies, parrot.accepts, "an echo replies with what it accepts");
     assert_eq!(parrot.concurrency, Contract::ACTOR_CONCURRENCY);
+    assert_eq!((agent.timeout, agent.concurrency), (None, 10_000));
 }
 
 #[test]
 fn commands_run_beside_the_file() {
     let config = load("all-keys.yaml");
-    let [Kind::Command(program), Kind::Command(plain), Kind::Human, Kind::Echo] = &config.kinds[..] else {
+    let [Kind::Command(program), Kind::Command(plain), Kind::Human, Kind::Echo, Kind::Remote(Mode::Stream)] =
+        &config.kinds[..]
+    else {
         panic!("{:?}", config.kinds)
     };
     assert!(program.program.is_absolute() && program.program.ends_with("sh"));

@@ -16,6 +16,8 @@ mod report;
 mod run;
 mod screen;
 mod thread;
+#[cfg(feature = "gateway")]
+mod token;
 mod tree;
 mod xml;
 
@@ -62,6 +64,10 @@ enum Command {
     /// See to the dead letters that a journal holds
     #[command(subcommand)]
     Dead(dead::Action),
+    /// Let clients, listeners and admins in through the gateway
+    #[cfg(feature = "gateway")]
+    #[command(subcommand)]
+    Token(token::Action),
     /// Measure what the pump costs on this machine
     Bench(crate::bench::Options),
 }
@@ -86,6 +92,8 @@ pub fn main() -> ExitCode {
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),
         Command::Dead(action) => dead::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Token(action) => token::run(&action),
         Command::Bench(options) => Ok(crate::bench::main(&options)),
     };
     done.unwrap_or_else(Failure::exit)

@@ -1,5 +1,7 @@
 //! `systole run`: an organism, what goes into it as the client `cli`, and what comes out.
 
+#[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
+mod entrance;
 mod input;
 mod launch;
 mod signals;
@@ -18,6 +20,7 @@ use super::screen::Screen;
 use crate::core::Egress;
 use crate::shell::command::kill_all;
 use crate::shell::{Client, Events, Observed, Organism, SendError};
+use entrance::Served;
 use input::{Message, Taken};
 use signals::Signals;
 
@@ -25,6 +28,8 @@ use signals::Signals;
 pub(super) const CLIENT: &str = "cli";
 /// How long a drain may take before what is left is cancelled.
 const DRAIN: Duration = Duration::from_secs(60);
+/// The same where agents elsewhere may take days: what they have waits in the journal.
+const REMOTE_DRAIN: Duration = Duration::from_secs(5);
 /// How long the end of what was cancelled may take.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a refused message waits before it is offered again.
@@ -62,12 +67,12 @@ pub(super) struct Run {
 
 /// Runs an organism until it is idle or told to stop.
 pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
-    let launch::Launched { organism, events, screen, input } = launch::launch(args)?;
+    let launch::Launched { organism, served, events, screen, input } = launch::launch(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let conduct = async {
         let signals = Signals::listen().map_err(Failure::System)?;
         let client = organism.client(CLIENT).ok();
-        let mut session = Session { organism, client, screen, signals, faulted: false };
+        let mut session = Session { organism, served, client, screen, signals, faulted: false };
         session.conduct(events, input, args.until_idle).await
     };
     let code = runtime.block_on(conduct);
@@ -77,7 +82,8 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
 }
 
 struct Session {
-    organism: Organism,
+    organism: Arc<Organism>,
+    served: Served,
     /// `None` if nobody may speak through this entrance.
     client: Option<Client>,
     screen: Arc<Screen>,
@@ -101,13 +107,14 @@ impl Session {
     ) -> Result<ExitCode, Failure> {
         let events = tokio::spawn(watch(events, self.screen.clone()));
         let ended = self.exchange(input, until_idle).await;
+        let served = self.served.stop();
         let code = match ended {
             Ok(End::Idle) => {
                 let code = if self.faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS };
                 self.organism.drain(Duration::ZERO).await;
                 Ok(code)
             }
-            Ok(End::Signal) => self.drain().await,
+            Ok(End::Signal) => self.drain(if served { REMOTE_DRAIN } else { DRAIN }).await,
             Err(failure) => {
                 self.organism.drain(Duration::ZERO).await;
                 Err(failure)
@@ -152,9 +159,9 @@ impl Session {
     }
 
     /// Lets the work end and prints what still comes back; a second signal ends it at once.
-    async fn drain(&mut self) -> Result<ExitCode, Failure> {
+    async fn drain(&mut self, patience: Duration) -> Result<ExitCode, Failure> {
         self.screen.note("stopping: what was begun goes on to its end; once more to stop at once");
-        let mut drained = std::pin::pin!(self.organism.drain(DRAIN));
+        let mut drained = std::pin::pin!(self.organism.drain(patience));
         let mut reading = self.client.as_ref();
         loop {
             tokio::select! {

@@ -39,7 +39,7 @@ pub(super) struct Entry {
 }
 
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
-const LABEL: usize = 256;
+pub(super) const LABEL: usize = 256;
 
 impl Core {
     /// Takes one message of a client up the ladder and into its conversation.

@@ -169,7 +169,7 @@ impl Core {
         if qname.namespace() == ns::META {
             return self.judge_meta(calls, draft);
         }
-        match self.route(&qname, to, calls) {
+        match route(&self.blueprint, &qname, to, calls) {
             Err(denied) => Ok(match refuse_route(draft, denied) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
@@ -233,29 +233,6 @@ impl Core {
         self.prove(draft, 0, verdict)
     }
 
-    /// Who gets a payload; `Err(true)` if somebody would, but not from this sender.
-    fn route(&self, qname: &QName, to: Option<&Name>, calls: &[QName]) -> Result<Targets, bool> {
-        let accepting = self.blueprint.accepting(qname);
-        let targets = match to {
-            Some(name) => match self.blueprint.party(name.as_str()) {
-                Some(Party::Listener(listener)) if accepting.contains(&listener) => {
-                    Some(Targets { first: listener, others: Vec::new() })
-                }
-                _ => None,
-            },
-            None => {
-                let routed = |listener: &&ListenerId| self.blueprint.contract(**listener).routing != Routing::Addressed;
-                let mut routed = accepting.iter().filter(routed).copied();
-                routed.next().map(|first| Targets { first, others: routed.collect() })
-            }
-        };
-        match targets {
-            Some(targets) if calls.contains(qname) && qname.namespace() != ns::CORE => Ok(targets),
-            Some(_) => Err(true),
-            None => Err(false),
-        }
-    }
-
     /// The verdict on a payload that keeps its schema; a refusal of that width for one that doesn't.
     fn prove(
         &mut self,
@@ -295,6 +272,31 @@ impl Sound {
             Self::Unproved(payload) => payload,
             Self::Proved(payload) => payload.payload().clone(),
         }
+    }
+}
+
+/// Who gets a payload; `Err(true)` if somebody would, but not from this sender.
+pub(super) fn route(
+    blueprint: &Blueprint,
+    qname: &QName, to: Option<&Name>, calls: &[QName]) -> Result<Targets, bool> {
+    let accepting = blueprint.accepting(qname);
+    let targets = match to {
+        Some(name) => match blueprint.party(name.as_str()) {
+            Some(Party::Listener(listener)) if accepting.contains(&listener) => {
+                Some(Targets { first: listener, others: Vec::new() })
+            }
+            _ => None,
+        },
+        None => {
+            let routed = |listener: &&ListenerId| blueprint.contract(**listener).routing != Routing::Addressed;
+            let mut routed = accepting.iter().filter(routed).copied();
+            routed.next().map(|first| Targets { first, others: routed.collect() })
+        }
+    };
+    match targets {
+        Some(targets) if calls.contains(qname) && qname.namespace() != ns::CORE => Ok(targets),
+        Some(_) => Err(true),
+        None => Err(false),
     }
 }
 

@@ -15,6 +15,8 @@ mod dead;
 mod directory;
 mod effect;
 mod event;
+#[cfg(feature = "gateway")]
+mod foresee;
 mod faults;
 mod gauge;
 mod io;
@@ -45,6 +47,8 @@ pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Sil
 pub use dead::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
+#[cfg(feature = "gateway")]
+pub(crate) use foresee::{Foreseen, foresee};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition, Message,

@@ -148,6 +148,32 @@ impl Client {
         Ok(root)
     }
 
+    /// Sends the bytes of one envelope, and nothing else, in a conversation of that id, and says when they will not be
+    /// forgotten: they are in the journal, where there is one, or what is wrong with them is on its way back.
+    ///
+    /// # Errors
+    /// [`SendError`] if they were not taken. After [`SendError::Closed`] they may still have been.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn hand_over(
+        &self,
+        root: ThreadId,
+        envelope: Bytes,
+    ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
+        let (ticket, taken) = self.shared.tickets.issue();
+        let way = Way { outlet: None, ticket: Some(ticket) };
+        if let Err(error) = self.inject(self.shared.next_shard(), root, envelope, true, way) {
+            self.shared.tickets.punch(ticket, false);
+            return Err(error);
+        }
+        Ok(async { taken.await.map_err(|_| SendError::Closed) })
+    }
+
+    /// The next message that [`receive`](Self::receive) would give, not read yet.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn receive_unread(&self) -> Option<super::Unread> {
+        self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
+    }
+
     /// Sends a request in a conversation of its own and waits for its first answer.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub(super) type Outlet = UnboundedSender<Unread>;
 
 /// A message that waits for its client to read it, with its place in what the client may leave
 /// unread.
-pub(super) struct Unread {
+pub(crate) struct Unread {
     egress: Egress,
     receipt: Option<Receipt>,
     _permit: Permit,
@@ -31,8 +31,14 @@ struct Receipt {
 }
 
 impl Unread {
+    /// The message.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn egress(&self) -> &Egress {
+        &self.egress
+    }
+
     /// The message, which is read with that.
-    fn read(self) -> Egress {
+    pub(crate) fn read(self) -> Egress {
         if let Some(Receipt { number, shard, links }) = self.receipt {
             // After the end of its shard it is unread: it comes again with the next start.
             links.send(shard, Command::Core(Input::Read { number }));
@@ -53,7 +59,12 @@ pub(super) fn way() -> (Outlet, Inlet) {
 impl Inlet {
     /// The next message; `None` when none can come any more.
     pub(super) async fn next(&mut self) -> Option<Egress> {
-        self.0.recv().await.map(Unread::read)
+        self.next_unread().await.map(Unread::read)
+    }
+
+    /// The next message, not read yet: if it is dropped, it comes again after the next start.
+    pub(super) async fn next_unread(&mut self) -> Option<Unread> {
+        self.0.recv().await
     }
 
     /// The next message, if it is there.

@@ -8,7 +8,7 @@ mod accepts;
 mod block_on;
 mod builder;
 mod client;
-mod clock;
+pub(crate) mod clock;
 pub mod command;
 pub mod config;
 mod contract;
@@ -17,7 +17,7 @@ mod desk;
 mod drain;
 /// A listener that answers with what it got.
 pub mod echo;
-mod entropy;
+pub(crate) mod entropy;
 mod events;
 mod exit;
 mod handler;
@@ -51,6 +51,8 @@ pub use contract::{ClientBuilder, ContractBuilder};
 pub use delivery::{Delivery, Proven};
 pub use drain::Drained;
 pub use events::{Events, Observed};
+#[cfg(feature = "gateway")]
+pub(crate) use exit::Unread;
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
 pub use response::{

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc::Receiver;
 
+use super::entrance::{Entrance, Served};
 use super::input::{self, Source, Taken};
 use super::{CLIENT, Run};
 use crate::cli::failure::Failure;
@@ -21,7 +22,8 @@ use crate::shell::{Events, Organism, OrganismBuilder};
 
 /// An organism that runs, and its ends.
 pub(super) struct Launched {
-    pub(super) organism: Organism,
+    pub(super) organism: Arc<Organism>,
+    pub(super) served: Served,
     pub(super) events: Events,
     pub(super) screen: Arc<Screen>,
     pub(super) input: Option<Receiver<Taken>>,
@@ -36,16 +38,18 @@ pub(super) fn launch(args: &Run) -> Result<Launched, Failure> {
     // The organism itself tells of the others when it starts.
     let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
     warnings.for_each(|finding| tracing::warn!("{finding}"));
+    let entrance = Entrance::open(&config)?;
     let console = plan.keyboard.start(&screen);
     let limits = config.blueprint.limits.xml.clone();
-    let mut builder = builder(config, &console);
+    let mut builder = builder(config, &console, &entrance);
     if let Some(shards) = args.shards {
         builder = builder.shards(shards);
     }
     let events = builder.events();
-    let organism = builder.start().map_err(|error| Failure::unusable(error.to_string()))?;
+    let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
+    let served = entrance.serve(&organism)?;
     let input = (!plan.sources.is_empty()).then(|| input::read(plan.sources, limits));
-    Ok(Launched { organism, events, screen, input })
+    Ok(Launched { organism, served, events, screen, input })
 }
 
 fn style(json: bool, people: bool) -> Style {
@@ -106,7 +110,7 @@ impl Keyboard {
     }
 }
 
-fn builder(config: Config, console: &Console) -> OrganismBuilder {
+fn builder(config: Config, console: &Console, entrance: &Entrance) -> OrganismBuilder {
     let schemas: Vec<_> = config.payloads().cloned().collect();
     let blueprint = config.blueprint;
     let journal = config.journal;
@@ -133,6 +137,7 @@ fn builder(config: Config, console: &Console) -> OrganismBuilder {
                 builder.raw_listener(contract, move || human.clone())
             }
             Kind::Echo => builder.raw_listener(contract, EchoListener::default),
+            Kind::Remote(_) => entrance.listener(builder, contract),
         };
     }
     builder

@@ -71,6 +71,17 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     }
 }
 
+/// What remote agents and clients were promised must survive the process.
+pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
+    let remote = || organism.listeners.iter().filter(|listener| matches!(listener.kind, Written::Remote(_)));
+    if organism.gateway.is_none() {
+        remote().for_each(|listener| reader.report(Mistake::NoGateway, listener.name.span));
+    } else if organism.journal.is_none() {
+        let gateway = organism.gateway.iter().map(|gateway| gateway.span);
+        gateway.chain(remote().map(|listener| listener.name.span)).for_each(|span| reader.report(Mistake::NotDurable, span));
+    }
+}
+
 /// The problems of a blueprint, each at the place in the file that has it.
 pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<Problem>) {
     let mut repeats = Vec::new();

@@ -1,6 +1,7 @@
 //! One entry below `listeners:`.
 
 use super::document::Node;
+use super::gateway::{self, Mode};
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
 use crate::core::{Contract, Routing, Silence};
@@ -25,6 +26,7 @@ pub(super) enum Written {
     Command { words: Vec<At<String>>, env: Vec<At<String>> },
     Human,
     Echo,
+    Remote(Mode),
 }
 
 /// Reads an entry. `None` if something is missing without which the others can't be judged.
@@ -73,6 +75,10 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             // What a person calls is awaited and shown below the question.
             contract.can_park = true;
         }
+        Some(Written::Remote(_)) => {
+            contract.timeout = None;
+            contract.concurrency = gateway::WAITING;
+        }
         Some(Written::Echo) | None => {}
     }
     contract
@@ -101,9 +107,10 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
     let command = fields.take("command");
     let human = fields.take("human");
     let echo = fields.take("echo");
+    let remote = fields.take("remote");
     let env = fields.take("env");
-    let written = match (command, human, echo) {
-        (Some(command), None, None) => {
+    let written = match (command, human, echo, remote) {
+        (Some(command), None, None, None) => {
             let words = reader.list(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
             if words.first().is_none_or(|program| program.value.is_empty()) {
                 reader.report(Mistake::EmptyCommand, command.span);
@@ -112,19 +119,24 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
             let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
             return Some(Written::Command { words, env });
         }
-        (None, Some(human), None) => marked(reader, "human", human).then_some(Written::Human),
-        (None, None, Some(echo)) => marked(reader, "echo", echo).then_some(Written::Echo),
-        (None, None, None) => {
+        (None, Some(human), None, None) => marked(reader, "human", human).then_some(Written::Human),
+        (None, None, Some(echo), None) => marked(reader, "echo", echo).then_some(Written::Echo),
+        (None, None, None, Some(remote)) => gateway::mode(reader, remote).map(Written::Remote),
+        (None, None, None, None) => {
             reader.report(Mistake::NoKind, listener);
             None
         }
-        (Some(_), _, _) | (_, Some(_), _) => {
+        _ => {
             reader.report(Mistake::TwoKinds, listener);
             return None;
         }
     };
     if let (Some(env), Some(written)) = (env, &written) {
-        let kind = if matches!(written, Written::Human) { "human" } else { "an echo" };
+        let kind = match written {
+            Written::Human => "human",
+            Written::Remote(_) => "remote",
+            Written::Echo | Written::Command { .. } => "an echo",
+        };
         reader.report(Mistake::Pointless { key: "env", kind }, env.span);
     }
     written

@@ -99,11 +99,11 @@ pub enum Mistake {
         /// The most.
         max: u64,
     },
-    /// A listener that is neither a command nor a person nor an echo.
+    /// A listener that is neither a command nor a person nor an echo nor remote.
     #[error("this listener has no kind")]
     NoKind,
     /// A listener that is more than one of them.
-    #[error("a listener is a command, human or echo, only one of them")]
+    #[error("a listener is a command, human, echo or remote, only one of them")]
     TwoKinds,
     /// `human: false` or `echo: false`.
     #[error("'{key}: false' says nothing")]
@@ -146,6 +146,24 @@ pub enum Mistake {
         key: &'static str,
         /// What the listener is.
         kind: &'static str,
+    },
+    /// A remote listener that nobody can reach.
+    #[error("a remote listener comes in through the gateway, and there is none")]
+    NoGateway,
+    /// A gateway, or a listener behind it, whose messages would be forgotten.
+    #[error("what comes in over the network must not be forgotten, but nothing here is durable")]
+    NotDurable,
+    /// A part of the gateway that is not there.
+    #[error("the gateway has no {what} of its own")]
+    Absent {
+        /// What.
+        what: &'static str,
+    },
+    /// An address that can't be listened at.
+    #[error("'{text}' is no address with a port")]
+    Address {
+        /// What stands there.
+        text: String,
     },
     /// An echo that may not say what it hears.
     #[error("an echo answers with what it gets, but {payload} is not in its replies")]
@@ -208,7 +226,7 @@ impl Mistake {
             Self::Number { .. } => "write digits, such as 64 or 10_000".into(),
             Self::Size { .. } => "write a whole number of bytes with or without a unit: 1MiB, 64KiB, 1000000".into(),
             Self::Duration { .. } => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
-            Self::NoKind => "add one of: command: [program, argument], human: true, echo: true".into(),
+            Self::NoKind => "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }".into(),
             Self::TwoKinds => "remove all but one".into(),
             Self::FalseKind { .. } => "remove it, or write true".into(),
             Self::EmptyCommand => "write the program and its arguments: command: [python3, listener.py]".into(),
@@ -224,6 +242,10 @@ impl Mistake {
             }
             Self::ReservedVariable => "choose another name".into(),
             Self::Pointless { .. } => "remove it".into(),
+            Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::NotDurable => "write durability: process, or power".into(),
+            Self::Absent { .. } => "let a proxy on this machine speak TLS, and pass requests on to 'listen'".into(),
+            Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
             Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
             Self::NoSchema { .. } => "the path is relative to this file".into(),
             Self::Undeclared { near: Some(near), .. } => format!("did you mean {near}?"),

@@ -20,6 +20,7 @@
 mod check;
 mod document;
 mod finding;
+mod gateway;
 mod limits;
 mod listener;
 mod mistake;
@@ -34,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use finding::Finding;
+pub use gateway::{Gateway, Mode};
 pub use mistake::Mistake;
 
 use crate::core::Blueprint;
@@ -56,6 +58,8 @@ pub struct Config {
     pub kinds: Vec<Kind>,
     /// Where what must survive is kept, if anything must.
     pub journal: Option<Journaled>,
+    /// Where it is served over HTTP, if it is.
+    pub gateway: Option<Gateway>,
     /// What is odd, but doesn't keep it from running.
     pub warnings: Vec<Finding>,
 }
@@ -80,6 +84,8 @@ pub enum Kind {
     Human,
     /// It answers with what it gets.
     Echo,
+    /// An agent elsewhere, which comes for its messages over HTTP.
+    Remote(Mode),
 }
 
 impl Config {
@@ -145,13 +151,15 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);
     check::problems(reader, &organism, blueprint.problems());
+    check::durable(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file),
         durability: keep.durability,
         retention: keep.retention,
     });
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
-    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, warnings: Vec::new() }
+    let gateway = organism.gateway.map(|gateway| gateway.value);
+    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, gateway, warnings: Vec::new() }
 }
 
 fn kind(written: Written, directory: &Path) -> Kind {
@@ -165,6 +173,7 @@ fn kind(written: Written, directory: &Path) -> Kind {
         }
         Written::Human => Kind::Human,
         Written::Echo => Kind::Echo,
+        Written::Remote(mode) => Kind::Remote(mode),
     }
 }
 

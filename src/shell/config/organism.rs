@@ -1,6 +1,7 @@
 //! The shape of the whole file.
 
 use super::document::Node;
+use super::gateway::{self, Gateway};
 use super::listener::{self, Listener};
 use super::reader::{At, Fields, Reader};
 use super::{Mistake, limits};
@@ -16,6 +17,7 @@ pub(super) struct Organism {
     pub(super) limits: Limits,
     pub(super) meta: MetaFlags,
     pub(super) journal: Option<Keep>,
+    pub(super) gateway: Option<At<Gateway>>,
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
     /// Whether each listener could be read: else nobody can say what is missing.
@@ -45,6 +47,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let limits = fields.take("limits").map(|node| limits::read(reader, node)).unwrap_or_default();
     let meta = fields.take("meta").map(|node| meta(reader, node)).unwrap_or_default();
     let journal = journal(reader, &mut fields);
+    let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
     let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
     let clients = clients.iter().filter_map(|node| speaker(reader, node)).collect();
     let entries =
@@ -52,7 +55,8 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let listeners: Vec<_> = entries.iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
     let complete = listeners.len() == entries.len();
     reader.finish(fields);
-    Some(Organism { name: name.unwrap_or_default(), scheduling, limits, meta, journal, clients, listeners, complete })
+    let name = name.unwrap_or_default();
+    Some(Organism { name, scheduling, limits, meta, journal, gateway, clients, listeners, complete })
 }
 
 /// What the file says of its journal; its path as it is written.

@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 ///
 /// It is a file of its own, because closing any handle of the database would free what SQLite has locked in it.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: File,
     path: PathBuf,
 }
@@ -23,7 +23,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`Problem::InUse`] if another writer has it, in this process or another.
-    pub(super) fn take(journal: &Path) -> Result<Self, Problem> {
+    pub(crate) fn take(journal: &Path) -> Result<Self, Problem> {
         let path = beside(journal, "-lock");
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         for _ in 0..TRIES {

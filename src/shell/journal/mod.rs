@@ -25,6 +25,8 @@ mod writer;
 
 use std::time::Duration;
 
+#[cfg(feature = "gateway")]
+pub(crate) use lock::Lock;
 pub use edit::Compacted;
 pub use error::{Problem, StoreError};
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};

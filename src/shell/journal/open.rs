@@ -97,7 +97,7 @@ pub(super) fn meta(db: &Connection) -> Result<Loaded<Meta>, Problem> {
 }
 
 impl Durability {
-    fn set(self, db: &Connection) -> Result<(), Problem> {
+    pub(crate) fn set(self, db: &Connection) -> rusqlite::Result<()> {
         match self {
             Self::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
             Self::Power => {

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -146,6 +146,15 @@ impl JournalReader {
         self.told(self.entries(condition, [thread.as_uuid().as_bytes().as_slice()]))
     }
 
+    /// Which of these conversations it knows of, because they were opened here or something left for them. Each may
+    /// be forgotten once it has had its time.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it can't be read.
+    pub fn known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, StoreError> {
+        self.told(self.try_known(roots))
+    }
+
     /// What was said on a thread, in order.
     ///
     /// # Errors
@@ -189,6 +198,25 @@ impl JournalReader {
     pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
         Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)
+    }
+
+    fn try_known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, Problem> {
+        let wanted: HashSet<_> = roots.iter().map(|root| *root.as_uuid().as_bytes()).collect();
+        let mut known = HashSet::new();
+        if wanted.is_empty() {
+            return Ok(known);
+        }
+        for sql in ["SELECT id FROM thread WHERE number = root", "SELECT root FROM egress"] {
+            let mut statement = self.db.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let id: [u8; 16] = row.get(0)?;
+                if wanted.contains(&id) {
+                    known.insert(ThreadId::from_uuid(uuid::Uuid::from_bytes(id)));
+                }
+            }
+        }
+        Ok(known)
     }
 
     fn try_stat(&self) -> Result<Stat, Problem> {

@@ -1,0 +1,54 @@
+//! The gateway of an organism, where it has one.
+
+use std::sync::Arc;
+
+use super::CLIENT;
+use crate::cli::failure::Failure;
+use crate::core::Contract;
+use crate::gateway::{Gateway, GatewayError, RemoteListener, Serving};
+use crate::shell::config::{Config, Kind};
+use crate::shell::{Organism, OrganismBuilder};
+
+/// A gateway that waits for its organism; none if the organism has none.
+pub(super) struct Entrance(Option<Gateway>);
+
+/// A gateway that is served; none if the organism has none.
+pub(super) struct Served(Option<Serving>);
+
+impl Entrance {
+    /// Opens the gateway that a configuration describes.
+    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+        let (Some(settings), Some(journal)) = (&config.gateway, &config.journal) else { return Ok(Self(None)) };
+        let listeners = config.blueprint.listeners().zip(&config.kinds);
+        let remote = listeners.filter_map(|((_, contract), kind)| match kind {
+            Kind::Remote(mode) => Some((contract.name.clone(), *mode)),
+            Kind::Command(_) | Kind::Human | Kind::Echo => None,
+        });
+        Ok(Self(Some(Gateway::open(settings, journal, remote).map_err(failure)?)))
+    }
+
+    /// Registers a remote listener. One without a gateway is refused with its configuration.
+    pub(super) fn listener(&self, builder: OrganismBuilder, contract: Contract) -> OrganismBuilder {
+        let Some(gateway) = &self.0 else { return builder };
+        let remote = RemoteListener::new(gateway.mailboxes().clone());
+        builder.raw_listener(contract, move || remote.clone())
+    }
+
+    /// Serves the organism, all of its clients but the one of the command line.
+    pub(super) fn serve(self, organism: &Arc<Organism>) -> Result<Served, Failure> {
+        let serving = self.0.map(|gateway| gateway.serve(organism, &[CLIENT])).transpose();
+        Ok(Served(serving.map_err(failure)?))
+    }
+}
+
+impl Served {
+    /// The organism ends: nothing new is taken. Whether anything is served.
+    pub(super) fn stop(&self) -> bool {
+        self.0.iter().for_each(Serving::stop);
+        self.0.is_some()
+    }
+}
+
+fn failure(error: GatewayError) -> Failure {
+    Failure::unusable(error.to_string())
+}

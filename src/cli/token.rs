@@ -1,0 +1,133 @@
+//! `systole token`: who may come in through the gateway of an organism.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::failure::Failure;
+use crate::core::Party;
+use crate::gateway::{Kind, Store, StoreError, beside};
+use crate::shell::block_on;
+use crate::shell::clock::Clock;
+use crate::shell::config::{Config, Kind as ListenerKind};
+use crate::vocab::Name;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// Make a token and print it, this once; an older one of that name is good no more
+    New {
+        /// A client or a remote listener of the organism, or any name for an admin
+        name: Name,
+        /// What it may do; without it, what the organism says the name is
+        #[arg(long)]
+        kind: Option<Chosen>,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Print who has a token
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Make a token good no more
+    Revoke {
+        /// Whose
+        name: Name,
+        #[command(flatten)]
+        of: Of,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Of {
+    /// The organism.yaml
+    #[arg(long, default_value = "organism.yaml")]
+    organism: PathBuf,
+}
+
+/// [`Kind`], on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Chosen {
+    Client,
+    Listener,
+    Admin,
+}
+
+impl From<Chosen> for Kind {
+    fn from(chosen: Chosen) -> Self {
+        match chosen {
+            Chosen::Client => Self::Client,
+            Chosen::Listener => Self::Listener,
+            Chosen::Admin => Self::Admin,
+        }
+    }
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::New { name, kind, of } => {
+            let (config, store) = of.open()?;
+            let kind = judge(&config, name, kind.map(Kind::from))?;
+            let token = block_on(store.admit(name.clone(), kind, Clock::real().now())).map_err(failure)?;
+            writeln!(std::io::stdout(), "{}", token.reveal())?;
+            eprintln!("{name} may come in as {}; this is shown once", kind.as_str());
+        }
+        Action::List { of } => {
+            let (_, store) = of.open()?;
+            let mut out = std::io::stdout().lock();
+            for principal in block_on(store.principals()).map_err(failure)? {
+                writeln!(out, "{}\t{}\t{}", principal.name, principal.kind.as_str(), principal.created)?;
+            }
+        }
+        Action::Revoke { name, of } => {
+            let (_, store) = of.open()?;
+            if !block_on(store.dismiss(name.clone())).map_err(failure)? {
+                return Err(Failure::no(format!("{name} has no token")));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Of {
+    fn open(&self) -> Result<(Config, Store), Failure> {
+        let config = Config::load(&self.organism).map_err(Failure::Config)?;
+        let (Some(_), Some(journal)) = (&config.gateway, &config.journal) else {
+            let file = self.organism.display();
+            return Err(Failure::unusable(format!("{file} has no gateway: add gateway: {{ listen: 127.0.0.1:8420 }}")));
+        };
+        let store = Store::open_beside(&beside(&journal.file), journal.durability, journal.retention);
+        let store = store.map_err(|error| Failure::unusable(error.to_string()))?;
+        Ok((config, store))
+    }
+}
+
+/// What a name may be let in as.
+fn judge(config: &Config, name: &Name, wanted: Option<Kind>) -> Result<Kind, Failure> {
+    let is = match config.blueprint.party(name.as_str()) {
+        Some(Party::Client(_)) if name.as_str() == super::run::CLIENT => {
+            return Err(Failure::unusable(format!("'{name}' is the client of the command line: name another one")));
+        }
+        Some(Party::Client(_)) => Some(Kind::Client),
+        Some(Party::Listener(id)) => match config.kinds.get(id.0 as usize) {
+            Some(ListenerKind::Remote(_)) => Some(Kind::Listener),
+            _ => return Err(Failure::unusable(format!("'{name}' runs within the organism: it needs no token"))),
+        },
+        None => None,
+    };
+    match (is, wanted) {
+        (Some(is), None) => Ok(is),
+        (Some(is), Some(wanted)) if is == wanted => Ok(is),
+        (None, Some(Kind::Admin)) => Ok(Kind::Admin),
+        (Some(is), Some(_)) => Err(Failure::unusable(format!("'{name}' is a {} of the organism", is.as_str()))),
+        (None, _) => Err(Failure::unusable(format!(
+            "the organism has neither a client nor a remote listener '{name}': declare it, or write --kind admin"
+        ))),
+    }
+}
+
+fn failure(error: StoreError) -> Failure {
+    Failure::unusable(error.to_string())
+}

@@ -1,0 +1,44 @@
+//! What an entrance can say of a message before the pump takes it: what is refused in any case need not be kept first.
+
+use super::admit::LABEL;
+use super::blueprint::Blueprint;
+use super::contract::Client;
+use super::faults;
+use super::judge::route;
+use super::meta::is_for_threads;
+use crate::ladder::{Canonical, Claims, Envelope, Raw, climb};
+use crate::schema::Validator;
+use crate::vocab::{Fault, Name, ns};
+
+/// A message of a client that the pump will let in, unless it is full.
+pub(crate) struct Foreseen {
+    /// Whom it names.
+    pub(crate) to: Option<Name>,
+    /// What it says of itself.
+    pub(crate) claims: Claims,
+    /// What it carries.
+    pub(crate) payload: Canonical,
+}
+
+/// Looks at the bytes of an envelope as the core will. What is asked of the core itself is left to it.
+pub(crate) fn foresee(
+    raw: &Raw,
+    client: &Client,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<Foreseen, Fault> {
+    let canonical = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
+    let envelope = Envelope::open(&canonical).map_err(|error| faults::envelope(&error))?;
+    let (mut claims, payload) = envelope.into_parts();
+    claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
+    if is_for_threads(payload.root()) {
+        return Err(faults::route(payload.root()));
+    }
+    let to = claims.to.as_deref().map(Name::parse).transpose().map_err(|_| faults::route(payload.root()))?;
+    if payload.root().namespace() != ns::META {
+        route(blueprint, payload.root(), to.as_ref(), &client.calls).map_err(|_| faults::route(payload.root()))?;
+        let proof = validator.validate(payload.clone());
+        proof.map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))?;
+    }
+    Ok(Foreseen { to, claims, payload })
+}

@@ -1,0 +1,170 @@
+//! Leases: a reader has a message for a while, and says what became of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::caller::Caller;
+use super::request::{Query, json, message_id, no_message, within};
+use super::{Gate, view};
+use crate::gateway::problem::Problem;
+use crate::gateway::store::{Handle, Lease, Settled};
+use crate::vocab::Time;
+
+/// The most messages that are leased at once.
+const MAX: u64 = 100;
+/// The longest lease, in seconds.
+const VISIBILITY: u64 = 12 * 3600;
+/// The longest wait, in seconds.
+const WAIT: u64 = 60;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    max: Option<u64>,
+    wait: Option<u64>,
+    visibility: Option<u64>,
+}
+
+/// `POST /v1/mailboxes/{mailbox}/lease`
+pub(super) async fn lease(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(mailbox): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let mailbox = caller.mailbox(&gate, &mailbox)?;
+    Query::of(&request, &[])?;
+    let wanted: Wanted = json(&gate, request).await?;
+    let max = within("max", wanted.max.unwrap_or(1), (1, MAX))? as usize;
+    let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.unwrap_or(0), (0, WAIT))?);
+    let visibility = visibility(&gate, wanted.visibility)?;
+    let bell = gate.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
+    let leases = loop {
+        let mut rung = std::pin::pin!(bell.notified());
+        rung.as_mut().enable();
+        let now = gate.mailboxes.clock().now();
+        let deliveries = gate.mailboxes.caps().deliveries;
+        let lease = Lease { mailbox: mailbox.clone(), max, now, until: now.after(visibility), deliveries };
+        let leases = gate.mailboxes.store().lease(lease).await?;
+        if !leases.leased.is_empty() || Instant::now() >= until || gate.mailboxes.is_stopping() {
+            break leases;
+        }
+        // What somebody has now may be free before anything new comes.
+        let lapse = leases.next.map(|next| Instant::now() + gate.mailboxes.clock().until(next));
+        let _ = tokio::time::timeout_at(lapse.map_or(until, |lapse| lapse.min(until)), rung).await;
+    };
+    if !leases.leased.is_empty() {
+        gate.mailboxes.leased().notify_one();
+    }
+    let items: Vec<_> = leases.leased.iter().map(|leased| view::leased(&gate, leased)).collect();
+    Ok(view::document(StatusCode::OK, &json!({ "items": items })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    receipt: String,
+    error: Option<String>,
+    delay: Option<u64>,
+    visibility: Option<u64>,
+}
+
+/// The message that a request is about, in its path.
+type Place = Path<(String, String)>;
+
+/// `POST /v1/mailboxes/{mailbox}/messages/{id}/ack`
+pub(super) async fn ack(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    place: Place,
+    request: Request,
+) -> Result<Response, Problem> {
+    handle(&gate, &caller, place, request, |_, _| Ok(Handle::Ack)).await
+}
+
+/// `POST /v1/mailboxes/{mailbox}/messages/{id}/nack`
+pub(super) async fn nack(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    place: Place,
+    request: Request,
+) -> Result<Response, Problem> {
+    handle(&gate, &caller, place, request, |said, now| {
+        let delay = within("delay", said.delay.unwrap_or(0), (0, VISIBILITY))?;
+        Ok(Handle::Nack { error: said.error, due: now.after(Duration::from_secs(delay)) })
+    })
+    .await
+}
+
+/// `POST /v1/mailboxes/{mailbox}/messages/{id}/extend`
+pub(super) async fn extend(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    place: Place,
+    request: Request,
+) -> Result<Response, Problem> {
+    handle(&gate, &caller, place, request, |said, now| {
+        Ok(Handle::Extend { due: now.after(visibility(&gate, said.visibility)?) })
+    })
+    .await
+}
+
+/// `POST /v1/mailboxes/{mailbox}/messages/{id}/term`
+pub(super) async fn term(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    place: Place,
+    request: Request,
+) -> Result<Response, Problem> {
+    handle(&gate, &caller, place, request, |said, _| Ok(Handle::Term { error: said.error })).await
+}
+
+async fn handle(
+    gate: &Gate,
+    caller: &Caller,
+    Path((mailbox, id)): Place,
+    request: Request,
+    with: impl FnOnce(Said, Time) -> Result<Handle, Problem>,
+) -> Result<Response, Problem> {
+    let mailbox = caller.mailbox(gate, &mailbox)?;
+    let id = message_id(&id)?;
+    Query::of(&request, &[])?;
+    let said: Said = json(gate, request).await?;
+    let receipt = uuid::Uuid::try_parse(&said.receipt).map_err(|_| stale())?.into_bytes();
+    let now = gate.mailboxes.clock().now();
+    let with = with(said, now)?;
+    let limits = (now, gate.mailboxes.caps().deliveries);
+    match gate.mailboxes.store().handle(mailbox.clone(), id, receipt, with, limits).await? {
+        Settled::Done(Some(end)) => gate.mailboxes.end(id, end),
+        Settled::Done(None) => {
+            gate.mailboxes.leased().notify_one();
+            gate.mailboxes.ring(&mailbox);
+        }
+        Settled::Already => {}
+        Settled::Stale => return Err(stale()),
+        Settled::Over(state) => {
+            let detail = format!("the message is {} by now", state.as_str());
+            return Err(Problem::conflict("settled", detail));
+        }
+        Settled::Unknown => return Err(no_message()),
+    }
+    Ok(view::nothing())
+}
+
+fn stale() -> Problem {
+    Problem::conflict("stale_receipt", "that lease has ended: lease the message again")
+}
+
+fn visibility(gate: &Gate, wanted: Option<u64>) -> Result<Duration, Problem> {
+    match wanted {
+        None => Ok(gate.mailboxes.caps().visibility),
+        Some(seconds) => within("visibility", seconds, (1, VISIBILITY)).map(Duration::from_secs),
+    }
+}

@@ -1,0 +1,101 @@
+//! `POST /v1/listeners`: a remote agent says that it is there, and what it takes itself to be.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::caller::Caller;
+use super::request::{Query, json};
+use super::{Gate, view};
+use crate::core::{Contract, Party};
+use crate::gateway::problem::Problem;
+use crate::gateway::store::Kind;
+use crate::vocab::{Name, QName};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Registration {
+    name: String,
+    mode: String,
+    contract: Option<Claimed>,
+    url: Option<String>,
+}
+
+/// What an agent takes its contract to be; what it leaves out it agrees with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claimed {
+    accepts: Option<Vec<String>>,
+    replies: Option<Vec<String>>,
+    calls: Option<Vec<String>>,
+    returns: Option<Vec<String>>,
+}
+
+pub(super) async fn register(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let token = token(request.headers());
+    let wanted: Registration = json(&gate, request).await?;
+    let mode = match (wanted.mode.as_str(), wanted.url) {
+        ("poll", None) => "poll",
+        ("stream", None) => "stream",
+        ("push", _) => return Err(Problem::bad_request("'mode: push' is not served: use poll or stream")),
+        ("poll" | "stream", Some(_)) => return Err(Problem::bad_request("'url' is for 'mode: push' alone")),
+        _ => return Err(Problem::bad_request("'mode' has to be poll or stream")),
+    };
+    let unknown = || Problem::not_found(format!("the organism declares no remote listener '{}'", wanted.name));
+    let name = Name::parse(&wanted.name).map_err(|_| unknown())?;
+    if principal.kind != Kind::Listener {
+        return Err(Problem::forbidden("only a listener registers: make a token of that kind"));
+    }
+    gate.mailboxes.mode(&name).ok_or_else(unknown)?;
+    if principal.name != name {
+        let detail = format!("'{name}' belongs to another token: use the one that was made for it");
+        return Err(Problem::conflict("claimed", detail));
+    }
+    let Some(Party::Listener(id)) = gate.organism.blueprint().party(name.as_str()) else { return Err(unknown()) };
+    if let (Some(claimed), Some(contract)) = (&wanted.contract, gate.organism.blueprint().listener(id)) {
+        compare(claimed, contract)?;
+    }
+    gate.mailboxes.store().register(name.clone(), mode, gate.mailboxes.clock().now()).await?;
+    let mailbox = format!("/v1/mailboxes/{name}");
+    // The token that was shown: it stays the only one.
+    let value = json!({ "name": name.as_str(), "mode": mode, "mailbox": mailbox, "token": token });
+    Ok(view::document(StatusCode::CREATED, &value))
+}
+
+/// The contract in the configuration holds: who takes it to be another one would fail later, message by message.
+fn compare(claimed: &Claimed, contract: &Contract) -> Result<(), Problem> {
+    let lists = [
+        ("accepts", &claimed.accepts, &contract.accepts),
+        ("replies", &claimed.replies, &contract.replies),
+        ("calls", &claimed.calls, &contract.calls),
+        ("returns", &claimed.returns, &contract.returns),
+    ];
+    for (key, claimed, declared) in lists {
+        let Some(claimed) = claimed else { continue };
+        let strange = claimed.iter().find(|name| !declared.iter().any(|known| known.to_string() == **name));
+        let missing = declared.iter().map(QName::to_string).find(|name| !claimed.contains(name));
+        let detail = match (strange, missing) {
+            (Some(strange), _) => format!("contract.{key}: {strange} is not declared for this listener"),
+            (None, Some(missing)) => format!("contract.{key}: {missing} is declared, but missing here"),
+            (None, None) => continue,
+        };
+        let problem = Problem::bad_request(detail);
+        let declared: Vec<_> = declared.iter().map(QName::to_string).collect();
+        return Err(problem.with("place", format!("contract.{key}")).with("declared", declared));
+    }
+    Ok(())
+}
+
+fn token(headers: &HeaderMap) -> String {
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    shown.split_once(' ').map(|(_, token)| token.trim().to_owned()).unwrap_or_default()
+}

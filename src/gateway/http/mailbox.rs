@@ -1,0 +1,167 @@
+//! Reading a mailbox in order, and its dead letters.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::caller::Caller;
+use super::request::{Query, json, message_id, no_message};
+use super::{Gate, view};
+use crate::gateway::cursor::{self, Place};
+use crate::gateway::problem::Problem;
+use crate::gateway::store::{Page, Position, Range};
+use crate::vocab::{MessageId, Name};
+
+/// Messages of a page, unless something else is asked for, and at most.
+const LIMIT: (u64, u64) = (100, 500);
+
+/// `GET /v1/mailboxes/{mailbox}/messages`
+pub(super) async fn list(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(mailbox): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let mailbox = caller.mailbox(&gate, &mailbox)?;
+    let query = Query::of(&request, &["after", "limit", "wait", "type", "peer", "before"])?;
+    let before = query.text("before").map(|text| {
+        view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
+    });
+    let (mut range, from) = range(&gate, mailbox, &query)?;
+    range.payload = query.text("type").map(str::to_owned);
+    range.peer = query.text("peer").map(str::to_owned);
+    range.before = before.transpose()?;
+    let until = Instant::now() + query.wait()?;
+    let bell = gate.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
+    let page = loop {
+        let mut rung = std::pin::pin!(bell.notified());
+        rung.as_mut().enable();
+        let page = page(&gate, range.clone(), from).await?;
+        let ended = !page.items.is_empty() || gate.mailboxes.is_stopping();
+        if ended || tokio::time::timeout_at(until, rung).await.is_err() {
+            break page;
+        }
+    };
+    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page)))
+}
+
+/// `GET /v1/mailboxes/{mailbox}/dead`
+pub(super) async fn dead(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(mailbox): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let mailbox = caller.mailbox(&gate, &mailbox)?;
+    let query = Query::of(&request, &["after", "limit"])?;
+    let (range, from) = range(&gate, mailbox, &query)?;
+    let range = Range { dead: true, ..range };
+    let page = page(&gate, range.clone(), from).await?;
+    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct One {
+    id: Option<String>,
+}
+
+/// `POST /v1/mailboxes/{mailbox}/dead/redrive`
+pub(super) async fn redrive(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(mailbox): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let mailbox = caller.mailbox(&gate, &mailbox)?;
+    Query::of(&request, &[])?;
+    let One { id } = json(&gate, request).await?;
+    let id = id.map(|id| message_id(&id)).transpose()?;
+    let redriven = gate.mailboxes.store().redrive(mailbox.clone(), id).await?;
+    gate.mailboxes.ring(&mailbox);
+    counted("redriven", id, redriven)
+}
+
+/// `DELETE /v1/mailboxes/{mailbox}/dead`
+pub(super) async fn bury(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(mailbox): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let mailbox = caller.mailbox(&gate, &mailbox)?;
+    let id = Query::of(&request, &["id"])?.text("id").map(message_id).transpose()?;
+    let deleted = gate.mailboxes.store().bury(mailbox, id).await?;
+    counted("deleted", id, deleted)
+}
+
+fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response, Problem> {
+    if one.is_some() && count == 0 {
+        return Err(no_message());
+    }
+    Ok(view::document(StatusCode::OK, &json!({ what: count })))
+}
+
+/// What a query asks for: by default from the oldest message on.
+pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {
+    let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
+    let from = match query.text("after") {
+        None => From::Start,
+        Some(text) => cursor::read(gate.mailboxes.store().key(), &mailbox, text).map_or(From::Lost, From::Behind),
+    };
+    let after = if let From::Behind(place) = from { place.seq } else { 0 };
+    Ok((Range { mailbox, after, limit, payload: None, peer: None, before: None, dead: false }, from))
+}
+
+/// Where a reader wants to begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum From {
+    /// With the oldest message.
+    Start,
+    /// Behind a place that it was told.
+    Behind(Place),
+    /// Behind a place that was never told of this mailbox.
+    Lost,
+}
+
+/// Some messages, unless the place that was asked for is lost.
+pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, Problem> {
+    let mailbox = range.mailbox.clone();
+    let page = gate.mailboxes.store().page(range).await?;
+    let lost = match from {
+        From::Start => false,
+        From::Behind(place) => place.is_lost(page.position.pruned),
+        From::Lost => true,
+    };
+    if lost {
+        let detail = "what stood there is forgotten: go on from 'oldest', or without a cursor";
+        let title = "That place is lost";
+        let problem = Problem::new(StatusCode::GONE, "cursor_lost", title, detail);
+        return Err(problem.with("oldest", oldest(gate, &mailbox, page.position)));
+    }
+    Ok(page)
+}
+
+fn show(gate: &Gate, range: &Range, page: &Page) -> Value {
+    let mark = page.position.pruned;
+    let items: Vec<_> = page.items.iter().map(|item| view::item(gate, item, mark)).collect();
+    let next = Place { seq: page.items.last().map_or(range.after, |item| item.seq), mark };
+    json!({
+        "items": items,
+        "next": view::cursor(gate, &range.mailbox, next),
+        "oldest": oldest(gate, &range.mailbox, page.position),
+        "has_more": page.has_more,
+    })
+}
+
+/// The place before the oldest message that is left.
+fn oldest(gate: &Gate, mailbox: &Name, position: Position) -> String {
+    let Position { pruned: mark, oldest } = position;
+    let seq = oldest.map_or(mark, |oldest| oldest.saturating_sub(1));
+    view::cursor(gate, mailbox, Place { seq, mark })
+}

@@ -1,0 +1,206 @@
+//! `/v1/messages`: what clients send and ask about, and what remote listeners answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::caller::Caller;
+use super::request::{Query, body, json, message_id, no_message};
+use super::{Gate, view};
+use crate::core::{Foreseen, Party};
+use crate::gateway::problem::Problem;
+use crate::gateway::store::{Accepted, Kind, Sent, Settled, Settlement, Submission};
+use crate::ladder::{Meta, write_envelope};
+use crate::shell::entropy::Entropy;
+use crate::vocab::{MessageId, Name, ThreadId};
+
+/// The longest `Idempotency-Key`.
+const KEY: usize = 255;
+
+/// `POST /v1/messages`
+pub(super) async fn submit(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    let wait = Query::of(&request, &["wait"])?.wait()?;
+    if principal.kind == Kind::Listener || !gate.courier.knows(&principal.name) {
+        let detail = "only a client of the organism sends messages; a listener calls others with its replies";
+        return Err(Problem::forbidden(detail));
+    }
+    let key = idempotency_key(request.headers())?;
+    let bytes = body(&gate, request).await?;
+    if gate.mailboxes.is_stopping() {
+        return Err(Problem::stopping());
+    }
+    let key = key.map(|key| (key, *blake3::hash(&bytes).as_bytes()));
+    let foreseen = judge(&gate, &principal.name, bytes).await?;
+    let submission = submission(principal.name, foreseen, key, &gate);
+    let id = match gate.mailboxes.store().accept(submission.clone(), gate.mailboxes.caps().accepted).await? {
+        Accepted::Kept => {
+            let id = submission.id;
+            gate.courier.hand_over(submission);
+            id
+        }
+        Accepted::Before(id) => id,
+        Accepted::KeyReused => {
+            let detail = "another message came with that Idempotency-Key: use a new key for a new message";
+            return Err(Problem::conflict("key_reused", detail));
+        }
+        Accepted::Full => {
+            let detail = "as many messages wait for the organism as may: try again later";
+            return Err(Problem::too_many("accepted_full", detail, 1));
+        }
+    };
+    let sent = answer_of(&gate, id, wait).await?;
+    Ok(acknowledge(sent))
+}
+
+/// `GET /v1/messages/{id}`
+pub(super) async fn look(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let id = message_id(&id)?;
+    let store = gate.mailboxes.store();
+    let sees = |owner: &str| principal.kind == Kind::Admin || owner == principal.name.as_str();
+    if let Some(sent) = store.sent(id).await?.filter(|sent| sees(&sent.principal)) {
+        return Ok(view::document(StatusCode::OK, &view::sent(&sent)));
+    }
+    let (item, reply) = store.item(id).await?.ok_or_else(no_message)?;
+    if !sees(item.mailbox.as_str()) {
+        return Err(no_message());
+    }
+    let mut value = view::item(&gate, &item, 0);
+    value["attempts"] = item.deliveries.into();
+    value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
+    Ok(view::document(StatusCode::OK, &value))
+}
+
+/// `POST /v1/messages/{id}/reply`
+pub(super) async fn reply(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let reply = body(&gate, request).await?;
+    if reply.iter().all(u8::is_ascii_whitespace) {
+        let detail = "a reply holds at least one payload; to end without one, acknowledge the message";
+        return Err(Problem::unprocessable("blank", detail));
+    }
+    settle(&gate, &caller, &id, Settlement::Reply(reply)).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    message: Option<String>,
+}
+
+/// `POST /v1/messages/{id}/fail`
+pub(super) async fn fail(
+    State(gate): State<Arc<Gate>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let Failure { message } = json(&gate, request).await?;
+    let message = message.filter(|message| !message.trim().is_empty());
+    let message = message.unwrap_or_else(|| "the listener failed, and gave no reason".to_owned());
+    settle(&gate, &caller, &id, Settlement::Fail(message)).await
+}
+
+async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
+    let id = message_id(id)?;
+    let store = gate.mailboxes.store();
+    let (item, _) = store.item(id).await?.ok_or_else(no_message)?;
+    caller.may_answer(&item)?;
+    match store.settle(id, with.clone(), gate.mailboxes.clock().now()).await? {
+        Settled::Done(_) => gate.mailboxes.end(id, with),
+        Settled::Already => {}
+        Settled::Over(state) => {
+            let detail = format!("the message is {}: it takes no other answer", state.as_str());
+            return Err(Problem::conflict("settled", detail));
+        }
+        Settled::Unknown | Settled::Stale => return Err(no_message()),
+    }
+    let value = json!({ "id": id.to_string(), "state": "queued" });
+    Ok(view::document(StatusCode::ACCEPTED, &value))
+}
+
+/// What is known of a message, once it has an answer or the time is up.
+async fn answer_of(gate: &Gate, id: MessageId, wait: Duration) -> Result<Sent, Problem> {
+    let until = Instant::now() + wait;
+    let watch = gate.courier.watch(id);
+    let sent = loop {
+        let mut answered = std::pin::pin!(watch.notified());
+        answered.as_mut().enable();
+        let sent = gate.mailboxes.store().sent(id).await;
+        let open = matches!(&sent, Ok(Some(sent)) if sent.replies.is_empty());
+        if !open || tokio::time::timeout_at(until, answered).await.is_err() {
+            break sent;
+        }
+    };
+    gate.courier.unwatch(id, watch);
+    sent?.ok_or_else(no_message)
+}
+
+fn acknowledge(sent: Sent) -> Response {
+    let mut response = match sent.replies.first() {
+        Some(reply) => view::envelope(reply.envelope.clone()),
+        None => {
+            let value = json!({ "id": sent.id.to_string(), "thread": sent.root.to_string(), "state": "queued" });
+            view::document(StatusCode::ACCEPTED, &value)
+        }
+    };
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/messages/{}", sent.id)) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|key| (1..=KEY).contains(&key.len()));
+    let problem = || Problem::bad_request(format!("an Idempotency-Key has 1 to {KEY} visible ASCII characters"));
+    key.map(|key| Some(key.to_owned())).ok_or_else(problem)
+}
+
+/// What the pump would refuse in any case is refused now.
+async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Problem> {
+    let blueprint = gate.organism.blueprint();
+    let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
+    let client = blueprint.client(id).cloned().ok_or_else(Problem::stopping)?;
+    Ok(gate.judge.judge(client, bytes).await.ok_or_else(Problem::stopping)??)
+}
+
+/// The message as the organism will get it: `from` is who the token says, whatever the bytes say.
+fn submission(from: Name, foreseen: Foreseen, key: Option<(String, [u8; 32])>, gate: &Gate) -> Submission {
+    let Foreseen { to, claims, payload } = foreseen;
+    let root: ThreadId = Entropy::Real.root();
+    let id = MessageId::from_uuid(*Entropy::Real.root().as_uuid());
+    let meta = Meta {
+        from: from.clone(),
+        to,
+        thread: root,
+        id,
+        in_reply_to: None,
+        deadline: claims.deadline,
+        traceparent: claims.traceparent,
+    };
+    let envelope = write_envelope(&meta, &payload);
+    Submission { id, principal: from, root, envelope, at: gate.mailboxes.clock().now(), key }
+}

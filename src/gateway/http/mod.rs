@@ -1,0 +1,97 @@
+//! The HTTP side: routes, and what each of them needs before it does anything.
+
+mod caller;
+mod health;
+mod lease;
+mod listeners;
+mod mailbox;
+mod messages;
+mod openapi;
+mod rate;
+mod request;
+mod serve;
+mod stream;
+mod view;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any, delete, get, post};
+
+use super::courier::Courier;
+use super::judge::Judge;
+use super::mailboxes::Mailboxes;
+use super::problem::{PROBLEM, Problem};
+use crate::shell::Organism;
+use crate::shell::config::Gateway as Settings;
+use rate::Rate;
+pub(super) use serve::serve;
+
+/// How often principals may ask.
+pub(super) fn rate(settings: &Settings) -> Rate {
+    Rate::new(settings.requests)
+}
+
+/// What every request can see.
+pub(super) struct Gate {
+    pub(super) settings: Settings,
+    pub(super) organism: Arc<Organism>,
+    pub(super) mailboxes: Mailboxes,
+    pub(super) courier: Arc<Courier>,
+    pub(super) judge: Judge,
+    pub(super) rate: Rate,
+}
+
+/// A route: its path, its method, who sees to it.
+type Route = (&'static str, Method, MethodRouter<Arc<Gate>>);
+
+/// Every route. The description in `openapi.json` names these and no others; a test compares them.
+fn routes() -> Vec<Route> {
+    vec![
+        ("/livez", Method::GET, get(health::livez)),
+        ("/readyz", Method::GET, get(health::readyz)),
+        ("/metrics", Method::GET, get(health::metrics)),
+        ("/openapi.json", Method::GET, get(openapi::document)),
+        ("/v1/listeners", Method::POST, post(listeners::register)),
+        ("/v1/messages", Method::POST, post(messages::submit)),
+        ("/v1/messages/{id}", Method::GET, get(messages::look)),
+        ("/v1/messages/{id}/reply", Method::POST, post(messages::reply)),
+        ("/v1/messages/{id}/fail", Method::POST, post(messages::fail)),
+        ("/v1/mailboxes/{mailbox}/messages", Method::GET, get(mailbox::list)),
+        ("/v1/mailboxes/{mailbox}/lease", Method::POST, post(lease::lease)),
+        ("/v1/mailboxes/{mailbox}/messages/{id}/ack", Method::POST, post(lease::ack)),
+        ("/v1/mailboxes/{mailbox}/messages/{id}/nack", Method::POST, post(lease::nack)),
+        ("/v1/mailboxes/{mailbox}/messages/{id}/extend", Method::POST, post(lease::extend)),
+        ("/v1/mailboxes/{mailbox}/messages/{id}/term", Method::POST, post(lease::term)),
+        ("/v1/mailboxes/{mailbox}/stream", Method::GET, get(stream::stream)),
+        ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
+        ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::bury)),
+        ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
+    ]
+}
+
+fn router(gate: Arc<Gate>) -> Router {
+    let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
+    let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
+    let not_so = || async {
+        let detail = "that path is there, but not with that method: see /openapi.json";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
+    };
+    let router = router.fallback(any(nowhere)).method_not_allowed_fallback(not_so);
+    router.layer(map_response(one_shape)).with_state(gate)
+}
+
+/// What the framework refuses by itself looks like any other problem.
+async fn one_shape(response: Response) -> Response {
+    let status = response.status();
+    let ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
+    if ours || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let reason = status.canonical_reason().unwrap_or("The request can't be served");
+    Problem::new(status, "http", reason, "the path, the head or the body can't be read").into_response()
+}

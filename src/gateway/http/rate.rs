@@ -1,0 +1,60 @@
+//! How often a principal may ask: a token bucket each.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::vocab::{Name, Time};
+
+/// The buckets of all principals; there are as many as tokens.
+pub(in crate::gateway) struct Rate {
+    /// In a second, and at once.
+    requests: u32,
+    buckets: Mutex<HashMap<Name, Bucket>>,
+}
+
+struct Bucket {
+    /// In nanoseconds of its refill: a second of it is `requests`.
+    tokens: u64,
+    filled: Time,
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Rate {
+    pub(in crate::gateway) fn new(requests: u32) -> Self {
+        Self { requests, buckets: Mutex::default() }
+    }
+
+    /// Lets one request of a principal through, or says after how many seconds to ask again.
+    pub(super) fn pass(&self, principal: &Name, now: Time) -> Result<(), u64> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let bucket = buckets.entry(principal.clone()).or_insert(Bucket { tokens: SECOND, filled: now });
+        let passed = u64::try_from(now.since(bucket.filled).as_nanos()).unwrap_or(u64::MAX);
+        bucket.tokens = bucket.tokens.saturating_add(passed).min(SECOND);
+        bucket.filled = now;
+        let cost = SECOND / u64::from(self.requests);
+        bucket.tokens = bucket.tokens.checked_sub(cost.max(1)).ok_or(1_u64)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn as_many_as_in_a_second_may_come_at_once_and_each_principal_has_its_own() {
+        let (rate, ada, bob) = (Rate::new(4), Name::parse("ada").unwrap(), Name::parse("bob").unwrap());
+        let start = Time::from_nanos(5 * SECOND);
+        for _ in 0..4 {
+            rate.pass(&ada, start).unwrap();
+        }
+        assert_eq!(rate.pass(&ada, start), Err(1));
+        rate.pass(&bob, start).unwrap();
+        let later = start.after(Duration::from_millis(250));
+        rate.pass(&ada, later).unwrap();
+        assert_eq!(rate.pass(&ada, later), Err(1));
+    }
+}

@@ -1,0 +1,111 @@
+//! Reading what a request says: its query, its path, its body. What nobody knows is refused, never left unread.
+
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use super::Gate;
+use crate::gateway::problem::Problem;
+use crate::vocab::MessageId;
+
+/// The longest that a request may ask to wait.
+const WAIT: u64 = 60;
+
+/// Bytes of a JSON body.
+const JSON: usize = 64 << 10;
+
+/// The parameters of a query, each once.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads the query of a request that knows these parameters.
+    pub(super) fn of(request: &Request, known: &[&str]) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+        let axum::extract::Query(pairs) = read.map_err(|error| Problem::bad_request(error.body_text()))?;
+        for (at, (key, _)) in pairs.iter().enumerate() {
+            if !known.contains(&key.as_str()) {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(Problem::bad_request(format!("unknown parameter '{key}': known are {known}")));
+            }
+            if pairs[..at].iter().any(|(earlier, _)| earlier == key) {
+                return Err(Problem::bad_request(format!("the parameter '{key}' stands there twice")));
+            }
+        }
+        Ok(Self(pairs))
+    }
+
+    /// A query of one parameter.
+    pub(super) fn only(key: &str, value: &str) -> Self {
+        Self(vec![(key.to_owned(), value.to_owned())])
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, key: &str, default: u64, bounds: (u64, u64)) -> Result<u64, Problem> {
+        let Some(text) = self.text(key) else { return Ok(default) };
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten().map_or_else(
+            || Err(Problem::bad_request(format!("'{key}' has to be a whole number"))),
+            |number| within(key, number, bounds),
+        )
+    }
+
+    /// How long to wait.
+    pub(super) fn wait(&self) -> Result<Duration, Problem> {
+        self.number("wait", 0, (0, WAIT)).map(Duration::from_secs)
+    }
+}
+
+/// A number within its bounds.
+pub(super) fn within(key: &str, number: u64, (least, most): (u64, u64)) -> Result<u64, Problem> {
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Problem::bad_request(format!("'{key}' can't be less than {least} or more than {most}")))
+    }
+}
+
+/// The id of a message in a path; what is no id is nobody's.
+pub(super) fn message_id(text: &str) -> Result<MessageId, Problem> {
+    text.parse().map_err(|_| no_message())
+}
+
+pub(super) fn no_message() -> Problem {
+    Problem::not_found("there is no such message, or it was forgotten")
+}
+
+/// The bytes of an envelope or of payloads.
+pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
+    read(gate, request, gate.organism.blueprint().limits.xml.message_bytes).await
+}
+
+/// A JSON document; nothing at all is an empty one.
+pub(super) async fn json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
+    let bytes = read(gate, request, JSON).await?;
+    let bytes = if bytes.is_empty() { Bytes::from_static(b"{}") } else { bytes };
+    serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+}
+
+async fn read(gate: &Gate, request: Request, limit: usize) -> Result<Bytes, Problem> {
+    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|bytes: u64| bytes > limit as u64) {
+        return Err(Problem::too_large(limit));
+    }
+    let time = gate.settings.body_time;
+    match tokio::time::timeout(time, Limited::new(request.into_body(), limit).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::too_large(limit)),
+        Ok(Err(error)) => Err(Problem::bad_request(format!("the body: {error}"))),
+        Err(_) => {
+            let detail = format!("the body took longer than {} s", time.as_secs_f64());
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
+        }
+    }
+}

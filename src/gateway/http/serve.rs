@@ -1,0 +1,67 @@
+//! Connections: how many, and how long the head of a request may take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use super::{Gate, router};
+
+/// Bytes of the head of a request.
+const HEAD: usize = 64 << 10;
+
+/// How long requests that are under way may take once it ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long nobody is let in after the system could not: it may be out of files.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves until told to end; then lets requests that are under way end.
+pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mut end: watch::Receiver<bool>) {
+    let room = Arc::new(Semaphore::new(gate.settings.connections));
+    let header_time = gate.settings.header_time;
+    let service = router(gate);
+    let graceful = GracefulShutdown::new();
+    loop {
+        // Past the limit connections wait with the system, until one of these ends.
+        let entered = async {
+            let permit = room.clone().acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let entered = tokio::select! {
+            _ = end.wait_for(|end| *end) => break,
+            entered = entered => entered,
+        };
+        let (Ok((stream, _)), Ok(permit)) = entered else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let connection = graceful.watch(connection(stream, service.clone(), header_time));
+        tokio::spawn(async move {
+            // A client that leaves in the middle is nobody's mistake.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+    let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+}
+
+fn connection(
+    stream: TcpStream,
+    service: Router,
+    header_time: Duration,
+) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+    // It only makes small answers wait for others.
+    let _ = stream.set_nodelay(true);
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_time)
+        .max_buf_size(HEAD)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+}

@@ -1,0 +1,167 @@
+//! The entrance over HTTP: clients send messages, and agents elsewhere are listeners of the organism.
+//!
+//! A remote listener is declared in the configuration like any other: its contract is the operator's, and the pump
+//! stays the trust boundary. In the pump it is a [`RemoteListener`], whose messages wait in a mailbox until somebody
+//! answers there; what is answered is judged like any emission.
+//!
+//! - Nothing is acknowledged before it is as durable as the journal. What a client sent is handed to the organism once,
+//!   also if the process ends in between; what a remote listener has is at least once, and answered once.
+//! - Whoever comes in shows a token; `from` is who that says.
+//! - Everything that can grow has a bound with an error of its own.
+//!
+//! Not here: TLS (a proxy's), push deliveries. `docs/gateway.md` has the calls.
+
+mod courier;
+mod cursor;
+mod http;
+mod judge;
+mod listener;
+mod mailboxes;
+mod problem;
+mod store;
+mod token;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+pub use courier::StartError;
+pub use listener::RemoteListener;
+pub use mailboxes::Mailboxes;
+pub use store::{Kind, OpenError, OpenProblem, Principal, Store, StoreError, beside};
+pub use token::Token;
+
+use crate::shell::Organism;
+use crate::shell::config::{Gateway as Settings, Journaled, Mode};
+use crate::vocab::Name;
+use courier::Courier;
+use http::{Gate, serve};
+use judge::Judge;
+
+/// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
+const BACKLOG: i32 = 4096;
+
+/// A gateway that has its file and its address, and waits for its organism.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: Settings,
+    journal: PathBuf,
+    listener: TcpListener,
+    mailboxes: Mailboxes,
+}
+
+/// Why a gateway can't be served.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// Its file.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Its address.
+    #[error("can't listen at {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// Its thread.
+    #[error("the system refuses what the gateway needs: {0}")]
+    System(#[from] io::Error),
+    /// What an earlier run left.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+impl Gateway {
+    /// Opens the file beside a journal and takes the address; `listeners` are the remote ones.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if one of them can't be had.
+    pub fn open(
+        settings: &Settings,
+        journal: &Journaled,
+        listeners: impl IntoIterator<Item = (Name, Mode)>,
+    ) -> Result<Self, GatewayError> {
+        let store = Store::open(&beside(&journal.file), journal.durability, journal.retention)?;
+        let address = settings.listen;
+        let listener = TcpListener::bind(address).map_err(|cause| GatewayError::Listen { address, cause })?;
+        listener.set_nonblocking(true)?;
+        rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
+        let mailboxes = Mailboxes::new(store, listeners);
+        Ok(Self { settings: settings.clone(), journal: journal.file.clone(), listener, mailboxes })
+    }
+
+    /// The mailboxes of its remote listeners.
+    pub fn mailboxes(&self) -> &Mailboxes {
+        &self.mailboxes
+    }
+
+    /// Serves an organism, on a thread of its own. `others` are clients whose answers go elsewhere.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if what an earlier run left can't be read, or there is no thread.
+    pub fn serve(self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let address = self.listener.local_addr()?;
+        let courier = Courier::new(self.mailboxes.store().clone(), organism, others);
+        let gate = Arc::new(Gate {
+            rate: http::rate(&self.settings),
+            settings: self.settings,
+            organism: organism.clone(),
+            mailboxes: self.mailboxes.clone(),
+            courier: courier.clone(),
+            judge: Judge::of(organism.clone())?,
+        });
+        runtime.block_on(courier.start(&self.journal))?;
+        let (end, ended) = watch::channel(false);
+        let (listener, mailboxes) = (self.listener, self.mailboxes.clone());
+        let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                tokio::spawn(mailboxes.lapse());
+                match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => serve(listener, gate, ended).await,
+                    Err(error) => tracing::error!(%error, "the gateway can't be served"),
+                }
+            });
+            runtime.shutdown_background();
+        })?;
+        tracing::info!(%address, "the gateway listens");
+        Ok(Serving { address, mailboxes: self.mailboxes, end, thread: Some(thread) })
+    }
+}
+
+/// A gateway that is served until this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    mailboxes: Mailboxes,
+    end: watch::Sender<bool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The organism ends: nothing new is taken, and what waits for remote listeners waits for its next start. Answers
+    /// are still taken.
+    pub fn stop(&self) {
+        self.mailboxes.stop();
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop();
+        self.end.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // What it said in a panic stands in the log.
+            let _ = thread.join();
+        }
+    }
+}

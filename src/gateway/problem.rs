@@ -1,0 +1,132 @@
+//! Every error has one shape: problem details (RFC 9457).
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use super::store::StoreError;
+use crate::vocab::{Fault, FaultCode};
+
+/// The media type of problem details.
+pub(super) const PROBLEM: &str = "application/problem+json";
+
+/// What is wrong with a request.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    /// Short, for machines: the last part of `type`.
+    code: &'static str,
+    title: &'static str,
+    detail: String,
+    more: Map<String, Value>,
+    retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub(super) fn new(
+        status: StatusCode,
+        code: &'static str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self { status, code, title, detail: detail.into(), more: Map::new(), retry_after: None }
+    }
+
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", "The request can't be read", detail)
+    }
+
+    pub(super) fn unauthorized() -> Self {
+        let detail = "send 'Authorization: Bearer TOKEN' with a token of 'systole token new'";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "Nobody is known by that token", detail)
+    }
+
+    pub(super) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", detail)
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", "Not there", detail)
+    }
+
+    pub(super) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, "Something else came first", detail)
+    }
+
+    pub(super) fn too_large(limit: usize) -> Self {
+        let detail = format!("a body may have {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large", detail)
+    }
+
+    pub(super) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, "The content breaks a rule", detail)
+    }
+
+    pub(super) fn too_many(code: &'static str, detail: impl Into<String>, seconds: u64) -> Self {
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, code, "Too much at once", detail);
+        Self { retry_after: Some(seconds), ..problem }
+    }
+
+    pub(super) fn stopping() -> Self {
+        let detail = "the organism is stopping";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Not at the moment", detail);
+        Self { retry_after: Some(1), ..problem }
+    }
+
+    /// Says one thing more.
+    pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let title = "Nothing can be kept";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
+        Self { retry_after: Some(1), ..problem }
+    }
+}
+
+/// What the pump would have said.
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        let mut problem = match fault.code {
+            FaultCode::Route => Self::new(StatusCode::NOT_FOUND, "route", "Nobody takes it", &*fault.message),
+            other => Self::unprocessable(other.as_str(), &*fault.message),
+        };
+        let Some(rule) = fault.rule else { return problem };
+        problem = problem.with("rule", rule.rule);
+        if let Some(at) = rule.at {
+            problem = problem.with("place", json!({ "line": at.line, "column": at.column }));
+        }
+        if let Some(example) = rule.example {
+            problem = problem.with("example", example);
+        }
+        problem
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut body = Map::new();
+        body.insert("type".into(), format!("urn:systole:problem:{}", self.code).into());
+        body.insert("title".into(), self.title.into());
+        body.insert("status".into(), self.status.as_u16().into());
+        body.insert("detail".into(), self.detail.into());
+        body.insert("code".into(), self.code.into());
+        body.extend(self.more);
+        let mut response = Response::new(Body::from(Value::Object(body).to_string()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

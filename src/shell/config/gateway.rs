@@ -1,0 +1,89 @@
+//! `gateway:`, and what a listener says of itself that comes in through it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::document::Node;
+use super::mistake::Mistake;
+use super::reader::{At, Reader};
+
+/// Messages of one remote listener that are handed over at once, unless its `concurrency` says otherwise; the others
+/// wait in the pump.
+pub(super) const WAITING: u32 = 10_000;
+
+/// Where an organism is served over HTTP, and what it bears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    /// The address that it listens at.
+    pub listen: SocketAddr,
+    /// Connections at once.
+    pub connections: usize,
+    /// Requests of one principal in a second; as many may come at once.
+    pub requests: u32,
+    /// How long the head of a request may take.
+    pub header_time: Duration,
+    /// How long its body may take.
+    pub body_time: Duration,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8420)),
+            connections: 1024,
+            requests: 1000,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How a remote listener comes for its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It asks for them.
+    Poll,
+    /// It reads a stream of them.
+    Stream,
+}
+
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
+    let mut fields = reader.fields(node)?;
+    let mut gateway = Gateway::default();
+    if let Some(listen) = fields.take("listen").and_then(|node| address(reader, node)) {
+        gateway.listen = listen;
+    }
+    if let Some(tls) = fields.take("tls") {
+        reader.report(Mistake::Absent { what: "TLS" }, tls.span);
+    }
+    let connections = fields.take("connections").and_then(|node| reader.number("connections", node, 1, 1 << 16));
+    let requests = fields.take("requests").and_then(|node| reader.number("requests", node, 1, u32::MAX.into()));
+    gateway.connections = connections.map_or(gateway.connections, |connections| connections as usize);
+    gateway.requests = requests.map_or(gateway.requests, |requests| requests as u32);
+    for (key, time) in [("header_time", &mut gateway.header_time), ("body_time", &mut gateway.body_time)] {
+        if let Some(written) = fields.take(key).and_then(|node| reader.duration(node)) {
+            *time = written;
+        }
+    }
+    let span = fields.span;
+    reader.finish(fields);
+    Some(At { value: gateway, span })
+}
+
+/// What stands behind `remote:`.
+pub(super) fn mode(reader: &mut Reader, node: &Node) -> Option<Mode> {
+    let mut fields = reader.fields(node)?;
+    let mode = fields.require("mode", "a remote listener", reader);
+    let mode = mode.and_then(|node| reader.choice(node, &[("poll", Mode::Poll), ("stream", Mode::Stream)]));
+    reader.finish(fields);
+    mode
+}
+
+fn address(reader: &mut Reader, node: &Node) -> Option<SocketAddr> {
+    let text = reader.text(node)?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        reader.report(Mistake::Address { text: text.to_owned() }, node.span);
+    }
+    address
+}

@@ -1,0 +1,95 @@
+//! Places in a mailbox.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::kit::{Site, text};
+
+const ALL: &str = "/v1/mailboxes/worker/messages";
+
+#[test]
+fn a_mailbox_is_read_page_by_page_and_filtered() {
+    let site = Site::new();
+    let (ada, bob, worker) = (site.party("ada"), site.party("bob"), site.party("worker"));
+    ada.send(1).is(202);
+    let first = worker.get(&format!("{ALL}?wait=60")).is(200).json();
+    bob.send(2).is(202);
+    let next = text(&first["next"]);
+    let second = worker.get(&format!("{ALL}?wait=60&after={next}")).is(200).json();
+    assert_eq!((text(&second["items"][0]["from"]), &second["has_more"]), ("bob", &false.into()));
+    let page = worker.get(&format!("{ALL}?limit=1")).json();
+    assert_eq!((&page["items"][0], &page["has_more"]), (&first["items"][0], &true.into()));
+    let only = |query: &str| worker.get(&format!("{ALL}?{query}")).is(200).json()["items"].as_array().unwrap().len();
+    assert_eq!((only("peer=bob"), only("peer=eve"), only("type=%7Burn:t%7Dask"), only("type=ask")), (1, 0, 2, 0));
+    assert_eq!((only("before=2001-01-01T00:00:00Z"), only("before=2200-01-01T00:00:00Z")), (0, 2));
+    // Nothing comes behind the last one: the time runs out.
+    let last = text(&second["next"]);
+    let nothing = worker.get(&format!("{ALL}?wait=1&after={last}")).is(200).json();
+    assert_eq!((nothing["items"].as_array().unwrap().len(), text(&nothing["next"])), (0, last));
+}
+
+#[test]
+fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
+    // What is over is forgotten at once.
+    let site = Site::with("requests: 1000000", "1ms");
+    let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
+    let foreign = other.get("/v1/mailboxes/other/messages").json();
+    (1..=3).for_each(|number| drop(ada.send(number).is(202)));
+    worker.until(ALL, |page| page["items"].as_array().unwrap().len() == 3);
+    let first = worker.get(&format!("{ALL}?limit=1")).json();
+    let after = format!("{ALL}?after={}", text(&first["next"]));
+    worker.get(&after).is(200);
+    let leased = worker.lease("worker", r#"{"max":3}"#);
+    // The oldest one goes on waiting.
+    leased[1..].iter().for_each(|item| drop(worker.handle("worker", item, "ack").is(204)));
+    let lost = loop {
+        // Each write forgets a little.
+        worker.get("/readyz").is(200);
+        let answer = worker.get(&after);
+        if answer.status == 410 {
+            break answer.is_problem(410, "cursor_lost");
+        }
+    };
+    for cursor in [text(&foreign["next"]), "00", "", "zz%F0%9F%92%A9", &text(&first["next"])[1..]] {
+        let told = worker.get(&format!("{ALL}?after={cursor}")).is_problem(410, "cursor_lost");
+        assert_eq!(told, lost);
+    }
+    let rest = worker.get(&format!("{ALL}?after={}", text(&lost["oldest"]))).is(200).json();
+    assert_eq!(rest["items"][0]["id"], leased[0]["id"], "what still waits is not skipped");
+}
+
+#[test]
+fn a_thousand_senders_at_once_are_paged_by_seven_each_once_in_stable_order() {
+    raise_the_limit_of_files();
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    std::thread::scope(|scope| {
+        for number in 0..1000 {
+            let ada = ada.clone();
+            let sender = std::thread::Builder::new().stack_size(64 << 10);
+            sender.spawn_scoped(scope, move || ada.send(number).is(202)).unwrap();
+        }
+    });
+    let all = || {
+        let (mut seen, mut after) = (Vec::<Value>::new(), String::new());
+        while seen.len() < 1000 {
+            let page = worker.get(&format!("{ALL}?limit=7&wait=60{after}")).is(200).json();
+            let items = page["items"].as_array().unwrap();
+            assert!((1..=7).contains(&items.len()));
+            seen.extend(items.iter().map(|item| item["id"].clone()));
+            after = format!("&after={}", text(&page["next"]));
+        }
+        seen
+    };
+    let seen = all();
+    assert_eq!(seen.iter().map(text).collect::<BTreeSet<_>>().len(), 1000);
+    assert_eq!(seen, all());
+}
+
+fn raise_the_limit_of_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    setrlimit(Resource::Nofile, raised).unwrap();
+}

@@ -1,0 +1,151 @@
+//! Who is kept out, and how.
+
+use std::io::Write;
+
+use crate::kit::{Site, answer, ask, text};
+
+#[test]
+fn nobody_comes_in_without_a_good_token() {
+    let site = Site::new();
+    let good = site.token(&["ada"]);
+    let twice = site.token(&["ada"]);
+    let bad = ["", "x", &good, &good[..good.len() - 1], &twice.to_uppercase(), &format!("{twice} {twice}")];
+    for token in bad {
+        let answer = site.who(token).get("/v1/messages/x");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{token}");
+        answer.is_problem(401, "unauthorized");
+    }
+    site.who(&twice).get("/v1/messages/x").is_problem(404, "not_found");
+    let mut bare = site.who("").connect();
+    write!(bare, "GET /v1/messages/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic eDp5\r\n\r\n").unwrap();
+    answer(bare).is_problem(401, "unauthorized");
+    // What is kept is no token.
+    let kept = std::fs::read(site.folder.join("systole.journal.gateway")).unwrap();
+    assert!(!kept.windows(twice.len()).any(|bytes| bytes == twice.as_bytes()));
+    assert!(site.systole(&["token", "revoke", "ada"]).output().unwrap().status.success());
+    site.who(&twice).get("/v1/messages/x").is_problem(401, "unauthorized");
+}
+
+#[test]
+fn tokens_are_made_for_those_who_are_there() {
+    let site = Site::new();
+    for args in [&["nobody"][..], &["cli"], &["worker", "--kind", "client"], &["ada", "--kind", "admin"]] {
+        let made = site.systole(&[&["token", "new"], args].concat()).output().unwrap();
+        assert!(!made.status.success() && made.stdout.is_empty(), "{args:?}");
+    }
+    let (_, _) = (site.token(&["boss", "--kind", "admin"]), site.token(&["worker"]));
+    let listed = String::from_utf8(site.systole(&["token", "list"]).output().unwrap().stdout).unwrap();
+    assert!(listed.contains("boss\tadmin\t") && listed.contains("worker\tlistener\t"), "{listed}");
+}
+
+#[test]
+fn a_mailbox_of_somebody_else_is_forbidden() {
+    let site = Site::new();
+    let (ada, bob) = (site.party("ada"), site.party("bob"));
+    let (worker, other) = (site.party("worker"), site.party("other"));
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let sent = ada.send(1).is(202).json();
+    let leased = worker.lease("worker", r#"{"wait":60}"#);
+    let (id, sent) = (text(&leased[0]["id"]), text(&sent["id"]));
+    for who in [&other, &ada] {
+        for path in ["messages", "stream", "dead"] {
+            who.get(&format!("/v1/mailboxes/worker/{path}")).is_problem(403, "forbidden");
+        }
+        who.post("/v1/mailboxes/worker/lease", "").is_problem(403, "forbidden");
+        who.post("/v1/mailboxes/worker/dead/redrive", "").is_problem(403, "forbidden");
+        who.ask("DELETE", "/v1/mailboxes/worker/dead", &[], "").is_problem(403, "forbidden");
+        who.post(&format!("/v1/messages/{id}/reply"), "<a/>").is_problem(403, "forbidden");
+        who.post(&format!("/v1/messages/{id}/fail"), "").is_problem(403, "forbidden");
+        for verb in ["ack", "nack", "extend", "term"] {
+            who.handle("worker", &leased[0], verb).is_problem(403, "forbidden");
+        }
+    }
+    // A listener sends nothing of its own; an admin neither, but sees to every mailbox.
+    worker.post("/v1/messages", &ask(1)).is_problem(403, "forbidden");
+    boss.post("/v1/messages", &ask(1)).is_problem(403, "forbidden");
+    boss.get("/v1/mailboxes/worker/messages").is(200);
+    boss.get("/v1/mailboxes/nobody/messages").is_problem(404, "not_found");
+    // What somebody sent is his and the admin's to see.
+    for who in [&bob, &worker, &other] {
+        who.get(&format!("/v1/messages/{sent}")).is_problem(404, "not_found");
+    }
+    boss.get(&format!("/v1/messages/{sent}")).is(200);
+    other.get(&format!("/v1/messages/{id}")).is_problem(404, "not_found");
+}
+
+#[test]
+fn requests_that_make_no_sense_are_problems_of_one_shape() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    ada.get("/").is_problem(404, "not_found");
+    ada.get("/v1/messages/").is_problem(404, "not_found");
+    ada.get("/v1/messages").is_problem(405, "method_not_allowed");
+    ada.ask("DELETE", "/v1/listeners", &[], "").is_problem(405, "method_not_allowed");
+    ada.get("/v1/messages/%ff").is_problem(400, "http");
+    ada.get("/v1/messages/../../etc/passwd").is_problem(404, "not_found");
+    for query in ["limit=0", "limit=501", "limit=-1", "limit=x", "limit=", "wait=61", "after=a&after=b", "x=1", "before=now"] {
+        let problem = worker.get(&format!("/v1/mailboxes/worker/messages?{query}"));
+        problem.is_problem(400, "bad_request");
+    }
+    for body in ["{", "[]", "null", r#"{"max":0}"#, r#"{"max":101}"#, r#"{"max":-1}"#, r#"{"wait":61}"#, r#"{"x":1}"#, "\u{0}"] {
+        worker.post("/v1/mailboxes/worker/lease", body).is_problem(400, "bad_request");
+    }
+    worker.post("/v1/mailboxes/worker/messages/x/ack", "{}").is_problem(404, "not_found");
+}
+
+#[test]
+fn who_asks_too_often_is_told_when_to_ask_again() {
+    let site = Site::with("requests: 1", "7d");
+    let ada = site.party("ada");
+    let refused = loop {
+        let answer = ada.get("/v1/messages/x");
+        if answer.status == 429 {
+            break answer;
+        }
+        answer.is(404);
+    };
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    refused.is_problem(429, "rate");
+    // Others are not.
+    site.party("bob").get("/v1/messages/x").is(404);
+}
+
+#[test]
+fn bodies_have_a_bound_and_a_time() {
+    let site = Site::with("requests: 1000000, header_time: 300ms, body_time: 300ms", "7d");
+    let ada = site.party("ada");
+    let send = |head: &str| {
+        let mut stream = ada.connect();
+        let token = &ada.token;
+        write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{head}").unwrap();
+        answer(stream)
+    };
+    send("Content-Length: 1048577\r\n\r\n").is_problem(413, "too_large");
+    send("Content-Length: 99999999999999999999\r\n\r\n").is(400);
+    // The head comes whole, the body never does.
+    send("Content-Length: 10\r\n\r\n<mess").is_problem(408, "slow_body");
+    send("Transfer-Encoding: chunked\r\n\r\n5\r\n<mess").is_problem(408, "slow_body");
+    // The head never comes whole: the connection ends.
+    assert_ne!(send("X-Slow: 1\r\nX-").status, 200);
+    // A head without end is cut off.
+    let endless = format!("X-Long: {}", "x".repeat(200 << 10));
+    let mut stream = ada.connect();
+    let _ = write!(stream, "GET /livez HTTP/1.1\r\nHost: x\r\n{endless}");
+    assert!([0, 431].contains(&answer(stream).status));
+    // Whoever waits with the system is let in once somebody has gone.
+    ada.get("/livez").is(200);
+}
+
+#[test]
+fn no_more_come_in_at_once_than_may() {
+    let site = Site::with("requests: 1000000, connections: 1", "7d");
+    let nobody = site.who("");
+    let mut first = nobody.connect();
+    first.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n").unwrap();
+    let mut second = nobody.connect();
+    second.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    // The first one, slow as it is, has the only place; then the other gets it.
+    first.write_all(b"Connection: close\r\n\r\n").unwrap();
+    answer(first).is(200);
+    answer(second).is(200);
+}

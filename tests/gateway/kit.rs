@@ -1,0 +1,256 @@
+//! An organism with a gateway, as a process of its own, and an HTTP client that can also misbehave.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
+  <xs:element name="ask" type="xs:int"/>
+  <xs:element name="order" type="xs:int"/>
+  <xs:element name="answer" type="xs:string"/>
+</xs:schema>
+"#;
+
+/// Two clients, two agents elsewhere, and an echo.
+const ORGANISM: &str = r#"organism: { name: remote }
+durability: process
+gateway: { listen: "127.0.0.1:0", GATEWAY }
+retention: { age: AGE }
+clients:
+  - { name: ada, calls: ["{urn:t}ask", "{urn:t}order"] }
+  - { name: bob, calls: ["{urn:t}ask"] }
+  - { name: cli, calls: ["{urn:t}ask"] }
+listeners:
+  - name: worker
+    remote: { mode: poll }
+    schemas: [t.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}answer"]
+  - name: other
+    remote: { mode: stream }
+    accepts: ["{urn:t}order"]
+    replies: ["{urn:t}answer"]
+"#;
+
+/// A folder with an organism in it, and its process; both end with it.
+pub(crate) struct Site {
+    pub(crate) folder: PathBuf,
+    process: Option<Child>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Site {
+    /// A site that runs, with the settings as they are.
+    pub(crate) fn new() -> Self {
+        Self::with("requests: 1000000", "7d")
+    }
+
+    /// A site that runs, with something more in `gateway:`, and what is over kept that long.
+    pub(crate) fn with(gateway: &str, age: &str) -> Self {
+        static SITES: AtomicUsize = AtomicUsize::new(0);
+        let number = SITES.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("systole-test-{}-gateway-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let organism = ORGANISM.replace("GATEWAY", gateway).replace("AGE", age);
+        fs::write(folder.join("organism.yaml"), organism).unwrap();
+        fs::write(folder.join("t.xsd"), SCHEMA).unwrap();
+        let mut site = Self { folder, process: None, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        site.start();
+        site
+    }
+
+    /// Runs the organism.
+    pub(crate) fn start(&mut self) {
+        let mut process = self.systole(&["run", "organism.yaml"]).stdin(Stdio::null()).spawn().unwrap();
+        let mut said = BufReader::new(process.stderr.take().unwrap());
+        let mut log = String::new();
+        self.address = loop {
+            let mut line = String::new();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before it listened: {log}");
+            if let Some((_, address)) = line.split_once("the gateway listens address=") {
+                break address.trim().parse().unwrap();
+            }
+            log += &line;
+        };
+        // Nobody may wait for us to read.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        self.process = Some(process);
+    }
+
+    /// Ends the process at once.
+    pub(crate) fn kill(&mut self) {
+        let mut process = self.process.take().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
+    /// Ends it in order.
+    pub(crate) fn stop(&mut self) {
+        let mut process = self.process.take().unwrap();
+        let pid = rustix::process::Pid::from_child(&process);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        process.wait().unwrap();
+    }
+
+    pub(crate) fn systole(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(args).current_dir(&self.folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Lets somebody in.
+    pub(crate) fn token(&self, args: &[&str]) -> String {
+        let made = self.systole(&[&["token", "new"], args].concat()).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Somebody who shows that token.
+    pub(crate) fn who(&self, token: &str) -> Who {
+        Who { address: self.address, token: token.to_owned() }
+    }
+
+    /// Somebody who is let in under that name.
+    pub(crate) fn party(&self, name: &str) -> Who {
+        self.who(&self.token(&[name]))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if self.process.is_some() {
+            self.kill();
+        }
+        fs::remove_dir_all(&self.folder).unwrap();
+    }
+}
+
+/// Somebody with a token.
+#[derive(Clone)]
+pub(crate) struct Who {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    /// It went well.
+    pub(crate) fn is(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+
+    /// It is that problem, in the one shape that problems have.
+    pub(crate) fn is_problem(self, status: u16, code: &str) -> Value {
+        let answer = self.is(status);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{answer:?}");
+        let problem = answer.json();
+        assert_eq!((&problem["code"], &problem["status"]), (&code.into(), &status.into()), "{problem}");
+        assert!(problem["type"].is_string() && problem["title"].is_string() && problem["detail"].is_string());
+        problem
+    }
+}
+
+impl Who {
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[], "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+        self.ask("POST", path, &[], body)
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = self.connect();
+        let headers: String = headers.iter().map(|(key, value)| format!("{key}: {value}\r\n")).collect();
+        let token = &self.token;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n{headers}"
+        );
+        write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        answer(stream)
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).unwrap()
+    }
+
+    /// Sends an ask with that number.
+    pub(crate) fn send(&self, number: u32) -> Answer {
+        self.post("/v1/messages", &ask(number))
+    }
+
+    /// Leases some messages.
+    pub(crate) fn lease(&self, mailbox: &str, body: &str) -> Vec<Value> {
+        let answer = self.post(&format!("/v1/mailboxes/{mailbox}/lease"), body).is(200);
+        answer.json()["items"].as_array().unwrap().clone()
+    }
+
+    /// Says what becomes of a leased message.
+    pub(crate) fn handle(&self, mailbox: &str, item: &Value, verb: &str) -> Answer {
+        let body = serde_json::json!({ "receipt": item["receipt"] }).to_string();
+        self.post(&format!("/v1/mailboxes/{mailbox}/messages/{}/{verb}", text(&item["id"])), &body)
+    }
+
+    /// Asks until it is so.
+    pub(crate) fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let answer = self.get(path).json();
+            if so(&answer) {
+                return answer;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Reads all that comes back.
+pub(crate) fn answer(mut stream: TcpStream) -> Answer {
+    let mut all = Vec::new();
+    // What the other side cuts off is an end, too.
+    let _ = stream.read_to_end(&mut all);
+    let all = String::from_utf8(all).unwrap();
+    let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
+
+/// The envelope of an ask.
+pub(crate) fn ask(number: u32) -> String {
+    envelope(&format!("<ask xmlns=\"urn:t\">{number}</ask>"))
+}
+
+pub(crate) fn envelope(payload: &str) -> String {
+    format!("<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>x</from></meta>{payload}</message>")
+}
+
+pub(crate) fn reply(words: &str) -> String {
+    format!("<answer xmlns=\"urn:t\">{words}</answer>")
+}

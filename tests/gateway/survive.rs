@@ -1,0 +1,146 @@
+//! `kill -9`, and ends in order.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rusqlite::Connection;
+
+use crate::kit::{Site, Who, reply, text};
+
+const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
+
+/// How often each number was asked, in the whole mailbox.
+fn asked(worker: &Who) -> BTreeMap<u32, u32> {
+    let page = worker.get(ALL).is(200).json();
+    let mut asked = BTreeMap::new();
+    for item in page["items"].as_array().unwrap() {
+        let number = text(&item["envelope"]).split("<ask xmlns=\"urn:t\">").nth(1).unwrap().split('<').next().unwrap();
+        *asked.entry(number.parse().unwrap()).or_default() += 1;
+    }
+    asked
+}
+
+#[test]
+fn what_was_acknowledged_outlives_a_kill_and_comes_once() {
+    let mut site = Site::new();
+    let (mut ada, mut worker) = (site.party("ada"), site.party("worker"));
+    let taken = std::sync::Mutex::new(Vec::new());
+    for round in 0..3_u32 {
+        let acknowledged = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for sender in 0..4 {
+                let (ada, taken, acknowledged) = (&ada, &taken, &acknowledged);
+                scope.spawn(move || {
+                    for number in (sender..100).step_by(4) {
+                        let number = round * 100 + number;
+                        // Whatever is not acknowledged may have come in or not.
+                        if try_send(ada, number) != Some(202) {
+                            return;
+                        }
+                        taken.lock().unwrap().push(number);
+                        acknowledged.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            while acknowledged.load(Ordering::Relaxed) < 20 {
+                std::thread::yield_now();
+            }
+            site.kill();
+        });
+        site.start();
+        (ada.address, worker.address) = (site.address, site.address);
+    }
+    let taken = taken.into_inner().unwrap();
+    let all = |asked: &BTreeMap<u32, u32>| taken.iter().all(|number| asked.contains_key(number));
+    let seen = loop {
+        let seen = asked(&worker);
+        if all(&seen) {
+            break seen;
+        }
+        std::thread::yield_now();
+    };
+    assert!(seen.values().all(|times| *times == 1), "{seen:?}");
+}
+
+/// Sends a message to a process that may end meanwhile.
+fn try_send(who: &Who, number: u32) -> Option<u16> {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(who.address).ok()?;
+    let (token, body) = (&who.token, crate::kit::ask(number));
+    let head = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}");
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said).ok()?;
+    said.split(' ').nth(1)?.parse().ok()
+}
+
+#[test]
+fn what_was_accepted_is_handed_over_once_whatever_the_journal_says() {
+    let mut site = Site::new();
+    let (ada, mut worker) = (site.party("ada"), site.party("worker"));
+    let sent = ada.send(1).is(202).json();
+    worker.get("/v1/mailboxes/worker/messages?wait=60");
+    site.kill();
+    // As if the process had ended before it wrote down that the organism has it, and before it handed over another.
+    let kept = Connection::open(site.folder.join("systole.journal.gateway")).unwrap();
+    let one = "UPDATE sent SET state = 'accepted', attempts = 0";
+    assert_eq!(kept.execute(one, []).unwrap(), 1);
+    let other = "INSERT INTO sent SELECT randomblob(16), principal, randomblob(16), \
+                 replace(replace(envelope, ?1, ?2), '>1</ask>', '>2</ask>'), at, state, 0, NULL, NULL FROM sent";
+    let label = "11111111-1111-4111-8111-111111111111";
+    assert_eq!(kept.execute(other, [text(&sent["id"]), label]).unwrap(), 1);
+    drop(kept);
+    site.start();
+    worker.address = site.address;
+    worker.until(ALL, |page| page["items"].as_array().unwrap().len() >= 2);
+    // The first one would have come before the second.
+    assert_eq!(asked(&worker), BTreeMap::from([(1, 1), (2, 1)]));
+    let ada = Who { address: site.address, ..ada };
+    assert_eq!(text(&ada.get(&format!("/v1/messages/{}", text(&sent["id"]))).json()["state"]), "delivered");
+}
+
+#[test]
+fn leases_and_answers_outlive_a_kill() {
+    let mut site = Site::new();
+    let (mut ada, mut worker) = (site.party("ada"), site.party("worker"));
+    let sent: Vec<_> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
+    worker.until(ALL, |page| page["items"].as_array().unwrap().len() == 2);
+    let leased = worker.lease("worker", r#"{"max":2,"visibility":43200}"#);
+    worker.post(&format!("/v1/messages/{}/reply", text(&leased[0]["id"])), &reply("before")).is(202);
+    site.kill();
+    site.start();
+    (ada.address, worker.address) = (site.address, site.address);
+    // The pump asks again; the one has its answer, the other is still with its reader.
+    assert!(worker.lease("worker", r#"{"wait":1}"#).is_empty());
+    worker.handle("worker", &leased[1], "extend").is(204);
+    worker.post(&format!("/v1/messages/{}/reply", text(&leased[1]["id"])), &reply("after")).is(202);
+    worker.handle("worker", &leased[1], "ack").is(204);
+    for sent in &sent {
+        let place = format!("/v1/messages/{}", text(&sent["id"]));
+        let known = ada.until(&place, |known| known["reply"].is_object());
+        assert_eq!((text(&known["state"]), known["replies"].as_array().unwrap().len()), ("answered", 1), "{known}");
+    }
+}
+
+#[test]
+fn an_end_in_order_leaves_what_waits_for_the_next_start() {
+    let mut site = Site::new();
+    let (mut ada, mut worker) = (site.party("ada"), site.party("worker"));
+    let sent = ada.send(1).is(202).json();
+    worker.get("/v1/mailboxes/worker/messages?wait=60");
+    site.stop();
+    site.start();
+    (ada.address, worker.address) = (site.address, site.address);
+    let leased = worker.lease("worker", r#"{"wait":60}"#);
+    worker.post(&format!("/v1/messages/{}/reply", text(&leased[0]["id"])), &reply("late")).is(202);
+    let known = ada.until(&format!("/v1/messages/{}", text(&sent["id"])), |known| known["reply"].is_object());
+    assert_eq!(text(&known["state"]), "answered");
+}
+
+#[test]
+fn one_process_serves() {
+    let site = Site::new();
+    let second = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();
+    let error = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && error.contains("in use by process"), "{error}");
+}
