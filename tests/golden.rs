@@ -46,7 +46,7 @@ fn envelope() {
     check("envelope", &|input| {
         let message =
             strict::canonicalize(&input.to_vec().into(), &XmlLimits::default()).map_err(|error| error.to_string())?;
-        let (claims, payload) = Envelope::open(&message).map_err(|error| error.to_string())?.into_parts();
+        let (claims, payload) = Envelope::open(message).map_err(|error| error.to_string())?.into_parts();
         Ok(format!("{}\n{}\n", describe(&claims), payload.as_str()).into_bytes())
     });
 }

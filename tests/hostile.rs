@@ -47,7 +47,7 @@ fn deep_payloads_are_cut_out_without_recursion() {
     let text =
         format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from/></meta>{payload}</message>");
     let message = strict::canonicalize(&text.into(), &XmlLimits::UNLIMITED).unwrap();
-    let envelope = Envelope::open(&message).unwrap();
+    let envelope = Envelope::open(message).unwrap();
     assert!(envelope.payload().as_str().starts_with("<p:a xmlns:p=\"urn:p\"><a xmlns=\"https:"));
 }
 

@@ -92,7 +92,7 @@ fn stages<T: Sample>(message: Bytes) -> Result<Vec<Stage>, LoadError> {
 
 fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {
     let strict = canonical(&message);
-    let envelope = opened(&strict);
+    let envelope = opened(strict.clone());
     let payload = envelope.payload().clone();
     let mut validator = Validator::new(catalog.clone());
     let proof = valid(&mut validator, payload.clone());
@@ -102,13 +102,13 @@ fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {
     let stage = |name, run| Stage { side: Side::Systole, name, run };
     vec![
         stage("strict pass, C14N", Box::new(move || drop(black_box(climb(&raw, &limits))))),
-        stage("envelope", Box::new(move || drop(black_box(Envelope::open(&strict))))),
+        stage("envelope", Box::new(move || drop(black_box(Envelope::open(strict.clone()))))),
         stage("validation", Box::new(move || drop(black_box(validator.validate(payload.clone()))))),
         stage("decoding", Box::new(move || drop(black_box(decode::<T>(&proof))))),
         stage(
             ALL,
             Box::new(move || {
-                let envelope = opened(&canonical(everything.bytes()));
+                let envelope = opened(canonical(everything.bytes()));
                 black_box(decoded::<T>(&valid(&mut whole, envelope.payload().clone())));
             }),
         ),
@@ -148,7 +148,7 @@ fn canonical(message: &Bytes) -> Canonical {
     climb(&Raw::new(message.clone()), &XmlLimits::default()).expect("the samples are well-formed")
 }
 
-fn opened(message: &Canonical) -> Envelope {
+fn opened(message: Canonical) -> Envelope {
     Envelope::open(message).expect("the samples are envelopes")
 }
 

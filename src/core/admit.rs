@@ -85,7 +85,7 @@ impl Core {
 
     fn read_entry(&self, message: &Injected) -> Result<Envelope, Fault> {
         let canonical = climb(&message.raw, &self.blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
-        Envelope::open(&canonical).map_err(|error| faults::envelope(&error))
+        Envelope::open(canonical).map_err(|error| faults::envelope(&error))
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
@@ -270,7 +270,7 @@ impl Core {
         let Ok(payload) = &entry.payload else { return };
         let blueprint = self.blueprint.clone();
         let client = &blueprint.principal(entry.client).name;
-        let claimed = || Some(entry.claims.from.clone()).filter(|claimed| claimed != client.as_str());
+        let claimed = || Some(&*entry.claims.from).filter(|&claimed| claimed != client.as_str()).map(str::to_owned);
         self.root_event(entry.root, || EventKind::Injected {
             message: entry.ids.0,
             from: client.clone(),

@@ -156,14 +156,6 @@ impl Core {
         thread.invalid = 0;
     }
 
-    pub(super) fn children_of(&self, key: ThreadKey, into: &mut Vec<ThreadKey>) {
-        let mut next = self.threads[key].children.first;
-        while let Some(child) = next {
-            into.push(child);
-            next = self.threads[child].children.next;
-        }
-    }
-
     fn close_one(&mut self, key: ThreadKey) {
         let mut cancelled = self.discard_work(key);
         let thread = &mut self.threads[key];
@@ -218,21 +210,6 @@ impl Core {
         }
         self.counts.cancelled += cancelled as u64;
         cancelled
-    }
-
-    /// Takes a thread out of its parent's list.
-    fn unlink(&mut self, key: ThreadKey) {
-        let thread = &mut self.threads[key];
-        let (parent, previous, next) = (thread.parent, thread.children.previous.take(), thread.children.next.take());
-        let Some(parent) = parent else { return };
-        match previous {
-            Some(previous) => self.threads[previous].children.next = next,
-            None => self.threads[parent].children.first = next,
-        }
-        match next {
-            Some(next) => self.threads[next].children.previous = previous,
-            None => self.threads[parent].children.last = previous,
-        }
     }
 
     fn settle_root(&mut self, key: ThreadKey) {

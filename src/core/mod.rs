@@ -34,6 +34,7 @@ mod replay;
 mod requeue;
 mod respond;
 mod ring;
+mod siblings;
 mod slots;
 mod stop;
 mod task;

@@ -263,8 +263,7 @@ impl Core {
         ordinal: u32,
     ) -> ThreadKey {
         self.directory.thread_opened();
-        let above = &mut self.threads[parent];
-        let previous = above.children.last;
+        let above = &self.threads[parent];
         let thread = Thread {
             id,
             owner: Owner::Listener(listener),
@@ -276,7 +275,7 @@ impl Core {
             sequence: number,
             mailbox: Mailbox::default(),
             task: None,
-            children: Children { previous, ..Children::default() },
+            children: Children::default(),
             made: Made::NONE,
             ordinal,
             depth: above.depth + 1,
@@ -287,11 +286,7 @@ impl Core {
         };
         let root = thread.root;
         let key = self.threads.insert(thread);
-        match previous {
-            Some(previous) => self.threads[previous].children.next = Some(key),
-            None => self.threads[parent].children.first = Some(key),
-        }
-        self.threads[parent].children.last = Some(key);
+        self.link(parent, key);
         if let Some(state) = &mut self.threads[root].extra().root {
             state.live_threads += 1;
         }

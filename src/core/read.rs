@@ -6,7 +6,7 @@ use super::faults;
 use super::io::{Draft, Emission, EmissionKind, Outcome};
 use super::key::ThreadKey;
 use super::machine::Core;
-use crate::ladder::{Canonical, Envelope, Raw, climb_fragment};
+use crate::ladder::{Canonical, Claim, Envelope, Raw, climb_fragment};
 use crate::vocab::{Fault, Name, ThreadId, ns};
 
 impl Core {
@@ -43,7 +43,7 @@ impl Core {
         if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
             return Emission { kind, to: None, thread: None, payload: Draft::Canonical(element) };
         }
-        let (claims, payload) = match Envelope::open_emitted(&element) {
+        let (claims, payload) = match Envelope::open_emitted(element) {
             Ok(envelope) => envelope.into_parts(),
             Err(error) => return Emission { kind, to: None, thread: None, payload: Draft::NoEnvelope(error) },
         };
@@ -56,10 +56,11 @@ impl Core {
         let named = claims.thread.as_deref().and_then(|thread| thread.parse::<ThreadId>().ok());
         let thread = named.filter(is_own);
         let foreign = claims.thread.filter(|_| thread.is_none() && (named.is_none() || named != own_id));
-        let pretended = Some(claims.from).filter(|from| !from.is_empty() && from != own.as_str());
+        let pretended = Some(claims.from).filter(|from| !from.is_empty() && **from != *own.as_str());
         if pretended.is_some() || foreign.is_some() {
             let by = own.clone();
-            self.event(key, || EventKind::Forged { by, claimed: pretended, thread: foreign });
+            let text = |claim: Option<Claim>| claim.map(|claim| claim.to_string());
+            self.event(key, || EventKind::Forged { by, claimed: text(pretended), thread: text(foreign) });
         }
         // A text that is no name is nobody's name: routed like any other unknown one.
         let to = claims.to.map(|to| Name::parse(&to).unwrap_or_else(|_| Name::root()));

@@ -184,6 +184,24 @@ impl Canonical {
         Self { parts: Arc::new(Parts { bytes, root, repairs: None, origin }) }
     }
 
+    /// The `element`-th element (document order, from 0), `bytes` in canonical form, with the repairs of the whole.
+    /// A document that nobody else holds is turned into it.
+    pub(super) fn into_part(mut self, bytes: Bytes, root: QName, element: usize) -> Self {
+        let origin = self.origin_of(element);
+        match Arc::get_mut(&mut self.parts) {
+            Some(parts) => {
+                *parts = Parts { bytes, root, repairs: parts.repairs.take(), origin };
+                self
+            }
+            None => Self::checked(bytes, root, origin).sharing_repairs(&self),
+        }
+    }
+
+    /// Whether nobody else holds it.
+    pub(super) fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.parts) == 1
+    }
+
     pub(super) fn identity(&self) -> Identity {
         Identity(Arc::downgrade(&self.parts))
     }

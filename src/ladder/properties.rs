@@ -86,7 +86,7 @@ pub fn fragment(data: &[u8]) {
 pub fn envelope(data: &[u8]) {
     let limits = XmlLimits::default();
     let Ok(message) = canonicalize(&Bytes::copy_from_slice(data), &limits) else { return };
-    if let Ok(envelope) = Envelope::open(&message) {
+    if let Ok(envelope) = Envelope::open(message.clone()) {
         assert_canonical(envelope.payload(), &WIDER);
         carries(envelope.payload());
     }
@@ -227,7 +227,7 @@ fn carries(payload: &Canonical) {
     let written = write_envelope(&meta, payload);
     let message = canonicalize(&written, &WIDER).expect("a written envelope is well-formed");
     assert_eq!(message.bytes(), &written);
-    let (claims, again) = Envelope::open(&message).expect("a written envelope is one").into_parts();
+    let (claims, again) = Envelope::open(message).expect("a written envelope is one").into_parts();
     assert_eq!(again.as_str(), payload.as_str());
     assert_eq!(claims.in_reply_to.as_deref(), Some(payload.as_str()));
 }

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 
 use super::clock::Clock;
 use super::handler::{Handler, HandlerKey, Handlers, Place};
+use super::judges::Judges;
 use super::link::{Command, Links};
 use crate::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
-use crate::schema::Catalog;
 use crate::vocab::{Fault, FaultCode};
 
 /// What everything in one shard shares: the local queue into its core, the handlers that run, the
@@ -20,7 +20,7 @@ pub(super) struct Desk {
     pub(super) clock: Clock,
     pub(super) links: Links,
     pub(super) blueprint: Arc<Blueprint>,
-    pub(super) catalog: Arc<Catalog>,
+    pub(super) judges: Arc<Judges>,
     pub(super) handlers: RefCell<Handlers>,
     inputs: RefCell<VecDeque<Input>>,
     pump: Cell<Option<Waker>>,
@@ -45,7 +45,7 @@ impl Desk {
         clock: Clock,
         links: Links,
         blueprint: Arc<Blueprint>,
-        catalog: Arc<Catalog>,
+        judges: Arc<Judges>,
     ) -> Rc<Self> {
         let desk = Rc::new(Self {
             token: NEXT_TOKEN.fetch_add(1, Ordering::Relaxed),
@@ -53,7 +53,7 @@ impl Desk {
             clock,
             links,
             blueprint,
-            catalog,
+            judges,
             handlers: RefCell::default(),
             inputs: RefCell::default(),
             pump: Cell::default(),

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use super::link::{Command, Links};
-use super::pool::{NoThread, Pool};
+use super::pool::{NoThread, Pool, Work};
 use crate::core::contain::contain;
 use crate::core::{Input, JudgementId, ShardId};
 use crate::ladder::{Canonical, Element, Validated};
@@ -38,7 +40,28 @@ impl Judges {
             let findings = payloads.into_iter().map(|payload| find(&catalog, payload)).collect();
             links.send(shard, Command::Core(Input::Judged { judgement, findings }));
         };
-        if let Err(NoThread(work)) = self.pool.submit(Box::new(work)) {
+        self.submit(Box::new(work));
+    }
+
+    /// Judges a payload for a handler, which goes on when the verdict is there.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the verdict to nobody.
+    pub(super) async fn find(&self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
+        let root = payload.root().clone();
+        let (catalog, (tell, verdict)) = (self.catalog.clone(), oneshot::channel());
+        // Whoever has been cancelled hears of it no more.
+        self.submit(Box::new(move || drop(tell.send(find(&catalog, payload)))));
+        verdict.await.unwrap_or_else(|_| Err(SchemaError::unjudged(&root)))
+    }
+
+    /// Every payload schema of the organism.
+    pub(super) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn submit(&self, work: Work) {
+        if let Err(NoThread(work)) = self.pool.submit(work) {
             work();
         }
     }
@@ -69,14 +92,16 @@ fn find(catalog: &Arc<Catalog>, payload: Canonical) -> Result<Validated<Element>
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
+    use std::io::{BufReader, Write};
+    use std::sync::mpsc::{Sender, channel};
 
     use super::*;
     use crate::core::{Contract, Draft, Emission, EmissionKind};
     use crate::ladder::{Raw, climb};
     use crate::schema::PayloadSchema;
     use crate::shell::echo::EchoListener;
-    use crate::shell::{Organism, block_on};
+    use crate::shell::human::{Console, HumanListener};
+    use crate::shell::{Organism, OrganismBuilder, block_on};
     use crate::vocab::{Name, QName, XmlLimits};
 
     /// `fast` is judged by the engine, `slow` by libxml.
@@ -93,18 +118,22 @@ mod tests {
         Emission { kind: EmissionKind::Call, to: None, thread: None, payload: Draft::Canonical(payload) }
     }
 
-    fn echoes() -> Organism {
+    /// One shard with an echo, and a client who may call these payloads.
+    fn builder(calls: &[&str]) -> OrganismBuilder {
         let mut contract = Contract::new(Name::parse("echo").unwrap());
         contract.accepts = ["fast", "slow"].map(|local| QName::new("", local).unwrap()).into();
         contract.replies = contract.accepts.clone();
         let schemas = [FAST, SLOW].into_iter().flat_map(|text| PayloadSchema::from_xsd("x.xsd", text).unwrap());
         let builder = Organism::builder("test").shards(1).schemas(schemas).raw_listener(contract, || EchoListener);
-        builder.client("alice", |c| c.calls_element("fast").calls_element("slow")).start().unwrap()
+        builder.client("alice", |client| calls.iter().fold(client, |client, call| client.calls_element(call)))
     }
 
-    #[test]
-    fn a_shard_goes_on_while_all_judges_are_busy() {
-        let organism = echoes();
+    fn echoes() -> Organism {
+        builder(&["fast", "slow"]).start().unwrap()
+    }
+
+    /// Keeps all judges busy, until what is returned is dropped.
+    fn gates(organism: &Organism) -> Vec<Sender<()>> {
         let (enter, entered) = channel();
         let keep_busy = |_| {
             let (open, gate) = channel::<()>();
@@ -117,8 +146,15 @@ mod tests {
             assert!(organism.judges().pool.submit(Box::new(work)).is_ok());
             open
         };
-        let gates: Vec<_> = (0..THREADS).map(keep_busy).collect();
+        let gates = (0..THREADS).map(keep_busy).collect();
         entered.iter().take(THREADS).for_each(drop);
+        gates
+    }
+
+    #[test]
+    fn a_shard_goes_on_while_all_judges_are_busy() {
+        let organism = echoes();
+        let gates = gates(&organism);
         let alice = organism.client("alice").unwrap();
         let mut slow = alice.converse();
         slow.send(call("<slow><n>1</n></slow>")).unwrap();
@@ -131,6 +167,33 @@ mod tests {
         assert_eq!(answer.payload.as_str(), "<slow><n>1</n></slow>");
         let fault = block_on(alice.ask(call("<slow><n>1</n><n>1</n></slow>"))).unwrap_err().to_string();
         assert!(fault.contains("breaks its contract"), "{fault}");
+    }
+
+    #[test]
+    fn what_a_person_typed_waits_for_a_judge_and_the_shard_for_nobody() {
+        let (keyboard, mut typist) = std::io::pipe().unwrap();
+        let console = Console::start(BufReader::new(keyboard), false, Arc::new(|_| {}));
+        let mut person = Contract::new(Name::parse("ada").unwrap());
+        person.accepts = vec![QName::new("", "ask").unwrap()];
+        person.replies = vec![QName::new("", "slow").unwrap()];
+        let ask = FAST.replace("fast", "ask");
+        let organism = builder(&["fast", "ask"])
+            .schemas(PayloadSchema::from_xsd("ask.xsd", &ask).unwrap())
+            .raw_listener(person, move || HumanListener::new(console.clone()))
+            .start()
+            .unwrap();
+        let gates = gates(&organism);
+        let alice = organism.client("alice").unwrap();
+        let mut asked = alice.converse();
+        asked.send(call("<ask>1</ask>")).unwrap();
+        typist.write_all(b"<slow><n>1</n></slow>\n").unwrap();
+        while organism.judges().pool.queued() == 0 {
+            assert!(asked.try_receive().is_none(), "the shard has judged it");
+            std::thread::yield_now();
+        }
+        block_on(alice.ask(call("<fast>2</fast>"))).unwrap();
+        drop(gates);
+        assert_eq!(block_on(asked.receive()).unwrap().payload.as_str(), "<slow><n>1</n></slow>");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) struct Shared {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) links: Links,
-    pub(super) judges: Judges,
+    pub(super) judges: Arc<Judges>,
     pub(super) gauge: Gauge,
     pub(super) directory: Directory,
     pub(super) clock: Clock,
@@ -119,7 +119,7 @@ impl Organism {
         let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
         let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(Port::new).unzip();
         let shared = Arc::new(Shared {
-            judges: Judges::new(catalog.clone(), links.clone(), clock.is_simulated()),
+            judges: Arc::new(Judges::new(catalog.clone(), links.clone(), clock.is_simulated())),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
             directory: Directory::default(),
             blueprint,

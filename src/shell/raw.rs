@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Thread;
+use super::judges::Judges;
 use crate::core::{Blueprint, Contract, ListenerId, Message, Outcome};
 use crate::schema::Catalog;
 use crate::vocab::Limits;
@@ -35,7 +36,7 @@ pub struct RunContext {
     pub(super) thread: Thread,
     pub(super) listener: ListenerId,
     pub(super) blueprint: Arc<Blueprint>,
-    pub(super) catalog: Arc<Catalog>,
+    pub(super) judges: Arc<Judges>,
 }
 
 impl RunContext {
@@ -56,7 +57,7 @@ impl RunContext {
 
     /// Every payload schema of the organism: examples, prompts.
     pub fn catalog(&self) -> &Catalog {
-        &self.catalog
+        self.judges.catalog()
     }
 }
 

@@ -71,7 +71,7 @@ impl Seed {
             shared.clock.clone(),
             shared.links.clone(),
             shared.blueprint.clone(),
-            shared.catalog.clone(),
+            shared.judges.clone(),
         );
         let config = CoreConfig {
             shard,

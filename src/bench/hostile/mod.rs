@@ -79,7 +79,7 @@ fn enter(stream: &Raw, limits: &XmlLimits, validator: &mut Validator, lifted: bo
 fn take(piece: Piece, limits: &XmlLimits, validator: &mut Validator, lifted: bool) {
     let Piece::Message(bytes) = piece else { return };
     let Some(message) = climb(&Raw::new(bytes), limits).ok() else { return };
-    let Some(envelope) = Envelope::open(&message).ok() else { return };
+    let Some(envelope) = Envelope::open(message).ok() else { return };
     if !lifted && let Ok(valid) = validator.validate(envelope.into_parts().1) {
         drop(black_box(decode::<Order>(&valid)));
     }

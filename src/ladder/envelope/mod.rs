@@ -5,10 +5,12 @@
 //! our own metadata (`urn:systole:meta:v1`), where it is stricter: text alone, each at most once,
 //! and a deadline that is a time. Nothing here believes what `<meta>` says.
 
+mod claim;
 mod error;
 mod open;
 mod write;
 
+pub use claim::Claim;
 pub use error::EnvelopeError;
 pub use write::write_envelope;
 
@@ -34,19 +36,19 @@ pub struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claims {
     /// Who says to have sent it.
-    pub from: String,
+    pub from: Claim,
     /// Whom it is for.
-    pub to: Option<String>,
+    pub to: Option<Claim>,
     /// Which thread it continues.
-    pub thread: Option<String>,
+    pub thread: Option<Claim>,
     /// `id` of `urn:systole:meta:v1`: a label of the sender.
-    pub id: Option<String>,
+    pub id: Option<Claim>,
     /// `in-reply-to` of `urn:systole:meta:v1`.
-    pub in_reply_to: Option<String>,
+    pub in_reply_to: Option<Claim>,
     /// `deadline` of `urn:systole:meta:v1`.
     pub deadline: Option<Time>,
     /// `traceparent` of `urn:systole:meta:v1` (W3C Trace Context, section 3.2).
-    pub traceparent: Option<String>,
+    pub traceparent: Option<Claim>,
     /// How many elements of other namespaces `<meta>` held. They reach no listener.
     pub foreign: usize,
 }
@@ -74,11 +76,11 @@ impl Envelope {
     /// Checks canonical XML against the envelope schema and takes it apart.
     ///
     /// The payload carries the repairs of the message, and its positions are those in the
-    /// message's source.
+    /// message's source. A message that nobody else holds becomes its payload: nothing is allocated.
     ///
     /// # Errors
     /// [`EnvelopeError`] says what is wrong where.
-    pub fn open(message: &Canonical) -> Result<Self, EnvelopeError> {
+    pub fn open(message: Canonical) -> Result<Self, EnvelopeError> {
         open::open(message).map(|(claims, payload)| Self { claims, payload })
     }
 
@@ -87,7 +89,7 @@ impl Envelope {
     ///
     /// # Errors
     /// [`EnvelopeError`] if it is no `<message>` with exactly one payload.
-    pub fn open_emitted(message: &Canonical) -> Result<Self, EnvelopeError> {
+    pub fn open_emitted(message: Canonical) -> Result<Self, EnvelopeError> {
         open::open_emitted(message).map(|(claims, payload)| Self { claims, payload })
     }
 

@@ -2,8 +2,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
+use super::claim::Claim;
 use super::{Claims, EnvelopeError};
-use crate::ladder::canonical::{Canonical, Origin};
+use crate::ladder::canonical::Canonical;
 use crate::ladder::known::known_name;
 use crate::ladder::scan::unescape;
 use crate::ladder::strict::{Surroundings, canonicalize_in, excerpt};
@@ -11,28 +12,32 @@ use crate::ladder::tape::{Attribute, Cursor, Loan, Tag, Tape};
 use crate::vocab::{Position, QName, XmlLimits, ns};
 
 /// The claims and the payload of an envelope.
-pub(super) fn open(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
-    let tape = Loan::of(message);
-    let mut reader = Reader::new(message, &tape);
-    let root = reader.root()?;
-    let claims = reader.meta(&root)?;
-    let payload = reader.payload(&root)?;
-    Ok((claims, payload))
+pub(super) fn open(message: Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
+    take_apart(message, |reader| {
+        let root = reader.root()?;
+        Ok((reader.meta(&root)?, reader.payload(&root)?))
+    })
 }
 
 /// The same of a `<message>` that a listener wrote: it may leave out what the pump knows better.
-pub(super) fn open_emitted(message: &Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
-    let tape = Loan::of(message);
-    let mut reader = Reader::new(message, &tape);
-    let root = reader.root_tag()?;
-    let claims = reader.hints(&root)?;
-    let payload = reader.payload(&root)?;
-    Ok((claims, payload))
+pub(super) fn open_emitted(message: Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
+    take_apart(message, |reader| {
+        let root = reader.root_tag()?;
+        Ok((reader.hints(&root)?, reader.payload(&root)?))
+    })
+}
+
+fn take_apart(
+    message: Canonical,
+    read: impl FnOnce(&mut Reader) -> Result<(Claims, Part), EnvelopeError>,
+) -> Result<(Claims, Canonical), EnvelopeError> {
+    let tape = Loan::of(&message);
+    let (claims, payload) = read(&mut Reader::new(&message, &tape))?;
+    Ok((claims, payload.cut_out(message, tape)))
 }
 
 struct Reader<'a> {
     message: &'a Canonical,
-    tape: &'a Tape,
     cursor: Cursor<'a>,
     /// The namespace of the message, where it is declared: most names are found to be in it by that place alone.
     own: &'a str,
@@ -72,7 +77,7 @@ const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl<'a> Reader<'a> {
     fn new(message: &'a Canonical, tape: &'a Tape) -> Self {
-        Self { message, tape, cursor: tape.cursor(message.as_str()), own: "" }
+        Self { message, cursor: tape.cursor(message.as_str()), own: "" }
     }
 
     fn root(&mut self) -> Result<Start<'a>, EnvelopeError> {
@@ -155,7 +160,7 @@ impl<'a> Reader<'a> {
         }
         while let Some(child) = self.child(&meta, "meta")? {
             let text = match (self.known(&child, child.tag.prefix()), child.tag.local()) {
-                (Known::Envelope, "from" | "to" | "thread") => self.text(&child, "meta")?.into_owned(),
+                (Known::Envelope, "from" | "to" | "thread") => self.claim(&child, "meta")?,
                 _ => {
                     claims.foreign += 1;
                     self.cursor.leave();
@@ -188,7 +193,7 @@ impl<'a> Reader<'a> {
             return Err(EnvelopeError::Repeated { at: self.position(child), element });
         }
         // an empty one counts as there until all of <meta> is read
-        *claim = Some(self.text(child, element)?.into_owned());
+        *claim = Some(self.claim(child, element)?);
         Ok(())
     }
 
@@ -203,7 +208,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The payload, which must be the last thing in the message.
-    fn payload(&mut self, root: &Start<'a>) -> Result<Canonical, EnvelopeError> {
+    fn payload(&mut self, root: &Start<'a>) -> Result<Part, EnvelopeError> {
         let Some(payload) = self.child(root, "message")? else {
             return Err(EnvelopeError::NoPayload { at: self.position(root) });
         };
@@ -211,39 +216,29 @@ impl<'a> Reader<'a> {
         if let Some(second) = self.child(root, "message")? {
             return Err(EnvelopeError::SecondPayload { at: self.position(&second), found: self.name(&second) });
         }
-        Ok(self.cut_out(&payload))
+        Ok(self.part(&payload))
     }
 
-    /// The payload as a document of its own.
+    /// What becomes a document of its own.
     ///
     /// In exclusive canonical form it differs from its bytes in the message only by namespace
     /// declarations that the message has rendered already.
-    fn cut_out(&self, payload: &Start<'a>) -> Canonical {
+    fn part(&self, payload: &Start<'a>) -> Part {
         let range = self.cursor.range(payload.index);
         let text = &self.cursor.document()[range.clone()];
         let bytes = self.message.bytes().slice(range);
-        let origin = self.message.origin_of(payload.index);
-        let canonical = match self.standalone(text, payload) {
-            Standalone::AsIs => self.checked(bytes, payload, origin),
-            Standalone::Edited(edited) => self.checked(edited, payload, origin),
+        let (root, element) = (self.qname(payload), payload.index);
+        match self.standalone(text, payload) {
+            Standalone::AsIs => Part::Ready { bytes, root, element },
+            Standalone::Edited(bytes) => Part::Ready { bytes, root, element },
             Standalone::Unknown => {
                 let declared: Vec<_> = self.declared_around().collect();
                 let surroundings = Surroundings { declared: &declared, rendered: &[] };
-                canonicalize_in(&bytes, surroundings, origin, &XmlLimits::UNLIMITED)
-                    .expect("an element of a canonical document is well-formed")
+                let origin = self.message.origin_of(element);
+                let canonical = canonicalize_in(&bytes, surroundings, origin, &XmlLimits::UNLIMITED);
+                Part::Rewritten(canonical.expect("an element of a canonical document is well-formed"))
             }
-        };
-        canonical.sharing_repairs(self.message)
-    }
-
-    /// The payload, whose bytes differ from those in the message by the declarations of its root at most.
-    fn checked(&self, bytes: Bytes, payload: &Start<'a>, origin: Origin) -> Canonical {
-        let canonical = Canonical::checked(bytes, self.qname(payload), origin);
-        let mut tape = Loan::blank();
-        if self.tape.subtree(payload.index, canonical.as_str(), &mut tape).is_some() {
-            tape.belong_to(&canonical);
         }
-        canonical
     }
 
     fn qname(&self, start: &Start<'a>) -> QName {
@@ -271,10 +266,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of an element of the schema, which takes no attributes; `None` if it is empty.
-    fn schema_text(&mut self, start: &Start<'a>, element: &'static str) -> Result<Option<String>, EnvelopeError> {
+    fn schema_text(&mut self, start: &Start<'a>, element: &'static str) -> Result<Option<Claim>, EnvelopeError> {
         self.check_attributes(start, element)?;
-        let text = self.text(start, element)?;
-        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+        let text = self.claim(start, element)?;
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn claim(&mut self, start: &Start<'a>, element: &'static str) -> Result<Claim, EnvelopeError> {
+        Ok(match self.text(start, element)? {
+            Cow::Borrowed(text) => Claim::of(self.message, text),
+            Cow::Owned(text) => text.into(),
+        })
     }
 
     /// The text of the element whose start tag was read last, without white space around it.
@@ -368,6 +370,36 @@ impl<'a> Reader<'a> {
 
     fn at(&self, index: usize) -> Position {
         self.message.position(index).unwrap_or(Position { line: 1, column: 1 })
+    }
+}
+
+/// The payload, found in its message.
+enum Part {
+    /// Its canonical form, and which element of the message it is.
+    Ready { bytes: Bytes, root: QName, element: usize },
+    /// A document that the canonicalizer has made.
+    Rewritten(Canonical),
+}
+
+impl Part {
+    /// The payload as a document of its own, with the repairs of the message and, where it can, the tape.
+    fn cut_out(self, message: Canonical, mut tape: Loan) -> Canonical {
+        match self {
+            Self::Rewritten(canonical) => canonical.sharing_repairs(&message),
+            Self::Ready { bytes, root, element } => {
+                let mut part = Loan::blank();
+                let text = std::str::from_utf8(&bytes).expect("canonical bytes are UTF-8");
+                let found = tape.subtree(element, text, &mut part);
+                if message.is_alone() {
+                    tape.belong_to_nobody();
+                }
+                let canonical = message.into_part(bytes, root, element);
+                if found.is_some() {
+                    part.belong_to(&canonical);
+                }
+                canonical
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ fn canonical(text: &str) -> Canonical {
 }
 
 fn open(text: &str) -> Result<Envelope, EnvelopeError> {
-    Envelope::open(&canonical(text))
+    Envelope::open(canonical(text))
 }
 
 fn payload_of(message: &str) -> String {
@@ -51,14 +51,15 @@ fn claims_are_read_from_any_shape_of_envelope() {
         ns::XSI
     );
     let (claims, payload) = open(&full).unwrap().into_parts();
+    let claim = |text: &str| Claim::from(text.to_owned());
     let expected = Claims {
-        from: "system".into(),
-        to: Some("calculator".into()),
+        from: claim("system"),
+        to: Some(claim("calculator")),
         thread: None,
-        id: Some("<4711&lt;>".into()),
+        id: Some(claim("<4711&lt;>")),
         in_reply_to: None,
         deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),
-        traceparent: Some("00-ab-01".into()),
+        traceparent: Some(claim("00-ab-01")),
         foreign: 2,
     };
     assert_eq!(claims, expected);
@@ -78,7 +79,7 @@ fn an_envelope_of_the_python_pipeline_is_read() {
 
 #[test]
 fn an_emitted_message_may_leave_out_what_the_pump_knows() {
-    let open = |text: &str| Envelope::open_emitted(&canonical(text)).map(Envelope::into_parts);
+    let open = |text: &str| Envelope::open_emitted(canonical(text)).map(Envelope::into_parts);
     let (claims, payload) = open(&format!(r#"<message xmlns="{E}"><a xmlns="urn:a"/></message>"#)).unwrap();
     assert_eq!((claims, payload.as_str()), (Claims::default(), r#"<a xmlns="urn:a"></a>"#));
     let text =
@@ -118,7 +119,7 @@ fn a_payload_keeps_repairs_and_its_own_name() {
     let at = Position { line: 1, column: 1 };
     let repair = Repair { span: Span { start: 0, end: 1 }, at, kind: RepairKind::Namespace };
     let text = format!(r#"<message xmlns="{E}"><meta><from/></meta><p:a xmlns:p="urn:&lt;a&amp;b"/></message>"#);
-    let envelope = Envelope::open(&canonical(&text).with_repairs(vec![repair])).unwrap();
+    let envelope = Envelope::open(canonical(&text).with_repairs(vec![repair])).unwrap();
     assert_eq!(envelope.payload().repairs(), [repair]);
     assert_eq!(envelope.payload().root().namespace(), "urn:<a&b");
 }
@@ -178,7 +179,7 @@ proptest! {
         let written = write_envelope(&meta(), &payload);
         let again = canonicalize(&written, &XmlLimits::default()).unwrap();
         prop_assert_eq!(again.as_str(), std::str::from_utf8(&written).unwrap());
-        let opened = Envelope::open(&again).unwrap();
+        let opened = Envelope::open(again).unwrap();
         prop_assert_eq!(opened.payload().as_str(), payload.as_str());
         prop_assert_eq!(opened.payload().root(), payload.root());
     }

@@ -70,6 +70,13 @@ impl Loan {
             kept.of = Some(document.identity());
         }
     }
+
+    /// Says that nobody needs the tape any more, and lets go of its document.
+    pub(in crate::ladder) fn belong_to_nobody(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.of = None;
+        }
+    }
 }
 
 impl Deref for Loan {

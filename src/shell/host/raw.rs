@@ -40,7 +40,7 @@ impl Host for RawHost {
             thread,
             listener: self.listener,
             blueprint: self.desk.blueprint.clone(),
-            catalog: self.desk.catalog.clone(),
+            judges: self.desk.judges.clone(),
         };
         match contain(|| instance.run(message, context)) {
             Ok(future) => {
