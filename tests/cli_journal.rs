@@ -183,9 +183,9 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
     let open = said(&["thread", "tree", "--journal", &file]).1;
     assert_eq!(open.lines().count(), 3, "{open}");
     let told = "\
-2026-01-02T03:04:05Z  root/researcher  message from cli, done at 2026-01-02T03:04:06Z
+2026-01-02T03:04:05Z  root/researcher  message 00000000-0000-0000-0000-00000000000a from cli, done at 2026-01-02T03:04:06Z
   <question>\\u{1b}[2J?</question>
-2026-01-02T03:04:07Z  root/researcher  message from calculator, waiting
+2026-01-02T03:04:07Z  root/researcher  message 00000000-0000-0000-0000-00000000000d from calculator, waiting
   <sum>2</sum>
 ";
     assert_eq!(said(&["thread", "show", RESEARCHER, "--journal", &file]), (0, told.to_owned(), String::new()));
@@ -195,6 +195,7 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
     let (_, json, _) = said(&["thread", "show", ROOT, "--json", "--journal", &file]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[2]["path"], "root/researcher/calculator#2");
+    assert_eq!(json[0]["id"], "00000000-0000-0000-0000-00000000000a");
     assert_eq!(json[0]["text"], "<question>\u{1b}[2J?</question>");
     let (code, _, err) = said(&["thread", "show", "67e55044-10b1-426f-9247-bb680e5fe0c8", "--journal", &file]);
     assert_eq!((code, err.contains("`systole thread list` shows what is kept")), (1, true), "{err}");

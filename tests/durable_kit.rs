@@ -1,6 +1,8 @@
 //! Durable organisms on the simulated clock. A crash is a copy of the journal: another organism starts from it, and
 //! what the first one does afterwards has never happened.
 
+mod oracle;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +13,8 @@ use systole::ladder::Raw;
 use systole::prelude::*;
 use systole::shell::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
 use systole::testing::Kit;
+
+use oracle::{Answered, Oracle, Question, answered, question};
 
 type Shared = Arc<Mutex<MemoryJournal>>;
 
@@ -25,50 +29,19 @@ macro_rules! payloads {
             }
 
             impl Payload for $type {
-                const NAMESPACE: &'static str = "urn:test:durable:v1";
+                const NAMESPACE: &'static str = oracle::NAMESPACE;
                 const ROOT: &'static str = $root;
             }
 
-            impl $type {
-                fn new(text: impl Into<String>) -> Self {
+            impl<T: Into<String>> From<T> for $type {
+                fn from(text: T) -> Self {
                     Self { text: text.into() }
                 }
             }
         )*
     };
 }
-payloads! { Question "question" Answered "answered" Ask "ask" Tick "tick" }
-
-/// What a person says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-struct Told {
-    /// It.
-    text: String,
-}
-
-impl Payload for Told {
-    const NAMESPACE: &'static str = "urn:test:durable:v1";
-    const ROOT: &'static str = "told";
-}
-
-/// Answers a question as a closure says.
-struct Oracle<F>(F);
-
-impl<F: Unpin + 'static> Actor for Oracle<F> {
-    type Context = Context<Self>;
-}
-
-impl<F, R> Handler<Delivery<Question>> for Oracle<F>
-where
-    F: Fn(Delivery<Question>) -> R + Unpin + 'static,
-    R: Future<Output = Response> + 'static,
-{
-    type Result = ResponseFuture<Response>;
-
-    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Self::Result {
-        Box::pin((self.0)(question))
-    }
-}
+payloads! { Ask "ask" Tick "tick" Told "told" }
 
 /// Somebody who takes his time: what he says, if it has been said.
 #[derive(Clone, Default)]
@@ -79,7 +52,7 @@ impl RawListener for Person {
         Box::pin(async move {
             loop {
                 if let Some(text) = *self.0.lock().unwrap() {
-                    let told = format!("<told xmlns=\"urn:test:durable:v1\"><text>{text}</text></told>");
+                    let told = format!("<told xmlns=\"urn:example:test:v1\"><text>{text}</text></told>");
                     return Outcome::Wrote(Raw::new(told));
                 }
                 actix::clock::sleep(Duration::from_secs(1)).await;
@@ -95,8 +68,8 @@ where
     R: Future<Output = Response> + 'static,
 {
     let mut contract = Contract::new("person".parse_name());
-    contract.accepts = vec!["{urn:test:durable:v1}ask".parse().unwrap()];
-    contract.replies = vec!["{urn:test:durable:v1}told".parse().unwrap()];
+    contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
+    contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
     contract.timeout = None;
     let person = person.clone();
     Organism::builder("durable")
@@ -155,15 +128,15 @@ fn answers(kit: &Kit) -> Vec<String> {
 }
 
 async fn pass_on(question: Delivery<Question>) -> Response {
-    let told: Told = question.thread().call(Ask::new(&question.text)).returning().await?;
-    Ok(reply(Answered::new(told.text)))
+    let told: Told = question.thread().call(Ask::from(&question.text)).returning().await?;
+    Ok(reply(answered(told.text)))
 }
 
 #[test]
 fn a_wait_for_a_person_outlives_any_number_of_crashes() {
     let (person, journal) = (Person::default(), fresh());
     let kit = start(organism(&person, pass_on), &journal);
-    kit.client("alice").tell(Question::new("may I?")).unwrap();
+    kit.client("alice").tell(question("may I?")).unwrap();
     kit.settle();
     let mut journal = crash(&journal);
     for _ in 0..12 {
@@ -195,7 +168,7 @@ fn a_message_that_ends_the_process_is_given_up() {
         }
     };
     let kit = start(organism(&person, deadly.clone()), &journal);
-    kit.client("alice").tell(Question::new("go on, crash")).unwrap();
+    kit.client("alice").tell(question("go on, crash")).unwrap();
     kit.settle();
     journal = crash(&journal);
     for _ in 0..5 {
@@ -223,18 +196,18 @@ fn what_was_answered_is_not_asked_again() {
             let (asked, held) = (asked.clone(), held.clone());
             async move {
                 let thread = question.thread();
-                let first: Told = thread.call(Ask::new("first")).returning().await?;
+                let first: Told = thread.call(Ask::from("first")).returning().await?;
                 let drawn = thread.record("drawn", async { asked.fetch_add(1, Ordering::Relaxed) }).await?;
                 let (at, bits) = (thread.now().await?, thread.random().await?);
                 while held.load(Ordering::Relaxed) > 0 {
                     actix::clock::sleep(Duration::from_secs(1)).await;
                 }
-                Ok(reply(Answered::new(format!("{} {drawn} {at} {bits}", first.text))))
+                Ok(reply(answered(format!("{} {drawn} {at} {bits}", first.text))))
             }
         }
     };
     let kit = start(organism(&person, answer.clone()), &journal);
-    kit.client("alice").tell(Question::new("?")).unwrap();
+    kit.client("alice").tell(question("?")).unwrap();
     kit.advance(Duration::from_secs(2));
     let crashed = crash(&journal);
     held.store(0, Ordering::Relaxed);
@@ -257,13 +230,13 @@ fn a_handler_that_asks_for_something_else_fails_with_both_sides_shown() {
         move |question: Delivery<Question>| {
             let run = runs.fetch_add(1, Ordering::Relaxed);
             async move {
-                let _: Told = question.thread().call(Ask::new(format!("run {run}"))).returning().await?;
+                let _: Told = question.thread().call(Ask::from(format!("run {run}"))).returning().await?;
                 std::future::pending().await
             }
         }
     };
     let kit = start(organism(&person, fickle.clone()), &journal);
-    kit.client("alice").tell(Question::new("?")).unwrap();
+    kit.client("alice").tell(question("?")).unwrap();
     kit.advance(Duration::from_secs(2));
     let kit = start(organism(&person, fickle), &crash(&journal));
     kit.advance(Duration::from_secs(2));
@@ -277,7 +250,7 @@ fn a_handler_that_asks_for_something_else_fails_with_both_sides_shown() {
 fn a_listener_that_is_gone_fails_its_threads() {
     let (person, journal) = (Person::default(), fresh());
     let kit = start(organism(&person, pass_on), &journal);
-    kit.client("alice").tell(Question::new("anybody?")).unwrap();
+    kit.client("alice").tell(question("anybody?")).unwrap();
     kit.settle();
     let without = Organism::builder("durable")
         .listener("front", || Oracle(pass_on), |c| c.accepts::<Question>().replies::<Answered>())
@@ -300,7 +273,7 @@ impl Handler<Delivery<Boot>> for Clock {
     type Result = Response;
 
     fn handle(&mut self, _: Delivery<Boot>, _: &mut Context<Self>) -> Response {
-        Ok(continue_with(Tick::new("boot"), Duration::from_secs(10)))
+        Ok(continue_with(Tick::from("boot"), Duration::from_secs(10)))
     }
 }
 
@@ -310,9 +283,9 @@ impl Handler<Delivery<Tick>> for Clock {
     fn handle(&mut self, tick: Delivery<Tick>, _: &mut Context<Self>) -> Response {
         if tick.text == "boot" {
             self.0.fetch_add(1, Ordering::Relaxed);
-            return Ok(continue_with(Tick::new("boot"), Duration::from_secs(10)));
+            return Ok(continue_with(Tick::from("boot"), Duration::from_secs(10)));
         }
-        Ok(reply(Answered::new(&tick.text)))
+        Ok(reply(answered(&tick.text)))
     }
 }
 
@@ -320,7 +293,7 @@ impl Handler<Delivery<Question>> for Clock {
     type Result = Response;
 
     fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Response {
-        Ok(continue_with(Tick::new(&question.text), Duration::from_secs(60)))
+        Ok(continue_with(Tick::from(&question.text), Duration::from_secs(60)))
     }
 }
 
@@ -338,7 +311,7 @@ fn a_delay_goes_on_and_boot_begins_anew() {
             .client("alice", |c| c.calls::<Question>())
     };
     let kit = start(clock(), &journal);
-    kit.client("alice").tell(Question::new("in a minute")).unwrap();
+    kit.client("alice").tell(question("in a minute")).unwrap();
     kit.advance(Duration::from_secs(35));
     assert_eq!(ticks.swap(0, Ordering::Relaxed), 3);
     let mut crashed = crash(&journal);
@@ -360,7 +333,7 @@ fn a_delay_goes_on_and_boot_begins_anew() {
 fn an_orderly_end_leaves_the_rest_to_the_next_start() {
     let (person, journal) = (Person::default(), fresh());
     let mut kit = start(organism(&person, pass_on), &journal);
-    kit.client("alice").tell(Question::new("later?")).unwrap();
+    kit.client("alice").tell(question("later?")).unwrap();
     kit.settle();
     kit.drain(Duration::from_secs(5));
     assert_eq!(answers(&kit), [""; 0], "nobody is told that it is over");
@@ -378,10 +351,10 @@ fn a_journal_that_fails_ends_the_organism_and_whoever_waits_is_told() {
         let failing = organism(&person, pass_on).journal(FailingJournal::new(journal.clone(), appends));
         let kit = Kit::start(failing).unwrap();
         let client = kit.client("alice");
-        let asked: Vec<_> = (0..8).map(|_| kit.block_on(client.post(Question::new("?")))).collect();
+        let asked: Vec<_> = (0..8).map(|_| kit.block_on(client.post(question("?")))).collect();
         let taken = asked.iter().filter(|asked| asked.is_ok()).count();
         assert!(taken < 8, "it fails after {appends} appends, and all were taken");
-        assert_eq!(client.tell(Question::new("?")), Err(SendError::Closed));
+        assert_eq!(client.tell(question("?")), Err(SendError::Closed));
         *person.0.lock().unwrap() = Some("yes");
         let kit = start(organism(&person, pass_on), &crash(&journal));
         kit.advance(Duration::from_secs(5));

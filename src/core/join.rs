@@ -103,13 +103,21 @@ impl Core {
         let id = fan.id;
         let FanKind::Awaited { outcomes, .. } = &mut fan.kind else { return };
         let Some(place) = outcomes.get_mut(index as usize).filter(|place| place.is_none()) else { return };
-        // What decides is written with the decision.
-        let kept = durable.then(|| outcome.clone());
+        let kept = durable.then(|| Settled { index, outcome: outcome.clone() });
+        let is_fault = outcome.is_err();
         *place = Some(outcome);
-        if !self.decide(key)
-            && let Some(outcome) = kept
-        {
-            self.log(|_| Op::Settled { fan: id, settled: settled_record(&Settled { index, outcome }) });
+        // A reply that decides is written with the decision; a fault that does need not be in its result.
+        if is_fault {
+            self.log_settled(id, kept.as_ref());
+        }
+        if !self.decide(key) && !is_fault {
+            self.log_settled(id, kept.as_ref());
+        }
+    }
+
+    fn log_settled(&mut self, fan: FanId, settled: Option<&Settled>) {
+        if let Some(settled) = settled {
+            self.log(|_| Op::Settled { fan, settled: settled_record(settled) });
         }
     }
 

@@ -38,22 +38,35 @@ impl IdKey {
     /// UUIDv8 (RFC 9562, section 5.8) of a BLAKE3 keyed hash, so a replay makes the same ids and
     /// nobody without the key can guess them.
     pub fn derive(&self, parent: MessageId, index: u64) -> (MessageId, ThreadId) {
-        self.hash(parent.0, index)
+        self.hash(&input(parent.0, index.to_le_bytes()))
     }
 
     /// The ids of the `index`-th message that enters the conversation `root` from outside.
     pub fn derive_entry(&self, root: ThreadId, index: u64) -> (MessageId, ThreadId) {
-        self.hash(root.0, index)
+        self.hash(&input(root.0, index.to_le_bytes()))
     }
 
-    fn hash(&self, parent: Uuid, index: u64) -> (MessageId, ThreadId) {
-        let mut input = [0; 24];
-        input[..16].copy_from_slice(parent.as_bytes());
-        input[16..].copy_from_slice(&index.to_le_bytes());
-        let hash: [u8; 32] = blake3::keyed_hash(&self.0, &input).into();
+    /// The id of the `index`-th answer to the awaited group `call` of the handler of `message`: such an answer is not
+    /// sent as a message of its own.
+    pub fn derive_answer(&self, message: MessageId, call: u32, index: u32) -> MessageId {
+        // One byte longer than those of messages: none of theirs can be the same.
+        let mut name = [0; 25];
+        name[..24].copy_from_slice(&input(message.0, (u64::from(call) << 32 | u64::from(index)).to_le_bytes()));
+        self.hash(&name).0
+    }
+
+    fn hash(&self, input: &[u8]) -> (MessageId, ThreadId) {
+        let hash: [u8; 32] = blake3::keyed_hash(&self.0, input).into();
         let half = |at: usize| Uuid::new_v8(hash[at..at + 16].try_into().expect("half of 32 bytes is 16"));
         (MessageId(half(0)), ThreadId(half(16)))
     }
+}
+
+fn input(parent: Uuid, index: [u8; 8]) -> [u8; 24] {
+    let mut input = [0; 24];
+    input[..16].copy_from_slice(parent.as_bytes());
+    input[16..].copy_from_slice(&index);
+    input
 }
 
 impl fmt::Debug for IdKey {
@@ -116,5 +129,9 @@ mod tests {
         let (message, thread) = key.derive(parent, 0);
         assert_ne!(message.as_uuid(), thread.as_uuid());
         assert_eq!(message.as_uuid().get_version_num(), 8);
+        let answer = key.derive_answer(parent, 0, 1);
+        assert_eq!(answer, key.derive_answer(parent, 0, 1));
+        assert_ne!(answer, key.derive_answer(parent, 1, 0));
+        assert_ne!(answer, key.derive(parent, 1).0);
     }
 }

@@ -2,10 +2,12 @@
 
 use systole::prelude::*;
 
+pub(crate) use crate::oracle::*;
+
 macro_rules! payload {
     ($type:ident, $root:literal) => {
         impl Payload for $type {
-            const NAMESPACE: &'static str = "urn:example:test:v1";
+            const NAMESPACE: &'static str = crate::oracle::NAMESPACE;
             const ROOT: &'static str = $root;
         }
     };
@@ -26,20 +28,6 @@ pub(crate) struct Sum {
 }
 payload!(Sum, "sum");
 
-/// Asks for something, in words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Question {
-    pub(crate) text: String,
-}
-payload!(Question, "question");
-
-/// Says something, in words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Answered {
-    pub(crate) text: String,
-}
-payload!(Answered, "answered");
-
 /// Counts down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Count {
@@ -58,14 +46,6 @@ pub(crate) fn order(what: &str) -> Order {
     Order { what: what.to_owned() }
 }
 
-pub(crate) fn question(text: &str) -> Question {
-    Question { text: text.to_owned() }
-}
-
-pub(crate) fn answered(text: impl Into<String>) -> Answered {
-    Answered { text: text.into() }
-}
-
 pub(crate) struct Calculator;
 
 impl Actor for Calculator {
@@ -80,25 +60,6 @@ impl Handler<Delivery<Add>> for Calculator {
             panic!("as told");
         }
         Ok(reply(Sum { value: add.a + add.b }))
-    }
-}
-
-/// A listener that answers questions with a closure.
-pub(crate) struct Oracle<F>(pub(crate) F);
-
-impl<F: Unpin + 'static> Actor for Oracle<F> {
-    type Context = Context<Self>;
-}
-
-impl<F, R> Handler<Delivery<Question>> for Oracle<F>
-where
-    F: Fn(Delivery<Question>) -> R + Unpin + 'static,
-    R: Future<Output = Response> + 'static,
-{
-    type Result = ResponseFuture<Response>;
-
-    fn handle(&mut self, question: Delivery<Question>, _: &mut Context<Self>) -> Self::Result {
-        Box::pin((self.0)(question))
     }
 }
 

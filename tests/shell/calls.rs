@@ -27,7 +27,7 @@ async fn ten_thousand_conversations_get_their_own_answers() {
         let mut asks = JoinSet::new();
         for n in 20..10_020_i64 {
             let client = client.clone();
-            asks.spawn(async move { (n, client.ask(question(&n.to_string())).await) });
+            asks.spawn(async move { (n, client.ask(question(n.to_string())).await) });
         }
         within(async {
             while let Some(asked) = asks.join_next().await {

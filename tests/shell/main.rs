@@ -1,5 +1,8 @@
 //! The runtime from outside: real threads, real actors, no simulated clock.
 
+#[path = "../oracle/mod.rs"]
+mod oracle;
+
 mod calculator;
 mod calls;
 mod edge;

@@ -10,12 +10,14 @@ use crate::cli::failure::Failure;
 use crate::journal::{BodyRecord, MessageState};
 use crate::shell::journal::{Entry, Said};
 use crate::shell::terminal::Escaped;
-use crate::vocab::{ThreadId, Time};
+use crate::vocab::{MessageId, ThreadId, Time};
 
 /// One thing that was said, for people.
 struct Line {
     at: Time,
     path: String,
+    /// The id of a message, or of an awaited answer.
+    id: Option<MessageId>,
     from: String,
     /// What it is: a `message`, an answer that was `awaited`, or what `left` for a client.
     kind: &'static str,
@@ -38,15 +40,17 @@ pub(super) fn show(of: &Journal, id: ThreadId) -> Result<ExitCode, Failure> {
     lines.sort_by_key(|line| line.at);
     if of.json {
         let value = |line: &Line| {
-            let Line { at, path, from, kind, state, text } = line;
-            json!({ "at": at.to_string(), "path": path, "from": from, "kind": kind, "state": state, "text": text })
+            let Line { at, path, id, from, kind, state, text } = line;
+            let (at, id) = (at.to_string(), id.map(|id| id.to_string()));
+            json!({ "at": at, "path": path, "id": id, "from": from, "kind": kind, "state": state, "text": text })
         };
         columns::json(&lines.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = std::io::stdout().lock();
-    for Line { at, path, from, kind, state, text } in &lines {
-        writeln!(out, "{}  {path}  {kind} from {from}, {state}", moment(*at))?;
+    for Line { at, path, id, from, kind, state, text } in &lines {
+        let id = id.map_or_else(String::new, |id| format!(" {id}"));
+        writeln!(out, "{}  {path}  {kind}{id} from {from}, {state}", moment(*at))?;
         for line in Escaped::text(text).to_string().lines() {
             writeln!(out, "  {line}")?;
         }
@@ -62,6 +66,7 @@ impl Line {
             Said::Message(message, ended) => Self {
                 at,
                 path,
+                id: Some(message.id),
                 from: message.from.to_string(),
                 kind: "message",
                 state: match (ended, message.state) {
@@ -75,16 +80,17 @@ impl Line {
                     BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => fault.to_string(),
                 },
             },
-            Said::Awaited(_, settled) => {
+            Said::Awaited(id, settled) => {
                 let (from, text) = match settled.outcome {
                     Ok(answer) => (answer.from.to_string(), utf8(&answer.payload)),
                     Err(fault) => ("system".to_owned(), fault.to_string()),
                 };
-                Self { at, path, from, kind: "awaited answer", state: "recorded".to_owned(), text }
+                Self { at, path, id: Some(id), from, kind: "awaited answer", state: "recorded".to_owned(), text }
             }
             Said::Left(egress, read) => Self {
                 at,
                 path,
+                id: None,
                 from: egress.from.to_string(),
                 kind: "answer",
                 state: read.map_or("unread".to_owned(), |read| format!("read at {}", moment(read))),

@@ -2,7 +2,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+use uuid::Uuid;
 
 use super::error::{Problem, StoreError};
 use super::fan::SettledRow;
@@ -12,7 +13,7 @@ use super::records::Requeue;
 use super::retain::used;
 use super::row::{Record, load};
 use crate::journal::{EgressRecord, LetterRecord, MessageRecord, Number, SettledRecord, ThreadRecord};
-use crate::vocab::{ThreadId, Time};
+use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
 /// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
 #[derive(Debug)]
@@ -94,8 +95,8 @@ pub struct Entry {
 pub enum Said {
     /// A message in a mailbox; when it was over, and whether it was `done` or `cancelled`.
     Message(MessageRecord, Option<(Time, String)>),
-    /// An answer to an awaited call of the handler of a message.
-    Awaited(Number, SettledRecord),
+    /// An answer to an awaited call of the handler of a message, and the id that it is named by.
+    Awaited(MessageId, SettledRecord),
     /// A message that left for a client; when that read it.
     Left(EgressRecord, Option<Time>),
 }
@@ -137,7 +138,7 @@ impl JournalReader {
         self.told(self.entries("WHERE ended IS NULL ORDER BY number", []))
     }
 
-    /// The conversation that a thread belongs to, in order of number; nothing if there is no such thread.
+    /// The threads of the conversation that a thread belongs to, in order of number; nothing if there is no such thread.
     ///
     /// # Errors
     /// [`StoreError`] if it can't be read.
@@ -285,11 +286,10 @@ impl JournalReader {
                 let ended = ended.map(|ended| Ok::<_, Problem>((time(ended), reader.ending(&record)?))).transpose()?;
                 Ok(Entry { at: time(at), said: Said::Message(record, ended) })
             })?;
-        let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) AND extra = 0 \
-                     ORDER BY message, call, place";
-        said.extend(self.rows(calls, [number], |_, row: SettledRow, at, _| {
-            Ok(Entry { at: time(at), said: Said::Awaited(row.fan.message, row.settled) })
-        })?);
+        let calls = "WHERE message IN (SELECT number FROM message WHERE thread = ?1) ORDER BY message, call, place";
+        for (id, row, at) in self.answers(calls, [number])? {
+            said.push(Entry { at: time(at), said: Said::Awaited(id, row.settled) });
+        }
         if thread.root == thread.number {
             let id = thread.id.as_uuid().as_bytes().as_slice();
             said.extend(self.rows("WHERE root = ?1 ORDER BY number", [id], |_, record, at, ended| {
@@ -300,13 +300,31 @@ impl JournalReader {
         Ok(said)
     }
 
+    /// Answers to awaited calls of messages that are kept, each with the id that it is named by, and when it came.
+    pub(super) fn answers(
+        &self,
+        condition: &str,
+        params: impl Params,
+    ) -> Result<Vec<(MessageId, SettledRow, i64)>, Problem> {
+        let key = IdKey::new(meta(&self.db)?.record.key);
+        let sql = "SELECT id FROM message WHERE number = ?1";
+        let answers = self.rows(condition, params, |reader, row: SettledRow, at, _| {
+            let mut message = reader.db.prepare_cached(sql)?;
+            let message = message.query_row([row.fan.message.cast_signed()], |row| row.get(0)).optional()?;
+            let message = message.map(|id: [u8; 16]| MessageId::from_uuid(Uuid::from_bytes(id)));
+            let call = row.fan.call.unwrap_or(u32::MAX);
+            Ok(message.map(|message| (key.derive_answer(message, call, row.settled.index), row, at)))
+        })?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
     fn ending(&self, message: &MessageRecord) -> Result<String, Problem> {
         let sql = "SELECT ending FROM message WHERE number = ?1";
         Ok(self.db.prepare_cached(sql)?.query_row([message.number.cast_signed()], |row| row.get(0))?)
     }
 
     /// Rows of a table as they were written, when they came, and when they were over.
-    fn rows<R: Record, T>(
+    pub(super) fn rows<R: Record, T>(
         &self,
         condition: &str,
         params: impl Params,
