@@ -28,7 +28,7 @@ pub(crate) fn foresee(
     validator: &mut Validator,
 ) -> Result<Foreseen, Fault> {
     let canonical = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
-    let envelope = Envelope::open(&canonical).map_err(|error| faults::envelope(&error))?;
+    let envelope = Envelope::open(canonical).map_err(|error| faults::envelope(&error))?;
     let (mut claims, payload) = envelope.into_parts();
     claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
     if is_for_threads(payload.root()) {

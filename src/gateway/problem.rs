@@ -24,12 +24,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(
-        status: StatusCode,
-        code: &'static str,
-        title: &'static str,
-        detail: impl Into<String>,
-    ) -> Self {
+    pub(super) fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, title, detail: detail.into(), more: Map::new(), retry_after: None }
     }
 

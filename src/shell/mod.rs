@@ -38,6 +38,7 @@ mod result;
 mod scribe;
 mod seed;
 pub(crate) mod simulation;
+pub(crate) mod sqlite;
 mod start;
 pub mod terminal;
 mod thread;

@@ -106,7 +106,10 @@ fn a_failure_answers_the_caller_and_is_a_dead_letter() {
     let again = worker.lease("worker", "");
     assert_eq!((&again[0]["id"], &again[0]["deliveries"]), (&leased[0]["id"], &1.into()));
     worker.post(&format!("/v1/messages/{id}/fail"), "").is(202);
-    assert_eq!(worker.ask("DELETE", &format!("/v1/mailboxes/worker/dead?id={id}"), &[], "").is(200).json()["deleted"], 1);
+    assert_eq!(
+        worker.ask("DELETE", &format!("/v1/mailboxes/worker/dead?id={id}"), &[], "").is(200).json()["deleted"],
+        1
+    );
     worker.ask("DELETE", &format!("/v1/mailboxes/worker/dead?id={id}"), &[], "").is_problem(404, "not_found");
     assert_eq!(worker.get("/v1/mailboxes/worker/dead").json()["items"], json!([]));
     assert_eq!(ada.get(&place(&sent)).json()["replies"].as_array().unwrap().len(), 1, "the caller has one answer");
@@ -221,6 +224,9 @@ fn health_figures_and_the_description_need_no_token() {
         assert_eq!(nobody.get(path).is(200).json(), json!({ "status": "ok" }));
     }
     let metrics = nobody.get("/metrics").is(200).body;
-    assert!(metrics.contains("systole_messages_total{fate=\"injected\"} 0") && !metrics.contains("worker"), "{metrics}");
+    assert!(
+        metrics.contains("systole_messages_total{fate=\"injected\"} 0") && !metrics.contains("worker"),
+        "{metrics}"
+    );
     assert_eq!(nobody.get("/openapi.json").is(200).json()["openapi"], "3.1.0");
 }

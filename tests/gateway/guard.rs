@@ -17,7 +17,8 @@ fn nobody_comes_in_without_a_good_token() {
     }
     site.who(&twice).get("/v1/messages/x").is_problem(404, "not_found");
     let mut bare = site.who("").connect();
-    write!(bare, "GET /v1/messages/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic eDp5\r\n\r\n").unwrap();
+    write!(bare, "GET /v1/messages/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic eDp5\r\n\r\n")
+        .unwrap();
     answer(bare).is_problem(401, "unauthorized");
     // What is kept is no token.
     let kept = std::fs::read(site.folder.join("systole.journal.gateway")).unwrap();
@@ -83,11 +84,15 @@ fn requests_that_make_no_sense_are_problems_of_one_shape() {
     ada.ask("DELETE", "/v1/listeners", &[], "").is_problem(405, "method_not_allowed");
     ada.get("/v1/messages/%ff").is_problem(400, "http");
     ada.get("/v1/messages/../../etc/passwd").is_problem(404, "not_found");
-    for query in ["limit=0", "limit=501", "limit=-1", "limit=x", "limit=", "wait=61", "after=a&after=b", "x=1", "before=now"] {
+    for query in
+        ["limit=0", "limit=501", "limit=-1", "limit=x", "limit=", "wait=61", "after=a&after=b", "x=1", "before=now"]
+    {
         let problem = worker.get(&format!("/v1/mailboxes/worker/messages?{query}"));
         problem.is_problem(400, "bad_request");
     }
-    for body in ["{", "[]", "null", r#"{"max":0}"#, r#"{"max":101}"#, r#"{"max":-1}"#, r#"{"wait":61}"#, r#"{"x":1}"#, "\u{0}"] {
+    for body in
+        ["{", "[]", "null", r#"{"max":0}"#, r#"{"max":101}"#, r#"{"max":-1}"#, r#"{"wait":61}"#, r#"{"x":1}"#, "\u{0}"]
+    {
         worker.post("/v1/mailboxes/worker/lease", body).is_problem(400, "bad_request");
     }
     worker.post("/v1/mailboxes/worker/messages/x/ack", "{}").is_problem(404, "not_found");

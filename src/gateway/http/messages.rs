@@ -199,7 +199,7 @@ fn submission(from: Name, foreseen: Foreseen, key: Option<(String, [u8; 32])>, g
         id,
         in_reply_to: None,
         deadline: claims.deadline,
-        traceparent: claims.traceparent,
+        traceparent: claims.traceparent.map(|text| text.to_string()),
     };
     let envelope = write_envelope(&meta, &payload);
     Submission { id, principal: from, root, envelope, at: gate.mailboxes.clock().now(), key }

@@ -27,7 +27,7 @@ pub(crate) use tidy::Caps;
 pub use worker::StoreError;
 
 use crate::shell::block_on;
-use crate::shell::journal::{Durability, Lock, Retention};
+use crate::shell::sqlite::{Durability, Lock, Retention};
 use rusqlite::Connection;
 use worker::Worker;
 

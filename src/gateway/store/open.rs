@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::worker::StoreError;
 use crate::shell::entropy::Entropy;
-use crate::shell::journal::{Durability, Problem};
+use crate::shell::sqlite::{Durability, Problem};
 
 /// `SyG1`: what says in the header of a file that it is one of ours.
 const APPLICATION_ID: i32 = 0x5379_4731;
@@ -82,7 +82,7 @@ fn try_open(file: &Path, durability: Durability) -> Result<Connection, OpenProbl
     let mut db = Connection::open(file)?;
     settle(&db)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    durability.set(&db)?;
+    durability.set(&db).map_err(OpenProblem::Journal)?;
     let made = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     match made.pragma_query_value(None, "user_version", |row| row.get(0))? {
         0 => make(&made)?,

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
 
-use super::error::Problem;
 use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
 use super::row::{Loaded, Record, load, write};
 use super::text::{FaultText, ResultText};
 use crate::journal::{FanId, FanRecord, MessageRecord, Number, Op, Outcome, SettledRecord, Step, ThreadRecord};
+use crate::shell::sqlite::Problem;
 
 /// What reads the sums (and more) of rows of a key that are not over, and what ends them; its last parameter is when.
 macro_rules! over {

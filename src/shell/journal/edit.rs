@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use super::apply::Apply;
-use super::error::{Problem, StoreError};
+use super::error::StoreError;
 use super::meta::Meta;
 use super::records::Requeue;
 use super::{Options, SqliteJournal};
 use crate::journal::{Number, Op, Step};
 use crate::shell::clock::Clock;
+use crate::shell::sqlite::{Problem, truncate_log};
 
 /// What [`SqliteJournal::compact`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +92,7 @@ impl SqliteJournal {
     fn shrink(&self) -> Result<(), Problem> {
         self.db.flush_prepared_statement_cache();
         self.db.execute_batch("VACUUM")?;
-        super::open::truncate_log(&self.db)
+        truncate_log(&self.db)
     }
 
     fn size(&self) -> Result<u64, StoreError> {

@@ -7,7 +7,6 @@ mod apply;
 mod edit;
 mod error;
 mod fan;
-mod lock;
 mod meta;
 mod open;
 mod reader;
@@ -20,46 +19,15 @@ mod sqlite;
 mod sum;
 mod text;
 mod verify;
-mod wal;
 mod writer;
 
-use std::time::Duration;
-
-#[cfg(feature = "gateway")]
-pub(crate) use lock::Lock;
+pub use super::sqlite::{Cut, Durability, Problem, Retention};
 pub use edit::Compacted;
-pub use error::{Problem, StoreError};
+pub use error::StoreError;
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use verify::Verdict;
-pub use wal::Cut;
 pub use writer::{JournalSender, JournalWriter, Told, Written};
-
-/// What survives once a step is said to be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// The end of the process, `kill -9` included: the system has it.
-    #[default]
-    Process,
-    /// The loss of power: the disk has it.
-    Power,
-}
-
-/// How long what is over stays to be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    /// So long after its end.
-    pub age: Duration,
-    /// Past that size of the file in bytes, the oldest goes before its time.
-    pub bytes: u64,
-}
-
-impl Default for Retention {
-    /// 7 days, 1 GiB.
-    fn default() -> Self {
-        Self { age: Duration::from_secs(7 * 24 * 60 * 60), bytes: 1 << 30 }
-    }
-}
 
 /// How a journal is opened.
 #[derive(Debug, Clone)]

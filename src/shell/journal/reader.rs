@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use uuid::Uuid;
 
-use super::error::{Problem, StoreError};
+use super::error::StoreError;
 use super::fan::SettledRow;
-use super::lock;
-use super::open::{meta, open_to_read};
+use super::open::meta;
 use super::records::Requeue;
-use super::retain::used;
 use super::row::{Record, load};
+use super::schema::FORMAT;
 use crate::journal::{EgressRecord, LetterRecord, MessageRecord, Number, SettledRecord, ThreadRecord};
+use crate::shell::sqlite::{Problem, beside, open_to_read, used, writer};
 use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
 /// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
@@ -107,7 +107,7 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if there is none, it is none, or it can't be read.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        let db = open_to_read(file).map_err(|problem| problem.of(file))?;
+        let db = open_to_read(file, FORMAT).map_err(|problem| problem.of(file))?;
         // One transaction, so that all that is read is of one moment.
         db.execute_batch("BEGIN").map_err(|error| Problem::from(error).of(file))?;
         Ok(Self { db, file: file.to_owned() })
@@ -222,7 +222,7 @@ impl JournalReader {
 
     fn try_stat(&self) -> Result<Stat, Problem> {
         let meta = meta(&self.db)?;
-        let writer = lock::writer(&self.file)?;
+        let writer = writer(&self.file)?;
         let count = |what: &str| -> Result<u64, Problem> {
             let sql = format!("SELECT count(*) FROM {what}");
             Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
@@ -243,7 +243,7 @@ impl JournalReader {
             kept_messages: count("message WHERE ended IS NOT NULL")?,
             file_bytes: bytes(&self.file),
             used_bytes: used(&self.db)?,
-            log_bytes: bytes(&lock::beside(&self.file, "-wal")),
+            log_bytes: bytes(&beside(&self.file, "-wal")),
         })
     }
 

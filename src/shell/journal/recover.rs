@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::Connection;
 
-use super::error::Problem;
 use super::fan::{FanRow, SettledRow};
 use super::meta::Meta;
 use super::records::Requeue;
 use super::row::{Record, load};
 use crate::journal::{FanId, Number, Recovered};
+use crate::shell::sqlite::Problem;
 
 /// What is not over.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, params};
 
 use super::Retention;
-use super::error::Problem;
 use crate::journal::Step;
+use crate::shell::sqlite::{Problem, used};
 use crate::vocab::Time;
 
 /// So many steps are written between two looks at what may go.
@@ -75,11 +75,4 @@ impl Retain {
         }
         Ok(gone)
     }
-}
-
-/// Bytes of the file that hold something.
-pub(super) fn used(db: &Connection) -> Result<u64, Problem> {
-    let number = |name: &str| db.prepare_cached(&format!("PRAGMA {name}"))?.query_row([], |row| row.get::<_, i64>(0));
-    let pages = number("page_count")? - number("freelist_count")?;
-    Ok(u64::try_from(pages * number("page_size")?).unwrap_or_default())
 }

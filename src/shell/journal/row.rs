@@ -4,8 +4,8 @@ use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, Statement};
 
-use super::error::Problem;
 use super::sum::Sum;
+use crate::shell::sqlite::Problem;
 use crate::vocab::{Name, Time};
 
 /// A record that is one row.

@@ -6,15 +6,14 @@ use rusqlite::Connection;
 
 use super::Options;
 use super::apply::Apply;
-use super::error::{Problem, StoreError};
-use super::lock::Lock;
+use super::error::StoreError;
 use super::meta::Meta;
-use super::open::{Opened, open};
+use super::open::open;
 use super::recover::{noted, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
-use super::wal::Cut;
 use crate::journal::{Journal, JournalError, Number, Recovered, Step};
+use crate::shell::sqlite::{Cut, Lock, Opened, Problem};
 
 /// A journal in an SQLite file.
 ///
@@ -42,10 +41,10 @@ impl SqliteJournal {
     pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
         let lock = Lock::take(file).map_err(|problem| problem.of(file))?;
         let opened = open(file, options);
-        if let Err(Problem::NotAJournal) = opened {
+        if let Err(Problem::Foreign { .. }) = opened {
             lock.remove();
         }
-        let Opened { db, meta, cut } = opened.map_err(|problem| problem.of(file))?;
+        let Opened { db, read: meta, cut } = opened.map_err(|problem| problem.of(file))?;
         if let Some(cut) = &cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
                 "the end of the journal's log was not written whole, and is cut off");

@@ -1,15 +1,15 @@
 //! Looks at every row of a journal, kept ones included.
 
-use super::error::{Problem, StoreError};
+use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
 use super::open::meta;
 use super::reader::JournalReader;
 use super::records::Requeue;
 use super::row::{Record, load};
-use super::wal;
 use crate::journal::{
     EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
 };
+use crate::shell::sqlite::{Problem, inspect, writer};
 
 /// At most so many faults are told.
 const MOST: usize = 100;
@@ -75,13 +75,13 @@ impl Check<'_> {
     }
 
     fn log(&mut self) -> Result<(), Problem> {
-        let Some(cut) = wal::inspect(&self.reader.file)? else { return Ok(()) };
-        if super::lock::writer(&self.reader.file)?.is_some() {
+        let Some(cut) = inspect(&self.reader.file)? else { return Ok(()) };
+        if writer(&self.reader.file)?.is_some() {
             // What is at the end of its log is being written.
             return Ok(());
         }
         match cut.finished {
-            true => self.fault(Problem::DamagedLog { at: cut.at }.to_string()),
+            true => self.fault(Problem::DamagedLog { at: cut.at }.advised()),
             false => self.verdict.notes.push(format!(
                 "the last {} bytes of the log were not written whole: the next start cuts them off",
                 cut.bytes

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::error::Problem;
 use super::lock::beside;
+use super::problem::Problem;
 
 const HEADER: usize = 32;
 const FRAME: usize = 24;
@@ -21,12 +21,12 @@ pub struct Cut {
     /// Bytes behind that.
     pub bytes: u64,
     /// Whether a transaction stands there that was finished before the last one: no crash of a process does that.
-    pub(super) finished: bool,
+    pub(crate) finished: bool,
 }
 
-/// What the next start will drop of the log of a journal; none if that is nothing.
-pub(super) fn inspect(journal: &Path) -> Result<Option<Cut>, Problem> {
-    let file = match File::open(beside(journal, "-wal")) {
+/// What the next start will drop of the log of a file; none if that is nothing.
+pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, Problem> {
+    let file = match File::open(beside(database, "-wal")) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),

@@ -1,0 +1,195 @@
+//! How a file is opened: nothing is written to it before it is known to be in order.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::Durability;
+use super::format::Format;
+use super::lock::beside;
+use super::problem::Problem;
+use super::wal::{self, Cut};
+
+/// How long a reader waits for a moment in which the file can be read.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Memory for pages of the file, in KiB.
+const CACHE: i64 = 32 * 1024;
+
+/// The log is written back at so many pages, which a busy organism fills in a second or so: the pages that change all
+/// the time are written back once.
+const CHECKPOINT: i64 = 4096;
+
+/// What stays of the log's file when it starts over, in bytes.
+const LOG: i64 = 64 << 20;
+
+/// A file that was found in order, or made.
+pub(crate) struct Opened<T> {
+    pub(crate) db: Connection,
+    /// What was read in it before anything was written.
+    pub(crate) read: T,
+    pub(crate) cut: Option<Cut>,
+}
+
+/// How a file is opened for writing.
+pub(crate) struct Opening<'a, T> {
+    pub(crate) format: Format,
+    pub(crate) durability: Durability,
+    /// Whether what stands behind a damaged place in the log may be given up.
+    pub(crate) cut: bool,
+    /// What a new file has from the start.
+    pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), Problem>,
+    /// What is to be read before the file is taken for one in order.
+    pub(crate) read: &'a dyn Fn(&Connection) -> Result<T, Problem>,
+}
+
+impl<T> Opening<'_, T> {
+    /// Opens a file, or makes one where there is none or an empty one; the caller has its lock.
+    pub(crate) fn open(&self, file: &Path) -> Result<Opened<T>, Problem> {
+        match fs::metadata(file) {
+            Ok(found) if found.len() > 0 => {}
+            Ok(_) => self.create(file)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.create(file)?,
+            Err(error) => return Err(error.into()),
+        }
+        recognize(file, self.format)?;
+        let cut = wal::inspect(file)?;
+        if let Some(cut) = cut.filter(|cut| cut.finished && !self.cut) {
+            return Err(Problem::DamagedLog { at: cut.at });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(file, flags)?;
+        // What is refused below stays as it is, its log included.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        if db.is_readonly("main")? {
+            return Err(Problem::ReadOnly);
+        }
+        settle(&db)?;
+        db.pragma_update(None, "cache_size", -CACHE)?;
+        db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
+        db.pragma_update(None, "journal_size_limit", LOG)?;
+        self.durability.set(&db)?;
+        db.set_prepared_statement_cache_capacity(64);
+        let version = self.format.version_of(&db)?;
+        self.format.compare(&db, version)?;
+        check(&db)?;
+        let read = (self.read)(&db)?;
+        truncate_log(&db)?;
+        if version < self.format.version() {
+            db.execute_batch("BEGIN IMMEDIATE")?;
+            self.format.migrate(&db, version)?;
+            db.execute_batch("COMMIT")?;
+        }
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        Ok(Opened { db, read, cut })
+    }
+
+    /// Makes an empty file: elsewhere, so that there is a whole one or none.
+    fn create(&self, file: &Path) -> Result<(), Problem> {
+        let new = beside(file, "-new");
+        for ending in ["", "-wal", "-shm", "-journal"] {
+            match fs::remove_file(beside(&new, ending)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        let db = Connection::open(&new)?;
+        db.execute_batch("BEGIN IMMEDIATE")?;
+        db.pragma_update(None, "application_id", self.format.id)?;
+        self.format.migrate(&db, 0)?;
+        (self.fill)(&db)?;
+        db.execute_batch("COMMIT")?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.close().map_err(|(_, error)| error)?;
+        File::open(&new)?.sync_all()?;
+        fs::rename(&new, file)?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()?;
+        Ok(())
+    }
+}
+
+/// Opens a file for reading, in use or not.
+pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Connection, Problem> {
+    if !file.try_exists()? {
+        return Err(Problem::Missing);
+    }
+    recognize(file, format)?;
+    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    settle(&db)?;
+    let version = format.version_of(&db)?;
+    format.compare(&db, version)?;
+    Ok(db)
+}
+
+impl Durability {
+    pub(crate) fn set(self, db: &Connection) -> Result<(), Problem> {
+        match self {
+            Self::Process => db.pragma_update(None, "synchronous", "NORMAL")?,
+            Self::Power => {
+                db.pragma_update(None, "synchronous", "FULL")?;
+                // On macOS only this reaches the disk; elsewhere fsync does.
+                db.pragma_update(None, "fullfsync", true)?;
+                db.pragma_update(None, "checkpoint_fullfsync", true)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What holds for readers and writers.
+fn settle(db: &Connection) -> Result<(), Problem> {
+    db.busy_timeout(BUSY)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.pragma_update(None, "trusted_schema", false)?;
+    db.pragma_update(None, "cell_size_check", true)?;
+    db.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+/// Looks at the header alone, without a lock or a trace.
+fn recognize(file: &Path, format: Format) -> Result<(), Problem> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(immutable(file)?, flags)?;
+    let foreign = Problem::Foreign { format: format.name };
+    match db.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0)) {
+        Ok(id) if id == format.id => format.version_of(&db).map(drop),
+        Ok(_) => Err(foreign),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(foreign),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The address of a file that SQLite takes for one that nobody writes.
+fn immutable(file: &Path) -> Result<PathBuf, Problem> {
+    let mut address = "file:".to_owned();
+    for byte in std::path::absolute(file)?.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => address.push(char::from(*byte)),
+            _ => address += &format!("%{byte:02x}"),
+        }
+    }
+    Ok((address + "?immutable=1").into())
+}
+
+fn check(db: &Connection) -> Result<(), Problem> {
+    let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(Problem::damaged(found.replace('\n', " "))) }
+}
+
+/// Writes the log back and empties it: what was cut off must not follow what comes now.
+pub(crate) fn truncate_log(db: &Connection) -> Result<(), Problem> {
+    let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy { Err(Problem::InUse { holder: None }) } else { Ok(()) }
+}
+
+/// Bytes of the file that hold something.
+pub(crate) fn used(db: &Connection) -> Result<u64, Problem> {
+    let number = |name: &str| db.prepare_cached(&format!("PRAGMA {name}"))?.query_row([], |row| row.get::<_, i64>(0));
+    let pages = number("page_count")? - number("freelist_count")?;
+    Ok(u64::try_from(pages * number("page_size")?).unwrap_or_default())
+}

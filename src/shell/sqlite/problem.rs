@@ -1,0 +1,89 @@
+use std::io;
+
+/// What is wrong with a file of ours.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// Somebody else writes it.
+    #[error("in use by {}: end that first, or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
+    InUse {
+        /// Its process id.
+        holder: Option<u32>,
+    },
+    /// It is something else.
+    #[error("this is no {format}, and was left as it is: name another file")]
+    Foreign {
+        /// What it should be.
+        format: &'static str,
+    },
+    /// There is nothing there.
+    #[error("there is no such file: name what the organism has as `journal`")]
+    Missing,
+    /// A later program made it.
+    #[error("its version is {found}, this program knows those up to {known}: use a later systole")]
+    Newer {
+        /// Its version.
+        found: i64,
+        /// The last one that this program knows.
+        known: i64,
+    },
+    /// A row, a page, the log or the whole is not as it was written.
+    #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]
+    Damaged {
+        /// What was found.
+        what: String,
+    },
+    /// The log has a damaged place with finished transactions behind it.
+    #[error(
+        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both"
+    )]
+    DamagedLog {
+        /// Where the damage begins in the log.
+        at: u64,
+    },
+    /// No room.
+    #[error("the disk is full: make room and start again; of what was not confirmed nothing was written")]
+    Full,
+    /// It can't be written.
+    #[error("it can't be written: let this user write the file and its folder")]
+    ReadOnly,
+    /// It was started too often.
+    #[error("started {} times, as often as it counts: move it away and start anew", i16::MAX)]
+    Worn,
+    /// It failed before, and takes nothing more.
+    #[error("it failed before, and takes nothing more: {0}")]
+    Failed(String),
+    /// Anything else that SQLite says.
+    #[error("{0}")]
+    Sqlite(rusqlite::Error),
+    /// Anything else that the system says.
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+impl Problem {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { what: what.into() }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        match error.sqlite_error_code() {
+            Some(Code::DiskFull) => Self::Full,
+            Some(Code::ReadOnly | Code::PermissionDenied) => Self::ReadOnly,
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged { what: error.to_string() },
+            _ => Self::Sqlite(error),
+        }
+    }
+}
