@@ -1,7 +1,9 @@
-//! Schemas of an industry's size, compiled: `cargo bench --bench compile`.
+//! Schemas, compiled: those of the pump, and one of an industry's size. `cargo bench --bench compile`.
 //!
 //! Apart from the stages, because it counts allocations: what is allocated and not freed is the size of the compiled
 //! form. What libxml2 allocates is not seen.
+
+use std::fmt;
 
 use systole::schema::XsdDocument;
 use systole::schema::oracle;
@@ -9,19 +11,36 @@ use systole::schema::oracle;
 #[global_allocator]
 static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
-const LARGE: &str = include_str!("../tests/corpus/xsd/large.xsd");
+struct Document {
+    name: &'static str,
+    text: &'static str,
+}
+
+const DOCUMENTS: [Document; 5] = [
+    Document { name: "envelope.xsd", text: include_str!("../schemas/envelope.xsd") },
+    Document { name: "core.xsd", text: include_str!("../schemas/core.xsd") },
+    Document { name: "meta.xsd", text: include_str!("../schemas/meta.xsd") },
+    Document { name: "task.xsd", text: include_str!("../schemas/task.xsd") },
+    Document { name: "large.xsd", text: include_str!("../tests/corpus/xsd/large.xsd") },
+];
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
 
 fn main() {
     divan::main();
 }
 
-#[divan::bench(name = "compile large.xsd, systole")]
-fn engine(bencher: divan::Bencher<'_, '_>) {
-    let document = XsdDocument { name: "large.xsd".to_owned(), text: LARGE.to_owned() };
+#[divan::bench(name = "systole", args = DOCUMENTS)]
+fn engine(bencher: divan::Bencher<'_, '_>, document: &Document) {
+    let document = XsdDocument { name: document.name.to_owned(), text: document.text.to_owned() };
     bencher.bench_local(|| oracle::compile_by_engine(&document).expect("the engine understands it"));
 }
 
-#[divan::bench(name = "compile large.xsd, libxml2")]
-fn libxml(bencher: divan::Bencher<'_, '_>) {
-    bencher.bench_local(|| oracle::compile_by_libxml(LARGE).expect("it is a schema"));
+#[divan::bench(name = "libxml2", args = DOCUMENTS)]
+fn libxml(bencher: divan::Bencher<'_, '_>, document: &Document) {
+    bencher.bench_local(|| oracle::compile_by_libxml(document.text).expect("it is a schema"));
 }
