@@ -10,7 +10,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::Problem;
 use super::lock::beside;
-use super::meta::Meta;
+use super::meta::{Horizon, Meta};
+use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::wal::{self, Cut};
@@ -65,10 +66,18 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened, Problem> {
     schema::compare(&db, version)?;
     check(&db)?;
     let meta = meta(&db)?;
+    if version >= schema::ORDERED {
+        horizon(&db)?;
+    }
     truncate_log(&db)?;
     if version < VERSION {
         db.execute_batch("BEGIN IMMEDIATE")?;
         schema::migrate(&db, version)?;
+        if version < schema::ORDERED {
+            // The last step may have the same moment as those before it.
+            let all = Horizon(meta.at + 1);
+            write(&mut db.prepare(Horizon::INSERT)?, &all, meta.at, &mut Vec::new())?;
+        }
         db.execute_batch("COMMIT")?;
     }
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;

@@ -8,7 +8,11 @@ use super::error::Problem;
 pub(super) const APPLICATION_ID: i32 = 0x5379_4a31;
 
 /// What makes version n + 1 out of version n, from nothing on.
-const MIGRATIONS: [&str; 3] = [include_str!("schema.sql"), include_str!("requeue.sql"), include_str!("tasks.sql")];
+const MIGRATIONS: [&str; 4] =
+    [include_str!("schema.sql"), include_str!("requeue.sql"), include_str!("tasks.sql"), include_str!("history.sql")];
+
+/// The first version in which each step has a moment of its own, and which knows what is missing.
+pub(super) const ORDERED: i64 = 4;
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;

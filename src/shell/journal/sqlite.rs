@@ -105,10 +105,10 @@ impl Journal for SqliteJournal {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         self.transaction(|journal| {
             let Self { db, meta, noted, buffer, retain, .. } = journal;
-            let mut apply = Apply::new(db, meta.total, noted, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, noted, buffer);
             steps.iter().try_for_each(|step| apply.step(step))?;
-            let total = apply.total;
-            retain.after(db, steps)?;
+            let (total, at) = (apply.total, apply.at);
+            retain.after(db, steps.len(), at)?;
             Ok(Meta { total, ..meta.clone() })
         })?;
         Ok(())
@@ -119,8 +119,7 @@ impl Journal for SqliteJournal {
         self.transaction(|journal| {
             recovered = recover(&journal.db, &journal.meta)?;
             journal.noted = noted(&recovered);
-            let epoch = journal.meta.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
-            recovered.epoch = epoch.ok_or(Problem::Worn)?;
+            recovered.epoch = journal.meta.next_epoch()?;
             Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
         })?;
         Ok(recovered)
@@ -154,6 +153,12 @@ mod tests {
         Step { ops: vec![Op::Put(message)], at: Time::default() }
     }
 
+    fn forget(file: &Path) {
+        for ending in ["", "-lock"] {
+            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
+        }
+    }
+
     #[test]
     fn a_full_disk_is_an_error_that_says_so_and_the_step_before_it_is_the_last() {
         let file = std::env::temp_dir().join(format!("systole-test-{}-full.journal", std::process::id()));
@@ -173,8 +178,6 @@ mod tests {
         let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
         assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);
         drop(journal);
-        for ending in ["", "-lock"] {
-            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
-        }
+        forget(&file);
     }
 }
