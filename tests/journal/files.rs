@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use systole::journal::{Journal, MemoryJournal, Op, Step};
-use systole::shell::journal::{Options, Problem, Retention, SqliteJournal};
+use systole::shell::journal::{Durability, JournalWriter, Options, Problem, Retention, SqliteJournal};
 use systole::vocab::Time;
 
 use crate::story::{Folder, KEY, Story, content, open};
@@ -156,6 +156,26 @@ fn what_is_over_goes_after_its_time_and_the_rest_stays() {
     assert!(oldest >= 29 * 3600 * 1_000_000_000, "the oldest ended at {oldest}");
     drop(store);
     assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(forever.recover().unwrap()));
+}
+
+#[test]
+fn what_has_had_its_time_goes_while_nothing_happens() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    busy(&mut store, 0..167);
+    let before = ended(&folder.journal()).0;
+    assert!(before > 20, "{before} are kept");
+    drop(store);
+    // Those hours are long ago.
+    let mut store = open(&folder.journal());
+    let open = content(store.recover().unwrap());
+    let writer = JournalWriter::start(Box::new(store), Durability::Process, Vec::new(), Box::new(|_, _| ())).unwrap();
+    while ended(&folder.journal()).0 > 0 {
+        std::thread::yield_now();
+    }
+    writer.close().unwrap();
+    assert_eq!(content(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What is over goes after a while: a few rows with each transaction, so that no step waits for it.
+//! What is over goes after a while: a few rows at once, with the steps that come and while none come, so that no step
+//! waits for it.
 
 use rusqlite::{Connection, params};
 
@@ -54,6 +55,18 @@ impl Retain {
         }
         self.steps = 0;
         self.sweep(db).map(drop)
+    }
+
+    /// Whether something has had its time at a moment.
+    pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
+        let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
+        for (table, _) in DELETE {
+            let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
+            if db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Deletes some of what has had its time at a moment; how many rows went.

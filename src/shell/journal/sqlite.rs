@@ -15,6 +15,7 @@ use super::retain::Retain;
 use super::row::{Record, write};
 use super::wal::Cut;
 use crate::journal::{Journal, JournalError, Number, Recovered, Step};
+use crate::vocab::Time;
 
 /// A journal in an SQLite file.
 ///
@@ -125,6 +126,17 @@ impl Journal for SqliteJournal {
         Ok(recovered)
     }
 
+    fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        if !self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))? {
+            return Ok(false);
+        }
+        self.transaction(|journal| {
+            journal.retain.sweep_at(&journal.db, now)?;
+            Ok(journal.meta.clone())
+        })?;
+        Ok(true)
+    }
+
     fn close(&mut self) -> Result<(), JournalError> {
         self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
         Ok(())
@@ -135,7 +147,7 @@ impl Journal for SqliteJournal {
 mod tests {
     use super::*;
     use crate::journal::{BodyRecord, MessageRecord, MessageState, Op, Origin};
-    use crate::vocab::{MessageId, Name, Time};
+    use crate::vocab::{MessageId, Name};
 
     fn put(number: Number) -> Step {
         let message = MessageRecord {
