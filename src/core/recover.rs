@@ -14,7 +14,7 @@ use super::join::{Fan, FanKind};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::join_of;
 use super::machine::Core;
-use super::replay::{Made, MadeState, TaskLog};
+use super::replay::{Made, MadeState, Replay, TaskLog};
 use super::thread::{Backlog, Content, Origin, Owner, Queued, Sender};
 use super::timer::Timer;
 use crate::journal::{
@@ -241,7 +241,11 @@ impl Core {
     }
 
     fn recover_note(&mut self, note: NoteRecord) {
-        self.replays.entry(note.message).or_default().notes.push(note);
+        let replay = self.replays.entry(note.message).or_default();
+        match note.index {
+            NoteRecord::CONTEXT => replay.remembered = note.value.parse().ok(),
+            _ => replay.notes.push(note),
+        }
     }
 
     /// What a handler did before does not count: its calls are cancelled.
@@ -253,6 +257,9 @@ impl Core {
                 if let MadeState::Open(fan) = made.state {
                     self.drop_fan(fan);
                 }
+            }
+            if replay.remembered.is_some() {
+                self.replays.insert(message, Replay { remembered: replay.remembered, ..Replay::default() });
             }
         }
     }
