@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use systole::journal::{Journal, MemoryJournal, Op, Step};
-use systole::shell::journal::{Durability, JournalWriter, Options, Problem, Retention, SqliteJournal};
-use systole::vocab::Time;
+use systole::shell::journal::{Durability, Fork, ForkError, JournalWriter, Options, Problem, Retention, SqliteJournal};
+use systole::vocab::{MessageId, ThreadId, Time};
+use uuid::Uuid;
 
 use crate::story::{Folder, KEY, Story, content, open};
 
@@ -81,6 +82,14 @@ fn the_first_version_is_still_read() {
     memory.append(&Story::steps(1, 60)).unwrap();
     let mut store = open(&folder.journal());
     assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    // Its steps have no moments of their own.
+    let db = Connection::open(folder.journal()).unwrap();
+    let sql =
+        "SELECT thread.id, message.id FROM message JOIN thread ON thread.number = thread ORDER BY message.at DESC";
+    let (conversation, at) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let conversation = ThreadId::from_uuid(Uuid::from_bytes(conversation));
+    let fork = Fork { conversation, at: MessageId::from_uuid(Uuid::from_bytes(at)), edit: None, owner: None };
+    assert!(matches!(store.fork(&fork), Err(ForkError::Forgotten(_))));
     let more = Story::steps(1, 90).split_off(60);
     store.append(&more).unwrap();
     memory.append(&more).unwrap();
