@@ -21,7 +21,7 @@ pub struct StoreError {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// Somebody else writes it.
-    #[error("in use by {}: end that first, or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
+    #[error("in use by {}: end that first (SIGTERM: what waits stays in the journal), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
     InUse {
         /// Its process id.
         holder: Option<u32>,

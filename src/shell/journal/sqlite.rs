@@ -147,6 +147,7 @@ impl Journal for SqliteJournal {
 mod tests {
     use super::*;
     use crate::journal::{BodyRecord, MessageRecord, MessageState, Op, Origin};
+    use crate::shell::journal::Durability;
     use crate::vocab::{MessageId, Name};
 
     fn put(number: Number) -> Step {
@@ -163,6 +164,21 @@ mod tests {
             attempts: 0,
         };
         Step { ops: vec![Op::Put(message)], at: Time::default() }
+    }
+
+    #[test]
+    fn what_a_durability_promises_is_what_the_database_is_told() {
+        for (durability, expected) in [(Durability::Process, 1), (Durability::Power, 2)] {
+            let file = std::env::temp_dir().join(format!("systole-test-{}-level-{expected}", std::process::id()));
+            let journal = SqliteJournal::open(&file, &Options { durability, ..Options::new([1; 32]) }).unwrap();
+            let told = |name: &str| journal.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+            // <https://www.sqlite.org/pragma.html#pragma_synchronous>: 1 is NORMAL, 2 is FULL.
+            assert_eq!((told("synchronous"), told("fullfsync")), (expected, expected - 1));
+            let mode: String = journal.db.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!(mode, "wal");
+            drop(journal);
+            forget(&file);
+        }
     }
 
     fn forget(file: &Path) {
