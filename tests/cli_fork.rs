@@ -169,7 +169,7 @@ impl Handler<Delivery<Later>> for Splitter {
     }
 }
 
-/// Asks one thing after the other, and two at once.
+/// Asks one thing after the other, and several at once: all are waited for, one, or the one that is first.
 async fn plan(question: Delivery<Question>) -> Response {
     let thread = question.thread();
     let first: Told = thread.call(Ask::from(&question.text)).returning().await?;
@@ -179,6 +179,12 @@ async fn plan(question: Delivery<Question>) -> Response {
     let (second, half) = tokio::join!(second, half);
     let (second, half) = (second?, half?);
     thread.call_all(["one", "two"].map(Ask::from), Join::All).await?;
+    thread.call_all(["three", "four"].map(Ask::from), Join::First).await?;
+    tokio::select! {
+        biased;
+        told = thread.call(Ask::from("five")) => drop(told?),
+        told = thread.call(Ask::from("six")) => drop(told?),
+    }
     let lost = thread.call(Ask::from("nothing")).await.is_err();
     Ok(reply(answered(format!("{} {drawn} {} {lost}", second.text, half.text))))
 }
@@ -247,7 +253,8 @@ fn text(egress: &Egress) -> String {
 fn answered_once(name: &str) -> Folder {
     let folder = Folder::new(name);
     let Run { alice, asked, .. } = folder.run(Some(question("may I?")));
-    assert_eq!((alice.len(), text(&alice[0]).as_str(), asked.len()), (1, ANSWER, 8));
+    assert_eq!((alice.len(), text(&alice[0]).as_str()), (1, ANSWER));
+    assert!(asked.len() >= 10, "{asked:?}");
     folder
 }
 
@@ -276,7 +283,7 @@ fn a_conversation_goes_on_the_same_way_from_each_of_its_messages() {
     let before = fs::read(folder.0.join("a.journal")).unwrap();
     let mut least = usize::MAX;
     let ids: Vec<_> = said.iter().filter_map(|line| line["id"].as_str()).collect();
-    assert_eq!(ids.len(), 1 + 8 + 1 + 3 + 1 + 6, "a question, asks, a split, what is told to it, later, answers");
+    assert!(ids.len() >= 1 + 12 + 1 + 3 + 1 + 8, "a question, asks, a split, what is told to it, later, answers");
     for (at, line) in ids.iter().zip(said.iter().filter(|line| line["id"].is_string())) {
         fs::write(folder.0.join("a.journal"), &before).unwrap();
         let fork = folder.forked(&conversation, at, &[]);
@@ -298,7 +305,8 @@ fn a_fork_of_a_fork_and_one_for_somebody_else() {
     let edit = ["--edit", "edit.xml", "--schema", "question.xsd"];
     let fork = folder.forked(&conversation, opening, &[&edit[..], &["--as", "bob"]].concat());
     let Run { alice, bob, asked } = folder.run(None);
-    assert_eq!((alice.len(), bob.len(), asked.len()), (0, 1, 8));
+    assert_eq!((alice.len(), bob.len()), (0, 1));
+    assert!(asked.contains(&"must I?".to_owned()), "{asked:?}");
     assert_eq!(text(&bob[0]), "<<must I?>> 7 all is told true");
     let (_, json, _) = folder.said(&["thread", "show", &fork, "--json", "--journal", "a.journal"]);
     let said: Vec<Value> = serde_json::from_str(&json).unwrap();

@@ -1,5 +1,6 @@
 //! `systole thread fork`: a conversation begins anew from a recorded point.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
         ForkError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),
     })?;
-    println!("{id}");
+    writeln!(std::io::stdout().lock(), "{id}")?;
     Ok(ExitCode::SUCCESS)
 }
 
