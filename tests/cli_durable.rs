@@ -66,8 +66,8 @@ fn a_question_to_a_person_outlives_the_process() {
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.contains("cli") && listed.contains("open"), "{listed}");
 
-    // Three times in a row: what waits for a person is not what ends the process.
-    for _ in 0..3 {
+    // Five times in a row: what waits for a person is not what ends the process.
+    for _ in 0..5 {
         let mut again = folder.systole(&["run", "organism.yaml"]).spawn().unwrap();
         until(again.stderr.as_mut().unwrap(), "cli asks judge");
         kill(again);
@@ -84,6 +84,51 @@ fn a_question_to_a_person_outlives_the_process() {
 
     let stat = folder.systole(&["journal", "verify", "court.journal"]).output().unwrap();
     assert!(stat.status.success(), "{}", String::from_utf8_lossy(&stat.stderr));
+}
+
+#[test]
+fn a_conversation_begins_anew_with_another_answer() {
+    let path = std::env::temp_dir().join(format!("systole-test-{}-swarm", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    let folder = Folder(path);
+    for file in fs::read_dir(Path::new(ROOT).join("examples/swarm")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), folder.0.join(file.file_name())).unwrap();
+    }
+    let organism = fs::read_to_string(folder.0.join("organism.yaml")).unwrap();
+    let organism = format!("durability: process\njournal: swarm.journal\n{organism}");
+    fs::write(folder.0.join("organism.yaml"), organism).unwrap();
+    let said = |args: &[&str]| {
+        let output = folder.systole(args).stdin(Stdio::null()).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let (code, answer, err) = said(&["run", "organism.yaml", "question.xml", "--until-idle"]);
+    assert!(code == 0 && answer.contains("<total>146</total>"), "{answer}{err}");
+    let (_, listed, _) = said(&["thread", "list", "--journal", "swarm.journal"]);
+    let conversation = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap();
+    let (_, shown, _) = said(&["thread", "show", conversation, "--json", "--journal", "swarm.journal"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let sum =
+        |line: &&serde_json::Value| line["kind"] == "message" && line["text"].as_str().unwrap().contains("\"42\"");
+    let at = shown.as_array().unwrap().iter().find(sum).unwrap()["id"].as_str().unwrap();
+
+    fs::write(folder.0.join("sum.xml"), "<sum xmlns=\"urn:example:calculator:v1\" value=\"many\"/>").unwrap();
+    let fork = ["thread", "fork", conversation, "--at", at, "--edit", "sum.xml", "--organism", "organism.yaml"];
+    let fork = |more: &[&str]| said(&[&fork[..], &["--journal", "swarm.journal"], more].concat());
+    let (code, _, err) = fork(&[]);
+    assert!(code == 1 && err.starts_with("sum.xml:1:") && err.contains("many"), "{err}");
+    fs::write(folder.0.join("sum.xml"), "<sum xmlns=\"urn:example:calculator:v1\" value=\"-100\"/>").unwrap();
+    let (code, _, err) = fork(&["--as", "nobody"]);
+    assert!(code == 1 && err.contains("no client 'nobody'"), "{err}");
+    let (code, id, err) = fork(&[]);
+    assert_eq!((code, err.as_str()), (0, ""));
+
+    // The researcher has what it was answered before, as context: it is not asked for again.
+    let (code, answer, err) = said(&["run", "organism.yaml", "--until-idle"]);
+    assert!(code == 0 && answer.contains("<total>4</total>"), "{answer}{err}");
+    assert!(answer.contains(&format!("<thread>{}</thread>", id.trim_end())), "{answer}");
+    assert!(!err.contains("a question from"), "the researcher splits nothing up again: {err}");
 }
 
 #[test]

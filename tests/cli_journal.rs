@@ -161,7 +161,16 @@ fn a_running_organism_can_be_looked_at_but_not_changed() {
         let refusal = format!("journal {file}: in use by process {}: end that first", std::process::id());
         assert!(err.starts_with(&refusal), "{err}");
     }
-    assert_eq!(said(&["dead", "list", "--journal", &file]).1.lines().count(), 4);
+    for (args, lines) in [
+        (&["dead", "list"][..], 4),
+        (&["dead", "show", "20"], 3),
+        (&["thread", "list"], 2),
+        (&["thread", "tree"], 3),
+        (&["thread", "show", ROOT], 10),
+    ] {
+        let (code, out, err) = said(&[args, &["--journal", &file]].concat());
+        assert_eq!((code, out.lines().count(), err.as_str()), (0, lines, ""), "{args:?}: {out}");
+    }
 }
 
 #[test]
@@ -256,6 +265,32 @@ fn a_journal_is_verified_and_made_smaller() {
     assert!(out.contains("damaged: restore a copy"), "{out}");
     let (code, _, err) = said(&["thread", "show", ROOT, "--journal", &file]);
     assert_eq!((code, err.contains("damaged: message 11 is not as it was written")), (1, true), "{err}");
+}
+
+#[test]
+fn a_log_that_is_damaged_in_its_middle_is_refused_until_it_is_cut() {
+    let folder = Folder::new("cut");
+    let file = folder.file();
+    let mut store = journal(&file);
+    for number in 100..110 {
+        store.append(&[Step { ops: vec![message(number, 2, "cli", "<more/>")], at: Time::from_nanos(START) }]).unwrap();
+    }
+    // As a crash leaves it, but for one bit.
+    let damaged = folder.0.join("damaged.journal");
+    let damaged = damaged.to_str().unwrap();
+    fs::copy(&file, damaged).unwrap();
+    let mut log = fs::read(format!("{file}-wal")).unwrap();
+    let middle = log.len() / 2;
+    log[middle] ^= 1;
+    fs::write(format!("{damaged}-wal"), &log).unwrap();
+    for args in [&["journal", "compact", damaged][..], &["dead", "drop", "20", "--journal", damaged]] {
+        let (code, _, err) = said(args);
+        assert_eq!((code, err.contains("damaged in the middle of its log")), (1, true), "{err}");
+        assert!(err.contains("`systole journal compact --cut`"), "{err}");
+        assert_eq!(fs::read(format!("{damaged}-wal")).unwrap(), log, "left as it was");
+    }
+    assert_eq!(said(&["journal", "compact", "--cut", damaged]).0, 0);
+    assert_eq!(said(&["journal", "verify", damaged]), (0, format!("{damaged}: in order\n"), String::new()));
 }
 
 #[test]

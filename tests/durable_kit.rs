@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use systole::core::{Contract, Outcome};
-use systole::journal::{FailingJournal, MemoryJournal};
+use systole::journal::{FailingJournal, Journal, MemoryJournal};
 use systole::ladder::Raw;
 use systole::prelude::*;
 use systole::shell::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
@@ -184,6 +184,109 @@ fn a_message_that_ends_the_process_is_given_up() {
     assert_eq!(dead.len(), 1);
     assert_eq!(dead[0].reason.message.as_ref(), "the process ended 5 times while this message was handled");
     assert!(dead[0].payload.as_ref().unwrap().as_str().contains("go on, crash"));
+}
+
+#[test]
+fn a_handler_that_comes_further_each_time_is_not_given_up() {
+    let (person, mut journal) = (Person(Arc::new(Mutex::new(Some("yes")))), fresh());
+    let furthest = Arc::new(AtomicU32::new(0));
+    let slow = {
+        let furthest = furthest.clone();
+        move |question: Delivery<Question>| {
+            let furthest = furthest.clone();
+            async move {
+                for n in 1..=8 {
+                    let _: Told = question.thread().call(Ask::from(n.to_string())).returning().await?;
+                    if furthest.fetch_max(n, Ordering::Relaxed) < n {
+                        std::future::pending::<()>().await;
+                    }
+                }
+                Ok(reply(answered("there at last")))
+            }
+        }
+    };
+    let kit = start(organism(&person, slow.clone()), &journal);
+    kit.client("alice").tell(question("?")).unwrap();
+    kit.advance(Duration::from_secs(2));
+    for n in 2..=8 {
+        journal = crash(&journal);
+        let kit = start(organism(&person, slow.clone()), &journal);
+        kit.advance(Duration::from_secs(2));
+        assert_eq!(furthest.load(Ordering::Relaxed), n, "each answer sets back the count of attempts");
+        journal = crash(&journal);
+    }
+    let kit = start(organism(&person, slow), &journal);
+    assert_eq!(answers(&kit), ["there at last"]);
+}
+
+#[test]
+fn a_handler_that_runs_again_has_the_context_that_it_had() {
+    let (person, mut journal) = (Person::default(), fresh());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let organism = || {
+        let mut contract = Contract::new("person".parse_name());
+        contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
+        contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
+        let (person, seen) = (person.clone(), seen.clone());
+        let keep = move |question: Delivery<Question>| {
+            let seen = seen.clone();
+            async move {
+                let thread = question.thread();
+                let texts = thread.history().iter().map(|entry| entry.payload.as_str().len()).collect::<Vec<_>>();
+                seen.lock().unwrap().push(texts);
+                let _: Told = thread.call(Ask::from("first")).returning().await?;
+                let _: Told = thread.call(Ask::from("second")).returning().await?;
+                std::future::pending().await
+            }
+        };
+        Organism::builder("durable")
+            .listener(
+                "front",
+                move || Oracle(keep.clone()),
+                |c| c.accepts::<Question>().replies::<Answered>().calls::<Ask>().context(),
+            )
+            .raw_listener(contract, move || person.clone())
+            .schemas([
+                systole::schema::PayloadSchema::of::<Told>().unwrap(),
+                systole::schema::PayloadSchema::of::<Ask>().unwrap(),
+            ])
+            .client("alice", |c| c.calls::<Question>())
+    };
+    let kit = start(organism(), &journal);
+    kit.client("alice").tell(question("?")).unwrap();
+    kit.settle();
+    journal = crash(&journal);
+    *person.0.lock().unwrap() = Some("yes");
+    for _ in 0..2 {
+        let kit = start(organism(), &journal);
+        kit.advance(Duration::from_secs(5));
+        journal = crash(&journal);
+    }
+    assert_eq!(*seen.lock().unwrap(), vec![Vec::<usize>::new(); 3], "it begins anew each time");
+    let recovered = journal.lock().unwrap().recover().unwrap();
+    let remembered = recovered.remembered.iter().map(|entry| entry.from.as_str()).collect::<Vec<_>>();
+    assert_eq!(remembered, ["alice", "front", "person", "front", "person"], "nothing is remembered twice");
+}
+
+#[test]
+fn a_deadline_is_the_same_after_a_crash() {
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(organism(&person, pass_on), &journal);
+    let envelope = format!(
+        "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>alice</from>\
+         <deadline xmlns='urn:systole:meta:v1'>2031-05-07T12:01:00Z</deadline></meta>\
+         <question xmlns='{}'><text>in time?</text></question></message>",
+        oracle::NAMESPACE
+    );
+    kit.client("alice").send(envelope).unwrap();
+    kit.advance(Duration::from_secs(30));
+    assert_eq!(kit.tree(), "root\n  front\n    person\n");
+    // Its clock begins where the one before began.
+    let kit = start(organism(&person, pass_on), &crash(&journal));
+    kit.advance(Duration::from_secs(59));
+    assert_eq!(answers(&kit), [""; 0]);
+    kit.advance(Duration::from_secs(2));
+    assert_eq!(answers(&kit), ["!timeout"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! `systole thread`: the conversations of a journal, open ones and those that are kept.
+//! `systole thread`: the conversations of a journal, open ones and those that are kept; and new ones out of them.
 
+mod fork;
 mod show;
 mod tree;
 
@@ -39,6 +40,8 @@ pub(super) enum Action {
         #[command(flatten)]
         of: Journal,
     },
+    /// Begin a conversation anew from a recorded message, at the next start; not while the journal is in use
+    Fork(fork::Fork),
 }
 
 #[derive(Debug, Args)]
@@ -56,6 +59,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::List { open, of } => list(of, *open),
         Action::Tree { id, of } => tree::tree(of, *id),
         Action::Show { id, of } => show::show(of, *id),
+        Action::Fork(args) => fork::fork(args),
     }
 }
 

@@ -17,6 +17,8 @@ use crate::ladder::{LadderError, Raw, repair, strict};
 use crate::shell::config::parse_size;
 use crate::vocab::XmlLimits;
 
+pub(super) use validate::catalog;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Stage {
     /// Repair dirty XML; one line for each repair on standard error

@@ -39,8 +39,10 @@ impl History {
         }
     }
 
-    pub(super) fn messages(&self) -> Vec<Remembered> {
-        self.entries.iter().map(|(_, message, _)| message.clone()).collect()
+    /// What was remembered before a number.
+    pub(super) fn messages(&self, before: Number) -> Vec<Remembered> {
+        let earlier = self.entries.iter().take_while(|(number, ..)| *number < before);
+        earlier.map(|(_, message, _)| message.clone()).collect()
     }
 
     /// The number of the oldest that it holds; `Number::MAX` for none.

@@ -241,14 +241,18 @@ impl Core {
     }
 
     fn recover_note(&mut self, note: NoteRecord) {
-        self.replays.entry(note.message).or_default().notes.push(note);
+        let replay = self.replays.entry(note.message).or_default();
+        match note.index {
+            NoteRecord::CONTEXT => replay.remembered = note.value.parse().ok(),
+            _ => replay.notes.push(note),
+        }
     }
 
     /// What a handler called before does not count, and is cancelled. What it noted stays: that it has done.
     fn forget_calls(&mut self, message: Number) {
         let Some(replay) = self.replays.get_mut(&message) else { return };
-        let Replay { calls, notes, .. } = std::mem::take(replay);
-        replay.notes = notes;
+        let Replay { calls, notes, remembered, .. } = std::mem::take(replay);
+        (replay.notes, replay.remembered) = (notes, remembered);
         let mut calls: Vec<_> = calls.into_iter().collect();
         calls.sort_unstable_by_key(|(call, _)| *call);
         for (_, made) in calls {

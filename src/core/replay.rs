@@ -38,11 +38,13 @@ pub(super) struct Replay {
     /// The groups that were decided, in that order, as far as their results were not handed over.
     pub decided: BTreeMap<Number, CallId>,
     /// Results that were asked for again, and wait for those before them.
-    results: HashMap<CallId, Result<Vec<Settled>, Fault>>,
+    pub results: HashMap<CallId, Result<Vec<Settled>, Fault>>,
     /// Groups that were asked for again: their results wait for those before them, or never come.
     pub repeated: Vec<CallId>,
     /// What it noted.
     pub notes: Vec<NoteRecord>,
+    /// Where its context has the message already: what comes from there on it had not seen when it began.
+    pub remembered: Option<Number>,
     /// Indices that its calls took.
     pub emitted: u64,
 }

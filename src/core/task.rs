@@ -202,6 +202,13 @@ impl Core {
         self.outputs.push_back(Output::Noted { task: id, index });
     }
 
+    /// The context of the thread has the message of a task from a number on.
+    pub(super) fn log_seen(&mut self, task: TaskId, number: Number) {
+        let Some(message) = self.tasks.get(task).map(Task::number).filter(|message| *message != 0) else { return };
+        let (index, name, value) = (NoteRecord::CONTEXT, "context".into(), number.to_string().into());
+        self.log(|_| Op::Note(NoteRecord { message, index, name, value }));
+    }
+
     /// A handler that waits has not brought the process down.
     pub(super) fn survived(&mut self, id: TaskId) {
         let Some(log) = self.tasks.get_mut(id).and_then(|task| task.log.as_mut()) else { return };

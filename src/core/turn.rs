@@ -9,7 +9,7 @@ use super::slots::Waiter;
 use super::task::Task;
 use super::thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
 use crate::core::event::EventKind;
-use crate::journal::FanId;
+use crate::journal::{FanId, Number};
 use crate::protocol;
 use crate::vocab::{Fault, MessageId, Name, Time};
 
@@ -239,13 +239,13 @@ impl Core {
         let (join, answered) = self.position(answers);
         let notes = self.attach_log(task, number, attempts, answered);
         let head = Head { id, from: self.sender_name(from), in_reply_to, join };
-        let message = Message { number, notes, ..self.message(key, listener, head, body) };
+        let message = Message { number, notes, ..self.message(key, (listener, task), head, body) };
         self.counts.delivered += 1;
         self.outputs.push_back(Output::Start(Start { task, listener, message }));
     }
 
     /// The message as the handler gets it; its context remembers it.
-    fn message(&mut self, key: ThreadKey, listener: ListenerId, head: Head, body: Body) -> Message {
+    fn message(&mut self, key: ThreadKey, (listener, task): (ListenerId, TaskId), head: Head, body: Body) -> Message {
         let Head { id, from, in_reply_to, join } = head;
         self.event(key, || EventKind::Delivered {
             message: id,
@@ -257,12 +257,17 @@ impl Core {
         });
         let mut history = Vec::new();
         if self.blueprint.contract(listener).context {
-            history = self.threads[key].extra().history.get_or_insert_default().messages();
-            let payload = match &body {
-                Body::Payload { payload, .. } => payload.payload().clone(),
-                Body::Fault(fault) => protocol::write_fault(fault),
-            };
-            self.remember(key, Remembered { from: from.clone(), payload });
+            let remembered = self.tasks[task].log.as_ref().and_then(|log| log.replay.remembered);
+            let before = remembered.unwrap_or(Number::MAX);
+            history = self.threads[key].extra().history.get_or_insert_default().messages(before);
+            if remembered.is_none() {
+                let payload = match &body {
+                    Body::Payload { payload, .. } => payload.payload().clone(),
+                    Body::Fault(fault) => protocol::write_fault(fault),
+                };
+                let number = self.remember(key, Remembered { from: from.clone(), payload });
+                self.log_seen(task, number);
+            }
         }
         let thread = &self.threads[key];
         Message {
@@ -280,7 +285,8 @@ impl Core {
         }
     }
 
-    pub(super) fn remember(&mut self, key: ThreadKey, message: Remembered) {
+    /// Adds to the context of a thread; the number that it has there.
+    pub(super) fn remember(&mut self, key: ThreadKey, message: Remembered) -> Number {
         let logs = self.logs();
         let (number, kept) = if logs { (self.next_number(), Some(message.clone())) } else { (0, None) };
         let Self { threads, blueprint, context, .. } = self;
@@ -290,6 +296,7 @@ impl Core {
         if let Some(message) = kept {
             self.log_remembered(key, number, &message, before);
         }
+        number
     }
 
     /// The place of an answer in its fan-out, and how much of that is consumed with it.

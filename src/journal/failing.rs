@@ -1,4 +1,5 @@
 use super::{Journal, JournalError, Recovered, Step};
+use crate::vocab::Time;
 
 /// A journal that fails at its n-th append and takes nothing more: what a full disk looks like, without one.
 #[derive(Debug)]
@@ -23,6 +24,10 @@ impl<J: Journal> Journal for FailingJournal<J> {
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         self.journal.recover()
+    }
+
+    fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        self.journal.tidy(now)
     }
 
     fn close(&mut self) -> Result<(), JournalError> {

@@ -22,6 +22,8 @@ pub use record::{
     StateRecord, Step, TaskRecord, ThreadRecord, numbers_after,
 };
 
+use crate::vocab::Time;
+
 /// A store of steps.
 pub trait Journal: Send {
     /// Writes steps, all of them or none, in order. They survive, when this returns, what the durability of the
@@ -36,6 +38,16 @@ pub trait Journal: Send {
     /// # Errors
     /// [`JournalError`] if that can't be read, or can't be as it was written.
     fn recover(&mut self) -> Result<Recovered, JournalError>;
+
+    /// Deletes some of what is over and has had its time at a moment, while there is nothing to write; whether more may
+    /// have. A store that keeps nothing of the past has nothing to do.
+    ///
+    /// # Errors
+    /// [`JournalError`] if that can't be written: nothing more can be.
+    fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        let _ = now;
+        Ok(false)
+    }
 
     /// Notes that the organism has ended in order: no message was running.
     ///
@@ -52,6 +64,10 @@ impl<J: Journal> Journal for Arc<Mutex<J>> {
 
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         self.lock().unwrap_or_else(PoisonError::into_inner).recover()
+    }
+
+    fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).tidy(now)
     }
 
     fn close(&mut self) -> Result<(), JournalError> {

@@ -353,6 +353,12 @@ pub struct NoteRecord {
     pub value: Arc<str>,
 }
 
+impl NoteRecord {
+    /// The place of the note that the pump itself makes where a thread has a context: its value is the number of what
+    /// the context remembered when the message was first given to its handler, which is the message itself.
+    pub const CONTEXT: u32 = u32::MAX;
+}
+
 /// A message that the context of a thread remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedRecord {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use systole::journal::{Journal, MemoryJournal, Op, Recovered, Step};
-use systole::shell::journal::{Options, Problem, Retention, SqliteJournal};
-use systole::vocab::Time;
+use systole::shell::journal::{Durability, Fork, ForkError, JournalWriter, Options, Problem, Retention, SqliteJournal};
+use systole::vocab::{MessageId, ThreadId, Time};
+use uuid::Uuid;
 
 use crate::story::{Folder, KEY, Story, content, open};
 
@@ -81,6 +82,14 @@ fn the_first_version_is_still_read() {
     memory.append(&Story::steps(1, 60)).unwrap();
     let mut store = open(&folder.journal());
     assert_eq!(noted(store.recover().unwrap()), noted(memory.recover().unwrap()));
+    // Its steps have no moments of their own.
+    let db = Connection::open(folder.journal()).unwrap();
+    let sql =
+        "SELECT thread.id, message.id FROM message JOIN thread ON thread.number = thread ORDER BY message.at DESC";
+    let (conversation, at) = db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let conversation = ThreadId::from_uuid(Uuid::from_bytes(conversation));
+    let fork = Fork { conversation, at: MessageId::from_uuid(Uuid::from_bytes(at)), edit: None, owner: None };
+    assert!(matches!(store.fork(&fork), Err(ForkError::Forgotten(_))));
     let more = Story::steps(1, 90).split_off(60);
     store.append(&more).unwrap();
     memory.append(&more).unwrap();
@@ -163,6 +172,26 @@ fn what_is_over_goes_after_its_time_and_the_rest_stays() {
     assert!(oldest >= 29 * 3600 * 1_000_000_000, "the oldest ended at {oldest}");
     drop(store);
     assert_eq!(content(open(&folder.journal()).recover().unwrap()), content(forever.recover().unwrap()));
+}
+
+#[test]
+fn what_has_had_its_time_goes_while_nothing_happens() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    busy(&mut store, 0..167);
+    let before = ended(&folder.journal()).0;
+    assert!(before > 20, "{before} are kept");
+    drop(store);
+    // Those hours are long ago.
+    let mut store = open(&folder.journal());
+    let open = content(store.recover().unwrap());
+    let writer = JournalWriter::start(Box::new(store), Durability::Process, Vec::new(), Box::new(|_, _| ())).unwrap();
+    while ended(&folder.journal()).0 > 0 {
+        std::thread::yield_now();
+    }
+    writer.close().unwrap();
+    assert_eq!(content(super::story::open(&folder.journal()).recover().unwrap()), open, "what is not over stays");
 }
 
 #[test]

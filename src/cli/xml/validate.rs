@@ -27,7 +27,8 @@ pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitC
     Ok(ExitCode::FAILURE)
 }
 
-fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
+/// What these schemas know, and what the pump speaks itself.
+pub(in crate::cli) fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
     let documents = schemas.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
     let unusable = |error: &ContractError| Failure::unusable(error.to_string());
     let mut catalog = Catalog::new();

@@ -38,19 +38,27 @@ pub(super) struct Apply<'a> {
     /// Messages that have notes or awaited calls: few do, so the others need not be asked.
     pub(super) noted: &'a mut HashSet<Number>,
     pub(super) buffer: &'a mut Vec<u8>,
-    /// When the step was made, in nanoseconds.
-    at: i64,
+    /// When the last step was made, in nanoseconds. No two steps have the same moment, so that rows tell what a
+    /// conversation was between any two.
+    pub(super) at: i64,
 }
 
 const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNING sum";
 
 impl<'a> Apply<'a> {
-    pub(super) fn new(db: &'a Connection, total: i64, noted: &'a mut HashSet<Number>, buffer: &'a mut Vec<u8>) -> Self {
-        Self { db, total, noted, buffer, at: 0 }
+    /// After a step that was made at a moment.
+    pub(super) fn after(
+        at: i64,
+        db: &'a Connection,
+        total: i64,
+        noted: &'a mut HashSet<Number>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Self {
+        Self { db, total, noted, buffer, at }
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
-        self.at = step.at.as_nanos().cast_signed();
+        self.at = step.at.as_nanos().cast_signed().max(self.at + 1);
         step.ops.iter().try_for_each(|op| self.op(op))
     }
 
@@ -88,7 +96,8 @@ impl<'a> Apply<'a> {
             Op::Remember(entry) => self.put(entry, [entry.number.cast_signed()]),
             Op::Forget { thread, before } => {
                 let before = i64::try_from(*before).unwrap_or(i64::MAX);
-                self.end(gone!("remembered", "thread = ?1 AND number < ?2"), &[thread.cast_signed(), before])
+                let forget = over!("remembered", "thread = ?1 AND number < ?2", "ended = ?3");
+                self.end(forget, &[thread.cast_signed(), before])
             }
             Op::Leave(egress) => self.put(egress, [egress.number.cast_signed()]),
             Op::Read { egress } => self.end(over!("egress", "number = ?1", "ended = ?2"), &[egress.cast_signed()]),
@@ -226,7 +235,7 @@ impl<'a> Apply<'a> {
             Ok(())
         })?;
         fans.into_iter().try_for_each(|(message, call)| self.end_settled(message, call))?;
-        self.end(gone!("remembered", "thread = ?1"), key)
+        self.end(over!("remembered", "thread = ?1", "ended = ?2"), key)
     }
 
     fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), Problem> {

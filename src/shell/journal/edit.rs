@@ -55,10 +55,10 @@ impl SqliteJournal {
     ) -> Result<bool, StoreError> {
         let mut found = false;
         self.transaction(|journal| {
-            let Self { db, meta, noted, buffer, .. } = journal;
+            let Self { db, meta, noted, buffer, retain, .. } = journal;
             let sql = "SELECT count(*) FROM letter WHERE number = ?1";
             found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
-            let mut apply = Apply::new(db, meta.total, noted, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, noted, buffer);
             if found {
                 change(&mut apply)?;
             }

@@ -1,6 +1,7 @@
 use rusqlite::types::ToSqlOutput;
 
 use super::row::{Cells, Record, blob, flag, number, statements};
+use crate::shell::sqlite::Problem;
 
 /// What the journal knows of itself: one row.
 #[derive(Clone)]
@@ -13,6 +14,14 @@ pub(super) struct Meta {
     pub(super) running: bool,
     /// The sums of all rows that are not over, added up.
     pub(super) total: i64,
+}
+
+impl Meta {
+    /// The next start.
+    pub(super) fn next_epoch(&self) -> Result<u16, Problem> {
+        let epoch = self.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
+        epoch.ok_or(Problem::Worn)
+    }
 }
 
 impl Record for Meta {
@@ -34,5 +43,22 @@ impl Record for Meta {
             running: cells.flag()?,
             total: cells.value()?.as_i64().ok()?,
         })
+    }
+}
+
+/// Since when nothing is missing: one row, once something went. What ended at that moment or before may be gone.
+pub(super) struct Horizon(pub(super) i64);
+
+impl Record for Horizon {
+    statements!("horizon", "id = ?1", "NULL", "id, ended", "?, ?");
+
+    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        cell(number(1))?;
+        cell(self.0.into())
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        cells.number()?;
+        Some(Self(cells.value()?.as_i64().ok()?))
     }
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::Options;
-use super::meta::Meta;
+use super::meta::{Horizon, Meta};
+use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
-use super::schema::FORMAT;
+use super::schema::{FORMAT, ORDERED};
 use crate::shell::sqlite::{Opened, Opening, Problem};
 
 /// Opens a journal for writing; the caller has its lock.
@@ -17,9 +18,22 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>
         write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Vec::new())?;
         Ok(())
     };
-    let opening =
-        Opening { format: FORMAT, durability: options.durability, cut: options.cut, fill: &fill, read: &meta };
-    opening.open(file)
+    let read = |db: &Connection, version| {
+        if version >= ORDERED {
+            horizon(db)?;
+        }
+        meta(db)
+    };
+    let renew = |db: &Connection, version, meta: &Loaded<Meta>| {
+        if version < ORDERED {
+            // The last step may have the same moment as those before it.
+            let all = Horizon(meta.at + 1);
+            write(&mut db.prepare(Horizon::INSERT)?, &all, meta.at, &mut Vec::new())?;
+        }
+        Ok(())
+    };
+    let Options { durability, cut, .. } = *options;
+    Opening { format: FORMAT, durability, cut, fill: &fill, read: &read, renew: &renew }.open(file)
 }
 
 /// What the journal knows of itself.

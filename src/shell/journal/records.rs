@@ -189,7 +189,7 @@ impl Record for Requeue {
 }
 
 impl Record for RememberedRecord {
-    statements!("remembered", "number = ?1", "NULL", "number, thread, sender, payload", "?, ?, ?, ?");
+    statements!("remembered", "number = ?1", "ended", "number, thread, sender, payload", "?, ?, ?, ?");
 
     fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
         cell(number(self.number))?;

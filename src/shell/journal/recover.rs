@@ -35,7 +35,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         fans,
         messages,
         notes: open.rows("WHERE ended IS NULL ORDER BY message, place")?,
-        remembered: open.rows("ORDER BY number")?,
+        remembered: open.rows("WHERE ended IS NULL ORDER BY number")?,
         egress: open.rows("WHERE ended IS NULL ORDER BY number")?,
         letters: open.rows("ORDER BY number")?,
         requeue: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),

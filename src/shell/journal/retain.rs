@@ -1,9 +1,11 @@
-//! What is over goes after a while: a few rows with each transaction, so that no step waits for it.
+//! What is over goes after a while: a few rows at once, with the steps that come and while none come, so that no step
+//! waits for it.
 
 use rusqlite::{Connection, params};
 
 use super::Retention;
-use crate::journal::Step;
+use super::meta::Horizon;
+use super::row::{Record, load, write};
 use crate::shell::sqlite::{Problem, used};
 use crate::vocab::Time;
 
@@ -15,12 +17,13 @@ const ROWS: i64 = 512;
 
 /// What takes rows of a table that ended before a moment, oldest first. The row is asked again, because an index may
 /// lie where a row does not.
-const DELETE: [(&str, &str); 6] = [
+const DELETE: [(&str, &str); 7] = [
     ("thread", "number"),
     ("message", "number"),
     ("fan", "(message, call)"),
     ("settled", "(message, call, place)"),
     ("note", "(message, place)"),
+    ("remembered", "number"),
     ("egress", "number"),
 ];
 
@@ -43,16 +46,27 @@ impl Retain {
         self.now
     }
 
-    /// Takes note of steps, and deletes what has had its time.
-    pub(super) fn after(&mut self, db: &Connection, steps: &[Step]) -> Result<(), Problem> {
-        let last = steps.iter().map(|step| step.at.as_nanos().cast_signed()).max().unwrap_or_default();
-        self.now = self.now.max(last);
-        self.steps += steps.len();
+    /// Takes note of steps, the last of which was made at a moment, and deletes some of what has had its time.
+    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<(), Problem> {
+        self.now = self.now.max(at);
+        self.steps += steps;
         if self.steps < EVERY {
             return Ok(());
         }
         self.steps = 0;
         self.sweep(db).map(drop)
+    }
+
+    /// Whether something has had its time at a moment.
+    pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
+        let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
+        for (table, _) in DELETE {
+            let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
+            if db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Deletes some of what has had its time at a moment; how many rows went.
@@ -61,18 +75,42 @@ impl Retain {
         self.sweep(db)
     }
 
-    fn sweep(&self, db: &Connection) -> Result<usize, Problem> {
+    /// What ended before this moment has had its time.
+    fn before(&self, db: &Connection, now: i64) -> Result<i64, Problem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
-        let before = if used(db)? > self.retention.bytes { i64::MAX } else { self.now.saturating_sub(age) };
-        let mut gone = 0;
+        Ok(if used(db)? > self.retention.bytes { i64::MAX } else { now.saturating_sub(age) })
+    }
+
+    fn sweep(&self, db: &Connection) -> Result<usize, Problem> {
+        let before = self.before(db, self.now)?;
+        let (mut gone, mut last) = (0, 0);
         for (table, key) in DELETE {
             let sql = format!(
                 "DELETE FROM {table} WHERE {key} IN \
-                 (SELECT {} FROM {table} WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL",
+                 (SELECT {} FROM {table} WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL \
+                 RETURNING ended",
                 key.trim_matches(['(', ')'])
             );
-            gone += db.prepare_cached(&sql)?.execute(params![before, ROWS])?;
+            let mut delete = db.prepare_cached(&sql)?;
+            let mut rows = delete.query(params![before, ROWS])?;
+            while let Some(row) = rows.next()? {
+                gone += 1;
+                last = row.get::<_, i64>(0)?.max(last);
+            }
+        }
+        if gone > 0 && last > horizon(db)? {
+            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(last), self.now, &mut Vec::new())?;
         }
         Ok(gone)
     }
+}
+
+/// The moment up to which rows that are over may be missing.
+pub(super) fn horizon(db: &Connection) -> Result<i64, Problem> {
+    let mut statement = db.prepare_cached(Horizon::SELECT)?;
+    let mut rows = statement.query([])?;
+    Ok(match rows.next()? {
+        Some(row) => load::<Horizon>(row, &mut Vec::new())?.record.0,
+        None => 0,
+    })
 }

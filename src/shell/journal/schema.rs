@@ -6,5 +6,13 @@ use crate::shell::sqlite::Format;
 pub(super) const FORMAT: Format = Format {
     name: "journal",
     id: 0x5379_4a31,
-    migrations: &[include_str!("schema.sql"), include_str!("requeue.sql"), include_str!("tasks.sql")],
+    migrations: &[
+        include_str!("schema.sql"),
+        include_str!("requeue.sql"),
+        include_str!("tasks.sql"),
+        include_str!("history.sql"),
+    ],
 };
+
+/// The first version in which each step has a moment of its own, and which knows what is missing.
+pub(super) const ORDERED: i64 = 4;

@@ -14,6 +14,7 @@ use super::retain::Retain;
 use super::row::{Record, write};
 use crate::journal::{Journal, JournalError, Number, Recovered, Step};
 use crate::shell::sqlite::{Cut, Lock, Opened, Problem};
+use crate::vocab::Time;
 
 /// A journal in an SQLite file.
 ///
@@ -104,10 +105,10 @@ impl Journal for SqliteJournal {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         self.transaction(|journal| {
             let Self { db, meta, noted, buffer, retain, .. } = journal;
-            let mut apply = Apply::new(db, meta.total, noted, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, noted, buffer);
             steps.iter().try_for_each(|step| apply.step(step))?;
-            let total = apply.total;
-            retain.after(db, steps)?;
+            let (total, at) = (apply.total, apply.at);
+            retain.after(db, steps.len(), at)?;
             Ok(Meta { total, ..meta.clone() })
         })?;
         Ok(())
@@ -118,11 +119,21 @@ impl Journal for SqliteJournal {
         self.transaction(|journal| {
             recovered = recover(&journal.db, &journal.meta)?;
             journal.noted = noted(&recovered);
-            let epoch = journal.meta.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
-            recovered.epoch = epoch.ok_or(Problem::Worn)?;
+            recovered.epoch = journal.meta.next_epoch()?;
             Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
         })?;
         Ok(recovered)
+    }
+
+    fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+        if !self.retain.is_due(&self.db, now).map_err(|problem| problem.of(&self.file))? {
+            return Ok(false);
+        }
+        self.transaction(|journal| {
+            journal.retain.sweep_at(&journal.db, now)?;
+            Ok(journal.meta.clone())
+        })?;
+        Ok(true)
     }
 
     fn close(&mut self) -> Result<(), JournalError> {
@@ -135,7 +146,8 @@ impl Journal for SqliteJournal {
 mod tests {
     use super::*;
     use crate::journal::{BodyRecord, MessageRecord, MessageState, Op, Origin};
-    use crate::vocab::{MessageId, Name, Time};
+    use crate::shell::journal::Durability;
+    use crate::vocab::{MessageId, Name};
 
     fn put(number: Number) -> Step {
         let message = MessageRecord {
@@ -151,6 +163,27 @@ mod tests {
             attempts: 0,
         };
         Step { ops: vec![Op::Put(message)], at: Time::default() }
+    }
+
+    #[test]
+    fn what_a_durability_promises_is_what_the_database_is_told() {
+        for (durability, expected) in [(Durability::Process, 1), (Durability::Power, 2)] {
+            let file = std::env::temp_dir().join(format!("systole-test-{}-level-{expected}", std::process::id()));
+            let journal = SqliteJournal::open(&file, &Options { durability, ..Options::new([1; 32]) }).unwrap();
+            let told = |name: &str| journal.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+            // <https://www.sqlite.org/pragma.html#pragma_synchronous>: 1 is NORMAL, 2 is FULL.
+            assert_eq!((told("synchronous"), told("fullfsync")), (expected, expected - 1));
+            let mode: String = journal.db.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!(mode, "wal");
+            drop(journal);
+            forget(&file);
+        }
+    }
+
+    fn forget(file: &Path) {
+        for ending in ["", "-lock"] {
+            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
+        }
     }
 
     #[test]
@@ -172,8 +205,6 @@ mod tests {
         let mut journal = SqliteJournal::open(&file, &Options::new([1; 32])).unwrap();
         assert_eq!(journal.recover().unwrap().messages.len() as u64, 2 * written);
         drop(journal);
-        for ending in ["", "-lock"] {
-            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
-        }
+        forget(&file);
     }
 }

@@ -2,9 +2,11 @@
 
 use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
+use super::meta::Horizon;
 use super::open::meta;
 use super::reader::JournalReader;
 use super::records::Requeue;
+use super::retain::horizon;
 use super::row::{Record, load};
 use crate::journal::{
     EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
@@ -43,7 +45,13 @@ impl JournalReader {
         check.rows::<FanRow>()?;
         check.rows::<SettledRow>()?;
         check.rows::<NoteRecord>()?;
-        check.rows::<RememberedRecord>()?;
+        if self.has::<Horizon>()? {
+            check.rows::<RememberedRecord>()?;
+            check.horizon()?;
+        } else {
+            // They were not kept when they were over.
+            check.rows_by::<RememberedRecord>(&RememberedRecord::SELECT.replace(", ended FROM", ", NULL FROM"))?;
+        }
         check.rows::<EgressRecord>()?;
         check.rows::<LetterRecord>()?;
         if self.has::<Requeue>()? {
@@ -102,8 +110,20 @@ impl Check<'_> {
         Ok(())
     }
 
+    fn horizon(&mut self) -> Result<(), Problem> {
+        match horizon(&self.reader.db) {
+            Err(Problem::Damaged { what }) => self.fault(what),
+            other => drop(other?),
+        }
+        Ok(())
+    }
+
     fn rows<R: Record>(&mut self) -> Result<(), Problem> {
-        let mut statement = self.reader.db.prepare(R::SELECT)?;
+        self.rows_by::<R>(R::SELECT)
+    }
+
+    fn rows_by<R: Record>(&mut self, select: &str) -> Result<(), Problem> {
+        let mut statement = self.reader.db.prepare(select)?;
         let mut rows = statement.query([])?;
         loop {
             let row = match rows.next() {

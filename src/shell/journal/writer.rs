@@ -7,12 +7,16 @@ use super::Durability;
 use crate::core::ShardId;
 use crate::journal::{Journal, JournalError, Step};
 use crate::shell::clock::Clock;
+use crate::vocab::Time;
 
 /// At most so many steps are one transaction.
 const BATCH: usize = 64;
 
 /// How long a writer that has not been idle waits for more, where each transaction waits for the disk.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// How often a writer that has nothing to write looks for what has had its time.
+const TIDY: Duration = Duration::from_secs(60);
 
 /// Who is told what was written: a shard, and the number of the last of its steps that is, or why no more will be.
 ///
@@ -26,7 +30,8 @@ pub type Written = Box<dyn FnOnce() + Send>;
 ///
 /// It takes the steps of all shards in the order in which they come, as many as there are and 64 at most, and writes
 /// them in one transaction; a writer that is idle begins at once. When a transaction is written, each shard that has
-/// steps in it is told the number of its last one. After an error all shards are told once, and nothing more is written.
+/// steps in it is told the number of its last one. While nothing comes it deletes what is over and has had its time: at
+/// the start, and each minute. After an error all shards are told once, and nothing more is written.
 /// Without [`close`](Self::close) it ends when the last sender is gone, and leaves the journal as a crash would.
 #[derive(Debug)]
 pub struct JournalWriter {
@@ -69,12 +74,24 @@ impl JournalWriter {
         shards: Vec<ShardId>,
         told: Told,
     ) -> io::Result<Self> {
+        Self::start_tidying(journal, durability, shards, told, TIDY)
+    }
+
+    fn start_tidying(
+        journal: Box<dyn Journal>,
+        durability: Durability,
+        shards: Vec<ShardId>,
+        told: Told,
+        every: Duration,
+    ) -> io::Result<Self> {
         let (sender, inbox) = channel();
         let gather = match durability {
             Durability::Process => Duration::ZERO,
             Durability::Power => GATHER,
         };
-        let work = Work { journal, inbox, gather, clock: Clock::real(), shards, told, batch: Batch::default() };
+        let (clock, batch) = (Clock::real(), Batch::default());
+        let tidy = Tidy { every, next: clock.now() };
+        let work = Work { journal, inbox, gather, clock, tidy, shards, told, batch };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
         Ok(Self { inbox: JournalSender(sender), thread })
     }
@@ -101,9 +118,16 @@ struct Work {
     inbox: Receiver<Order>,
     gather: Duration,
     clock: Clock,
+    tidy: Tidy,
     shards: Vec<ShardId>,
     told: Told,
     batch: Batch,
+}
+
+/// When a writer that has nothing to write looks for what has had its time.
+struct Tidy {
+    every: Duration,
+    next: Time,
 }
 
 /// Steps that are written together, and how far each shard has come with them.
@@ -138,7 +162,7 @@ impl Work {
 
     fn write(&mut self) -> Result<(), JournalError> {
         loop {
-            self.collect();
+            self.collect()?;
             if !self.batch.steps.is_empty() {
                 self.journal.append(&self.batch.steps)?;
                 self.batch.steps.clear();
@@ -156,28 +180,39 @@ impl Work {
     }
 
     /// Waits for a step, and takes those that are there as well.
-    fn collect(&mut self) {
-        let idle = match self.inbox.try_recv() {
-            Ok(order) => {
-                self.batch.take(order);
-                false
-            }
-            Err(TryRecvError::Disconnected) => return self.batch.end = Some(End::Abandoned),
-            Err(TryRecvError::Empty) => {
-                match self.inbox.recv() {
-                    Ok(order) => self.batch.take(order),
-                    Err(_) => self.batch.end = Some(End::Abandoned),
-                }
-                true
-            }
+    fn collect(&mut self) -> Result<(), JournalError> {
+        let (first, idle) = match self.inbox.try_recv() {
+            Ok(order) => (Some(order), false),
+            Err(TryRecvError::Disconnected) => (None, false),
+            Err(TryRecvError::Empty) => (self.wait()?, true),
         };
+        match first {
+            Some(order) => self.batch.take(order),
+            None => self.batch.end = Some(End::Abandoned),
+        }
         let end = self.clock.now().after(if idle { Duration::ZERO } else { self.gather });
         while self.batch.steps.len() < BATCH && self.batch.end.is_none() {
             // Even where there is no time left, what is there is taken.
             match self.inbox.recv_timeout(self.clock.until(end)) {
                 Ok(order) => self.batch.take(order),
-                Err(RecvTimeoutError::Timeout) => return,
+                Err(RecvTimeoutError::Timeout) => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) => self.batch.end = Some(End::Abandoned),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for something to do, and meanwhile deletes what has had its time; nothing if nobody is left who could send.
+    fn wait(&mut self) -> Result<Option<Order>, JournalError> {
+        loop {
+            match self.inbox.recv_timeout(self.clock.until(self.tidy.next)) {
+                Ok(order) => return Ok(Some(order)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = self.clock.now();
+                    let more = self.journal.tidy(now)?;
+                    self.tidy.next = if more { now } else { now.after(self.tidy.every) };
+                }
             }
         }
     }
@@ -209,7 +244,6 @@ mod tests {
 
     use super::*;
     use crate::journal::{FailingJournal, MemoryJournal, Op, Recovered};
-    use crate::vocab::Time;
 
     /// Says how many steps each transaction had, and waits for a word before each.
     struct Slow {
@@ -296,6 +330,49 @@ mod tests {
         sender.send(ShardId(1), 3, step(3));
         assert!(answers.recv().is_err(), "nobody is told anything else");
         assert_eq!(writer.close(), Err(error));
+    }
+
+    /// Says when it is asked to tidy, and twice that there is more.
+    struct Untidy {
+        asked: std::sync::mpsc::Sender<Time>,
+        more: u32,
+    }
+
+    impl Journal for Untidy {
+        fn append(&mut self, _: &[Step]) -> Result<(), JournalError> {
+            Ok(())
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            Ok(Recovered::default())
+        }
+
+        fn tidy(&mut self, now: Time) -> Result<bool, JournalError> {
+            let _ = self.asked.send(now);
+            self.more = self.more.saturating_sub(1);
+            Ok(self.more > 0)
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_has_nothing_to_write_tidies_at_the_start_and_from_time_to_time() {
+        for (every, times) in [(Duration::from_secs(3600), 3), (Duration::from_millis(1), 20)] {
+            let (asked, tidied) = channel();
+            let (tell, answers) = channel();
+            let told: Told = Box::new(move |shard, written| tell.send((shard, written)).unwrap());
+            let journal = Box::new(Untidy { asked, more: 3 });
+            let shards = vec![ShardId(0)];
+            let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
+            let times: Vec<_> = tidied.iter().take(times).collect();
+            assert!(times.is_sorted(), "{times:?}");
+            writer.sender().send(ShardId(0), 1, step(1));
+            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "it writes as before");
+            writer.close().unwrap();
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// Somebody else writes it.
-    #[error("in use by {}: end that first, or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
+    #[error("in use by {}: end that first (SIGTERM: what waits is kept), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
     InUse {
         /// Its process id.
         holder: Option<u32>,
@@ -27,14 +27,16 @@ pub enum Problem {
         known: i64,
     },
     /// A row, a page, the log or the whole is not as it was written.
-    #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]
+    #[error(
+        "damaged: {what}. It was left as it is (`systole journal verify` says more of a journal): restore a copy, or move it away and start anew"
+    )]
     Damaged {
         /// What was found.
         what: String,
     },
     /// The log has a damaged place with finished transactions behind it.
     #[error(
-        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both"
+        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both, or of a journal run `systole journal compact --cut` to give up what was written behind that place"
     )]
     DamagedLog {
         /// Where the damage begins in the log.
