@@ -264,6 +264,11 @@ pub enum DocumentProblem {
     /// No global element.
     #[error("declares no global element, so it can't be a payload: declare one below xs:schema")]
     NoElement,
+    /// Its content models can't be checked in a few seconds.
+    #[error(
+        "the content models up to this type are too large to be checked: have fewer optional elements in a row, and fewer groups inside of groups"
+    )]
+    TooLarge,
     /// It breaks a rule of XML Schema.
     #[error("{0}")]
     Rule(String),

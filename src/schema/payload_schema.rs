@@ -68,8 +68,8 @@ impl PayloadSchema {
         let document = document::write(&model);
         let sources = Sources::single(document.clone());
         let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
-        let compiled = sources.compile().map_err(|faults| round_trip(RoundTrip::Schema(faults)))?;
         let grammar = xsd::grammar_of(&document).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())))?;
+        let compiled = sources.compile().map_err(|faults| round_trip(RoundTrip::Schema(faults)))?;
         let path = Path::of(&grammar, &qname);
         let checker = || Checker::new(&path, &compiled);
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;

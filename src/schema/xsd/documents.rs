@@ -2,6 +2,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::read::Place;
 use super::tree::{NodeId, Tree};
 use super::{XsdDocument, document_error, embed};
 use crate::ladder::Canonical;
@@ -116,6 +117,12 @@ impl Documents {
         document_error(&self.documents[index].name, at, DocumentProblem::Rule(message))
     }
 
+    /// The error of what stands at a place.
+    pub(in crate::schema) fn problem(&self, place: &Place, problem: DocumentProblem) -> ContractError {
+        let document = &self.documents[place.document];
+        document_error(&document.name, Some(document.position(place.node)), problem)
+    }
+
     pub(in crate::schema) fn no_element(&self) -> ContractError {
         let name = self.documents.first().map_or("", |document| &document.name);
         document_error(name, None, DocumentProblem::NoElement)
@@ -159,8 +166,8 @@ impl Documents {
             }
             match (location, to.is_empty()) {
                 (Some(location), true) => {
-                    let at = Some(Position::of(document.text.as_bytes(), tree.node(node).tag.start));
-                    return Err(document_error(&document.name, at, DocumentProblem::Missing(location.to_owned())));
+                    let problem = DocumentProblem::Missing(location.to_owned());
+                    return Err(document_error(&document.name, Some(document.position(node)), problem));
                 }
                 (None, true) => {}
                 (_, false) => links.push(Link { node, import, to }),
@@ -246,6 +253,10 @@ impl Document {
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
         let (name, given) = (name.to_owned(), given.to_owned());
         Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
+    }
+
+    fn position(&self, node: NodeId) -> Position {
+        Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
     }
 }
 

@@ -5,6 +5,7 @@ pub(super) mod embed;
 pub(super) mod read;
 mod simple;
 pub(super) mod tree;
+mod weight;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -55,6 +56,9 @@ impl PayloadSchema {
             let (compiled, grammar) = match known.entry(sources.digest) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
+                    if let Some(place) = weight::too_large(&reader) {
+                        return Err(documents.problem(&place, DocumentProblem::TooLarge));
+                    }
                     let compiled = Compiled::new(&sources.main, &sources.others);
                     let compiled = compiled.map_err(|faults| documents.error(root, faults))?;
                     new.insert((compiled, grammar(&reader)))
@@ -82,7 +86,11 @@ impl PayloadSchema {
 /// The grammar of one document that refers to no other, or why there is none.
 pub(super) fn grammar_of(document: &str) -> Result<Compilation, ContractError> {
     let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
-    Ok(grammar(&Reader::new(&documents, 0)))
+    let reader = Reader::new(&documents, 0);
+    match weight::too_large(&reader) {
+        Some(place) => Err(documents.problem(&place, DocumentProblem::TooLarge)),
+        None => Ok(grammar(&reader)),
+    }
 }
 
 fn grammar(reader: &Reader) -> Compilation {
