@@ -8,7 +8,8 @@
 //! - [`journal`]: what an organism writes down, so that it survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
-//! - [`shell`]: the runtime that turns the outputs of the core into work.
+//! - [`shell`]: the runtime that turns the outputs of the core into work;
+//! - `outbound`: the one way to other machines over HTTP, with the feature `gateway`.
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
 
@@ -22,6 +23,8 @@ pub mod core;
 pub mod inbox;
 pub mod journal;
 pub mod ladder;
+#[cfg(feature = "gateway")]
+pub mod outbound;
 pub mod prelude;
 pub mod protocol;
 pub mod schema;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 11] = [
+const LAYERS: [(&str, u8); 12] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
@@ -13,6 +13,7 @@ const LAYERS: [(&str, u8); 11] = [
     ("core", 2),
     ("inbox", 2),
     ("shell", 3),
+    ("outbound", 3),
     ("testing", 3),
     ("bench", 4),
     ("cli", 4),
