@@ -64,6 +64,14 @@ fn libxml_is_named_in_one_module() {
 }
 
 #[test]
+fn one_module_sends_to_networks() {
+    each_source(|path, code| {
+        let named = code.lines().any(|line| line.contains("reqwest::"));
+        assert!(!named || path.starts_with("src/outbound"), "{}: send it through src/outbound", path.display());
+    });
+}
+
+#[test]
 fn files_are_small() {
     each_source(|path, code| {
         let lines = code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();
