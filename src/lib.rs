@@ -9,7 +9,8 @@
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
-//! - `gateway`: the entrance over HTTP, and agents elsewhere (the feature `gateway`, on by default).
+//! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
+//! - `outbound`: the one way to other machines over HTTP, with the same feature.
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
 
@@ -25,6 +26,8 @@ pub mod gateway;
 pub mod inbox;
 pub mod journal;
 pub mod ladder;
+#[cfg(feature = "gateway")]
+pub mod outbound;
 pub mod prelude;
 pub mod protocol;
 pub mod schema;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 12] = [
+const LAYERS: [(&str, u8); 13] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
@@ -14,6 +14,7 @@ const LAYERS: [(&str, u8); 12] = [
     ("inbox", 2),
     ("shell", 3),
     ("gateway", 3),
+    ("outbound", 3),
     ("testing", 3),
     ("bench", 4),
     ("cli", 4),
@@ -60,6 +61,14 @@ fn libxml_is_named_in_one_module() {
         let allowed = path.ends_with("schema/libxml2.rs") || layer_of(path) == Some(4) && path.starts_with("src/bench");
         let named = code.lines().any(|line| line.contains("libxml::"));
         assert!(!named || allowed, "{}: libxml belongs into src/schema/libxml2.rs", path.display());
+    });
+}
+
+#[test]
+fn one_module_sends_to_networks() {
+    each_source(|path, code| {
+        let named = code.lines().any(|line| line.contains("reqwest::"));
+        assert!(!named || path.starts_with("src/outbound"), "{}: send it through src/outbound", path.display());
     });
 }
 

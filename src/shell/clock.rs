@@ -36,6 +36,12 @@ impl Clock {
         Self::Simulated { epoch, start: tokio::time::Instant::now() }
     }
 
+    /// The clock of the tokio runtime that this is called in, from today's date on: a test may pause it.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn of_runtime() -> Self {
+        Self::simulated(Self::real().now())
+    }
+
     /// The time.
     pub(crate) fn now(&self) -> Time {
         match self {

@@ -1,0 +1,128 @@
+//! What the answer of a peer says: from its status, its type and its bytes alone.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::failure::{Failure, Kind, readable};
+
+/// A peer has taken a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether it is done, or only taken.
+    pub taken: Taken,
+    /// The status of HTTP, 200 to 299.
+    pub status: u16,
+    /// The media type of the body, without parameters, in lower case.
+    pub content_type: Option<String>,
+    /// The body, at most 1 MiB unless the limits say otherwise.
+    pub body: Bytes,
+}
+
+/// What a peer has done with a delivery that it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It has dealt with it; the body is its result.
+    Answered,
+    /// It will: it said 202, or `{"status":"queued"}`.
+    Queued,
+}
+
+/// What JSON is, among media types: RFC 8259, section 11, and RFC 6839, section 3.1.
+fn is_json(content_type: Option<&str>) -> bool {
+    content_type.is_some_and(|media| media == "application/json" || media.ends_with("+json"))
+}
+
+/// The media type of a `Content-Type`, without parameters, in lower case.
+pub(super) fn media_type(header: &str) -> String {
+    header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+impl Answer {
+    /// Reads an answer whose status is 200 to 299. Only JSON is looked into: any other body is for whoever asked.
+    ///
+    /// # Errors
+    /// [`Kind::Unparsable`] if it says that it is JSON and is not, [`Kind::PeerError`] if it has an `error`, or a
+    /// `status` of `error` or `failed`.
+    pub(super) fn read(status: u16, content_type: Option<String>, body: Bytes) -> Result<Self, Failure> {
+        let said = if is_json(content_type.as_deref()) && !body.is_empty() { json(&body)? } else { Value::Null };
+        let state = said.get("status").and_then(Value::as_str).unwrap_or_default();
+        let error = said.get("error").filter(|error| !error.is_null());
+        if error.is_some() || matches!(state, "error" | "failed") {
+            return Err(Failure::new(Kind::PeerError, message(error, &said)));
+        }
+        let taken = if status == 202 || state == "queued" { Taken::Queued } else { Taken::Answered };
+        Ok(Self { taken, status, content_type, body })
+    }
+}
+
+fn json(body: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(body).map_err(|error| {
+        Failure::new(Kind::Unparsable, format!("the answer says that it is JSON, and is not: {error}"))
+    })
+}
+
+fn message(error: Option<&Value>, said: &Value) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        _ => value.get("message").and_then(Value::as_str).map(ToOwned::to_owned),
+    };
+    error.and_then(text).or_else(|| text(said)).unwrap_or_default()
+}
+
+/// What a refusal says, for people: its status, and the beginning of its body if that is text.
+pub(super) fn refusal(status: u16, reason: Option<&str>, body: &[u8]) -> String {
+    let reason = reason.map(|reason| format!(" {reason}")).unwrap_or_default();
+    let said = std::str::from_utf8(body).map(readable).unwrap_or_default();
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    format!("the peer answered {status}{reason}{said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(status: u16, media: &str, body: &'static str) -> Result<Taken, Failure> {
+        Answer::read(status, Some(media.to_owned()), Bytes::from_static(body.as_bytes())).map(|answer| answer.taken)
+    }
+
+    #[test]
+    fn queued_is_a_success_of_its_own_kind() {
+        assert_eq!(read(200, "application/xml", "<a/>"), Ok(Taken::Answered));
+        assert_eq!(read(204, "application/json", ""), Ok(Taken::Answered));
+        assert_eq!(read(202, "text/plain", "later"), Ok(Taken::Queued));
+        assert_eq!(read(200, "application/json", r#"{"status":"queued"}"#), Ok(Taken::Queued));
+        assert_eq!(read(200, "application/vnd.a+json", r#"{"status":"queued"}"#), Ok(Taken::Queued));
+        assert_eq!(read(200, "text/plain", r#"{"status":"queued"}"#), Ok(Taken::Answered), "that is no JSON");
+    }
+
+    #[test]
+    fn an_error_of_the_peers_runtime_is_told() {
+        let told = |body| read(200, "application/json", body).unwrap_err();
+        assert_eq!(told(r#"{"error":"out of memory"}"#), Failure::new(Kind::PeerError, "out of memory"));
+        assert_eq!(told(r#"{"error":{"code":-32000,"message":"no tool"}}"#).message, "no tool");
+        assert_eq!(told(r#"{"status":"failed","message":"worn"}"#).message, "worn");
+        assert_eq!(told(r#"{"error":true}"#), Failure::new(Kind::PeerError, ""));
+        assert_eq!(read(200, "application/json", r#"{"error":null}"#), Ok(Taken::Answered));
+        assert_eq!(read(200, "application/json", "[1]"), Ok(Taken::Answered));
+    }
+
+    #[test]
+    fn a_body_that_is_not_what_it_says_is_unparsable() {
+        for body in ["{", "<a/>", "{\"a\":1}x"] {
+            assert_eq!(read(200, "application/json", body).unwrap_err().kind, Kind::Unparsable, "{body}");
+        }
+        // serde_json has a limit of its own for the depth.
+        let deep = "[".repeat(100_000);
+        let error = Answer::read(200, Some("application/json".into()), deep.into()).unwrap_err();
+        assert_eq!(error.kind, Kind::Unparsable);
+    }
+
+    #[test]
+    fn a_refusal_says_what_the_peer_said() {
+        assert_eq!(
+            refusal(503, Some("Service Unavailable"), b" busy\x1b "),
+            "the peer answered 503 Service Unavailable: busy\\u{1b}"
+        );
+        assert_eq!(refusal(599, None, b"\xff"), "the peer answered 599");
+    }
+}

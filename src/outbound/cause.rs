@@ -1,0 +1,95 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a delivery was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Every attempt failed on its way.
+    AttemptsExhausted,
+    /// All that it may take was taken.
+    TotalBudgetExhausted,
+    /// The peer said no: a status that is not 2xx.
+    Rejected,
+    /// Somebody who had asked for it did not want it any more.
+    Cancelled,
+    /// The circuit of its target stays open for longer than the delivery may take.
+    CircuitOpen,
+    /// The address of its target is one that nothing is sent to.
+    AddressRefused,
+    /// What came is no HTTP, or a body that is not what it says it is.
+    Unparsable,
+    /// The peer's runtime reported an error.
+    PeerError,
+    /// The answer is longer than an answer may be.
+    AnswerTooLarge,
+    /// It is to be signed, and there is no secret for its target.
+    NoSecret,
+    /// Its request can't be made.
+    Bug,
+}
+
+/// A text that names no [`Cause`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no cause of that name is known")]
+pub struct UnknownCause;
+
+impl Cause {
+    /// All there are.
+    pub const ALL: [Self; 11] = [
+        Self::AttemptsExhausted,
+        Self::TotalBudgetExhausted,
+        Self::Rejected,
+        Self::Cancelled,
+        Self::CircuitOpen,
+        Self::AddressRefused,
+        Self::Unparsable,
+        Self::PeerError,
+        Self::AnswerTooLarge,
+        Self::NoSecret,
+        Self::Bug,
+    ];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AttemptsExhausted => "attempts_exhausted",
+            Self::TotalBudgetExhausted => "total_budget_exhausted",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::CircuitOpen => "circuit_open",
+            Self::AddressRefused => "address_refused",
+            Self::Unparsable => "unparsable",
+            Self::PeerError => "peer_error",
+            Self::AnswerTooLarge => "answer_too_large",
+            Self::NoSecret => "no_secret",
+            Self::Bug => "bug",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Cause {
+    type Err = UnknownCause;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCause> {
+        Self::ALL.into_iter().find(|cause| cause.as_str() == text).ok_or(UnknownCause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for cause in Cause::ALL {
+            assert_eq!(cause.as_str().parse(), Ok(cause));
+        }
+        assert_eq!("Rejected".parse::<Cause>(), Err(UnknownCause));
+    }
+}

@@ -1,0 +1,109 @@
+//! The circuit to a target: after some transport failures in a row it opens, and nothing is sent until it has cooled
+//! down; then one attempt decides (M. Nygard, Release It!, 2nd ed., section 5.2).
+
+use std::time::Duration;
+
+use crate::vocab::Time;
+
+/// When a circuit opens, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CircuitPolicy {
+    /// Transport failures in a row that open it; 0 never opens it.
+    pub failures: u32,
+    /// How long it stays open.
+    pub cool_down: Duration,
+}
+
+impl Default for CircuitPolicy {
+    /// 5 failures, 30 s.
+    fn default() -> Self {
+        Self { failures: 5, cool_down: Duration::from_secs(30) }
+    }
+}
+
+/// The state of a circuit at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CircuitState {
+    /// Everything passes.
+    Closed,
+    /// Nothing passes before that moment.
+    Open(Time),
+    /// What passes next decides.
+    HalfOpen,
+}
+
+/// The circuit to one target, which sends one delivery at a time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Circuit {
+    failures: u32,
+    opened: Option<Time>,
+}
+
+impl Circuit {
+    pub(super) fn state(&self, policy: CircuitPolicy, now: Time) -> CircuitState {
+        match self.opened.map(|opened| opened.after(policy.cool_down)) {
+            None => CircuitState::Closed,
+            Some(until) if now < until => CircuitState::Open(until),
+            Some(_) => CircuitState::HalfOpen,
+        }
+    }
+
+    /// The target has answered, whatever it said.
+    pub(super) fn answered(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The transport has failed. Whether that opens the circuit.
+    pub(super) fn failed(&mut self, policy: CircuitPolicy, now: Time) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let opens = policy.failures > 0 && self.failures >= policy.failures;
+        if opens {
+            self.opened = Some(now);
+        }
+        opens
+    }
+
+    /// Whether nothing has failed since the last answer.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.failures == 0
+    }
+
+    /// Whether little is lost if it is forgotten: nothing would pass that should not.
+    pub(super) fn is_forgettable(&self, policy: CircuitPolicy, now: Time) -> bool {
+        !matches!(self.state(policy, now), CircuitState::Open(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: CircuitPolicy = CircuitPolicy { failures: 2, cool_down: Duration::from_secs(30) };
+
+    fn at(seconds: u64) -> Time {
+        Time::default().after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn it_opens_cools_down_and_one_attempt_decides() {
+        let mut circuit = Circuit::default();
+        assert!(!circuit.failed(POLICY, at(1)));
+        assert_eq!(circuit.state(POLICY, at(1)), CircuitState::Closed);
+        assert!(circuit.failed(POLICY, at(2)));
+        assert_eq!(circuit.state(POLICY, at(31)), CircuitState::Open(at(32)));
+        assert_eq!(circuit.state(POLICY, at(32)), CircuitState::HalfOpen);
+        assert!(circuit.failed(POLICY, at(40)), "one failure opens it again");
+        assert_eq!(circuit.state(POLICY, at(69)), CircuitState::Open(at(70)));
+        circuit.answered();
+        assert_eq!(circuit.state(POLICY, at(69)), CircuitState::Closed);
+        assert!(!circuit.failed(POLICY, at(71)), "it counts from the start again");
+    }
+
+    #[test]
+    fn without_a_number_it_never_opens() {
+        let policy = CircuitPolicy { failures: 0, ..POLICY };
+        let mut circuit = Circuit::default();
+        assert!((0..100).all(|_| !circuit.failed(policy, at(1))));
+        assert_eq!(circuit.state(policy, at(1)), CircuitState::Closed);
+    }
+}

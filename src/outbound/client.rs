@@ -1,0 +1,258 @@
+//! One attempt over HTTP: from a delivery to an answer, or what was wrong.
+//!
+//! Redirects are answers, no proxy is asked, and every address that is connected to was judged before.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Body, Request, Response, StatusCode};
+
+use super::address::{AddressRefused, Guard};
+use super::answer::{Answer, media_type, refusal};
+use super::delivery::{Delivery, check_literal, header_map, parse_url};
+use super::error::OutboundError;
+use super::failure::{Failure, Kind, chain};
+use super::progress::{Outgoing, Phase, Progress};
+use super::retry::{Ended, Policy};
+use super::signature::{self, Secret};
+use super::{retry_after, tls};
+use crate::vocab::Time;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
+
+/// Of the body of a refusal so many bytes are read.
+const REFUSAL: usize = 4 << 10;
+
+/// What sends.
+#[derive(Debug)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    guard: Arc<Guard>,
+    answer: usize,
+}
+
+/// An attempt that brought no answer that says yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setback {
+    pub(super) ended: Ended,
+    pub(super) message: String,
+}
+
+impl From<Failure> for Setback {
+    fn from(failure: Failure) -> Self {
+        Self { message: failure.message.clone(), ended: Ended::Failed(failure) }
+    }
+}
+
+impl Client {
+    /// A client that trusts the roots of the system and these, in PEM; it reads answers up to that many bytes.
+    pub(super) fn new(guard: Guard, answer: usize, roots: &[u8]) -> Result<Self, OutboundError> {
+        let guard = Arc::new(guard);
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(tls::config(roots)?)
+            .dns_resolver(Resolver(guard.clone()))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .build()
+            .map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))?;
+        Ok(Self { http, guard, answer })
+    }
+
+    /// Makes one attempt. Dropping the future ends it.
+    pub(super) async fn attempt(
+        &self,
+        delivery: &Delivery,
+        secret: Option<&Secret>,
+        policy: &Policy,
+        now: Time,
+    ) -> Result<Answer, Setback> {
+        let progress = Progress::new();
+        let request = self.request(delivery, secret, now, &progress)?;
+        let mut response = progress
+            .within(policy, self.http.execute(request))
+            .await?
+            .map_err(|error| failure(&error, progress.phase()))?;
+        progress.note(Phase::Reading);
+        if !response.status().is_success() {
+            // What it says besides its status is good to know, and no more: it may come in part, or never.
+            let said = progress.within(policy, read(&mut response, &progress, REFUSAL)).await;
+            let said = said.map_or(Bytes::new(), |said| said.unwrap_or_else(|(said, _)| said));
+            return Err(refused(&response, &said, now));
+        }
+        let content_type = text(response.headers(), header::CONTENT_TYPE).map(media_type);
+        let status = response.status().as_u16();
+        let body = progress.within(policy, self.body(&mut response, &progress)).await??;
+        Ok(Answer::read(status, content_type, body)?)
+    }
+
+    fn request(
+        &self,
+        delivery: &Delivery,
+        secret: Option<&Secret>,
+        now: Time,
+        progress: &Progress,
+    ) -> Result<Request, Failure> {
+        let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
+        check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
+        let mut request = Request::new(reqwest::Method::POST, url);
+        *request.headers_mut() = headers(delivery, secret, now)?;
+        *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
+        Ok(request)
+    }
+
+    async fn body(&self, response: &mut Response, progress: &Progress) -> Result<Bytes, Failure> {
+        let too_large = || {
+            let most = self.answer;
+            Failure::new(Kind::AnswerTooLarge, format!("the answer has more than {most} bytes"))
+        };
+        if response.content_length().is_some_and(|len| len > self.answer as u64) {
+            return Err(too_large());
+        }
+        match read(response, progress, self.answer.saturating_add(1)).await {
+            Ok(body) if body.len() > self.answer => Err(too_large()),
+            Ok(body) => Ok(body),
+            Err((_, error)) => Err(failure(&error, Phase::Reading)),
+        }
+    }
+}
+
+/// Reads at most `most` bytes of a body; or what there was of them until it broke.
+async fn read(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, (Bytes, reqwest::Error)> {
+    let mut body = BytesMut::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(piece)) => {
+                progress.note(Phase::Reading);
+                body.extend_from_slice(&piece[..piece.len().min(most - body.len())]);
+            }
+            Ok(None) => return Ok(body.freeze()),
+            Err(error) => return Err((body.freeze(), error)),
+        }
+        if body.len() == most {
+            return Ok(body.freeze());
+        }
+    }
+}
+
+fn headers(delivery: &Delivery, secret: Option<&Secret>, now: Time) -> Result<HeaderMap, Failure> {
+    let bug = |name: &str| Failure::new(Kind::Bug, format!("the header '{name}' can't be sent"));
+    let mut headers = header_map(&delivery.headers).map_err(|(name, _)| bug(&name))?;
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    let value = |name: &HeaderName, value: String| HeaderValue::from_str(&value).map_err(|_| bug(name.as_str()));
+    headers.insert(IDEMPOTENCY_KEY, value(&IDEMPOTENCY_KEY, delivery.id.to_string())?);
+    if delivery.signed {
+        let secret = secret.ok_or_else(|| {
+            Failure::new(Kind::NoSecret, format!("there is no secret to sign with for {}", delivery.target))
+        })?;
+        headers.insert(SIGNATURE, value(&SIGNATURE, secret.sign(now, &delivery.body))?);
+    }
+    Ok(headers)
+}
+
+fn refused(response: &Response, said: &[u8], now: Time) -> Setback {
+    let status = response.status();
+    let waits = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    let after = text(response.headers(), header::RETRY_AFTER).filter(|_| waits);
+    Setback {
+        ended: Ended::Refused {
+            status: status.as_u16(),
+            retry_after: after.and_then(|after| retry_after::parse(after, now)),
+        },
+        message: refusal(status.as_u16(), status.canonical_reason(), said),
+    }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// What an error of the client is, by its innermost sources.
+fn failure(error: &reqwest::Error, phase: Phase) -> Failure {
+    if let Some(refused) = chain(error).find(|cause| cause.is::<AddressRefused>()) {
+        return Failure::new(Kind::AddressRefused, refused.to_string());
+    }
+    let kind = if error.is_builder() {
+        Kind::Bug
+    } else if error.is_connect() {
+        Kind::Connect
+    } else {
+        chain(error).filter_map(kind).last().unwrap_or(match phase {
+            Phase::Connecting | Phase::Writing => Kind::Write,
+            Phase::Reading => Kind::Read,
+        })
+    };
+    Failure::of(kind, error)
+}
+
+fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        return match () {
+            () if error.is_parse() => Some(Kind::Unparsable),
+            () if error.is_user() => Some(Kind::Bug),
+            () if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => Some(Kind::Closed),
+            () => None,
+        };
+    }
+    let error = cause.downcast_ref::<io::Error>()?;
+    match error.kind() {
+        // What TLS finds damaged was damaged on its way; what hyper finds, the peer wrote.
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if !of_tls(error) => Some(Kind::Unparsable),
+        io::ErrorKind::UnexpectedEof => Some(Kind::Closed),
+        _ => None,
+    }
+}
+
+fn of_tls(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
+/// Looks names up, and keeps back the addresses that nothing is sent to.
+struct Resolver(Arc<Guard>);
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let guard = self.0.clone();
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(Box::new(allowed(found, &guard)?.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The addresses that may be connected to; why not, if that is none.
+fn allowed(
+    found: impl Iterator<Item = SocketAddr>,
+    guard: &Guard,
+) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut refused = None;
+    let allowed: Vec<_> =
+        found.filter(|address| guard.check(address.ip()).map_err(|refusal| refused = Some(refusal)).is_ok()).collect();
+    match refused {
+        Some(refused) if allowed.is_empty() => Err(refused.into()),
+        None if allowed.is_empty() => Err(io::Error::other("the name has no address").into()),
+        Some(_) | None => Ok(allowed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_addresses_of_a_name_only_the_public_ones_are_left() {
+        let of = |texts: &[&str]| allowed(texts.iter().map(|text| text.parse().unwrap()), &Guard::new());
+        assert_eq!(of(&["10.0.0.1:0", "1.1.1.1:0", "[::1]:0"]).unwrap(), ["1.1.1.1:0".parse().unwrap()]);
+        let error = of(&["10.0.0.1:0", "[::1]:0"]).unwrap_err();
+        assert!(error.is::<AddressRefused>(), "{error}");
+        assert!(of(&[]).unwrap_err().to_string().contains("no address"));
+    }
+}

@@ -1,0 +1,329 @@
+use bytes::Bytes;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::address::{AddressRefused, Guard};
+use super::error::OutboxError;
+use super::signature;
+use crate::vocab::{MessageId, Name};
+
+/// Something that is to be sent: the body of a `POST` with `Content-Type: application/xml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The id of the message. It is the idempotency key of all attempts, too.
+    pub id: MessageId,
+    /// Whom it is for: deliveries to one target are sent one after the other, in the order in which they came.
+    pub target: Name,
+    /// Where it is sent: `http` or `https`, without a user or a password.
+    pub url: String,
+    /// Headers that go with it. They are written to the outbox: no place for secrets.
+    pub headers: Vec<(String, String)>,
+    /// The envelope.
+    pub body: Bytes,
+    /// Whether it is signed with the secret of its target.
+    pub signed: bool,
+}
+
+impl Delivery {
+    /// A delivery without headers of its own, not signed.
+    pub fn new(id: MessageId, target: Name, url: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        Self { id, target, url: url.into(), headers: Vec::new(), body: body.into(), signed: false }
+    }
+}
+
+/// How much may be sent, and wait. Bytes are those of the bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutboundLimits {
+    /// The body of one delivery.
+    pub body: usize,
+    /// The body of an answer.
+    pub answer: usize,
+    /// The URL of one delivery.
+    pub url: usize,
+    /// Names and values of all headers of one delivery.
+    pub headers: usize,
+    /// Deliveries that are not over.
+    pub deliveries: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Attempts that run at the same time.
+    pub attempts: usize,
+}
+
+impl Default for OutboundLimits {
+    /// 4 MiB for a body, 1 MiB for an answer, 8 KiB for a URL, 16 KiB for headers; 100,000 deliveries and 1 GiB in all;
+    /// 64 attempts at the same time.
+    fn default() -> Self {
+        Self {
+            body: 4 << 20,
+            answer: 1 << 20,
+            url: 8 << 10,
+            headers: 16 << 10,
+            deliveries: 100_000,
+            bytes: 1 << 30,
+            attempts: 64,
+        }
+    }
+}
+
+/// Why a delivery is not taken. Nothing of it was written.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DeliveryError {
+    /// The URL is none that something is sent to.
+    #[error("the URL of delivery {id} {problem}")]
+    Url {
+        /// The delivery.
+        id: MessageId,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The URL has an address that nothing is sent to.
+    #[error("delivery {id}: {source}")]
+    Address {
+        /// The delivery.
+        id: MessageId,
+        /// The address.
+        source: AddressRefused,
+    },
+    /// A header can't be sent.
+    #[error("header '{name}' of delivery {id} {problem}")]
+    Header {
+        /// The delivery.
+        id: MessageId,
+        /// The header.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// It has no body.
+    #[error("delivery {id} has an empty body: send an envelope")]
+    Empty {
+        /// The delivery.
+        id: MessageId,
+    },
+    /// A part of it is too long.
+    #[error("the {part} of delivery {id} has {len} bytes, at most {max} are sent")]
+    TooLong {
+        /// The delivery.
+        id: MessageId,
+        /// Which part.
+        part: &'static str,
+        /// Its bytes.
+        len: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// Another delivery was taken under this id.
+    #[error("delivery {id} was taken with another target, URL, header or body: use a new id for another message")]
+    IdTaken {
+        /// The id.
+        id: MessageId,
+    },
+    /// Too much waits.
+    #[error("the outbox is full: {deliveries} deliveries with {bytes} bytes wait; try again later")]
+    Full {
+        /// Deliveries that wait.
+        deliveries: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// The outbox can't be written.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
+
+/// Headers that are ours, or those of the connection.
+const RESERVED: [&str; 15] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "idempotency-key",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    signature::HEADER,
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl Delivery {
+    /// Checks what can be checked before anything is sent.
+    pub(super) fn check(&self, limits: &OutboundLimits, guard: &Guard) -> Result<(), DeliveryError> {
+        let id = self.id;
+        if self.body.is_empty() {
+            return Err(DeliveryError::Empty { id });
+        }
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        for (part, len, max) in [
+            ("body", self.body.len(), limits.body),
+            ("URL", self.url.len(), limits.url),
+            ("headers", headers, limits.headers),
+        ] {
+            if len > max {
+                return Err(DeliveryError::TooLong { id, part, len, max });
+            }
+        }
+        let url = parse_url(&self.url).map_err(|problem| DeliveryError::Url { id, problem })?;
+        check_literal(&url, guard).map_err(|source| DeliveryError::Address { id, source })?;
+        header_map(&self.headers).map(drop).map_err(|(name, problem)| {
+            let name = name.escape_debug().take(64).collect();
+            DeliveryError::Header { id, name, problem }
+        })
+    }
+
+    /// What two deliveries share that say the same.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        let texts = self.headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+        for part in [self.target.as_str().as_bytes(), self.url.as_bytes(), &self.body].into_iter().chain(texts) {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        hasher.update(&[u8::from(self.signed)]);
+        hasher.finalize().into()
+    }
+}
+
+/// A URL that something may be sent to, whatever its host is.
+pub(super) fn parse_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("is none: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("has the scheme '{}': use http or https", url.scheme().escape_debug()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a user or a password: send a header instead".to_owned());
+    }
+    Ok(url)
+}
+
+/// Judges the host of a URL if it is an address: no name is looked up for it.
+pub(super) fn check_literal(url: &Url, guard: &Guard) -> Result<(), AddressRefused> {
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_start_matches('[').trim_end_matches(']').parse() {
+        Ok(address) => guard.check(address),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The URL as it is shown: a query may hold what is nobody's business.
+pub(super) fn shown(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url) else { return "?".to_owned() };
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+/// Headers as they are sent; or the name of one that can't be, and why.
+pub(super) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, (String, &'static str)> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let refused = |problem| (name.clone(), problem);
+        let key: HeaderName = name.parse().map_err(|_| refused("has a name that HTTP doesn't know"))?;
+        if RESERVED.contains(&key.as_str()) {
+            return Err(refused("is set by the sender"));
+        }
+        let value = HeaderValue::from_str(value).map_err(|_| refused("has a value that HTTP can't carry"))?;
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(url: &str) -> Delivery {
+        Delivery::new(MessageId::from_uuid(uuid::Uuid::from_u128(7)), "peer".parse().unwrap(), url, "<a/>")
+    }
+
+    fn refusal(delivery: &Delivery) -> String {
+        let limits = OutboundLimits { body: 100, url: 100, headers: 100, ..OutboundLimits::default() };
+        delivery.check(&limits, &Guard::new()).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn a_public_http_url_is_taken() {
+        for url in ["http://example.org", "https://example.org:8443/a?b=c", "http://1.1.1.1/", "http://[2606:4700::1]/"]
+        {
+            assert_eq!(refusal(&delivery(url)), "");
+        }
+    }
+
+    #[test]
+    fn other_urls_are_not() {
+        for (url, part) in [
+            ("", "is none"),
+            ("/relative", "is none"),
+            ("ftp://example.org", "'ftp'"),
+            ("file:///etc/passwd", "'file'"),
+            ("http://", "is none"),
+            ("http://user@example.org", "a user or a password"),
+            ("http://:secret@example.org", "a user or a password"),
+            ("http://127.0.0.1/", "loopback"),
+            ("http://127.1/", "loopback"),
+            ("http://2130706433/", "loopback"),
+            ("http://0x7f.0.0.1/", "loopback"),
+            ("http://0177.0.0.1/", "loopback"),
+            ("http://127.0.0.1./", "loopback"),
+            ("http://１２７.0.0.1/", "loopback"),
+            ("http://[::1]/", "loopback"),
+            ("http://[::ffff:127.0.0.1]/", "IPv4-mapped"),
+            ("http://169.254.169.254/latest/meta-data", "link-local"),
+            ("https://0/", "unspecified"),
+        ] {
+            let refusal = refusal(&delivery(url));
+            assert!(refusal.contains(part), "{url}: {refusal}");
+        }
+        assert!(refusal(&delivery(&format!("http://a/{}", "x".repeat(100)))).contains("at most 100"));
+    }
+
+    #[test]
+    fn headers_can_not_change_what_is_sent() {
+        let with = |name: &str, value: &str| {
+            let headers = vec![(name.to_owned(), value.to_owned())];
+            refusal(&Delivery { headers, ..delivery("http://example.org") })
+        };
+        assert_eq!(with("X-Trace", "1"), "");
+        assert!(with("Host", "internal").contains("set by the sender"));
+        assert!(with("Idempotency-Key", "1").contains("set by the sender"));
+        assert!(with("Systole-Signature", "t=1").contains("set by the sender"));
+        assert!(with("Transfer-Encoding", "chunked").contains("set by the sender"));
+        assert!(with("X-A", "1\r\nHost: internal").contains("can't carry"));
+        assert!(with("X-A\r\nHost", "1").contains("doesn't know"));
+        assert!(with("", "1").contains("doesn't know"));
+        assert!(with("X-A", &"x".repeat(100)).contains("at most 100"));
+    }
+
+    #[test]
+    fn bodies_have_a_size() {
+        let with = |body: &str| refusal(&Delivery { body: body.to_owned().into(), ..delivery("http://example.org") });
+        assert!(with("").contains("empty body"));
+        assert!(with(&"x".repeat(101)).contains("101 bytes, at most 100"));
+    }
+
+    #[test]
+    fn each_part_is_in_the_digest() {
+        let first = delivery("http://a/");
+        let others = [
+            Delivery { target: "other".parse().unwrap(), ..first.clone() },
+            delivery("http://b/"),
+            Delivery { headers: vec![("a".into(), "b".into())], ..first.clone() },
+            Delivery { headers: vec![("ab".into(), String::new())], ..first.clone() },
+            Delivery { body: "<b/>".into(), ..first.clone() },
+            Delivery { signed: true, ..first.clone() },
+        ];
+        let digests: std::collections::HashSet<_> = others.iter().chain([&first]).map(Delivery::digest).collect();
+        assert_eq!(digests.len(), 7);
+        assert_eq!(first.clone().digest(), first.digest());
+    }
+
+    #[test]
+    fn a_query_is_not_shown() {
+        assert_eq!(shown("https://a.b/c?token=1#d"), "https://a.b/c");
+    }
+}

@@ -1,0 +1,174 @@
+use std::error::Error;
+use std::fmt;
+
+use super::cause::Cause;
+use crate::shell::terminal::{Escaped, shorten};
+
+/// What was wrong with an attempt that brought no answer that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Which kind of failure it is.
+    pub kind: Kind,
+    /// What was said about it; never empty.
+    pub message: String,
+}
+
+/// Kinds of failures; the first ones are those of the transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// No connection: the name, TCP or TLS.
+    Connect,
+    /// No connection in time.
+    ConnectTimeout,
+    /// The request could not be written.
+    Write,
+    /// The connection took nothing of the body for too long.
+    WriteTimeout,
+    /// The answer could not be read.
+    Read,
+    /// Nothing came for too long.
+    ReadTimeout,
+    /// The peer ended the connection before its answer was whole.
+    Closed,
+    /// What came is no HTTP, or a body that is not what it says it is.
+    Unparsable,
+    /// The peer's runtime reported an error.
+    PeerError,
+    /// The answer is longer than an answer may be.
+    AnswerTooLarge,
+    /// The address is one that nothing is sent to.
+    AddressRefused,
+    /// There is no secret to sign with.
+    NoSecret,
+    /// The request can't be made.
+    Bug,
+}
+
+impl Kind {
+    /// All there are.
+    pub const ALL: [Self; 13] = [
+        Self::Connect,
+        Self::ConnectTimeout,
+        Self::Write,
+        Self::WriteTimeout,
+        Self::Read,
+        Self::ReadTimeout,
+        Self::Closed,
+        Self::Unparsable,
+        Self::PeerError,
+        Self::AnswerTooLarge,
+        Self::AddressRefused,
+        Self::NoSecret,
+        Self::Bug,
+    ];
+
+    /// Whether it happened to bytes on their way: only that is tried again.
+    pub fn is_transport(self) -> bool {
+        self.ends_with().is_none()
+    }
+
+    /// Whether the peer has said something, though nothing that can be used.
+    pub(super) fn is_of_peer(self) -> bool {
+        matches!(self, Self::Unparsable | Self::PeerError | Self::AnswerTooLarge)
+    }
+
+    /// The cause with which it ends a delivery; none if it doesn't.
+    fn ends_with(self) -> Option<Cause> {
+        match self {
+            Self::Connect
+            | Self::ConnectTimeout
+            | Self::Write
+            | Self::WriteTimeout
+            | Self::Read
+            | Self::ReadTimeout
+            | Self::Closed => None,
+            Self::Unparsable => Some(Cause::Unparsable),
+            Self::PeerError => Some(Cause::PeerError),
+            Self::AnswerTooLarge => Some(Cause::AnswerTooLarge),
+            Self::AddressRefused => Some(Cause::AddressRefused),
+            Self::NoSecret => Some(Cause::NoSecret),
+            Self::Bug => Some(Cause::Bug),
+        }
+    }
+
+    /// What is likely behind it, where nobody says more.
+    fn likely(self) -> &'static str {
+        match self {
+            Self::Connect => "the peer is probably down, or its name or port is wrong",
+            Self::ConnectTimeout => "the peer is probably unreachable, or a firewall drops what is sent to it",
+            Self::Write => "the peer probably ended the connection while it was sent the body",
+            Self::WriteTimeout => "the peer probably hangs: it takes no more of the body",
+            Self::Read => "the connection probably broke, or the peer was restarted",
+            Self::ReadTimeout => "the peer probably still works on it, or hangs",
+            Self::Closed => "the peer ended the connection, probably because it failed or was restarted",
+            Self::Unparsable => "something that speaks no HTTP probably listens there",
+            Self::PeerError => "the peer's runtime reported an error without a word: see its log",
+            Self::AnswerTooLarge => "the peer probably answers with something else than it should",
+            Self::AddressRefused => "the address is private",
+            Self::NoSecret => "the target is probably not registered any more",
+            Self::Bug => "this is probably a mistake in the program",
+        }
+    }
+}
+
+impl Failure {
+    /// A failure; where the message is empty, the kind and a likely reason stand for it.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let message = readable(&message.into());
+        let message = if message.is_empty() { format!("{kind:?}: {}", kind.likely()) } else { message };
+        Self { kind, message }
+    }
+
+    /// A failure of which an error tells: the innermost of its sources that says something.
+    pub(super) fn of(kind: Kind, error: &(dyn Error + 'static)) -> Self {
+        let messages = chain(error).map(ToString::to_string);
+        Self::new(kind, messages.filter(|message| !message.trim().is_empty()).last().unwrap_or_default())
+    }
+
+    /// The cause with which it ends a delivery; none if it is tried again.
+    pub(super) fn ends_with(&self) -> Option<Cause> {
+        self.kind.ends_with()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// An error and its sources, outermost first.
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    })
+}
+
+/// What is shown of a text from outside: its first 300 characters on one line, nothing that commands a terminal.
+pub(super) fn readable(text: &str) -> String {
+    Escaped::line(&shorten(text.trim(), 300)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_message_becomes_the_kind_and_a_likely_reason() {
+        for kind in Kind::ALL {
+            let message = Failure::new(kind, " \n").message;
+            assert!(message.starts_with(&format!("{kind:?}: ")) && message.len() > 20, "{message}");
+        }
+        assert_eq!(Failure::of(Kind::Read, &std::io::Error::other("")).message, Failure::new(Kind::Read, "").message);
+        assert_eq!(Failure::of(Kind::Read, &std::io::Error::other("torn")).message, "torn");
+    }
+
+    #[test]
+    fn what_peers_say_is_cut_and_can_not_move_the_cursor() {
+        assert_eq!(readable("a\u{1b}[2J\u{202e}b\n"), "a\\u{1b}[2J\\u{202e}b");
+        assert_eq!(readable(&"é".repeat(400)), "é".repeat(299) + "…");
+    }
+}

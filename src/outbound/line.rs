@@ -1,0 +1,291 @@
+//! The line of one target: its deliveries one after the other, each until it has ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+
+use super::answer::Answer;
+use super::cause::Cause;
+use super::circuit::CircuitState;
+use super::client::{Client, Setback};
+use super::delivery::{Delivery, shown};
+use super::error::{OutboxError, Outcome, Undelivered};
+use super::handle::{Handles, State};
+use super::lines::Lines;
+use super::options::Options;
+use super::outbox::{End, Job, Keeper, Outbox};
+use super::retry::{Decision, Ended, Tried};
+use crate::shell::clock::Clock;
+use crate::shell::entropy::Entropy;
+use crate::vocab::{MessageId, Name, Time};
+
+/// What all lines have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: Options,
+    pub(super) client: Client,
+    pub(super) keeper: Keeper,
+    pub(super) clock: Clock,
+    pub(super) handles: Handles,
+    pub(super) lines: Lines,
+    /// Attempts that may begin.
+    pub(super) slots: Semaphore,
+    /// How many deliveries have ended.
+    pub(super) settled: watch::Sender<u64>,
+    /// Whether nothing is to begin any more.
+    pub(super) closing: watch::Sender<bool>,
+}
+
+/// Why a delivery is not sent any further.
+pub(super) enum Stopped {
+    /// Nothing is to begin any more.
+    Closing,
+    /// Somebody else has ended the delivery, and told whoever waits.
+    Ended,
+    /// The outbox has failed, and said so.
+    Outbox,
+}
+
+impl From<OutboxError> for Stopped {
+    fn from(_: OutboxError) -> Self {
+        Self::Outbox
+    }
+}
+
+/// Sends what waits for a target until nothing does.
+pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
+    loop {
+        shared.lines.look(&target);
+        let head = {
+            let target = target.clone();
+            shared.keeper.run(move |outbox| outbox.head(&target)).await
+        };
+        match head {
+            Ok(Some(job)) => match shared.serve(&target, job).await {
+                Ok(()) | Err(Stopped::Ended) => {}
+                Err(Stopped::Closing) => return,
+                Err(Stopped::Outbox) => return shared.handles.close(),
+            },
+            Ok(None) if shared.lines.leave(&target) => return,
+            Ok(None) => {}
+            Err(_) => return shared.handles.close(),
+        }
+    }
+}
+
+impl Shared {
+    /// Sends a delivery until it has ended, by itself or by somebody else.
+    async fn serve(&self, target: &Name, job: Job) -> Result<(), Stopped> {
+        let stop = self.lines.run(target, job.delivery.id);
+        tokio::select! {
+            done = Course::of(self, job).run() => done,
+            () = stop.notified() => Ok(()),
+        }
+    }
+
+    /// Ends a delivery that isn't wanted any more. Whether it was open until now.
+    pub(super) async fn cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
+        let (limit, now) = (self.options.policy.attempts.max(1), self.clock.now());
+        let cancelled = self.keeper.run(move |outbox| outbox.cancel(id, limit, now)).await?;
+        let Some(undelivered) = cancelled else { return Ok(false) };
+        self.lines.stop(&undelivered.target, id);
+        self.tell_settled(id, Err(undelivered));
+        Ok(true)
+    }
+
+    /// Says how a delivery has ended, to whoever waits for it.
+    fn tell_settled(&self, id: MessageId, outcome: Outcome) {
+        self.handles.tell(id, State::Settled(outcome));
+        self.settled.send_modify(|settled| *settled += 1);
+    }
+
+    async fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
+        let mut closing = self.closing.subscribe();
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => Err(Stopped::Closing),
+            () = tokio::time::sleep(duration) => Ok(()),
+        }
+    }
+}
+
+/// One delivery on its way.
+struct Course<'a> {
+    shared: &'a Shared,
+    delivery: Delivery,
+    tried: Tried,
+    due: Option<Time>,
+    last_error: Option<String>,
+}
+
+impl<'a> Course<'a> {
+    /// It goes on where it was: the time in which nobody sent anything doesn't count.
+    fn of(shared: &'a Shared, job: Job) -> Self {
+        let since = shared.clock.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
+        let tried = Tried { attempts: job.attempts, since: Time::from_nanos(since) };
+        Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error }
+    }
+
+    async fn run(mut self) -> Result<(), Stopped> {
+        if let Some(due) = self.due.take() {
+            // A clock that was set back must not make it wait for longer than it would have.
+            self.shared.sleep(self.shared.clock.until(due).min(self.left())).await?;
+        }
+        loop {
+            let ended = match self.ready().await? {
+                Ok(()) => self.attempt().await?,
+                Err(cause) => Some(Err(cause)),
+            };
+            match ended {
+                None => {}
+                Some(Ok(answer)) => return self.settle(Ok(answer)).await,
+                Some(Err(cause)) => {
+                    let undelivered = self.undelivered(cause);
+                    return self.settle(Err(undelivered)).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until an attempt may begin, or why none will.
+    async fn ready(&mut self) -> Result<Result<(), Cause>, Stopped> {
+        loop {
+            let now = self.shared.clock.now();
+            if let Err(cause) = self.shared.options.policy.may_try(self.tried, now) {
+                return Ok(Err(cause));
+            }
+            match self.shared.lines.circuit(&self.delivery.target, self.shared.options.circuit, now) {
+                CircuitState::Open(until) if until.since(now) >= self.left() => return Ok(Err(Cause::CircuitOpen)),
+                CircuitState::Open(until) => self.shared.sleep(until.since(now)).await?,
+                CircuitState::Closed | CircuitState::HalfOpen => return Ok(Ok(())),
+            }
+        }
+    }
+
+    /// Makes an attempt: how the delivery ends by it, if it does; else it is time for the next one.
+    async fn attempt(&mut self) -> Result<Option<Result<Answer, Cause>>, Stopped> {
+        let shared = self.shared;
+        let asked = shared.clock.now();
+        let Ok(slot) = shared.slots.acquire().await else { return Err(Stopped::Closing) };
+        // Waiting for others is not its fault.
+        self.tried.since = self.tried.since.after(shared.clock.now().since(asked));
+        if *shared.closing.borrow() {
+            return Err(Stopped::Closing);
+        }
+        self.tried.attempts += 1;
+        let (id, attempts, spent) = (self.delivery.id, self.tried.attempts, self.spent());
+        if !shared.keeper.run(move |outbox| outbox.begin(id, attempts, spent)).await? {
+            return Err(Stopped::Ended);
+        }
+        shared.handles.tell(id, State::Attempting { attempt: attempts });
+        let result = self.send().await;
+        drop(slot);
+        self.judge(result).await
+    }
+
+    async fn send(&self) -> Result<Answer, Setback> {
+        let Shared { options, client, clock, .. } = self.shared;
+        let secret = options.secret(&self.delivery);
+        let attempt = client.attempt(&self.delivery, secret.as_ref(), &options.policy, clock.now());
+        match tokio::time::timeout(self.left(), attempt).await {
+            Ok(result) => result,
+            Err(_) => {
+                let message = format!("the attempt was ended after {:.1?} in all", options.policy.budget);
+                Err(Setback { ended: Ended::OutOfTime, message })
+            }
+        }
+    }
+
+    async fn judge(&mut self, result: Result<Answer, Setback>) -> Result<Option<Result<Answer, Cause>>, Stopped> {
+        let shared = self.shared;
+        let target = &self.delivery.target;
+        let setback = match result {
+            Ok(answer) => {
+                shared.lines.answered(target);
+                return Ok(Some(Ok(answer)));
+            }
+            Err(setback) => setback,
+        };
+        let now = shared.clock.now();
+        match &setback.ended {
+            Ended::Failed(failure) if failure.kind.is_transport() => {
+                if shared.lines.failed(target, shared.options.circuit, now) {
+                    tracing::warn!(%target, "the circuit is open: nothing is sent for a while");
+                }
+            }
+            Ended::Failed(failure) if !failure.kind.is_of_peer() => {}
+            Ended::OutOfTime => {}
+            Ended::Failed(_) | Ended::Refused { .. } | Ended::Accepted => shared.lines.answered(target),
+        }
+        self.last_error = Some(setback.message);
+        match shared.options.policy.decide(self.tried, &setback.ended, now, random()) {
+            Decision::GiveUp(cause) => Ok(Some(Err(cause))),
+            Decision::Wait(wait) => self.back_off(wait, now).await.map(|()| None),
+            // What is accepted came back above.
+            Decision::Done => Ok(Some(Err(Cause::Bug))),
+        }
+    }
+
+    async fn back_off(&mut self, wait: Duration, now: Time) -> Result<(), Stopped> {
+        let shared = self.shared;
+        let (id, spent, until) = (self.delivery.id, self.spent(), now.after(wait));
+        let error = self.last_error.clone().unwrap_or_default();
+        tracing::debug!(delivery = %id, target = %self.delivery.target, attempts = self.tried.attempts, ?wait, error,
+            "an attempt failed");
+        let state = State::BackingOff { attempts: self.tried.attempts, until, error: error.clone() };
+        if !shared.keeper.run(move |outbox| outbox.back_off(id, until, &error, spent)).await? {
+            return Err(Stopped::Ended);
+        }
+        shared.handles.tell(id, state);
+        shared.sleep(shared.clock.until(until)).await
+    }
+
+    async fn settle(self, outcome: Outcome) -> Result<(), Stopped> {
+        let shared = self.shared;
+        let (id, now) = (self.delivery.id, shared.clock.now());
+        let spent = outcome.as_ref().err().map_or_else(|| self.spent(), |undelivered| undelivered.elapsed);
+        if let Err(undelivered) = &outcome {
+            tracing::warn!(delivery = %id, target = %undelivered.target, cause = %undelivered.cause,
+                attempts = undelivered.attempts, message = undelivered.message, "a delivery was given up");
+        }
+        let told = shared.handles.has(id);
+        let written = outcome.clone();
+        let end = move |outbox: &mut Outbox| outbox.settle(id, &End { outcome: &written, spent, now, told });
+        if shared.keeper.run(end).await? {
+            shared.tell_settled(id, outcome);
+        }
+        Ok(())
+    }
+
+    fn undelivered(&self, cause: Cause) -> Undelivered {
+        let unsaid = || match (cause, self.tried.attempts) {
+            (Cause::CircuitOpen, _) => format!("{} has not answered others before", self.delivery.target),
+            (_, 0) => "its turn came too late".to_owned(),
+            (_, attempts) => format!("the process ended during attempt {attempts}"),
+        };
+        Undelivered {
+            id: self.delivery.id,
+            target: self.delivery.target.clone(),
+            url: shown(&self.delivery.url),
+            cause,
+            message: self.last_error.clone().unwrap_or_else(unsaid),
+            attempts: self.tried.attempts,
+            limit: self.shared.options.policy.attempts.max(1),
+            elapsed: self.spent(),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.shared.options.policy.left(self.tried, self.shared.clock.now())
+    }
+
+    fn spent(&self) -> Duration {
+        self.shared.clock.now().since(self.tried.since)
+    }
+}
+
+/// A number from 0 to 1.
+fn random() -> f64 {
+    Entropy::Real.bits() as f64 / u64::MAX as f64
+}

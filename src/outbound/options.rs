@@ -1,0 +1,68 @@
+use std::fmt;
+use std::sync::Arc;
+
+use super::address::Guard;
+use super::circuit::CircuitPolicy;
+use super::delivery::{Delivery, OutboundLimits};
+use super::retry::Policy;
+use super::signature::Secret;
+use crate::shell::sqlite::{Durability, Retention};
+use crate::vocab::Name;
+
+/// Where the secrets of targets come from. It is asked at each attempt.
+pub type Secrets = Arc<dyn Fn(&Name) -> Option<Secret> + Send + Sync>;
+
+/// How deliveries are sent and kept.
+#[derive(Clone)]
+pub struct Options {
+    /// When an attempt is made again.
+    pub policy: Policy,
+    /// When a target is left alone.
+    pub circuit: CircuitPolicy,
+    /// How much is sent, and waits.
+    pub limits: OutboundLimits,
+    /// Which addresses are sent to; public ones only, unless it says otherwise.
+    pub guard: Guard,
+    /// What survives once a delivery is taken.
+    pub durability: Durability,
+    /// How long what is over is kept. It goes when the next delivery comes, or at the next start.
+    pub retention: Retention,
+    /// What deliveries are signed with; by default nothing is there.
+    pub secrets: Secrets,
+    /// Certificates to trust besides those of the system, as PEM.
+    pub certificates: Vec<u8>,
+}
+
+impl Options {
+    pub(super) fn secret(&self, delivery: &Delivery) -> Option<Secret> {
+        if delivery.signed { (self.secrets)(&delivery.target) } else { None }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            circuit: CircuitPolicy::default(),
+            limits: OutboundLimits::default(),
+            guard: Guard::default(),
+            durability: Durability::default(),
+            retention: Retention::default(),
+            secrets: Arc::new(|_| None),
+            certificates: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("policy", &self.policy)
+            .field("circuit", &self.circuit)
+            .field("limits", &self.limits)
+            .field("guard", &self.guard)
+            .field("durability", &self.durability)
+            .field("retention", &self.retention)
+            .finish_non_exhaustive()
+    }
+}

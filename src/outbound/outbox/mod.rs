@@ -1,0 +1,222 @@
+//! The outbox on disk: what is to be sent, how far it has come, and for a while how it ended.
+//!
+//! An SQLite file of its own. Each method is part of a transaction of the caller ([`Outbox::transaction`]); what it did
+//! is there when that returns. Whoever ends a delivery first has ended it: every change of a row asks whether it is
+//! still open.
+//!
+//! Not here: when something is sent, and to whom first.
+
+mod keeper;
+mod row;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::delivery::{Delivery, OutboundLimits, shown};
+use super::error::{Outcome, Undelivered};
+use crate::shell::sqlite::{Durability, Format, Lock, Opened, Opening, Problem, Retention, used};
+use crate::vocab::{MessageId, Name, Time};
+
+pub(super) use keeper::Keeper;
+pub(super) use row::Job;
+pub use row::{Report, Settled};
+
+/// `SyO1`, and its tables.
+const FORMAT: Format = Format { name: "outbox", id: 0x5379_4f31, migrations: &[include_str!("schema.sql")] };
+
+/// At most so many rows that had their time go with each delivery that comes: more than one, so that they get fewer.
+const SWEEP: i64 = 64;
+
+/// The outbox on disk.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    // Before the lock, so that it is closed first.
+    db: Connection,
+    file: PathBuf,
+    retention: Retention,
+    deliveries: u64,
+    bytes: u64,
+    turn: i64,
+    _lock: Lock,
+}
+
+/// What became of a delivery that was put into the outbox.
+pub(super) enum Put {
+    /// It is there now.
+    New,
+    /// It was there, and is not over.
+    Open,
+    /// It was there, and is over.
+    Over(Outcome),
+    /// Another one is there under its id.
+    Taken,
+    /// There is no room.
+    Full { deliveries: u64, bytes: u64 },
+}
+
+impl Outbox {
+    /// Opens an outbox, or makes one where there is no file or an empty one.
+    pub(super) fn open(file: &Path, durability: Durability, retention: Retention, now: Time) -> Result<Self, Problem> {
+        let lock = Lock::take(file)?;
+        let read = |db: &Connection, _| {
+            let sql = "SELECT count(*), ifnull(sum(length(body)), 0), (SELECT ifnull(max(turn), 0) FROM delivery) \
+                       FROM delivery WHERE settled IS NULL";
+            Ok(db.query_row(sql, [], |row| Ok((row::count(row.get(0)?), row::count(row.get(1)?), row.get(2)?)))?)
+        };
+        let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, _: &_| Ok(()));
+        let opened =
+            Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew }.open(file);
+        if let Err(Problem::Foreign { .. }) = opened {
+            lock.remove();
+        }
+        let Opened { db, read: (deliveries, bytes, turn), cut } = opened?;
+        if let Some(cut) = cut {
+            tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
+                "the end of the outbox's log was not written whole, and is cut off");
+        }
+        let outbox = Self { db, file: file.to_owned(), retention, deliveries, bytes, turn, _lock: lock };
+        while outbox.sweep(now)? > 0 {}
+        Ok(outbox)
+    }
+
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Does some work in one transaction. After an error nothing of it is there.
+    pub(super) fn transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Problem>) -> Result<T, Problem> {
+        let run = || {
+            self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            let done = work(self)?;
+            self.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(done)
+        };
+        let done = run();
+        if done.is_err() {
+            // Some errors have rolled it back already; after any, the outbox is not used any more.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
+        done
+    }
+
+    /// Takes a delivery; the same one twice is one.
+    pub(super) fn put(&mut self, delivery: &Delivery, limits: &OutboundLimits, now: Time) -> Result<Put, Problem> {
+        let digest = delivery.digest();
+        if let Some((report, known)) = row::find(&self.db, delivery.id)? {
+            return Ok(match report.outcome {
+                _ if known != digest => Put::Taken,
+                Some(outcome) => Put::Over(outcome),
+                None => Put::Open,
+            });
+        }
+        let bytes = delivery.body.len() as u64;
+        if self.deliveries >= limits.deliveries || self.bytes + bytes > limits.bytes {
+            return Ok(Put::Full { deliveries: self.deliveries, bytes: self.bytes });
+        }
+        self.sweep(now)?;
+        row::insert(&self.db, delivery, &digest, now)?;
+        self.deliveries += 1;
+        self.bytes += bytes;
+        Ok(Put::New)
+    }
+
+    /// The targets for which something waits.
+    pub(super) fn targets(&self) -> Result<Vec<Name>, Problem> {
+        let mut statement = self.db.prepare("SELECT DISTINCT target FROM delivery WHERE settled IS NULL")?;
+        let mut rows = statement.query([])?;
+        let mut targets = Vec::new();
+        while let Some(row) = rows.next()? {
+            targets.push(row::name(row.get_ref(0)?)?);
+        }
+        Ok(targets)
+    }
+
+    /// What is to be sent to a target next.
+    pub(super) fn head(&self, target: &Name) -> Result<Option<Job>, Problem> {
+        row::head(&self.db, target)
+    }
+
+    /// Notes that an attempt begins, before it does. Whether the delivery is open.
+    pub(super) fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Result<bool, Problem> {
+        let sql = "UPDATE delivery SET attempts = ?2, spent = ?3, next = NULL WHERE id = ?1 AND settled IS NULL";
+        let changed = self.db.prepare_cached(sql)?.execute(params![row::key(id), attempts, row::nanos(spent)])?;
+        Ok(changed > 0)
+    }
+
+    /// Notes that an attempt failed, and when the next one is due.
+    pub(super) fn back_off(&self, id: MessageId, next: Time, error: &str, spent: Duration) -> Result<bool, Problem> {
+        let sql = "UPDATE delivery SET next = ?2, error = ?3, spent = ?4 WHERE id = ?1 AND settled IS NULL";
+        let values = params![row::key(id), row::time(next), error, row::nanos(spent)];
+        Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
+    }
+
+    /// Notes how a delivery ended. Whether it was open until now.
+    pub(super) fn settle(&mut self, id: MessageId, end: &End<'_>) -> Result<bool, Problem> {
+        let sql = "SELECT length(body) FROM delivery WHERE id = ?1 AND settled IS NULL";
+        let open: Option<i64> = self.db.prepare_cached(sql)?.query_row([row::key(id)], |row| row.get(0)).optional()?;
+        let Some(bytes) = open else { return Ok(false) };
+        self.turn += 1;
+        row::settle(&self.db, id, end, self.turn)?;
+        self.deliveries -= 1;
+        self.bytes -= row::count(bytes);
+        Ok(true)
+    }
+
+    /// Ends a delivery that nobody wants any more; how, if it was open.
+    pub(super) fn cancel(&mut self, id: MessageId, limit: u32, now: Time) -> Result<Option<Undelivered>, Problem> {
+        let Some((report, _)) = row::find(&self.db, id)?.filter(|(report, _)| report.outcome.is_none()) else {
+            return Ok(None);
+        };
+        let message = report.last_error.clone().unwrap_or_else(|| "nothing was sent".to_owned());
+        let undelivered = Undelivered {
+            id,
+            target: report.target,
+            url: shown(&report.url),
+            cause: super::Cause::Cancelled,
+            message,
+            attempts: report.attempts,
+            limit,
+            elapsed: report.spent,
+        };
+        let outcome = Err(undelivered);
+        self.settle(id, &End { outcome: &outcome, spent: report.spent, now, told: true })?;
+        Ok(outcome.err())
+    }
+
+    /// What is known of a delivery.
+    pub(super) fn report(&self, id: MessageId) -> Result<Option<Report>, Problem> {
+        Ok(row::find(&self.db, id)?.map(|(report, _)| report))
+    }
+
+    /// The first delivery that ended after a turn and that nobody has heard of, with its turn.
+    pub(super) fn untold(&self, after: i64) -> Result<Option<(i64, Settled)>, Problem> {
+        row::untold(&self.db, after)
+    }
+
+    /// Notes that somebody has heard how a delivery ended. Whether that is news.
+    pub(super) fn tell(&self, id: MessageId) -> Result<bool, Problem> {
+        let sql = "UPDATE delivery SET told = 1 WHERE id = ?1 AND settled IS NOT NULL AND told = 0";
+        Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
+    }
+
+    /// Deletes some of what has had its time, oldest first; how many rows went.
+    fn sweep(&self, now: Time) -> Result<usize, Problem> {
+        let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
+        let full = used(&self.db)? > self.retention.bytes;
+        let before = if full { i64::MAX } else { row::time(now).saturating_sub(age) };
+        let sql = "DELETE FROM delivery WHERE place IN \
+                   (SELECT place FROM delivery WHERE settled < ?1 ORDER BY settled LIMIT ?2)";
+        Ok(self.db.prepare_cached(sql)?.execute(params![before, SWEEP])?)
+    }
+}
+
+/// How a delivery ended, and what else is written with it.
+pub(super) struct End<'a> {
+    pub(super) outcome: &'a Outcome,
+    pub(super) spent: Duration,
+    pub(super) now: Time,
+    /// Whether somebody hears of it now.
+    pub(super) told: bool,
+}

@@ -1,0 +1,227 @@
+//! Deliveries as rows.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
+
+use super::End;
+use crate::outbound::answer::{Answer, Taken};
+use crate::outbound::delivery::{Delivery, shown};
+use crate::outbound::error::{Outcome, Undelivered};
+use crate::shell::sqlite::Problem;
+use crate::vocab::{MessageId, Name, Time};
+
+/// A delivery whose turn has come.
+#[derive(Debug, Clone)]
+pub(in crate::outbound) struct Job {
+    pub(in crate::outbound) delivery: Delivery,
+    /// Attempts that were begun.
+    pub(in crate::outbound) attempts: u32,
+    /// What it took of its budget.
+    pub(in crate::outbound) spent: Duration,
+    /// When its next attempt is due; none if at once.
+    pub(in crate::outbound) next: Option<Time>,
+    /// What was said when its last attempt failed.
+    pub(in crate::outbound) last_error: Option<String>,
+}
+
+/// What is known of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The delivery.
+    pub id: MessageId,
+    /// Whom it is for.
+    pub target: Name,
+    /// Where it is sent.
+    pub url: String,
+    /// When it was taken.
+    pub created: Time,
+    /// Attempts that were begun.
+    pub attempts: u32,
+    /// What it took of its budget, as far as that is written down.
+    pub spent: Duration,
+    /// When its next attempt is due, while it backs off.
+    pub next: Option<Time>,
+    /// What was said when its last attempt failed.
+    pub last_error: Option<String>,
+    /// How it ended; none if it hasn't.
+    pub outcome: Option<Outcome>,
+}
+
+/// A delivery that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The delivery.
+    pub id: MessageId,
+    /// Whom it was for.
+    pub target: Name,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+pub(super) fn key(id: MessageId) -> [u8; 16] {
+    *id.as_uuid().as_bytes()
+}
+
+pub(super) fn time(time: Time) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+pub(super) fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn damaged() -> Problem {
+    Problem::damaged("a delivery is not as it was written")
+}
+
+pub(super) fn name(value: ValueRef<'_>) -> Result<Name, Problem> {
+    value.as_str().ok().and_then(|text| text.parse().ok()).ok_or_else(damaged)
+}
+
+fn id(value: ValueRef<'_>) -> Result<MessageId, Problem> {
+    let bytes = value.as_blob().map_err(|_| damaged())?;
+    uuid::Uuid::from_slice(bytes).map(MessageId::from_uuid).map_err(|_| damaged())
+}
+
+/// A number that SQLite counted.
+pub(super) fn count(value: i64) -> u64 {
+    value.max(0).unsigned_abs()
+}
+
+fn moment(value: i64) -> Time {
+    Time::from_nanos(count(value))
+}
+
+fn duration(value: i64) -> Duration {
+    Duration::from_nanos(count(value))
+}
+
+fn text(value: ValueRef<'_>) -> Result<String, Problem> {
+    value.as_str().map(ToOwned::to_owned).map_err(|_| damaged())
+}
+
+pub(super) fn insert(db: &Connection, delivery: &Delivery, digest: &[u8; 32], now: Time) -> Result<(), Problem> {
+    let headers = serde_json::to_string(&delivery.headers).map_err(|error| Problem::Io(error.into()))?;
+    let sql = "INSERT INTO delivery \
+               (id, target, url, headers, signed, digest, body, created, attempts, spent, told) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0)";
+    db.prepare_cached(sql)?.execute(params![
+        key(delivery.id),
+        delivery.target.as_str(),
+        delivery.url,
+        headers,
+        delivery.signed,
+        digest,
+        &delivery.body[..],
+        time(now),
+    ])?;
+    Ok(())
+}
+
+pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, Problem> {
+    let sql = "SELECT id, url, headers, signed, body, attempts, spent, next, error FROM delivery \
+               WHERE target = ?1 AND settled IS NULL ORDER BY place LIMIT 1";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([target.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(Job {
+        delivery: Delivery {
+            id: id(row.get_ref(0)?)?,
+            target: target.clone(),
+            url: text(row.get_ref(1)?)?,
+            headers: serde_json::from_str(&text(row.get_ref(2)?)?).map_err(|_| damaged())?,
+            signed: row.get(3)?,
+            body: Bytes::copy_from_slice(row.get_ref(4)?.as_blob().map_err(|_| damaged())?),
+        },
+        attempts: row.get(5)?,
+        spent: duration(row.get(6)?),
+        next: row.get::<_, Option<i64>>(7)?.map(moment),
+        last_error: row.get(8)?,
+    }))
+}
+
+/// What `report` reads.
+const COLUMNS: &str = "id, target, url, created, attempts, spent, next, error, outcome, status, content_type, answer, \
+                       allowed, digest, turn";
+
+pub(super) fn find(db: &Connection, id: MessageId) -> Result<Option<(Report, [u8; 32])>, Problem> {
+    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM delivery WHERE id = ?1"))?;
+    let mut rows = statement.query([key(id)])?;
+    match rows.next()? {
+        Some(row) => Ok(Some((report(row)?, row.get(13)?))),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn untold(db: &Connection, after: i64) -> Result<Option<(i64, Settled)>, Problem> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM delivery WHERE settled IS NOT NULL AND told = 0 AND turn > ?1 ORDER BY turn LIMIT 1"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query([after])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let Report { id, target, outcome, .. } = report(row)?;
+    Ok(Some((row.get(14)?, Settled { id, target, outcome: outcome.ok_or_else(damaged)? })))
+}
+
+fn report(row: &Row<'_>) -> Result<Report, Problem> {
+    let mut report = Report {
+        id: id(row.get_ref(0)?)?,
+        target: name(row.get_ref(1)?)?,
+        url: text(row.get_ref(2)?)?,
+        created: moment(row.get(3)?),
+        attempts: row.get(4)?,
+        spent: duration(row.get(5)?),
+        next: row.get::<_, Option<i64>>(6)?.map(moment),
+        last_error: row.get(7)?,
+        outcome: None,
+    };
+    report.outcome = match row.get::<_, Option<String>>(8)?.as_deref() {
+        None => None,
+        Some(kind @ ("answered" | "queued")) => Some(Ok(Answer {
+            taken: if kind == "queued" { Taken::Queued } else { Taken::Answered },
+            status: row.get(9)?,
+            content_type: row.get(10)?,
+            body: row.get::<_, Vec<u8>>(11)?.into(),
+        })),
+        Some(cause) => Some(Err(Undelivered {
+            id: report.id,
+            target: report.target.clone(),
+            url: shown(&report.url),
+            cause: cause.parse().map_err(|_| damaged())?,
+            message: report.last_error.clone().ok_or_else(damaged)?,
+            attempts: report.attempts,
+            limit: row.get(12)?,
+            elapsed: report.spent,
+        })),
+    };
+    Ok(report)
+}
+
+pub(super) fn settle(db: &Connection, id: MessageId, end: &End<'_>, turn: i64) -> Result<(), Problem> {
+    let (outcome, answer, failed) = match end.outcome {
+        Ok(answer) if answer.taken == Taken::Queued => ("queued", Some(answer), None),
+        Ok(answer) => ("answered", Some(answer), None),
+        Err(undelivered) => (undelivered.cause.as_str(), None, Some(undelivered)),
+    };
+    let sql = "UPDATE delivery SET body = NULL, next = NULL, settled = ?2, spent = ?3, outcome = ?4, status = ?5, \
+               content_type = ?6, answer = ?7, error = ifnull(?8, error), allowed = ?9, turn = ?10, told = ?11 \
+               WHERE id = ?1";
+    db.prepare_cached(sql)?.execute(params![
+        key(id),
+        time(end.now),
+        nanos(end.spent),
+        outcome,
+        answer.map(|answer| answer.status),
+        answer.and_then(|answer| answer.content_type.as_deref()),
+        answer.map(|answer| &answer.body[..]),
+        failed.map(|failed| failed.message.as_str()),
+        failed.map(|failed| failed.limit),
+        turn,
+        end.told,
+    ])?;
+    Ok(())
+}

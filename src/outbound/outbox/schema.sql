@@ -1,0 +1,13 @@
+-- Version 1. Ids are 16 bytes (`hex(id)` shows them), times are nanoseconds since 1970 in UTC, headers are JSON.
+-- A row is over when it has `settled`: then `outcome` says how (`answered`, `queued` or a cause), and `body` is gone.
+-- `turn` numbers what is over in the order in which it ended; `told` is whether somebody has heard of it.
+CREATE TABLE delivery (
+    place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, target TEXT NOT NULL, url TEXT NOT NULL,
+    headers TEXT NOT NULL, signed INTEGER NOT NULL, digest BLOB NOT NULL, body BLOB, created INTEGER NOT NULL,
+    attempts INTEGER NOT NULL, spent INTEGER NOT NULL, next INTEGER, error TEXT,
+    settled INTEGER, outcome TEXT, status INTEGER, content_type TEXT, answer BLOB, allowed INTEGER, turn INTEGER,
+    told INTEGER NOT NULL
+) STRICT;
+CREATE INDEX delivery_open ON delivery (target, place) WHERE settled IS NULL;
+CREATE INDEX delivery_settled ON delivery (settled) WHERE settled IS NOT NULL;
+CREATE INDEX delivery_untold ON delivery (turn) WHERE settled IS NOT NULL AND told = 0;

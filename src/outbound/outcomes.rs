@@ -1,0 +1,41 @@
+use tokio::sync::watch;
+
+use super::error::OutboxError;
+use super::outbox::{Keeper, Settled};
+
+/// Deliveries that ended while nobody had a handle of them: it was dropped, or held by a process that is gone.
+///
+/// Each comes at least once: again after each start, until it is acknowledged with
+/// [`Outbound::acknowledge`](super::Outbound::acknowledge) or its retention is over.
+#[derive(Debug)]
+pub struct Outcomes {
+    keeper: Keeper,
+    news: watch::Receiver<u64>,
+    /// The turn of the last one that came.
+    turn: i64,
+}
+
+impl Outcomes {
+    pub(super) fn new(keeper: Keeper, news: watch::Receiver<u64>) -> Self {
+        Self { keeper, news, turn: 0 }
+    }
+
+    /// The next one, in the order in which they ended; waits until there is one.
+    ///
+    /// # Errors
+    /// [`OutboxError`] if the outbox can't be read, or is closed.
+    ///
+    /// # Cancel safety
+    /// It can be dropped and called again.
+    pub async fn next(&mut self) -> Result<Settled, OutboxError> {
+        loop {
+            self.news.borrow_and_update();
+            let after = self.turn;
+            if let Some((turn, settled)) = self.keeper.run(move |outbox| outbox.untold(after)).await? {
+                self.turn = turn;
+                return Ok(settled);
+            }
+            self.news.changed().await.map_err(|_| OutboxError::Closed)?;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Where nothing is sent to.
+
+use std::time::Duration;
+
+use systole::outbound::{Cause, DeliveryError, Guard, Options, State};
+
+use crate::peer::{Act, OK, Peer};
+use crate::setup::{Folder, delivery, id, options, outcome, patient};
+
+#[tokio::test]
+async fn a_name_that_leads_inside_is_refused_after_it_was_looked_up() {
+    let mut peer = Peer::start([OK]).await;
+    let url = format!("http://localhost:{}/", peer.address.port());
+    let error = outcome(Options { guard: Guard::new(), ..options() }, delivery(7, &url)).await.unwrap_err();
+    assert_eq!((error.cause, error.attempts), (Cause::AddressRefused, 1), "{error}");
+    assert!(error.message.contains("is loopback: nothing is sent there unless its network is allowed"), "{error}");
+    assert!(peer.rest().is_empty());
+    // The same name, allowed.
+    outcome(options(), delivery(7, &url)).await.unwrap();
+    peer.next().await;
+}
+
+#[tokio::test]
+async fn an_address_is_refused_before_it_is_taken() {
+    let folder = Folder::new();
+    let outbound = folder.start(Options { guard: Guard::new(), ..options() }).await;
+    let refused = outbound.send(delivery(7, "http://[::ffff:127.0.0.1]:1/")).await.unwrap_err();
+    assert!(matches!(refused, DeliveryError::Address { .. }), "{refused}");
+    assert_eq!(outbound.report(id(7)).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_was_allowed_before_is_judged_again() {
+    let folder = Folder::new();
+    let mut peer = Peer::start([Act::CloseAfterRequest]).await;
+    let outbound = folder.start(patient()).await;
+    let mut handle = outbound.send(delivery(7, &peer.url())).await.unwrap();
+    handle.wait_for(|state| matches!(state, State::BackingOff { .. })).await.unwrap();
+    peer.next().await;
+    outbound.close(Duration::ZERO).await;
+    let outbound = folder.start(Options { guard: Guard::new(), ..patient() }).await;
+    let error = outbound.outcomes().next().await.unwrap().outcome.unwrap_err();
+    assert_eq!((error.cause, error.attempts), (Cause::AddressRefused, 2), "{error}");
+    assert!(peer.rest().is_empty());
+}

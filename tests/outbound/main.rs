@@ -1,0 +1,12 @@
+//! The way out over real sockets: scripted peers at the other end, an outbox on a disk between.
+
+mod circuit;
+mod durable;
+mod guard;
+mod kill;
+mod lines;
+mod peer;
+mod random;
+mod retry;
+mod setup;
+mod tls;

@@ -1,0 +1,77 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use systole::outbound::retry::Policy;
+use systole::outbound::{CircuitPolicy, Delivery, Guard, Options, Outbound, Outcome};
+use systole::vocab::MessageId;
+use uuid::Uuid;
+
+/// A folder for an outbox, which goes with it.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("outbound-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    pub(crate) fn outbox(&self) -> PathBuf {
+        self.0.join("outbox")
+    }
+
+    pub(crate) async fn start(&self, options: Options) -> Outbound {
+        Outbound::start(&self.outbox(), options).await.unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Three attempts that follow at once, to this machine; nothing ends by time.
+pub(crate) fn options() -> Options {
+    let policy = Policy {
+        attempts: 3,
+        base: Duration::from_millis(1),
+        cap: Duration::from_millis(2),
+        jitter: 0.0,
+        ..Policy::default()
+    };
+    let guard = Guard::new().allow("127.0.0.0/8".parse().unwrap());
+    let circuit = CircuitPolicy { failures: 0, ..CircuitPolicy::default() };
+    Options { policy, guard, circuit, ..Options::default() }
+}
+
+/// As [`options`], but it waits for so long that nothing is tried again within a test.
+pub(crate) fn patient() -> Options {
+    let mut options = options();
+    options.policy.base = Duration::from_secs(400);
+    options.policy.cap = options.policy.base;
+    options
+}
+
+pub(crate) fn id(number: u128) -> MessageId {
+    MessageId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn delivery(number: u128, url: &str) -> Delivery {
+    Delivery::new(id(number), "peer".parse().unwrap(), url, format!("<a n='{number}'/>"))
+}
+
+/// What comes of a delivery.
+pub(crate) async fn deliver(outbound: &Outbound, delivery: Delivery) -> Outcome {
+    outbound.send(delivery).await.unwrap().outcome().await.unwrap()
+}
+
+/// What comes of the only delivery of an outbox.
+pub(crate) async fn outcome(options: Options, delivery: Delivery) -> Outcome {
+    let folder = Folder::new();
+    let outbound = folder.start(options).await;
+    deliver(&outbound, delivery).await
+}
