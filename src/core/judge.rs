@@ -276,9 +276,7 @@ impl Sound {
 }
 
 /// Who gets a payload; `Err(true)` if somebody would, but not from this sender.
-pub(super) fn route(
-    blueprint: &Blueprint,
-    qname: &QName, to: Option<&Name>, calls: &[QName]) -> Result<Targets, bool> {
+pub(super) fn route(blueprint: &Blueprint, qname: &QName, to: Option<&Name>, calls: &[QName]) -> Result<Targets, bool> {
     let accepting = blueprint.accepting(qname);
     let targets = match to {
         Some(name) => match blueprint.party(name.as_str()) {

@@ -15,9 +15,9 @@ mod dead;
 mod directory;
 mod effect;
 mod event;
+mod faults;
 #[cfg(feature = "gateway")]
 mod foresee;
-mod faults;
 mod gauge;
 mod io;
 mod join;

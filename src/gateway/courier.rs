@@ -36,7 +36,8 @@ impl Courier {
     pub(super) fn new(store: Store, organism: &Organism, others: &[&str]) -> Arc<Self> {
         let names = organism.blueprint().clients().map(|(_, client)| client.name.clone());
         let names = names.filter(|name| !others.contains(&name.as_str()));
-        let clients = names.filter_map(|name| Some((name.clone(), organism.client(name.as_str()).ok()?.over_network())));
+        let clients =
+            names.filter_map(|name| Some((name.clone(), organism.client(name.as_str()).ok()?.over_network())));
         Arc::new(Self { store, clock: Clock::real(), clients: clients.collect(), watched: Mutex::default() })
     }
 

@@ -150,9 +150,11 @@ impl Store {
     pub(crate) fn abandon(&self, id: MessageId, now: Time) {
         let sql = "UPDATE item SET state = 'gone', live = 0, ended = ?2 WHERE id = ?1 AND state = 'waiting'";
         // It happens without being awaited.
-        drop(self.write(move |db| {
-            db.prepare_cached(sql)?.execute((id.as_uuid().as_bytes(), now.as_nanos().cast_signed()))
-        }));
+        drop(
+            self.write(move |db| {
+                db.prepare_cached(sql)?.execute((id.as_uuid().as_bytes(), now.as_nanos().cast_signed()))
+            }),
+        );
     }
 
     /// Messages in order of their places.
@@ -184,10 +186,8 @@ impl Store {
             let pruned: Option<i64> = db.prepare_cached(pruned)?.query_row([mailbox], |row| row.get(0)).optional()?;
             let oldest = "SELECT min(seq) FROM item WHERE mailbox = ?1";
             let oldest: Option<i64> = db.prepare_cached(oldest)?.query_row([mailbox], |row| row.get(0))?;
-            let position = Position {
-                pruned: pruned.map_or(0, i64::cast_unsigned),
-                oldest: oldest.map(i64::cast_unsigned),
-            };
+            let position =
+                Position { pruned: pruned.map_or(0, i64::cast_unsigned), oldest: oldest.map(i64::cast_unsigned) };
             Ok(Page { items, has_more, position })
         })
         .await

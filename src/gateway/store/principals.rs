@@ -117,4 +117,3 @@ pub(super) fn strange(column: usize, found: &str) -> rusqlite::Error {
 pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     Ok(Time::from_nanos(row.get::<_, i64>(column)?.cast_unsigned()))
 }
-

@@ -183,7 +183,8 @@ fn apply(db: &Connection, id: MessageId, with: Handle, now: Time, last: bool) ->
             Ok(Settled::Done(None))
         }
         Handle::Extend { due } => {
-            db.prepare_cached("UPDATE item SET due = ?2 WHERE id = ?1")?.execute((key, due.as_nanos().cast_signed()))?;
+            db.prepare_cached("UPDATE item SET due = ?2 WHERE id = ?1")?
+                .execute((key, due.as_nanos().cast_signed()))?;
             Ok(Settled::Done(None))
         }
     }
@@ -198,7 +199,8 @@ fn end(
     error: Option<&str>,
     now: Time,
 ) -> rusqlite::Result<()> {
-    let sql = "UPDATE item SET state = ?2, live = 0, answer = ?3, error = coalesce(?4, error), ended = ?5 WHERE id = ?1";
+    let sql =
+        "UPDATE item SET state = ?2, live = 0, answer = ?3, error = coalesce(?4, error), ended = ?5 WHERE id = ?1";
     let now = now.as_nanos().cast_signed();
     db.prepare_cached(sql)?.execute((id.as_uuid().as_bytes(), state.as_str(), answer, error, now))?;
     Ok(())

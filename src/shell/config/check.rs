@@ -78,7 +78,9 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
         remote().for_each(|listener| reader.report(Mistake::NoGateway, listener.name.span));
     } else if organism.journal.is_none() {
         let gateway = organism.gateway.iter().map(|gateway| gateway.span);
-        gateway.chain(remote().map(|listener| listener.name.span)).for_each(|span| reader.report(Mistake::NotDurable, span));
+        gateway
+            .chain(remote().map(|listener| listener.name.span))
+            .for_each(|span| reader.report(Mistake::NotDurable, span));
     }
 }
 

@@ -226,7 +226,9 @@ impl Mistake {
             Self::Number { .. } => "write digits, such as 64 or 10_000".into(),
             Self::Size { .. } => "write a whole number of bytes with or without a unit: 1MiB, 64KiB, 1000000".into(),
             Self::Duration { .. } => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
-            Self::NoKind => "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }".into(),
+            Self::NoKind => {
+                "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }".into()
+            }
             Self::TwoKinds => "remove all but one".into(),
             Self::FalseKind { .. } => "remove it, or write true".into(),
             Self::EmptyCommand => "write the program and its arguments: command: [python3, listener.py]".into(),

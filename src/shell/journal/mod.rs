@@ -25,10 +25,10 @@ mod writer;
 
 use std::time::Duration;
 
-#[cfg(feature = "gateway")]
-pub(crate) use lock::Lock;
 pub use edit::Compacted;
 pub use error::{Problem, StoreError};
+#[cfg(feature = "gateway")]
+pub(crate) use lock::Lock;
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use verify::Verdict;
