@@ -26,7 +26,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 pub use courier::StartError;
 pub use listener::RemoteListener;
@@ -109,6 +109,7 @@ impl Gateway {
         let courier = Courier::new(self.mailboxes.store().clone(), organism, others);
         let gate = Arc::new(Gate {
             rate: http::rate(&self.settings),
+            room: Arc::new(Semaphore::new(self.settings.connections)),
             settings: self.settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),

@@ -19,13 +19,13 @@ pub(super) struct Problem {
     code: &'static str,
     title: &'static str,
     detail: String,
-    more: Map<String, Value>,
+    more: Box<Map<String, Value>>,
     retry_after: Option<u64>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, title, detail: detail.into(), more: Map::new(), retry_after: None }
+        Self { status, code, title, detail: detail.into(), more: Box::default(), retry_after: None }
     }
 
     pub(super) fn bad_request(detail: impl Into<String>) -> Self {
@@ -111,7 +111,7 @@ impl IntoResponse for Problem {
         body.insert("status".into(), self.status.as_u16().into());
         body.insert("detail".into(), self.detail.into());
         body.insert("code".into(), self.code.into());
-        body.extend(self.more);
+        body.extend(*self.more);
         let mut response = Response::new(Body::from(Value::Object(body).to_string()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();

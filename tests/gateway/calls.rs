@@ -1,6 +1,6 @@
 //! The calls, row by row.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 use serde_json::{Value, json};
 
@@ -18,16 +18,16 @@ fn answered(who: &Who, sent: &Value) -> Value {
 fn what_breaks_a_rule_is_told_with_the_rule_its_place_and_an_example() {
     let site = Site::new();
     let (ada, bob) = (site.party("ada"), site.party("bob"));
-    let problem = ada.post("/v1/messages", &envelope("<ask xmlns=\"urn:t\">many</ask>")).is_problem(422, "payload");
+    let problem = ada.post("/v1/messages", &envelope("<ask xmlns=\"urn:t\">many</ask>")).problem(422, "payload");
     assert!(text(&problem["rule"]).contains("ask"), "{problem}");
-    assert_eq!(problem["place"], json!({ "line": 1, "column": 19 }), "{problem}");
+    assert_eq!(problem["place"], json!({ "line": 1, "column": 104 }), "{problem}");
     assert!(text(&problem["example"]).starts_with("<ask xmlns=\"urn:t\">"), "{problem}");
-    ada.post("/v1/messages", "").is_problem(422, "malformed");
-    ada.post("/v1/messages", "<ask xmlns=\"urn:t\">1</ask>").is_problem(422, "envelope");
+    ada.post("/v1/messages", "").problem(422, "malformed");
+    ada.post("/v1/messages", "<ask xmlns=\"urn:t\">1</ask>").problem(422, "envelope");
 
     // What is there but not for bob, and what is not there at all.
-    let order = bob.post("/v1/messages", &envelope("<order xmlns=\"urn:t\">1</order>")).is_problem(404, "route");
-    let nobody = bob.post("/v1/messages", &envelope("<other xmlns=\"urn:t\">1</other>")).is_problem(404, "route");
+    let order = bob.post("/v1/messages", &envelope("<order xmlns=\"urn:t\">1</order>")).problem(404, "route");
+    let nobody = bob.post("/v1/messages", &envelope("<other xmlns=\"urn:t\">1</other>")).problem(404, "route");
     assert_eq!(text(&order["detail"]).replace("order", "other"), text(&nobody["detail"]));
 }
 
@@ -49,8 +49,8 @@ fn the_same_key_sends_once() {
     let keyed = |body: &str| ada.ask("POST", "/v1/messages", &[("Idempotency-Key", "k1")], body);
     let first = keyed(&ask(1)).is(202).json();
     assert_eq!(keyed(&ask(1)).is(202).json()["id"], first["id"]);
-    keyed(&ask(2)).is_problem(409, "key_reused");
-    ada.ask("POST", "/v1/messages", &[("Idempotency-Key", "")], &ask(1)).is_problem(400, "bad_request");
+    keyed(&ask(2)).problem(409, "key_reused");
+    ada.ask("POST", "/v1/messages", &[("Idempotency-Key", "")], &ask(1)).problem(400, "bad_request");
     // Another principal has keys of its own.
     let bob = site.party("bob").ask("POST", "/v1/messages", &[("Idempotency-Key", "k1")], &ask(3)).is(202).json();
     assert_ne!(bob["id"], first["id"]);
@@ -71,13 +71,13 @@ fn a_reply_is_judged_once_and_given_once() {
     let sent = ada.send(1).is(202).json();
     let leased = worker.lease("worker", r#"{"wait":60}"#);
     let place = format!("/v1/messages/{}", text(&leased[0]["id"]));
-    worker.post(&format!("{place}/reply"), " \n").is_problem(422, "blank");
+    worker.post(&format!("{place}/reply"), " \n").problem(422, "blank");
     worker.post(&format!("{place}/reply"), &reply("a")).is(202);
     worker.post(&format!("{place}/reply"), &reply("a")).is(202);
-    worker.post(&format!("{place}/reply"), &reply("b")).is_problem(409, "settled");
-    worker.post(&format!("{place}/fail"), "{}").is_problem(409, "settled");
+    worker.post(&format!("{place}/reply"), &reply("b")).problem(409, "settled");
+    worker.post(&format!("{place}/fail"), "{}").problem(409, "settled");
     assert_eq!(answered(&ada, &sent)["replies"].as_array().unwrap().len(), 1);
-    worker.post("/v1/messages/00000000-0000-4000-8000-000000000000/reply", "x").is_problem(404, "not_found");
+    worker.post("/v1/messages/00000000-0000-4000-8000-000000000000/reply", "x").problem(404, "not_found");
 
     // What breaks the contract of its listener never reaches the caller.
     let sent = ada.send(2).is(202).json();
@@ -110,7 +110,7 @@ fn a_failure_answers_the_caller_and_is_a_dead_letter() {
         worker.ask("DELETE", &format!("/v1/mailboxes/worker/dead?id={id}"), &[], "").is(200).json()["deleted"],
         1
     );
-    worker.ask("DELETE", &format!("/v1/mailboxes/worker/dead?id={id}"), &[], "").is_problem(404, "not_found");
+    worker.ask("DELETE", &format!("/v1/mailboxes/worker/dead?id={id}"), &[], "").problem(404, "not_found");
     assert_eq!(worker.get("/v1/mailboxes/worker/dead").json()["items"], json!([]));
     assert_eq!(ada.get(&place(&sent)).json()["replies"].as_array().unwrap().len(), 1, "the caller has one answer");
 }
@@ -143,7 +143,7 @@ fn leases_that_end_by_themselves_are_counted_too() {
         let leased = worker.lease("worker", r#"{"wait":60,"visibility":1}"#);
         assert_eq!(leased[0]["deliveries"], delivery);
         if last["receipt"].is_string() {
-            worker.handle("worker", &last, "ack").is_problem(409, "stale_receipt");
+            worker.handle("worker", &last, "ack").problem(409, "stale_receipt");
         }
         last = leased[0].clone();
     }
@@ -173,13 +173,13 @@ fn a_listener_registers_what_is_declared_for_it() {
         let made = register(&worker, json!({ "name": "worker", "mode": "poll", "contract": contract })).is(201).json();
         assert_eq!((text(&made["token"]), text(&made["mailbox"])), (&*worker.token, "/v1/mailboxes/worker"));
     }
-    register(&other, json!({ "name": "worker", "mode": "poll" })).is_problem(409, "claimed");
-    register(&ada, json!({ "name": "worker", "mode": "poll" })).is_problem(403, "forbidden");
-    register(&worker, json!({ "name": "stranger", "mode": "poll" })).is_problem(404, "not_found");
-    register(&worker, json!({ "name": "worker", "mode": "push", "url": "http://x/" })).is_problem(400, "bad_request");
+    register(&other, json!({ "name": "worker", "mode": "poll" })).problem(409, "claimed");
+    register(&ada, json!({ "name": "worker", "mode": "poll" })).problem(403, "forbidden");
+    register(&worker, json!({ "name": "stranger", "mode": "poll" })).problem(404, "not_found");
+    register(&worker, json!({ "name": "worker", "mode": "push", "url": "http://x/" })).problem(400, "bad_request");
     let contract = json!({ "replies": ["{urn:t}ask"] });
     let problem = register(&worker, json!({ "name": "worker", "mode": "poll", "contract": contract }));
-    let problem = problem.is_problem(400, "bad_request");
+    let problem = problem.problem(400, "bad_request");
     assert_eq!((text(&problem["place"]), &problem["declared"]), ("contract.replies", &json!(["{urn:t}answer"])));
 }
 
@@ -213,7 +213,46 @@ fn a_mailbox_is_a_stream_that_goes_on_where_its_reader_was() {
     assert!(next(&mut lines).1.contains(">2</ask>"));
     assert!(next(&mut events(Some(&first))).1.contains(">2</ask>"));
     assert!(next(&mut events(None)).1.contains(">1</ask>"));
-    worker.ask("GET", "/v1/mailboxes/worker/stream", &[("Last-Event-ID", "7")], "").is_problem(410, "cursor_lost");
+    worker.ask("GET", "/v1/mailboxes/worker/stream", &[("Last-Event-ID", "7")], "").problem(410, "cursor_lost");
+}
+
+#[test]
+fn a_mailbox_is_a_websocket_too() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let mut stream = worker.connect();
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    let head = "GET /v1/mailboxes/worker/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer";
+    write!(stream, "{head} {}\r\n{upgrade}\r\n\r\n", worker.token).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    // The key and its answer of RFC 6455, section 1.3.
+    assert!(head.starts_with("HTTP/1.1 101 ") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    for number in 1..=2 {
+        ada.send(number).is(202);
+        let item: Value = serde_json::from_str(&frame(&mut stream)).unwrap();
+        assert!(text(&item["envelope"]).contains(&format!(">{number}</ask>")), "{item}");
+    }
+}
+
+/// The next text of a WebSocket, in one frame (RFC 6455, section 5.2).
+fn frame(stream: &mut impl Read) -> String {
+    let mut read = |length: usize| {
+        let mut bytes = vec![0; length];
+        stream.read_exact(&mut bytes).unwrap();
+        bytes
+    };
+    let head = read(2);
+    assert_eq!(head[0], 0x81, "a whole text");
+    let length = match head[1] {
+        126 => usize::from(u16::from_be_bytes(read(2).try_into().unwrap())),
+        short => usize::from(short),
+    };
+    String::from_utf8(read(length)).unwrap()
 }
 
 #[test]

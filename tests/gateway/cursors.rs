@@ -48,11 +48,11 @@ fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
         worker.get("/readyz").is(200);
         let answer = worker.get(&after);
         if answer.status == 410 {
-            break answer.is_problem(410, "cursor_lost");
+            break answer.problem(410, "cursor_lost");
         }
     };
     for cursor in [text(&foreign["next"]), "00", "", "zz%F0%9F%92%A9", &text(&first["next"])[1..]] {
-        let told = worker.get(&format!("{ALL}?after={cursor}")).is_problem(410, "cursor_lost");
+        let told = worker.get(&format!("{ALL}?after={cursor}")).problem(410, "cursor_lost");
         assert_eq!(told, lost);
     }
     let rest = worker.get(&format!("{ALL}?after={}", text(&lost["oldest"]))).is(200).json();

@@ -13,18 +13,18 @@ fn nobody_comes_in_without_a_good_token() {
     for token in bad {
         let answer = site.who(token).get("/v1/messages/x");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{token}");
-        answer.is_problem(401, "unauthorized");
+        answer.problem(401, "unauthorized");
     }
-    site.who(&twice).get("/v1/messages/x").is_problem(404, "not_found");
+    site.who(&twice).get("/v1/messages/x").problem(404, "not_found");
     let mut bare = site.who("").connect();
     write!(bare, "GET /v1/messages/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic eDp5\r\n\r\n")
         .unwrap();
-    answer(bare).is_problem(401, "unauthorized");
+    answer(bare).problem(401, "unauthorized");
     // What is kept is no token.
     let kept = std::fs::read(site.folder.join("systole.journal.gateway")).unwrap();
     assert!(!kept.windows(twice.len()).any(|bytes| bytes == twice.as_bytes()));
     assert!(site.systole(&["token", "revoke", "ada"]).output().unwrap().status.success());
-    site.who(&twice).get("/v1/messages/x").is_problem(401, "unauthorized");
+    site.who(&twice).get("/v1/messages/x").problem(401, "unauthorized");
 }
 
 #[test]
@@ -50,52 +50,52 @@ fn a_mailbox_of_somebody_else_is_forbidden() {
     let (id, sent) = (text(&leased[0]["id"]), text(&sent["id"]));
     for who in [&other, &ada] {
         for path in ["messages", "stream", "dead"] {
-            who.get(&format!("/v1/mailboxes/worker/{path}")).is_problem(403, "forbidden");
+            who.get(&format!("/v1/mailboxes/worker/{path}")).problem(403, "forbidden");
         }
-        who.post("/v1/mailboxes/worker/lease", "").is_problem(403, "forbidden");
-        who.post("/v1/mailboxes/worker/dead/redrive", "").is_problem(403, "forbidden");
-        who.ask("DELETE", "/v1/mailboxes/worker/dead", &[], "").is_problem(403, "forbidden");
-        who.post(&format!("/v1/messages/{id}/reply"), "<a/>").is_problem(403, "forbidden");
-        who.post(&format!("/v1/messages/{id}/fail"), "").is_problem(403, "forbidden");
+        who.post("/v1/mailboxes/worker/lease", "").problem(403, "forbidden");
+        who.post("/v1/mailboxes/worker/dead/redrive", "").problem(403, "forbidden");
+        who.ask("DELETE", "/v1/mailboxes/worker/dead", &[], "").problem(403, "forbidden");
+        who.post(&format!("/v1/messages/{id}/reply"), "<a/>").problem(403, "forbidden");
+        who.post(&format!("/v1/messages/{id}/fail"), "").problem(403, "forbidden");
         for verb in ["ack", "nack", "extend", "term"] {
-            who.handle("worker", &leased[0], verb).is_problem(403, "forbidden");
+            who.handle("worker", &leased[0], verb).problem(403, "forbidden");
         }
     }
     // A listener sends nothing of its own; an admin neither, but sees to every mailbox.
-    worker.post("/v1/messages", &ask(1)).is_problem(403, "forbidden");
-    boss.post("/v1/messages", &ask(1)).is_problem(403, "forbidden");
+    worker.post("/v1/messages", &ask(1)).problem(403, "forbidden");
+    boss.post("/v1/messages", &ask(1)).problem(403, "forbidden");
     boss.get("/v1/mailboxes/worker/messages").is(200);
-    boss.get("/v1/mailboxes/nobody/messages").is_problem(404, "not_found");
+    boss.get("/v1/mailboxes/nobody/messages").problem(404, "not_found");
     // What somebody sent is his and the admin's to see.
     for who in [&bob, &worker, &other] {
-        who.get(&format!("/v1/messages/{sent}")).is_problem(404, "not_found");
+        who.get(&format!("/v1/messages/{sent}")).problem(404, "not_found");
     }
     boss.get(&format!("/v1/messages/{sent}")).is(200);
-    other.get(&format!("/v1/messages/{id}")).is_problem(404, "not_found");
+    other.get(&format!("/v1/messages/{id}")).problem(404, "not_found");
 }
 
 #[test]
 fn requests_that_make_no_sense_are_problems_of_one_shape() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
-    ada.get("/").is_problem(404, "not_found");
-    ada.get("/v1/messages/").is_problem(404, "not_found");
-    ada.get("/v1/messages").is_problem(405, "method_not_allowed");
-    ada.ask("DELETE", "/v1/listeners", &[], "").is_problem(405, "method_not_allowed");
-    ada.get("/v1/messages/%ff").is_problem(400, "http");
-    ada.get("/v1/messages/../../etc/passwd").is_problem(404, "not_found");
+    ada.get("/").problem(404, "not_found");
+    ada.get("/v1/messages/").problem(404, "not_found");
+    ada.get("/v1/messages").problem(405, "method_not_allowed");
+    ada.ask("DELETE", "/v1/listeners", &[], "").problem(405, "method_not_allowed");
+    ada.get("/v1/messages/%ff").problem(400, "http");
+    ada.get("/v1/messages/../../etc/passwd").problem(404, "not_found");
     for query in
         ["limit=0", "limit=501", "limit=-1", "limit=x", "limit=", "wait=61", "after=a&after=b", "x=1", "before=now"]
     {
         let problem = worker.get(&format!("/v1/mailboxes/worker/messages?{query}"));
-        problem.is_problem(400, "bad_request");
+        problem.problem(400, "bad_request");
     }
     for body in
         ["{", "[]", "null", r#"{"max":0}"#, r#"{"max":101}"#, r#"{"max":-1}"#, r#"{"wait":61}"#, r#"{"x":1}"#, "\u{0}"]
     {
-        worker.post("/v1/mailboxes/worker/lease", body).is_problem(400, "bad_request");
+        worker.post("/v1/mailboxes/worker/lease", body).problem(400, "bad_request");
     }
-    worker.post("/v1/mailboxes/worker/messages/x/ack", "{}").is_problem(404, "not_found");
+    worker.post("/v1/mailboxes/worker/messages/x/ack", "{}").problem(404, "not_found");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn who_asks_too_often_is_told_when_to_ask_again() {
         answer.is(404);
     };
     assert_eq!(refused.header("retry-after"), Some("1"));
-    refused.is_problem(429, "rate");
+    refused.problem(429, "rate");
     // Others are not.
     site.party("bob").get("/v1/messages/x").is(404);
 }
@@ -125,11 +125,11 @@ fn bodies_have_a_bound_and_a_time() {
         write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{head}").unwrap();
         answer(stream)
     };
-    send("Content-Length: 1048577\r\n\r\n").is_problem(413, "too_large");
+    send("Content-Length: 1048577\r\n\r\n").problem(413, "too_large");
     send("Content-Length: 99999999999999999999\r\n\r\n").is(400);
     // The head comes whole, the body never does.
-    send("Content-Length: 10\r\n\r\n<mess").is_problem(408, "slow_body");
-    send("Transfer-Encoding: chunked\r\n\r\n5\r\n<mess").is_problem(408, "slow_body");
+    send("Content-Length: 10\r\n\r\n<mess").problem(408, "slow_body");
+    send("Transfer-Encoding: chunked\r\n\r\n5\r\n<mess").problem(408, "slow_body");
     // The head never comes whole: the connection ends.
     assert_ne!(send("X-Slow: 1\r\nX-").status, 200);
     // A head without end is cut off.

@@ -164,7 +164,7 @@ impl Answer {
     }
 
     /// It is that problem, in the one shape that problems have.
-    pub(crate) fn is_problem(self, status: u16, code: &str) -> Value {
+    pub(crate) fn problem(self, status: u16, code: &str) -> Value {
         let answer = self.is(status);
         assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{answer:?}");
         let problem = answer.json();

@@ -22,6 +22,8 @@ use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, post};
 
+use tokio::sync::Semaphore;
+
 use super::courier::Courier;
 use super::judge::Judge;
 use super::mailboxes::Mailboxes;
@@ -44,6 +46,8 @@ pub(super) struct Gate {
     pub(super) courier: Arc<Courier>,
     pub(super) judge: Judge,
     pub(super) rate: Rate,
+    /// What is left of the connections that may be open.
+    pub(super) room: Arc<Semaphore>,
 }
 
 /// A route: its path, its method, who sees to it.

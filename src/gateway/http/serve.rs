@@ -6,10 +6,9 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::{Gate, router};
 
@@ -24,10 +23,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until told to end; then lets requests that are under way end.
 pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mut end: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(gate.settings.connections));
-    let header_time = gate.settings.header_time;
+    let room = gate.room.clone();
+    let (connections, header_time) = (gate.settings.connections, gate.settings.header_time);
     let service = router(gate);
-    let graceful = GracefulShutdown::new();
     loop {
         // Past the limit connections wait with the system, until one of these ends.
         let entered = async {
@@ -42,21 +40,31 @@ pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mu
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let connection = graceful.watch(connection(stream, service.clone(), header_time));
+        let connection = connection(stream, service.clone(), header_time);
+        let mut end = end.clone();
         tokio::spawn(async move {
+            let mut connection = std::pin::pin!(connection);
+            let ended = async { drop(end.wait_for(|end| *end).await) };
             // A client that leaves in the middle is nobody's mistake.
-            let _ = connection.await;
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = ended => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = connection.await;
+                }
+            }
             drop(permit);
         });
     }
-    let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+    let all = u32::try_from(connections).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(GRACE, room.acquire_many(all)).await;
 }
 
 fn connection(
     stream: TcpStream,
     service: Router,
     header_time: Duration,
-) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+) -> http1::UpgradeableConnection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
     // It only makes small answers wait for others.
     let _ = stream.set_nodelay(true);
     http1::Builder::new()
@@ -64,4 +72,5 @@ fn connection(
         .header_read_timeout(header_time)
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .with_upgrades()
 }

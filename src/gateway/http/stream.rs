@@ -1,15 +1,18 @@
-//! A mailbox as a stream of server-sent events (HTML Living Standard, section 9.2).
+//! A mailbox as a stream: server-sent events (HTML Living Standard, section 9.2), or a WebSocket (RFC 6455).
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
+use serde_json::Value;
 
 use super::caller::Caller;
 use super::request::Query;
@@ -23,11 +26,15 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// Events that wait for a reader.
 const AHEAD: usize = 16;
 
+/// Bytes that a WebSocket takes from its reader, who has nothing to say.
+const HEARD: usize = 4096;
+
 /// `GET /v1/mailboxes/{mailbox}/stream`
 pub(super) async fn stream(
     State(gate): State<Arc<Gate>>,
     caller: Caller,
     Path(name): Path<String>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     let name = caller.mailbox(&gate, &name)?;
@@ -40,32 +47,82 @@ pub(super) async fn stream(
     let (range, from) = mailbox::range(&gate, name, &query)?;
     // A place that is lost is told at once.
     mailbox::page(&gate, Range { limit: 1, ..range.clone() }, from).await?;
+    if let Ok(upgrade) = upgrade {
+        // It is no connection of HTTP any more, but it takes the room of one.
+        let room = gate.room.clone().try_acquire_owned().map_err(|_| {
+            let detail = format!("{} connections are open, as many as may", gate.settings.connections);
+            Problem::too_many("connections", detail, 1)
+        })?;
+        let upgrade = upgrade.max_message_size(HEARD).max_frame_size(HEARD);
+        return Ok(upgrade.on_upgrade(async move |socket| {
+            feed(gate, range, Reader::Socket(Box::new(socket))).await;
+            drop(room);
+        }));
+    }
     let (sender, body) = Channel::<Bytes, Infallible>::new(AHEAD);
-    tokio::spawn(feed(gate, range, sender));
+    tokio::spawn(feed(gate, range, Reader::Events(sender)));
     let mut response = view::typed(StatusCode::OK, "text/event-stream", Body::new(body));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
 /// Sends what is there and what comes, until nobody reads or the organism stops.
-async fn feed(gate: Arc<Gate>, mut range: Range, mut to: Sender<Bytes, Infallible>) {
+async fn feed(gate: Arc<Gate>, mut range: Range, mut to: Reader) {
     let Some(bell) = gate.mailboxes.bell(&range.mailbox) else { return };
     while !gate.mailboxes.is_stopping() {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
         let Ok(page) = gate.mailboxes.store().page(range.clone()).await else { return };
         for item in &page.items {
-            let data = view::item(&gate, item, page.position.pruned);
-            let id = data["cursor"].as_str().unwrap_or_default();
-            let event = format!("id: {id}\nevent: message\ndata: {data}\n\n");
-            if to.send_data(event.into()).await.is_err() {
+            if to.send(&view::item(&gate, item, page.position.pruned)).await.is_none() {
                 return;
             }
             range.after = item.seq;
         }
-        let waits = page.items.is_empty() && tokio::time::timeout(ALIVE, rung).await.is_err();
-        if waits && to.send_data(Bytes::from_static(b":\n\n")).await.is_err() {
+        if !page.items.is_empty() {
+            continue;
+        }
+        let goes_on = tokio::select! {
+            () = rung => Some(()),
+            () = tokio::time::sleep(ALIVE) => to.say_alive().await,
+            () = to.left() => None,
+        };
+        if goes_on.is_none() {
             return;
+        }
+    }
+}
+
+/// Who reads a stream.
+enum Reader {
+    Events(Sender<Bytes, Infallible>),
+    Socket(Box<WebSocket>),
+}
+
+impl Reader {
+    /// `None` if nobody reads any more.
+    async fn send(&mut self, item: &Value) -> Option<()> {
+        match self {
+            Self::Events(events) => {
+                let id = item["cursor"].as_str().unwrap_or_default();
+                events.send_data(format!("id: {id}\nevent: message\ndata: {item}\n\n").into()).await.ok()
+            }
+            Self::Socket(socket) => socket.send(Message::Text(item.to_string().into())).await.ok(),
+        }
+    }
+
+    async fn say_alive(&mut self) -> Option<()> {
+        match self {
+            Self::Events(events) => events.send_data(Bytes::from_static(b":\n\n")).await.ok(),
+            Self::Socket(socket) => socket.send(Message::Ping(Bytes::new())).await.ok(),
+        }
+    }
+
+    /// Comes back when its reader has left, as far as that is heard.
+    async fn left(&mut self) {
+        match self {
+            Self::Events(_) => std::future::pending().await,
+            Self::Socket(socket) => while let Some(Ok(_)) = socket.recv().await {},
         }
     }
 }
