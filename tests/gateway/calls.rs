@@ -56,7 +56,7 @@ fn the_same_key_sends_once() {
     assert_ne!(bob["id"], first["id"]);
     let seen = worker.until("/v1/mailboxes/worker/messages", |page| page["items"].as_array().unwrap().len() >= 2);
     assert_eq!(seen["items"].as_array().unwrap().len(), 2);
-    let leased = worker.lease("worker", r#"{"max":2}"#);
+    let leased = worker.lease("worker", r#"{"max":2.0,"wait":null}"#);
     let one = leased.iter().find(|item| text(&item["from"]) == "ada").unwrap();
     worker.post(&format!("/v1/messages/{}/reply", text(&one["id"])), &reply("one")).is(202);
     answered(&ada, &first);

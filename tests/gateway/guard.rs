@@ -90,9 +90,19 @@ fn requests_that_make_no_sense_are_problems_of_one_shape() {
         let problem = worker.get(&format!("/v1/mailboxes/worker/messages?{query}"));
         problem.problem(400, "bad_request");
     }
-    for body in
-        ["{", "[]", "null", r#"{"max":0}"#, r#"{"max":101}"#, r#"{"max":-1}"#, r#"{"wait":61}"#, r#"{"x":1}"#, "\u{0}"]
-    {
+    for body in [
+        "{",
+        "[]",
+        "null",
+        r#"{"max":0}"#,
+        r#"{"max":101}"#,
+        r#"{"max":-1}"#,
+        r#"{"max":1.5}"#,
+        r#"{"max":1e300}"#,
+        r#"{"wait":61}"#,
+        r#"{"x":1}"#,
+        "\u{0}",
+    ] {
         worker.post("/v1/mailboxes/worker/lease", body).problem(400, "bad_request");
     }
     worker.post("/v1/mailboxes/worker/messages/x/ack", "{}").problem(404, "not_found");

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::caller::Caller;
-use super::request::{Query, json, message_id, no_message, within};
+use super::request::{Query, Whole, json, message_id, no_message, within};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::store::{Handle, Lease, Settled};
@@ -27,9 +27,9 @@ const WAIT: u64 = 60;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
-    max: Option<u64>,
-    wait: Option<u64>,
-    visibility: Option<u64>,
+    max: Option<Whole>,
+    wait: Option<Whole>,
+    visibility: Option<Whole>,
 }
 
 /// `POST /v1/mailboxes/{mailbox}/lease`
@@ -42,8 +42,8 @@ pub(super) async fn lease(
     let mailbox = caller.mailbox(&gate, &mailbox)?;
     Query::of(&request, &[])?;
     let wanted: Wanted = json(&gate, request).await?;
-    let max = within("max", wanted.max.unwrap_or(1), (1, MAX))? as usize;
-    let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.unwrap_or(0), (0, WAIT))?);
+    let max = within("max", wanted.max.map_or(1, |max| max.0), (1, MAX))? as usize;
+    let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&gate, wanted.visibility)?;
     let bell = gate.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
     let leases = loop {
@@ -72,8 +72,8 @@ pub(super) async fn lease(
 struct Said {
     receipt: String,
     error: Option<String>,
-    delay: Option<u64>,
-    visibility: Option<u64>,
+    delay: Option<Whole>,
+    visibility: Option<Whole>,
 }
 
 /// The message that a request is about, in its path.
@@ -97,7 +97,7 @@ pub(super) async fn nack(
     request: Request,
 ) -> Result<Response, Problem> {
     handle(&gate, &caller, place, request, |said, now| {
-        let delay = within("delay", said.delay.unwrap_or(0), (0, VISIBILITY))?;
+        let delay = within("delay", said.delay.map_or(0, |delay| delay.0), (0, VISIBILITY))?;
         Ok(Handle::Nack { error: said.error, due: now.after(Duration::from_secs(delay)) })
     })
     .await
@@ -162,9 +162,9 @@ fn stale() -> Problem {
     Problem::conflict("stale_receipt", "that lease has ended: lease the message again")
 }
 
-fn visibility(gate: &Gate, wanted: Option<u64>) -> Result<Duration, Problem> {
+fn visibility(gate: &Gate, wanted: Option<Whole>) -> Result<Duration, Problem> {
     match wanted {
         None => Ok(gate.mailboxes.caps().visibility),
-        Some(seconds) => within("visibility", seconds, (1, VISIBILITY)).map(Duration::from_secs),
+        Some(Whole(seconds)) => within("visibility", seconds, (1, VISIBILITY)).map(Duration::from_secs),
     }
 }

@@ -6,7 +6,8 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
 
 use super::Gate;
 use crate::gateway::problem::Problem;
@@ -60,6 +61,19 @@ impl Query {
     /// How long to wait.
     pub(super) fn wait(&self) -> Result<Duration, Problem> {
         self.number("wait", 0, (0, WAIT)).map(Duration::from_secs)
+    }
+}
+
+/// A whole number in a JSON document, which knows one kind of numbers alone: `60.0` is one, too.
+#[derive(Clone, Copy)]
+pub(super) struct Whole(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let exact = |float: &f64| float.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(float);
+        let number = number.as_u64().or_else(|| number.as_f64().filter(exact).map(|float| float as u64));
+        number.map(Self).ok_or_else(|| D::Error::custom("a whole number belongs here"))
     }
 }
 
