@@ -207,7 +207,8 @@ async fn what_is_dropped_while_it_is_asked_is_done_to_its_end() {
     let outbound = folder.start(options()).await;
     for number in 1..=50 {
         let mut send = std::pin::pin!(outbound.send(delivery(number, &peer.url())));
-        std::future::poll_fn(|context| Poll::Ready(assert!(send.as_mut().poll(context).is_pending()))).await;
+        let waits = std::future::poll_fn(|context| Poll::Ready(send.as_mut().poll(context).is_pending())).await;
+        assert!(waits);
     }
     for number in 1..=50 {
         assert_eq!(peer.next().await.key(), id(number).to_string());
