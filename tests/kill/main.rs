@@ -14,9 +14,11 @@ use organism::{JOURNAL, LEVEL, serve};
 /// How often, unless the environment says otherwise.
 const KILLS: u64 = 200;
 /// Lines that the process says at most before it is killed.
-const LINES: u64 = 40;
-/// Orders that wait at most.
-const AHEAD: i64 = 50;
+const LINES: u64 = 160;
+/// Orders of one process that wait at most.
+const AHEAD: i64 = 20;
+/// Orders of all of them that wait at most: no life is long enough for all that were begun before it.
+const WAITING: usize = 200;
 
 /// The process itself: `what_was_confirmed_is_answered` starts it.
 #[test]
@@ -109,9 +111,14 @@ impl Books {
         }
     }
 
+    /// How many that were confirmed are not answered.
+    fn waiting(&self) -> usize {
+        self.taken.keys().filter(|n| !self.answers.contains_key(n)).count()
+    }
+
     /// Whether everything that was confirmed is answered.
     fn is_settled(&self) -> bool {
-        self.taken.keys().all(|n| self.answers.contains_key(n))
+        self.waiting() == 0
     }
 }
 
@@ -140,7 +147,7 @@ impl Process {
     /// Orders something for each line that it says.
     fn talk(&mut self, books: &mut Books, lines: u64) {
         for _ in 0..lines {
-            while self.ordered < AHEAD {
+            while self.ordered < AHEAD && books.waiting() < WAITING {
                 books.next += 1;
                 self.ordered += 1;
                 if writeln!(self.orders, "{}", books.next).is_err() {

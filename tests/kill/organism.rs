@@ -11,7 +11,7 @@ use systole::prelude::*;
 use systole::shell::block_on;
 use systole::shell::inbox::Job;
 use systole::shell::journal::Durability;
-use systole::vocab::TaskId;
+use systole::vocab::{Limits, TaskId};
 
 pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";
 pub(crate) const LEVEL: &str = "SYSTOLE_TEST_LEVEL";
@@ -164,6 +164,8 @@ pub(crate) fn serve() {
         .listener("worker", || Worker, |contract| contract.accepts::<Part>().replies::<Piece>())
         .client("customer", |client| client.calls::<Order>())
         .client("reviewer", |client| client.calls::<Accept>().calls::<Complete>())
+        // It is killed whatever it does: that is no message's fault.
+        .limits(Limits { max_attempts: 250, ..Limits::default() })
         .shards(2)
         .durable(journal, level)
         .start()
