@@ -194,6 +194,7 @@ fn refused(documents: &[(&str, String)]) -> String {
 fn bad_documents_are_refused_at_their_place() {
     let optional: String = (0..2_000).map(|n| format!("<xs:element name=\"e{n}\" minOccurs=\"0\"/>")).collect();
     let many = format!("<xs:complexType name=\"t\"><xs:sequence>{optional}</xs:sequence></xs:complexType>");
+    let counted = "<xs:simpleType name=\"t\"><xs:restriction base=\"xs:string\">\n  <xs:pattern value=\"(((a{0,999}){0,999}){0,999})*\"/></xs:restriction></xs:simpleType>";
     let sentences = [
         refused(&[("a.xsd", "<xs:schema".to_owned())]),
         refused(&[("a.xsd", String::new())]),
@@ -206,6 +207,7 @@ fn bad_documents_are_refused_at_their_place() {
             ("b.xsd", format!("{HEAD}>\n\n<xs:element name=\"r\"><xs:complexTyp/></xs:element></xs:schema>")),
         ]),
         refused(&[("a.xsd", format!("{HEAD}/>")), ("a.xsd", format!("{HEAD}> </xs:schema>"))]),
+        refused(&[("a.xsd", format!("{HEAD}>\n{counted}<xs:element name=\"r\" type=\"t\"/></xs:schema>"))]),
         refused(&[("a.xsd", format!("{HEAD}>\n {many}<xs:element name=\"r\" type=\"t\"/></xs:schema>"))]),
     ];
     golden("schema/documents-refused.txt", &sentences.join("\n"));

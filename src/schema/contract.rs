@@ -269,6 +269,9 @@ pub enum DocumentProblem {
         "the content models up to this type are too large to be checked: have fewer optional elements in a row, and fewer groups inside of groups"
     )]
     TooLarge,
+    /// A pattern can't be matched in time.
+    #[error("this pattern is too large: have fewer or smaller counts inside of counts, such as (a{{0,99}}){{0,99}}")]
+    Pattern,
     /// It breaks a rule of XML Schema.
     #[error("{0}")]
     Rule(String),

@@ -11,7 +11,7 @@ mod translate;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind};
 
 /// A pattern in both languages.
 #[derive(Debug, Clone)]
@@ -62,6 +62,28 @@ impl Pattern {
 pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<regex::Regex>, &'static str> {
     let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
     compile(&translated?.join("|"))
+}
+
+/// Whether a pattern counts so much that no judge of ours, nor libxml2, ends with it in time.
+pub(crate) fn is_too_large(xsd: &str) -> bool {
+    /// What is smaller in sum is not worth being compiled once more.
+    const SUSPICIOUS: u64 = 1_000_000;
+    let Ok(rust) = translate::translate(xsd) else { return false };
+    parse(&rust).is_some_and(|tree| steps(&tree) > SUSPICIOUS) && compile(&rust).is_err()
+}
+
+/// About how many steps an automaton for a pattern has. Its depth is bounded by [`NESTING`].
+fn steps(tree: &Hir) -> u64 {
+    let sum = |parts: &[Hir]| parts.iter().map(steps).fold(0, u64::saturating_add);
+    match tree.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => 1,
+        HirKind::Capture(capture) => steps(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min).max(1);
+            steps(&repetition.sub).saturating_mul(times.into())
+        }
+    }
 }
 
 /// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.

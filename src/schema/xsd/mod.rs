@@ -56,8 +56,8 @@ impl PayloadSchema {
             let (compiled, grammar) = match known.entry(sources.digest) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
-                    if let Some(place) = weight::too_large(&reader) {
-                        return Err(documents.problem(&place, DocumentProblem::TooLarge));
+                    if let Some((place, problem)) = weight::too_large(&reader) {
+                        return Err(documents.problem(&place, problem));
                     }
                     let compiled = Compiled::new(&sources.main, &sources.others);
                     let compiled = compiled.map_err(|faults| documents.error(root, faults))?;
@@ -88,7 +88,7 @@ pub(super) fn grammar_of(document: &str) -> Result<Compilation, ContractError> {
     let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
     let reader = Reader::new(&documents, 0);
     match weight::too_large(&reader) {
-        Some(place) => Err(documents.problem(&place, DocumentProblem::TooLarge)),
+        Some((place, problem)) => Err(documents.problem(&place, problem)),
         None => Ok(grammar(&reader)),
     }
 }

@@ -5,12 +5,14 @@
 //! double their particles with each level; of n optional elements in a row, which may all follow each other, about
 //! n³ / 3 transitions are compared. A schema is trusted, but must not keep an organism from ever starting.
 //!
-//! What it does not do: count the members of substitution groups, or judge patterns.
+//! What it does not do: count the members of substitution groups.
 
 use std::collections::HashMap;
 
 use super::read::{Kind, Place, Reader};
 use super::tree::{NodeId, Tree};
+use crate::schema::contract::DocumentProblem;
+use crate::schema::pattern;
 
 /// The most that the content models of one schema may weigh together, in comparisons: about two seconds.
 const MOST: u64 = 100_000_000;
@@ -21,21 +23,24 @@ const PARTICLE: u64 = 256;
 /// Groups and types may be so deep inside each other.
 const DEEPEST: usize = 256;
 
-/// The first type with which the content models of a schema are too large to be checked.
-pub(super) fn too_large(reader: &Reader) -> Option<Place> {
+/// The first place with which a schema is too large to be checked, and what is too large there.
+pub(super) fn too_large(reader: &Reader) -> Option<(Place, DocumentProblem)> {
     let mut scale = Scale { reader, known: HashMap::new(), depth: 0 };
     let mut total: u64 = 0;
-    let kinds = [Kind::Type, Kind::Element, Kind::Group];
+    let kinds = [Kind::Type, Kind::Element, Kind::Group, Kind::Attribute, Kind::AttributeGroup];
     for (_, component) in kinds.into_iter().flat_map(|kind| reader.components(kind)) {
         let tree = &reader.document(component).tree;
         let mut pending = vec![component.node];
         while let Some(node) = pending.pop() {
             pending.extend(tree.parts(node));
+            if tree.node(node).local == "pattern" && tree.get(node, "value").is_some_and(pattern::is_too_large) {
+                return Some((Place { node, ..component.clone() }, DocumentProblem::Pattern));
+            }
             if tree.node(node).local == "complexType" {
                 let place = Place { node, ..component.clone() };
                 total = total.saturating_add(scale.known(&place).comparisons);
                 if total > MOST {
-                    return Some(place);
+                    return Some((place, DocumentProblem::TooLarge));
                 }
             }
         }
@@ -213,6 +218,17 @@ mod tests {
             format!("{leaf}{groups}<xs:complexType name='t'><xs:group ref='g{levels}'/></xs:complexType>")
         };
         assert_eq!([8, 40, 5_000].map(|levels| is_too_large(&groups(levels))), [false, true, true]);
+    }
+
+    #[test]
+    fn a_pattern_may_not_count_without_an_end() {
+        let restricted = |pattern: &str| {
+            is_too_large(&format!(
+                "<xs:simpleType name='t'><xs:restriction base='xs:string'><xs:pattern value='{pattern}'/></xs:restriction></xs:simpleType>"
+            ))
+        };
+        let patterns = [r"\p{Lu}{1,1000}", "(a{0,99}){0,99}", "((((a{0,1000}){0,1000}){0,1000}){0,1000})*"];
+        assert_eq!(patterns.map(restricted), [false, false, true]);
     }
 
     #[test]
