@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
+use systole::core::{Contract, Message, Outcome};
 use systole::journal::{BodyRecord, Journal, MessageRecord, MessageState, Op, Origin, Owner, Step, ThreadRecord};
+use systole::prelude::*;
+use systole::schema::PayloadSchema;
 use systole::shell::journal::{Durability, Options, SqliteJournal};
+use systole::shell::{LocalBoxFuture, RawListener, RunContext};
 use systole::vocab::{MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
 
@@ -33,6 +37,7 @@ fn main() {
     }
     size(&folder, steps);
     waiting(&folder);
+    starting(&folder);
     let _ = fs::remove_dir_all(&folder);
 }
 
@@ -212,5 +217,51 @@ fn waiting(folder: &Path) {
         recover.0.as_secs_f64(),
         open.1.as_secs_f64(),
         recover.1.as_secs_f64()
+    );
+}
+
+/// Takes a message, and never ends.
+struct Waits;
+
+impl RawListener for Waits {
+    fn run(self: std::rc::Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A whole organism, from nothing to the first answer about what it holds: 1,000 conversations of as many messages.
+fn starting(folder: &Path) {
+    const EACH: u64 = 1000;
+    let (mut journal, file) = fresh(folder, Durability::Process);
+    for conversation in 0..WAITING / EACH {
+        let root = FIRST + conversation * (EACH + 2);
+        let owner = Owner::Client(Name::parse("customer").expect("a name"));
+        let opened = ThreadRecord { parent: None, root, owner, depth: 0, origin: Origin::None, ..thread(root) };
+        let child = ThreadRecord { parent: Some(root), root, depth: 1, ..thread(root + 1) };
+        let mut ops = vec![Op::Open(opened), Op::Open(child)];
+        let messages = (root + 2..).take(EACH as usize);
+        ops.extend(messages.map(|number| Op::Put(MessageRecord { thread: root + 1, ..message(number) })));
+        journal.append(&[Step { ops, at: Time::from_nanos(root) }]).expect("room for a step");
+    }
+    drop(journal);
+    let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:example:calculator:v1"
+        elementFormDefault="qualified"><xs:element name="add"><xs:complexType><xs:sequence><xs:element name="a" type="xs:int"/>
+        <xs:element name="b" type="xs:int"/><xs:element name="why" type="xs:string"/></xs:sequence></xs:complexType></xs:element></xs:schema>"#;
+    let schemas = PayloadSchema::from_xsd("add.xsd", schema).expect("a schema");
+    let mut contract = Contract::new(Name::parse("calculator").expect("a name"));
+    contract.accepts = vec!["{urn:example:calculator:v1}add".parse().expect("a name")];
+    let builder = Organism::builder("bench").raw_listener(contract, || Waits).schemas(schemas);
+    let builder = builder.client("customer", |client| client).durable(&file, Durability::Process);
+    let mut organism = None;
+    let mut waiting = 0;
+    let start = timed(|| {
+        let started = builder.start().expect("an organism");
+        waiting = block_on(started.counts()).recovered;
+        organism = Some(started);
+    });
+    println!(
+        "an organism with {waiting} of them: started in {:.2} s; CPU {:.2} s",
+        start.0.as_secs_f64(),
+        start.1.as_secs_f64()
     );
 }
