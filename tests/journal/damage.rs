@@ -207,3 +207,27 @@ fn forget(copy: &Path) {
         let _ = fs::remove_file(beside(copy, ending));
     }
 }
+
+#[test]
+fn a_log_that_was_being_written_back_is_no_damage() {
+    let (folder, crashed) = (Folder::new(), Folder::new());
+    let mut memory = MemoryJournal::new(KEY);
+    let mut store = open(&folder.journal());
+    let steps = Story::steps(1, 400);
+    store.append(&steps).unwrap();
+    memory.append(&steps).unwrap();
+    for ending in ["", "-wal"] {
+        fs::copy(beside(&folder.journal(), ending), beside(&crashed.journal(), ending)).unwrap();
+    }
+    // A process is killed when the first page is written back, which says how long the file is to be, and no other.
+    let log = fs::read(beside(&crashed.journal(), "-wal")).unwrap();
+    let number = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().unwrap());
+    let page = number(8);
+    let pages = (32..log.len()).step_by(24 + page as usize).map(|frame| number(frame + 4)).max().unwrap();
+    let mut file = fs::read(crashed.journal()).unwrap();
+    assert!((file.len() as u32) < pages * page, "the log makes the file longer");
+    file[28..32].copy_from_slice(&pages.to_be_bytes());
+    fs::write(crashed.journal(), &file).unwrap();
+    let mut again = open(&crashed.journal());
+    assert_eq!(content(again.recover().unwrap()), content(memory.recover().unwrap()));
+}

@@ -21,8 +21,13 @@ impl Format {
 
     /// The version of a file, one that this program knows.
     pub(super) fn version_of(&self, db: &Connection) -> Result<i64, Problem> {
+        self.judge(db.pragma_query_value(None, "user_version", |row| row.get(0))?)
+    }
+
+    /// A version, if it is one that this program knows.
+    pub(super) fn judge(&self, found: i64) -> Result<i64, Problem> {
         let known = self.version();
-        match db.pragma_query_value(None, "user_version", |row| row.get(0))? {
+        match found {
             found if found > known => Err(Problem::Newer { found, known }),
             found if found < 1 => Err(Problem::damaged(format!("its version is {found}"))),
             found => Ok(found),

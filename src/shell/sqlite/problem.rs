@@ -27,16 +27,14 @@ pub enum Problem {
         known: i64,
     },
     /// A row, a page, the log or the whole is not as it was written.
-    #[error(
-        "damaged: {what}. It was left as it is (`systole journal verify` says more of a journal): restore a copy, or move it away and start anew"
-    )]
+    #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]
     Damaged {
         /// What was found.
         what: String,
     },
     /// The log has a damaged place with finished transactions behind it.
     #[error(
-        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both, or of a journal run `systole journal compact --cut` to give up what was written behind that place"
+        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both"
     )]
     DamagedLog {
         /// Where the damage begins in the log.
