@@ -16,8 +16,8 @@ use super::machine::{Core, Item};
 use super::meta::is_for_threads;
 use super::open::Call;
 use super::thread::{Origin, Sender};
-use crate::ladder::{Canonical, Claims, Element, Envelope, Validated, climb};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
+use crate::ladder::{Canonical, Claims, Element, Envelope, Raw, Validated, climb};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, XmlLimits, ns};
 
 /// A message of a client that has been read.
 pub(super) struct Entry {
@@ -41,6 +41,12 @@ pub(super) struct Entry {
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
 pub(super) const LABEL: usize = 256;
 
+/// Takes bytes up the ladder to an envelope.
+pub(super) fn read_envelope(raw: &Raw, limits: &XmlLimits) -> Result<Envelope, Fault> {
+    let canonical = climb(raw, limits).map_err(|error| faults::malformed(&error))?;
+    Envelope::open(canonical).map_err(|error| faults::envelope(&error))
+}
+
 impl Core {
     /// Takes one message of a client up the ladder and into its conversation.
     pub(super) fn admit(&mut self, message: Injected) {
@@ -49,7 +55,7 @@ impl Core {
         let read = if is_lane && !self.lane.take(client, self.now) {
             Err(faults::overload())
         } else {
-            self.read_entry(&message)
+            read_envelope(&message.raw, &self.blueprint.limits.xml)
         };
         let claimed = read.as_ref().ok().and_then(|envelope| envelope.claims().thread.as_deref()?.parse().ok());
         let root = match self.conversation(client, claimed, root) {
@@ -81,11 +87,6 @@ impl Core {
         if let Some(ticket) = ticket {
             self.outputs.push_back(Output::Taken { ticket, kept });
         }
-    }
-
-    fn read_entry(&self, message: &Injected) -> Result<Envelope, Fault> {
-        let canonical = climb(&message.raw, &self.blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
-        Envelope::open(canonical).map_err(|error| faults::envelope(&error))
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is

@@ -1,12 +1,12 @@
 //! What an entrance can say of a message before the pump takes it: what is refused in any case need not be kept first.
 
-use super::admit::LABEL;
+use super::admit::{LABEL, read_envelope};
 use super::blueprint::Blueprint;
 use super::contract::Client;
 use super::faults;
 use super::judge::route;
 use super::meta::is_for_threads;
-use crate::ladder::{Canonical, Claims, Envelope, Raw, climb};
+use crate::ladder::{Canonical, Claims, Raw};
 use crate::schema::Validator;
 use crate::vocab::{Fault, Name, ns};
 
@@ -27,9 +27,7 @@ pub(crate) fn foresee(
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<Foreseen, Fault> {
-    let canonical = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
-    let envelope = Envelope::open(canonical).map_err(|error| faults::envelope(&error))?;
-    let (mut claims, payload) = envelope.into_parts();
+    let (mut claims, payload) = read_envelope(raw, &blueprint.limits.xml)?.into_parts();
     claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
     if is_for_threads(payload.root()) {
         return Err(faults::route(payload.root()));

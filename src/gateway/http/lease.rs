@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::caller::Caller;
-use super::request::{Query, Whole, json, message_id, no_message, within};
+use super::request::{Query, WAIT, Whole, json, message_id, no_message, within};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::store::{Handle, Lease, Settled};
@@ -21,8 +21,6 @@ use crate::vocab::Time;
 const MAX: u64 = 100;
 /// The longest lease, in seconds.
 const VISIBILITY: u64 = 12 * 3600;
-/// The longest wait, in seconds.
-const WAIT: u64 = 60;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

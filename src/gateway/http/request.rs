@@ -13,8 +13,8 @@ use super::Gate;
 use crate::gateway::problem::Problem;
 use crate::vocab::MessageId;
 
-/// The longest that a request may ask to wait.
-const WAIT: u64 = 60;
+/// The longest that a request may ask to wait, in seconds.
+pub(super) const WAIT: u64 = 60;
 
 /// Bytes of a JSON body.
 const JSON: usize = 64 << 10;

@@ -31,7 +31,7 @@ impl Resident for Shared {
                 }
                 None => kept.state.clone().map(|state| kept.keep(state)),
             };
-            Ok::<_, JournalError>((change, state.into_iter().collect()))
+            Ok::<_, JournalError>((change, state.into_iter().collect(), ()))
         })?;
         Ok(())
     }

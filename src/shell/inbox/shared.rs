@@ -108,30 +108,25 @@ impl Shared {
             Noted::Not(page) => page,
         };
         let now = thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))?.now();
-        let mut value = None;
-        let written = self.change(|kept| {
-            let (change, done) = act(&mut kept.inbox, now)?;
-            let note = page.write(&done)?;
-            value = Some(done);
+        self.change(|kept| {
+            let (change, value) = act(&mut kept.inbox, now)?;
+            let note = page.write(&value)?;
             let noted = (note.message != 0).then_some(Op::Note(note));
             let state = state.map(|state| kept.keep(state));
-            Ok::<_, Failure>((change, noted.into_iter().chain(state).collect()))
-        })?;
-        let value = value.ok_or_else(|| Failure::new("nothing came of the change"))?;
-        Ok((value, written))
+            Ok((change, noted.into_iter().chain(state).collect(), value))
+        })
     }
 
-    /// Changes the inbox, has that and `more` written in one transaction, and then lets everybody know who wants to.
-    pub(super) fn change<E>(
+    /// Changes the inbox, has that and the operations beside it written in one transaction, and then lets everybody know who wants to.
+    pub(super) fn change<T, E>(
         self: &Arc<Self>,
-        act: impl FnOnce(&mut Kept) -> Result<(Change, Vec<Op>), E>,
-    ) -> Result<Written, E> {
+        act: impl FnOnce(&mut Kept) -> Result<(Change, Vec<Op>, T), E>,
+    ) -> Result<(T, Written), E> {
         let mut kept = self.lock();
-        let (change, more) = act(&mut kept)?;
-        if change.is_empty() && more.is_empty() {
-            return Ok(Written(None));
+        let (change, mut ops, value) = act(&mut kept)?;
+        if change.is_empty() && ops.is_empty() {
+            return Ok((value, Written(None)));
         }
-        let mut ops = more;
         if kept.ledger.is_some() {
             ops.append(&mut kept.ops(&change));
         }
@@ -140,7 +135,7 @@ impl Shared {
             lock(&self.unheard).extend(news.events.iter().cloned());
             drop(kept);
             self.spread(&news);
-            return Ok(Written(None));
+            return Ok((value, Written(None)));
         };
         let (tell, told) = oneshot::channel();
         let shared = self.clone();
@@ -161,7 +156,7 @@ impl Shared {
         if let Some(written) = written {
             written();
         }
-        Ok(Written(Some(told)))
+        Ok((value, Written(Some(told))))
     }
 
     /// Lets those who wait, what is sent and the program know.
@@ -206,7 +201,7 @@ impl Shared {
 impl Shared {
     /// Changes the inbox if it lets itself be changed.
     pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>) {
-        let _ = self.change(|kept| act(&mut kept.inbox).map(|change| (change, Vec::new())));
+        let _ = self.change(|kept| act(&mut kept.inbox).map(|change| (change, Vec::new(), ())));
     }
 
     /// The submitter of a task answers the question of an event. An answer that is refused leaves it open, for a
