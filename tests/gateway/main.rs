@@ -9,3 +9,4 @@ mod kit;
 mod many;
 mod path;
 mod survive;
+mod tasks;

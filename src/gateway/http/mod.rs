@@ -3,6 +3,7 @@
 mod caller;
 mod desk;
 mod health;
+mod jobs;
 mod lease;
 mod listeners;
 mod mailbox;
@@ -12,6 +13,7 @@ mod rate;
 mod request;
 mod serve;
 mod stream;
+mod tasks;
 mod view;
 
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post, put};
 
 use tokio::sync::Semaphore;
 
@@ -56,7 +58,7 @@ type Route = (&'static str, Method, MethodRouter<Arc<Gate>>);
 
 /// Every route. The description in `openapi.json` names these and no others; a test compares them.
 fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         ("/livez", Method::GET, get(health::livez)),
         ("/readyz", Method::GET, get(health::readyz)),
         ("/metrics", Method::GET, get(health::metrics)),
@@ -76,7 +78,16 @@ fn routes() -> Vec<Route> {
         ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
         ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::bury)),
         ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
-    ]
+        ("/v1/jobs", Method::GET, get(jobs::find)),
+        ("/v1/jobs/{job}", Method::PUT, put(jobs::register)),
+        ("/v1/jobs/{job}", Method::DELETE, delete(jobs::remove)),
+        ("/v1/jobs/{job}/tasks", Method::POST, post(jobs::submit)),
+        ("/v1/jobs/{job}/tasks", Method::GET, get(jobs::list)),
+        ("/v1/jobs/{job}/inbox.md", Method::GET, get(jobs::markdown)),
+        ("/v1/tasks/{id}", Method::GET, get(tasks::look)),
+    ];
+    routes.extend(tasks::acts().map(|(path, act)| (path, Method::POST, act)));
+    routes
 }
 
 fn router(gate: Arc<Gate>) -> Router {

@@ -9,6 +9,7 @@ use super::reader::{At, Reader};
 use super::tasks::{Tasks, TasksOf};
 use super::{near, program};
 use crate::core::{Blueprint, Problem};
+use crate::inbox::payload;
 use crate::schema::{Catalog, PayloadSchema};
 use crate::vocab::{Name, QName, Span, ns};
 
@@ -115,10 +116,12 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
             // Whoever accepts it may be among what can't be read.
             Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
             Problem::Reserved { .. } => reader.is_marked(span),
-            Problem::DuplicateName { .. }
-            | Problem::Ambiguous { .. }
-            | Problem::NoSlot { .. }
-            | Problem::Unreturned { .. } => false,
+            // What it does to tasks over HTTP is answered there.
+            Problem::Unreturned { ref caller, ref call, .. } => {
+                call.namespace() == payload::NAMESPACE
+                    && find(organism, caller).is_some_and(|caller| matches!(caller.kind, Written::Remote(_)))
+            }
+            Problem::DuplicateName { .. } | Problem::Ambiguous { .. } | Problem::NoSlot { .. } => false,
         };
         if moot {
             continue;
