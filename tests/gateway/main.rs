@@ -8,4 +8,7 @@ mod guard;
 mod kit;
 mod many;
 mod path;
+mod peer;
+mod push;
 mod survive;
+mod tls;

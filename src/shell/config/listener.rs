@@ -1,9 +1,10 @@
 //! One entry below `listeners:`.
 
 use super::document::Node;
-use super::gateway::{self, Mode};
+use super::gateway;
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
+use super::remote::{self, Mode};
 use crate::core::{Contract, Routing, Silence};
 use crate::vocab::{Limits, Name, QName, Span, ns};
 
@@ -121,7 +122,7 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
         }
         (None, Some(human), None, None) => marked(reader, "human", human).then_some(Written::Human),
         (None, None, Some(echo), None) => marked(reader, "echo", echo).then_some(Written::Echo),
-        (None, None, None, Some(remote)) => gateway::mode(reader, remote).map(Written::Remote),
+        (None, None, None, Some(node)) => remote::read(reader, node).map(Written::Remote),
         (None, None, None, None) => {
             reader.report(Mistake::NoKind, listener);
             None
