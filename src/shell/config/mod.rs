@@ -30,6 +30,7 @@ mod program;
 mod reader;
 mod remote;
 mod schemas;
+mod tasks;
 mod tls;
 mod units;
 
@@ -42,6 +43,7 @@ pub use mistake::Mistake;
 #[cfg(feature = "gateway")]
 pub(crate) use remote::read_secret;
 pub use remote::{Mode, Push};
+pub use tasks::{Tasks, TasksOf};
 pub use tls::Tls;
 #[cfg(feature = "gateway")]
 pub use tls::TlsProblem;
@@ -94,6 +96,8 @@ pub enum Kind {
     Echo,
     /// An agent elsewhere, which gets its messages over HTTP.
     Remote(Mode),
+    /// A job, or a registry of jobs.
+    Tasks(Tasks),
 }
 
 impl Config {
@@ -159,6 +163,8 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);
     check::problems(reader, &organism, blueprint.problems());
+    check::owners(reader, &organism);
+    check::registries(reader, &organism);
     check::durable(reader, &organism);
     check::signed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
@@ -183,6 +189,7 @@ fn kind(written: Written, directory: &Path) -> Kind {
         Written::Human => Kind::Human,
         Written::Echo => Kind::Echo,
         Written::Remote(mode) => Kind::Remote(mode),
+        Written::Tasks { tasks, .. } => Kind::Tasks(tasks),
     }
 }
 
