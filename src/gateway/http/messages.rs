@@ -16,6 +16,7 @@ use super::request::{Query, body, idempotency_key, json, message_id, no_message}
 use super::{Gate, view};
 use crate::core::{Foreseen, Party};
 use crate::gateway::problem::Problem;
+use crate::gateway::push::Order;
 use crate::gateway::store::{Accepted, Kind, Sent, Settled, Settlement, Submission};
 use crate::ladder::{Meta, write_envelope};
 use crate::shell::entropy::Entropy;
@@ -126,7 +127,10 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
     let (item, _) = store.item(id).await?.ok_or_else(no_message)?;
     caller.may_answer(&item)?;
     match store.settle(id, with.clone(), gate.mailboxes.clock().now()).await? {
-        Settled::Done(_) => gate.mailboxes.end(id, with),
+        Settled::Done(_) => {
+            gate.mailboxes.end(id, with);
+            gate.mailboxes.order(&item.mailbox, Order::Answered(id));
+        }
         Settled::Already => {}
         Settled::Over(state) => {
             let detail = format!("the message is {}: it takes no other answer", state.as_str());

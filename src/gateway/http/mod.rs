@@ -2,6 +2,7 @@
 
 mod caller;
 mod desk;
+mod handshake;
 mod health;
 mod jobs;
 mod lease;
@@ -31,10 +32,11 @@ use super::courier::Courier;
 use super::judge::Judge;
 use super::mailboxes::Mailboxes;
 use super::problem::{PROBLEM, Problem};
+use crate::outbound::Outbound;
 use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
 use rate::Rate;
-pub(super) use serve::serve;
+pub(super) use serve::{Entrance, serve};
 
 /// How often principals may ask.
 pub(super) fn rate(settings: &Settings) -> Rate {
@@ -48,6 +50,8 @@ pub(super) struct Gate {
     pub(super) mailboxes: Mailboxes,
     pub(super) courier: Arc<Courier>,
     pub(super) judge: Judge,
+    /// What is pushed is sent by it; none if nothing is.
+    pub(super) outbound: Option<Outbound>,
     pub(super) rate: Rate,
     /// What is left of the connections that may be open.
     pub(super) room: Arc<Semaphore>,

@@ -6,6 +6,7 @@ use super::finding::Finding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use super::remote::{Mode, Push};
 use super::tasks::{Tasks, TasksOf};
 use super::{near, program};
 use crate::core::{Blueprint, Problem};
@@ -69,6 +70,15 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
         {
             let mistake = Mistake::NoScript { program: program.value.clone(), script: script.value.clone() };
             reader.report(mistake, script.span);
+        }
+    }
+}
+
+/// Deliveries that nobody can tell from those of somebody else.
+pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
+    for listener in &organism.listeners {
+        if matches!(&listener.kind, Written::Remote(Mode::Push(Push { secret: None, .. }))) {
+            reader.report(Mistake::Unsigned, listener.name.span);
         }
     }
 }
