@@ -78,6 +78,8 @@ fn every_key_arrives() {
     let gateway = config.gateway.expect("it is served");
     assert_eq!((gateway.listen, gateway.connections, gateway.requests), ("[::1]:29".parse().unwrap(), 30, 31));
     assert_eq!((gateway.header_time, gateway.body_time), (Duration::from_secs(32), Duration::from_secs(33)));
+    let owned: Vec<_> = gateway.mailboxes.iter().map(|(client, mailbox)| (client.as_str(), mailbox.as_str())).collect();
+    assert_eq!(owned, [("guest", "agent")]);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
 }
 

@@ -52,13 +52,17 @@ impl Site {
 
     /// A site that runs, with something more in `gateway:`, and what is over kept that long.
     pub(crate) fn with(gateway: &str, age: &str) -> Self {
+        Self::of(&ORGANISM.replace("GATEWAY", gateway).replace("AGE", age), SCHEMA)
+    }
+
+    /// A site that runs that organism, with that schema in `t.xsd`.
+    pub(crate) fn of(organism: &str, schema: &str) -> Self {
         static SITES: AtomicUsize = AtomicUsize::new(0);
         let number = SITES.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("systole-test-{}-gateway-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let organism = ORGANISM.replace("GATEWAY", gateway).replace("AGE", age);
         fs::write(folder.join("organism.yaml"), organism).unwrap();
-        fs::write(folder.join("t.xsd"), SCHEMA).unwrap();
+        fs::write(folder.join("t.xsd"), schema).unwrap();
         let mut site = Self { folder, process: None, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         site.start();
         site

@@ -3,9 +3,11 @@
 
 mod calls;
 mod cursors;
+mod delegate;
 mod example;
 mod guard;
 mod kit;
 mod many;
+mod notices;
 mod path;
 mod survive;

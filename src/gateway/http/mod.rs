@@ -10,6 +10,7 @@ mod openapi;
 mod rate;
 mod request;
 mod serve;
+mod sessions;
 mod stream;
 mod view;
 
@@ -27,6 +28,7 @@ use tokio::sync::Semaphore;
 use super::courier::Courier;
 use super::judge::Judge;
 use super::mailboxes::Mailboxes;
+use super::notices::Sessions;
 use super::problem::{PROBLEM, Problem};
 use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
@@ -43,6 +45,7 @@ pub(super) struct Gate {
     pub(super) settings: Settings,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: Mailboxes,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) courier: Arc<Courier>,
     pub(super) judge: Judge,
     pub(super) rate: Rate,
@@ -75,6 +78,11 @@ fn routes() -> Vec<Route> {
         ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
         ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::bury)),
         ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
+        ("/v1/sessions/{session}", Method::DELETE, delete(sessions::end)),
+        ("/v1/sessions/{session}/call", Method::POST, post(sessions::call)),
+        ("/v1/sessions/{session}/confirm", Method::POST, post(sessions::confirm)),
+        ("/v1/sessions/{session}/heartbeat", Method::POST, post(sessions::heartbeat)),
+        ("/v1/sessions/{session}/notices", Method::GET, get(sessions::list)),
     ]
 }
 

@@ -7,6 +7,7 @@
 
 mod items;
 mod lease;
+mod notices;
 mod open;
 mod principals;
 mod sent;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub(crate) use items::{Item, Page, Position, Put, Range, State};
 pub(crate) use lease::{Lease, Leased};
+pub(crate) use notices::Reserve;
 pub use open::{OpenError, OpenProblem, beside};
 pub use principals::{Kind, Principal};
 pub(crate) use sent::{Accepted, Reply, Sent, Submission};
@@ -52,7 +54,10 @@ impl Store {
         let mut store = Self::open_beside(file, durability, retention)?;
         store.lock = Some(Arc::new(lock));
         // Whoever waited in an earlier run doesn't any more.
-        let reset = store.write(|db| db.execute("UPDATE item SET live = 0 WHERE live = 1", []));
+        let reset = store.write(|db| {
+            db.execute("UPDATE item SET live = 0 WHERE live = 1", [])?;
+            notices::release_all(db)
+        });
         block_on(reset).map_err(|error| OpenError { file: file.to_owned(), problem: OpenProblem::Store(error) })?;
         Ok(store)
     }

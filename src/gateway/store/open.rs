@@ -12,7 +12,10 @@ use crate::shell::sqlite::{Durability, Problem};
 
 /// `SyG1`: what says in the header of a file that it is one of ours.
 const APPLICATION_ID: i32 = 0x5379_4731;
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+
+/// From version 1 to 2; a new file is made as version 1, and upgraded.
+const UPGRADE_2: &str = include_str!("upgrade-2.sql");
 
 /// How long one process waits for another that writes: `systole token` does while the organism runs.
 const BUSY: Duration = Duration::from_secs(5);
@@ -86,6 +89,7 @@ fn try_open(file: &Path, durability: Durability) -> Result<Connection, OpenProbl
     let made = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     match made.pragma_query_value(None, "user_version", |row| row.get(0))? {
         0 => make(&made)?,
+        1 => made.execute_batch(UPGRADE_2)?,
         VERSION => {}
         newer => return Err(OpenProblem::Newer(newer)),
     }
@@ -100,7 +104,7 @@ fn make(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(include_str!("schema.sql"))?;
     db.execute("INSERT INTO meta VALUES (1, ?1)", [Entropy::Real.secret()])?;
     db.pragma_update(None, "application_id", APPLICATION_ID)?;
-    db.pragma_update(None, "user_version", VERSION)
+    db.execute_batch(UPGRADE_2)
 }
 
 fn not_ours(error: rusqlite::Error) -> OpenProblem {

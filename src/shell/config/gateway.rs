@@ -1,11 +1,13 @@
 //! `gateway:`, and what a listener says of itself that comes in through it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::document::Node;
 use super::mistake::Mistake;
 use super::reader::{At, Reader};
+use crate::vocab::Name;
 
 /// Messages of one remote listener that are handed over at once, unless its `concurrency` says otherwise; the others
 /// wait in the pump.
@@ -24,6 +26,8 @@ pub struct Gateway {
     pub header_time: Duration,
     /// How long its body may take.
     pub body_time: Duration,
+    /// Clients that have a mailbox: the remote listener whose mailbox it is.
+    pub mailboxes: BTreeMap<Name, Name>,
 }
 
 impl Default for Gateway {
@@ -34,6 +38,7 @@ impl Default for Gateway {
             requests: 1000,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
+            mailboxes: BTreeMap::new(),
         }
     }
 }

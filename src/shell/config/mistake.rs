@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::check::is_the_pumps;
 use crate::core::Problem;
 use crate::schema::{ContractError, DocumentProblem};
-use crate::vocab::{NameError, QName, QNameError};
+use crate::vocab::{Name, NameError, QName, QNameError};
 
 /// What can be wrong with an `organism.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -153,6 +153,12 @@ pub enum Mistake {
     /// A gateway, or a listener behind it, whose messages would be forgotten.
     #[error("what comes in over the network must not be forgotten, but nothing here is durable")]
     NotDurable,
+    /// The mailbox of a client that nobody has.
+    #[error("'{name}' has no mailbox: it is no remote listener")]
+    NoMailbox {
+        /// Whose it should be.
+        name: Name,
+    },
     /// A part of the gateway that is not there.
     #[error("the gateway has no {what} of its own")]
     Absent {
@@ -245,6 +251,7 @@ impl Mistake {
             Self::ReservedVariable => "choose another name".into(),
             Self::Pointless { .. } => "remove it".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
             Self::NotDurable => "write durability: process, or power".into(),
             Self::Absent { .. } => "let a proxy on this machine speak TLS, and pass requests on to 'listen'".into(),
             Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
