@@ -33,7 +33,7 @@ pub use courier::StartError;
 pub use listener::RemoteListener;
 pub use mailboxes::Mailboxes;
 pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
-pub use store::{Kind, OpenError, OpenProblem, Principal, Store, StoreError, beside};
+pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
 pub use token::Token;
 
 use crate::shell::Organism;

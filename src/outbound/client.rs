@@ -2,6 +2,7 @@
 //!
 //! Redirects are answers, no proxy is asked, and every address that is connected to was judged before.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use super::answer::{Answer, media_type, refusal};
 use super::delivery::{Delivery, check_literal, header_map, parse_url};
 use super::error::OutboundError;
 use super::failure::{Failure, Kind, chain};
+use super::options::Options;
 use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
 use super::signature::{self, Secret};
 use super::{retry_after, tls};
-use crate::vocab::Time;
+use crate::vocab::{Name as Target, Time};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
@@ -31,9 +33,17 @@ const REFUSAL: usize = 4 << 10;
 /// What sends.
 #[derive(Debug)]
 pub(super) struct Client {
+    way: Way,
+    /// Of targets that have a guard of their own.
+    ways: HashMap<Target, Way>,
+    answer: usize,
+}
+
+/// A client, and the guard that its addresses are judged by.
+#[derive(Debug)]
+struct Way {
     http: reqwest::Client,
     guard: Arc<Guard>,
-    answer: usize,
 }
 
 /// An attempt that brought no answer that says yes.
@@ -50,21 +60,12 @@ impl From<Failure> for Setback {
 }
 
 impl Client {
-    /// A client that trusts the roots of the system and these, in PEM; it reads answers up to that many bytes.
-    pub(super) fn new(guard: Guard, answer: usize, roots: &[u8]) -> Result<Self, OutboundError> {
-        let guard = Arc::new(guard);
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls::config(roots)?)
-            .dns_resolver(Resolver(guard.clone()))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .build()
-            .map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))?;
-        Ok(Self { http, guard, answer })
+    /// A client that trusts the roots of the system and those of the options, and reads answers up to their limit.
+    pub(super) fn new(options: &Options) -> Result<Self, OutboundError> {
+        let tls = tls::config(&options.certificates)?;
+        let way = |guard: &Guard| Way::new(guard.clone(), tls.clone());
+        let ways = options.guards.iter().map(|(target, guard)| way(guard).map(|way| (target.clone(), way)));
+        Ok(Self { way: way(&options.guard)?, ways: ways.collect::<Result<_, _>>()?, answer: options.limits.answer })
     }
 
     /// Makes one attempt. Dropping the future ends it.
@@ -76,9 +77,10 @@ impl Client {
         now: Time,
     ) -> Result<Answer, Setback> {
         let progress = Progress::new();
-        let request = self.request(delivery, secret, now, &progress)?;
+        let way = self.ways.get(&delivery.target).unwrap_or(&self.way);
+        let request = way.request(delivery, secret, now, &progress)?;
         let mut response = progress
-            .within(policy, self.http.execute(request))
+            .within(policy, way.http.execute(request))
             .await?
             .map_err(|error| failure(&error, progress.phase()))?;
         progress.note(Phase::Reading);
@@ -94,21 +96,6 @@ impl Client {
         Ok(Answer::read(status, content_type, body)?)
     }
 
-    fn request(
-        &self,
-        delivery: &Delivery,
-        secret: Option<&Secret>,
-        now: Time,
-        progress: &Progress,
-    ) -> Result<Request, Failure> {
-        let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
-        check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
-        let mut request = Request::new(reqwest::Method::POST, url);
-        *request.headers_mut() = headers(delivery, secret, now)?;
-        *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
-        Ok(request)
-    }
-
     async fn body(&self, response: &mut Response, progress: &Progress) -> Result<Bytes, Failure> {
         let too_large = || {
             let most = self.answer;
@@ -122,6 +109,39 @@ impl Client {
             Ok(body) => Ok(body),
             Err((_, error)) => Err(failure(&error, Phase::Reading)),
         }
+    }
+}
+
+impl Way {
+    fn new(guard: Guard, tls: rustls::ClientConfig) -> Result<Self, OutboundError> {
+        let guard = Arc::new(guard);
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(tls)
+            .dns_resolver(Resolver(guard.clone()))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .build()
+            .map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))?;
+        Ok(Self { http, guard })
+    }
+
+    fn request(
+        &self,
+        delivery: &Delivery,
+        secret: Option<&Secret>,
+        now: Time,
+        progress: &Progress,
+    ) -> Result<Request, Failure> {
+        let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
+        check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
+        let mut request = Request::new(reqwest::Method::POST, url);
+        *request.headers_mut() = headers(delivery, secret, now)?;
+        *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
+        Ok(request)
     }
 }
 

@@ -5,4 +5,3 @@ CREATE TABLE notice (
     PRIMARY KEY (token, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX notice_session ON notice (session, confirmed);
-PRAGMA user_version = 2;
