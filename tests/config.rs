@@ -82,6 +82,8 @@ fn every_key_arrives() {
     let tls = gateway.tls.expect("by TLS");
     assert!(tls.cert.ends_with("tests/golden/config/../../outbound/tls/cert.pem"), "{tls:?}");
     assert!(tls.key.ends_with("tests/golden/config/../../outbound/tls/key.pem"), "{tls:?}");
+    let owned: Vec<_> = gateway.mailboxes.iter().map(|(client, mailbox)| (client.as_str(), mailbox.as_str())).collect();
+    assert_eq!(owned, [("guest", "agent")]);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
 }
 

@@ -17,6 +17,7 @@ mod http;
 mod judge;
 mod listener;
 mod mailboxes;
+mod notices;
 mod problem;
 mod push;
 mod store;
@@ -33,6 +34,7 @@ use tokio_rustls::TlsAcceptor;
 pub use courier::StartError;
 pub use listener::RemoteListener;
 pub use mailboxes::Mailboxes;
+pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 pub use push::PushError;
 pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
 pub use token::Token;
@@ -43,6 +45,7 @@ use crate::vocab::Name;
 use courier::Courier;
 use http::{Entrance, Gate, serve};
 use judge::Judge;
+use notices::{MailboxDelegate, Sessions};
 use push::{Places, Pusher};
 
 /// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
@@ -56,6 +59,7 @@ pub struct Gateway {
     tls: Option<TlsAcceptor>,
     mailboxes: Mailboxes,
     places: Option<Places>,
+    sessions: Arc<Sessions>,
 }
 
 /// Why a gateway can't be served.
@@ -105,7 +109,47 @@ impl Gateway {
         let mailboxes = Mailboxes::new(store, listeners);
         let places = Places::declared(&mailboxes)?;
         block_on(mailboxes.pull()).map_err(StartError::from)?;
-        Ok(Self { settings: settings.clone(), journal: journal.clone(), listener, tls, mailboxes, places })
+        let delegate = MailboxDelegate::new(mailboxes.clone(), settings.mailboxes.clone());
+        let sessions = Arc::new(Sessions::new(Arc::new(delegate)));
+        Ok(Self { settings: settings.clone(), journal: journal.clone(), listener, tls, mailboxes, places, sessions })
+    }
+
+    /// Asks another delegate for what rides on responses, instead of the one that reads the mailboxes of clients.
+    ///
+    /// # Examples
+    /// ```
+    /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
+    /// use systole::shell::config::{Gateway as Settings, Journaled};
+    /// use systole::shell::journal::{Durability, Retention};
+    ///
+    /// /// Nothing is ever pending; `QueueDelegate` shows one that has something to say.
+    /// struct Quiet;
+    ///
+    /// impl QueueDelegate for Quiet {
+    ///     fn read(&self, _: Call) -> BoxFuture<'_, Result<Option<QueueRead>, DelegateError>> {
+    ///         Box::pin(async { Ok(None) })
+    ///     }
+    ///     fn confirm(&self, _: SessionId, _: NoticeToken) -> BoxFuture<'_, Result<Vec<String>, DelegateError>> {
+    ///         Box::pin(async { Ok(Vec::new()) })
+    ///     }
+    ///     fn release(&self, _: SessionId, _: Option<NoticeToken>) -> BoxFuture<'_, Result<(), DelegateError>> {
+    ///         Box::pin(async { Ok(()) })
+    ///     }
+    /// }
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("systole-doc-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
+    /// let file = folder.join("office.journal");
+    /// let journal = Journaled { file, durability: Durability::Process, retention: Retention::default() };
+    /// let gateway = Gateway::open(&settings, &journal, [])?.with_delegate(Quiet);
+    /// # drop(gateway);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_delegate(self, delegate: impl QueueDelegate) -> Self {
+        Self { sessions: Arc::new(Sessions::new(Arc::new(delegate))), ..self }
     }
 
     /// The mailboxes of its remote listeners.
@@ -131,6 +175,7 @@ impl Gateway {
             settings: self.settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
+            sessions: self.sessions.clone(),
             courier: courier.clone(),
             outbound: outbound.clone(),
             judge: Judge::of(organism.clone())?,
@@ -138,8 +183,10 @@ impl Gateway {
         runtime.block_on(courier.start(&self.journal.file))?;
         let (end, ended) = watch::channel(false);
         let (listener, tls, mailboxes) = (self.listener, self.tls, self.mailboxes.clone());
+        let sessions = self.sessions;
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
+                tokio::spawn(sessions.lapse(mailboxes.clock().clone()));
                 tokio::spawn(mailboxes.clone().lapse());
                 tokio::spawn(tidy::tidy(mailboxes, outbound));
                 let push = pusher.map(|pusher| tokio::spawn(pusher.run(ended.clone())));

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
+use super::notices::Trouble;
 use super::store::StoreError;
 use crate::inbox::{InboxError, InboxProblem, JobError};
 use crate::shell::inbox::BoardError;
@@ -80,6 +81,15 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        let title = "Nothing can be kept";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
+        Self { retry_after: Some(1), ..problem }
+    }
+}
+
+/// What was to be confirmed may come again.
+impl From<Trouble> for Problem {
+    fn from(error: Trouble) -> Self {
         let title = "Nothing can be kept";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
         Self { retry_after: Some(1), ..problem }

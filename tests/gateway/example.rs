@@ -15,3 +15,18 @@ fn agents_in_shell_and_in_python_answer() {
     let shouted = r#"<shouted xmlns="urn:example:shout:v1">AT&amp;T ROCKS!</shouted>"#;
     assert!(replies[1].contains("<from>shouter</from><to>ada</to>") && replies[1].contains(shouted), "{said}");
 }
+
+#[test]
+fn a_note_rides_on_responses_until_it_is_confirmed() {
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notices/demo.sh");
+    let run = Command::new("sh").arg(demo).env("SYSTOLE", env!("CARGO_BIN_EXE_systole")).output().unwrap();
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    let token = |line: &str| line.split("begin ").nth(1).unwrap()[..36].to_owned();
+    assert!(lines[..2].iter().all(|line| line.contains("lunch at noon?") && line.contains(">hello</say>")), "{said}");
+    assert_ne!(token(lines[0]), token(lines[1]), "after the kill it came under a new token");
+    assert!(lines[2].starts_with(&format!("{{\"confirmed\":[{{\"token\":\"{}\"", token(lines[1]))), "{said}");
+    assert!(!lines[3].contains("lunch") && lines[3].contains(">hello</say>"), "{said}");
+}

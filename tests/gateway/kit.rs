@@ -59,12 +59,13 @@ impl Site {
 
     /// A site that runs, with something more in `gateway:`, and what is over kept that long.
     pub(crate) fn with(gateway: &str, age: &str) -> Self {
-        Self::of(&organism(gateway, age))
+        Self::of(&organism(gateway, age), SCHEMA)
     }
 
-    /// A site that runs another organism.
-    pub(crate) fn of(organism: &str) -> Self {
+    /// A site that runs that organism, with that schema in `t.xsd`.
+    pub(crate) fn of(organism: &str, schema: &str) -> Self {
         let mut site = Self::idle(organism);
+        fs::write(site.folder.join("t.xsd"), schema).unwrap();
         site.start();
         site
     }

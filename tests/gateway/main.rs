@@ -3,10 +3,12 @@
 
 mod calls;
 mod cursors;
+mod delegate;
 mod example;
 mod guard;
 mod kit;
 mod many;
+mod notices;
 mod path;
 mod peer;
 mod push;

@@ -17,7 +17,7 @@ use super::{Gate, view};
 use crate::core::{Foreseen, Party};
 use crate::gateway::problem::Problem;
 use crate::gateway::push::Order;
-use crate::gateway::store::{Accepted, Kind, Sent, Settled, Settlement, Submission};
+use crate::gateway::store::{Accepted, Kind, Principal, Sent, Settled, Settlement, Submission};
 use crate::ladder::{Meta, write_envelope};
 use crate::shell::entropy::Entropy;
 use crate::vocab::{MessageId, Name, ThreadId};
@@ -28,19 +28,31 @@ pub(super) async fn submit(
     Caller(principal): Caller,
     request: Request,
 ) -> Result<Response, Problem> {
-    let wait = Query::of(&request, &["wait"])?.wait()?;
+    may_send(&gate, &principal)?;
+    let (sent, _) = send(&gate, principal.name, request).await?;
+    Ok(acknowledge(sent))
+}
+
+/// Whether somebody may send messages.
+pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem> {
     if principal.kind == Kind::Listener || !gate.courier.knows(&principal.name) {
         let detail = "only a client of the organism sends messages; a listener calls others with its replies";
         return Err(Problem::forbidden(detail));
     }
+    Ok(())
+}
+
+/// Sends what a request holds, and waits for the answer as long as it says. The body comes back, too.
+pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Result<(Sent, Bytes), Problem> {
+    let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
-    let bytes = body(&gate, request).await?;
+    let bytes = body(gate, request).await?;
     if gate.mailboxes.is_stopping() {
         return Err(Problem::stopping());
     }
     let key = key.map(|key| (key, *blake3::hash(&bytes).as_bytes()));
-    let foreseen = judge(&gate, &principal.name, bytes).await?;
-    let submission = submission(principal.name, foreseen, key, &gate);
+    let foreseen = judge(gate, &from, bytes.clone()).await?;
+    let submission = submission(from, foreseen, key, gate);
     let id = match gate.mailboxes.store().accept(submission.clone(), gate.mailboxes.caps().accepted).await? {
         Accepted::Kept => {
             let id = submission.id;
@@ -57,8 +69,7 @@ pub(super) async fn submit(
             return Err(Problem::too_many("accepted_full", detail, 1));
         }
     };
-    let sent = answer_of(&gate, id, wait).await?;
-    Ok(acknowledge(sent))
+    Ok((answer_of(gate, id, wait).await?, bytes))
 }
 
 /// `GET /v1/messages/{id}`

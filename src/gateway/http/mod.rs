@@ -13,6 +13,7 @@ mod openapi;
 mod rate;
 mod request;
 mod serve;
+mod sessions;
 mod stream;
 mod tasks;
 mod view;
@@ -31,6 +32,7 @@ use tokio::sync::Semaphore;
 use super::courier::Courier;
 use super::judge::Judge;
 use super::mailboxes::Mailboxes;
+use super::notices::Sessions;
 use super::problem::{PROBLEM, Problem};
 use crate::outbound::Outbound;
 use crate::shell::Organism;
@@ -48,6 +50,7 @@ pub(super) struct Gate {
     pub(super) settings: Settings,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: Mailboxes,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) courier: Arc<Courier>,
     pub(super) judge: Judge,
     /// What is pushed is sent by it; none if nothing is.
@@ -89,6 +92,11 @@ fn routes() -> Vec<Route> {
         ("/v1/jobs/{job}/tasks", Method::GET, get(jobs::list)),
         ("/v1/jobs/{job}/inbox.md", Method::GET, get(jobs::markdown)),
         ("/v1/tasks/{id}", Method::GET, get(tasks::look)),
+        ("/v1/sessions/{session}", Method::DELETE, delete(sessions::end)),
+        ("/v1/sessions/{session}/call", Method::POST, post(sessions::call)),
+        ("/v1/sessions/{session}/confirm", Method::POST, post(sessions::confirm)),
+        ("/v1/sessions/{session}/heartbeat", Method::POST, post(sessions::heartbeat)),
+        ("/v1/sessions/{session}/notices", Method::GET, get(sessions::list)),
     ];
     routes.extend(tasks::acts().map(|(path, act)| (path, Method::POST, act)));
     routes

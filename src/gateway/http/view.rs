@@ -9,7 +9,7 @@ use super::Gate;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::store::{Item, Leased, Reply, Sent};
 use crate::inbox::{JobCard, Task};
-use crate::vocab::{Name, Time};
+use crate::vocab::{MessageId, Name, Time};
 
 /// A JSON document.
 pub(super) fn document(status: StatusCode, value: &Value) -> Response {
@@ -115,8 +115,15 @@ pub(super) fn sent(sent: &Sent) -> Value {
     })
 }
 
+/// Says where a message is looked after.
+pub(super) fn locate(response: &mut Response, id: MessageId) {
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/messages/{id}")) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+}
+
 /// `queued` is what the caller may rely on: it is kept, whether the organism has taken it yet or not.
-fn state(sent: &Sent) -> &'static str {
+pub(super) fn state(sent: &Sent) -> &'static str {
     match sent.replies.first() {
         None if sent.queued => "delivered",
         None => "queued",

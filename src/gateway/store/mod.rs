@@ -7,6 +7,7 @@
 
 mod items;
 mod lease;
+mod notices;
 mod open;
 mod principals;
 mod pushed;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 pub(crate) use items::{Item, Page, Position, Put, Range, State};
 pub(crate) use lease::{Lease, Leased};
+pub(crate) use notices::Reserve;
 pub use open::{OpenError, beside};
 pub use principals::{Kind, Principal};
 pub(crate) use pushed::{Registered, TAKEN};
@@ -53,6 +55,7 @@ impl Store {
             let (db, lock) = open::open(file, durability)?;
             // Whoever waited in an earlier run doesn't any more.
             db.execute("UPDATE item SET live = 0 WHERE live = 1", [])?;
+            notices::release_all(&db)?;
             Ok(Self { _lock: Some(Arc::new(lock)), ..Self::over(file, db, retention)? })
         };
         opened().map_err(|problem| OpenError { file: file.to_owned(), problem })

@@ -1,6 +1,8 @@
 //! What only the whole organism shows: names that clash, calls that nobody accepts, payloads
 //! without a schema, programs that aren't there.
 
+use std::collections::BTreeMap;
+
 use super::Mistake;
 use super::finding::Finding;
 use super::listener::{Listener, Written};
@@ -113,6 +115,20 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
             .chain(remote().map(|listener| listener.name.span))
             .for_each(|span| reader.report(Mistake::NotDurable, span));
     }
+}
+
+/// The mailboxes that are those of clients.
+pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Name, Name> {
+    let is_remote = |name| find(organism, name).is_some_and(|found| matches!(found.kind, Written::Remote(_)));
+    let mut owned = BTreeMap::new();
+    for client in &organism.clients {
+        let Some(mailbox) = &client.mailbox else { continue };
+        if organism.complete && !is_remote(&mailbox.value) {
+            reader.report(Mistake::NoMailbox { name: mailbox.value.clone() }, mailbox.span);
+        }
+        owned.insert(client.name.value.clone(), mailbox.value.clone());
+    }
+    owned
 }
 
 /// The problems of a blueprint, each at the place in the file that has it.

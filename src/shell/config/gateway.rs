@@ -1,5 +1,6 @@
 //! `gateway:`: where an organism is served over HTTP.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use super::document::Node;
 use super::mistake::Mistake;
 use super::reader::{At, Reader};
 use super::tls::{self, Tls};
+use crate::vocab::Name;
 
 /// Messages of one remote listener that are handed over at once, unless its `concurrency` says otherwise; the others
 /// wait in the pump.
@@ -27,6 +29,8 @@ pub struct Gateway {
     pub body_time: Duration,
     /// What it shows by TLS; without it, it speaks plain HTTP.
     pub tls: Option<Tls>,
+    /// Clients that have a mailbox: the remote listener whose mailbox it is.
+    pub mailboxes: BTreeMap<Name, Name>,
 }
 
 impl Default for Gateway {
@@ -38,6 +42,7 @@ impl Default for Gateway {
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             tls: None,
+            mailboxes: BTreeMap::new(),
         }
     }
 }

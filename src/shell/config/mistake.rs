@@ -175,6 +175,12 @@ pub enum Mistake {
     /// Deliveries that could be anybody's.
     #[error("what is pushed to this listener is not signed: it can't know whom it is from")]
     Unsigned,
+    /// The mailbox of a client that nobody has.
+    #[error("'{name}' has no mailbox: it is no remote listener")]
+    NoMailbox {
+        /// Whose it should be.
+        name: Name,
+    },
     /// A file with something that has to be in order, and is not.
     #[error("the {what} {} can't be used: {why}", .path.display())]
     File {
@@ -274,6 +280,7 @@ impl Mistake {
             Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
             Self::NotDurable => "write durability: process, or power".into(),
             Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
             Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),

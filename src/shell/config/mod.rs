@@ -167,13 +167,14 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
     check::registries(reader, &organism);
     check::durable(reader, &organism);
     check::signed(reader, &organism);
+    let mailboxes = check::mailboxes(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file),
         durability: keep.durability,
         retention: keep.retention,
     });
     let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
-    let gateway = organism.gateway.map(|gateway| gateway.value);
+    let gateway = organism.gateway.map(|gateway| Gateway { mailboxes, ..gateway.value });
     Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, gateway, warnings: Vec::new() }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Speaker {
     pub(super) name: At<Name>,
     pub(super) calls: Vec<At<QName>>,
     pub(super) admin: bool,
+    /// The remote listener whose mailbox is the client's.
+    pub(super) mailbox: Option<At<Name>>,
 }
 
 impl Speaker {
@@ -130,6 +132,7 @@ fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
     let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
     let calls = fields.take("calls").and_then(|node| reader.qnames(node)).unwrap_or_default();
     let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();
+    let mailbox = fields.take("mailbox").and_then(|node| reader.name(node));
     reader.finish(fields);
-    Some(Speaker { name: name?, calls, admin })
+    Some(Speaker { name: name?, calls, admin, mailbox })
 }

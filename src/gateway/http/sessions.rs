@@ -1,0 +1,151 @@
+//! `/v1/sessions`: calls whose responses carry what is pending for the client.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::caller::Caller;
+use super::request::{Query, json};
+use super::{Gate, messages, view};
+use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
+use crate::gateway::problem::Problem;
+use crate::gateway::store::Sent;
+use crate::vocab::Name;
+
+/// `POST /v1/sessions/{session}/call`
+pub(super) async fn call(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let name = read_name(&name)?;
+    messages::may_send(&gate, &principal)?;
+    let clock = gate.mailboxes.clock();
+    let session = gate.sessions.enter(&principal.name, &name, clock.now()).await.ok_or_else(|| {
+        let detail = format!("{} has {SESSIONS} sessions, as many as may be: end one of them", principal.name);
+        Problem::too_many("sessions", detail, 1)
+    })?;
+    let (sent, arguments) = messages::send(&gate, principal.name.clone(), request).await?;
+    // A fault is an answer, but no success: nothing rides on it.
+    let failed = sent.replies.first().is_some_and(|reply| reply.fault.is_some());
+    let read = match failed {
+        true => None,
+        false => gate.sessions.read((&principal.name, &name), session, arguments, clock).await,
+    };
+    Ok(respond(&sent, read))
+}
+
+/// `POST /v1/sessions/{session}/heartbeat`
+pub(super) async fn heartbeat(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    hear(&gate, &principal.name, &name)?;
+    Ok(view::nothing())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    text: Option<String>,
+    token: Option<String>,
+}
+
+/// `POST /v1/sessions/{session}/confirm`
+pub(super) async fn confirm(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let session = hear(&gate, &principal.name, &name)?;
+    let text = match json(&gate, request).await? {
+        Said { text: Some(text), token: None } | Said { text: None, token: Some(text) } => text,
+        Said { .. } => return Err(Problem::bad_request("the body: either 'token', or 'text' with tokens in it")),
+    };
+    let tokens = notices::tokens(&text);
+    let confirmed = gate.sessions.confirm((&principal.name, &name), session, tokens).await?;
+    let one = |(token, ids): (NoticeToken, Vec<String>)| json!({ "token": token.to_string(), "ids": ids });
+    let confirmed: Vec<_> = confirmed.into_iter().map(one).collect();
+    Ok(view::document(StatusCode::OK, &json!({ "confirmed": confirmed })))
+}
+
+/// `GET /v1/sessions/{session}/notices`
+pub(super) async fn list(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    hear(&gate, &principal.name, &name)?;
+    let (told, lapses) = gate.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
+    let one = |told: &Told| json!({ "token": told.token.to_string(), "at": told.at.to_string(), "ids": told.ids });
+    let told: Vec<_> = told.iter().map(one).collect();
+    Ok(view::document(StatusCode::OK, &json!({ "notices": told, "lapses": lapses.to_string() })))
+}
+
+/// `DELETE /v1/sessions/{session}`
+pub(super) async fn end(
+    State(gate): State<Arc<Gate>>,
+    Caller(principal): Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let name = read_name(&name)?;
+    if gate.sessions.end(&principal.name, &name).await { Ok(view::nothing()) } else { Err(no_session()) }
+}
+
+/// Each request of a session is a sign of life.
+fn hear(gate: &Gate, principal: &Name, name: &str) -> Result<SessionId, Problem> {
+    let name = read_name(name)?;
+    gate.sessions.hear(principal, &name, gate.mailboxes.clock().now()).ok_or_else(no_session)
+}
+
+fn read_name(text: &str) -> Result<String, Problem> {
+    notices::name(text).ok_or_else(|| {
+        let rule = "1 to 64 ASCII letters, digits, '_', '-' and '.', the first of them a letter or a digit";
+        Problem::bad_request(format!("the name of a session has {rule}"))
+    })
+}
+
+/// Another's session looks like one that never was.
+fn no_session() -> Problem {
+    Problem::not_found("you have no such session: it never began, was ended, or was silent for 120 s")
+}
+
+/// The response to a call. With nothing pending it is what it would be without notices, byte for byte.
+fn respond(sent: &Sent, read: Option<QueueRead>) -> Response {
+    let content: Vec<_> = sent.replies.iter().map(|reply| Block::text(reply.envelope.clone())).collect();
+    let mut metadata = json!({
+        "id": sent.id.to_string(),
+        "thread": sent.root.to_string(),
+        "state": if content.is_empty() { "queued" } else { view::state(sent) },
+        "fault": sent.replies.first().and_then(|reply| reply.fault.as_deref()),
+    });
+    let status = if content.is_empty() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let content = match read {
+        None => content,
+        Some(read) => {
+            let all = content.len();
+            let spliced = notices::splice(&read, content);
+            metadata["notices"] = json!({
+                "token": read.token.to_string(), "rows": read.rows.len(), "blocks": spliced.len() - all,
+            });
+            spliced
+        }
+    };
+    let mut response = view::document(status, &json!({ "content": content, "metadata": metadata }));
+    view::locate(&mut response, sent.id);
+    response
+}

@@ -1,0 +1,87 @@
+//! Asking a delegate, so that whatever it does stays its own.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::delegate::{BoxFuture, DelegateError};
+use crate::core::contain::{contain, discard};
+
+/// How long a delegate may think about an answer.
+const TIME: Duration = Duration::from_secs(5);
+
+/// Why a delegate gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::gateway) enum Trouble {
+    /// What it says itself.
+    #[error("{0}")]
+    Refused(DelegateError),
+    /// It panicked.
+    #[error("it panicked")]
+    Panicked,
+    /// It took too long.
+    #[error("it took longer than {} s", TIME.as_secs())]
+    Late,
+}
+
+/// Begins what a delegate does and waits for its end, but not for ever.
+pub(super) async fn ask<'a, T>(begin: impl FnOnce() -> BoxFuture<'a, Result<T, DelegateError>>) -> Result<T, Trouble> {
+    let future = contain(begin).map_err(|_| Trouble::Panicked)?;
+    match tokio::time::timeout(TIME, Contained(Some(future))).await {
+        Ok(answer) => answer?.map_err(Trouble::Refused),
+        Err(_) => Err(Trouble::Late),
+    }
+}
+
+/// A future whose panics end itself alone, also when it is dropped.
+struct Contained<'a, T>(Option<BoxFuture<'a, T>>);
+
+impl<T> Future for Contained<'_, T> {
+    type Output = Result<T, Trouble>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = &mut self.0 else { return Poll::Ready(Err(Trouble::Panicked)) };
+        match contain(|| future.as_mut().poll(context)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(answer)) => Poll::Ready(Ok(answer)),
+            Err(_) => Poll::Ready(Err(Trouble::Panicked)),
+        }
+    }
+}
+
+impl<T> Drop for Contained<'_, T> {
+    fn drop(&mut self) {
+        discard(self.0.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("when it is dropped"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_comes_and_all_else_is_trouble() {
+        assert_eq!(ask(|| Box::pin(async { Ok(7) })).await.unwrap(), 7);
+        let refused = ask::<()>(|| Box::pin(async { Err("no".into()) })).await;
+        assert_eq!(refused.unwrap_err().to_string(), "no");
+        let early = ask::<()>(|| std::panic::resume_unwind(Box::new("at once"))).await;
+        assert!(matches!(early, Err(Trouble::Panicked)), "{early:?}");
+        let panicked = ask::<()>(|| Box::pin(async { std::panic::resume_unwind(Box::new("later")) })).await;
+        assert!(matches!(panicked, Err(Trouble::Panicked)), "{panicked:?}");
+        let late = ask::<()>(|| {
+            Box::pin(async {
+                let _bomb = Bomb;
+                std::future::pending().await
+            })
+        });
+        assert!(matches!(late.await, Err(Trouble::Late)));
+    }
+}
