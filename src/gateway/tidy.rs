@@ -6,7 +6,7 @@ use super::mailboxes::Mailboxes;
 use crate::outbound::Outbound;
 
 /// How often it is looked, at least and at most.
-const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// Runs until the gateway ends.
 pub(super) async fn tidy(mailboxes: Mailboxes, outbound: Option<Outbound>) {

@@ -177,6 +177,73 @@ fn a_refusal_is_a_dead_letter_and_its_caller_is_told() {
 }
 
 #[test]
+fn answers_of_peers_that_mean_no_good_are_dead_letters() {
+    let huge = Act::Say(format!("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n{}", "x".repeat(1 << 20)));
+    let json = |body: &str| {
+        let Act::Say(said) = say("200 OK", body) else { panic!("it says something") };
+        Act::Say(said.replace("application/xml", "application/json"))
+    };
+    let script = [
+        (huge, "answer_too_large"),
+        (Act::Say("SSH-2.0-OpenSSH_9.6\r\n\r\n".into()), "unparsable"),
+        (json("{"), "unparsable"),
+        (json(r#"{"error":"out of \u001b[2J tokens"}"#), "peer_error"),
+    ];
+    let peer = Peer::start(script.iter().map(|(act, _)| act.clone()).collect::<Vec<_>>());
+    let (site, ada) = site(&peer);
+    for (number, (_, cause)) in (1..).zip(&script) {
+        failed(&ada, &ada.send(number).is(202).json(), cause);
+    }
+    assert_eq!(dead(&site.party("worker")).len(), 4);
+}
+
+#[test]
+fn kills_at_any_time_lose_nothing_and_answer_nothing_twice() {
+    let peer = Peer::start([Act::Close, say("200 OK", &reply("done"))]);
+    let (mut site, mut ada) = site(&peer);
+    let (mut sent, mut came) = (Vec::new(), Vec::new());
+    for round in 0..4 {
+        sent.extend((0..10).map(|number| ada.send(round * 10 + number).is(202).json()));
+        came.extend((0..5).map(|_| peer.next().id()));
+        site.kill();
+        site.start();
+        ada.address = site.address;
+    }
+    for sent in &sent {
+        let known = answered(&ada, sent);
+        assert_eq!((text(&known["state"]), known["replies"].as_array().unwrap().len()), ("answered", 1), "{known}");
+    }
+    came.extend(peer.rest().iter().map(Request::id));
+    came.sort_unstable();
+    came.dedup();
+    assert_eq!(came.len(), sent.len(), "each has one id");
+}
+
+#[test]
+fn what_was_pushed_is_leased_once_its_listener_comes_for_it() {
+    let peer = Peer::start([say("202 Accepted", ""), Act::Close]);
+    let (mut site, mut ada) = site(&peer);
+    let mut worker = site.party("worker");
+    let sent: Vec<Value> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
+    taken(&site, &peer.next().id());
+    peer.next();
+    site.stop();
+    let file = site.folder.join("organism.yaml");
+    let written = fs::read_to_string(&file).unwrap();
+    let line = written.lines().find(|line| line.contains("mode: push")).unwrap();
+    fs::write(&file, written.replace(line, "    remote: { mode: poll }")).unwrap();
+    site.start();
+    (ada.address, worker.address) = (site.address, site.address);
+    for _ in &sent {
+        let leased = worker.lease("worker", r#"{"wait":60}"#);
+        worker.post(&format!("/v1/messages/{}/reply", text(&leased[0]["id"])), &reply("polled")).is(202);
+    }
+    for sent in &sent {
+        assert!(text(&answered(&ada, sent)["reply"]["envelope"]).contains("polled"));
+    }
+}
+
+#[test]
 fn what_never_arrives_is_tried_five_times() {
     let peer = Peer::start([Act::Close]);
     let (site, ada) = site(&peer);
