@@ -36,12 +36,15 @@ struct Mailbox {
     bell: Notify,
     /// Bytes that wait.
     bytes: AtomicUsize,
+    /// Its agent is told to rest, until the organism ends.
+    paused: AtomicBool,
 }
 
 impl Mailboxes {
     /// Mailboxes for the listeners of these names.
     pub fn new(store: Store, listeners: impl IntoIterator<Item = (Name, Mode)>) -> Self {
-        let mailbox = |mode| Mailbox { mode, bell: Notify::new(), bytes: AtomicUsize::new(0) };
+        let mailbox =
+            |mode| Mailbox { mode, bell: Notify::new(), bytes: AtomicUsize::new(0), paused: AtomicBool::new(false) };
         Self(Arc::new(Inner {
             store,
             clock: Clock::real(),
@@ -79,6 +82,18 @@ impl Mailboxes {
     /// How a mailbox is read; `None` if there is none of that name.
     pub(super) fn mode(&self, name: &Name) -> Option<Mode> {
         self.0.boxes.get(name).map(|mailbox| mailbox.mode)
+    }
+
+    /// Tells the agent of a mailbox to rest, or to work again.
+    pub(super) fn pause(&self, name: &Name, paused: bool) {
+        if let Some(mailbox) = self.0.boxes.get(name) {
+            mailbox.paused.store(paused, Ordering::Release);
+        }
+    }
+
+    /// Whether the agent of a mailbox is to rest.
+    pub(super) fn is_paused(&self, name: &Name) -> bool {
+        self.0.boxes.get(name).is_some_and(|mailbox| mailbox.paused.load(Ordering::Acquire))
     }
 
     /// Says that something can be read, or leased.
