@@ -5,6 +5,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -53,17 +54,7 @@ impl Client {
     /// A client that trusts the roots of the system and these, in PEM; it reads answers up to that many bytes.
     pub(super) fn new(guard: Guard, answer: usize, roots: &[u8]) -> Result<Self, OutboundError> {
         let guard = Arc::new(guard);
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls::config(roots)?)
-            .dns_resolver(Resolver(guard.clone()))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .build()
-            .map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))?;
+        let http = build(builder(roots)?.dns_resolver(Resolver(guard.clone())))?;
         Ok(Self { http, guard, answer })
     }
 
@@ -125,6 +116,23 @@ impl Client {
     }
 }
 
+/// What every client of HTTP here begins with: TLS that trusts the roots of the system and these, in PEM; no redirects,
+/// no proxies, nothing that is tried again by itself.
+pub(crate) fn builder(roots: &[u8]) -> Result<reqwest::ClientBuilder, OutboundError> {
+    Ok(reqwest::Client::builder()
+        .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(tls::config(roots)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .referer(false)
+        .http1_only())
+}
+
+pub(crate) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, OutboundError> {
+    builder.build().map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))
+}
+
 /// Reads at most `most` bytes of a body; or what there was of them until it broke.
 async fn read(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, (Bytes, reqwest::Error)> {
     let mut body = BytesMut::new();
@@ -160,19 +168,26 @@ fn headers(delivery: &Delivery, secret: Option<&Secret>, now: Time) -> Result<He
 
 fn refused(response: &Response, said: &[u8], now: Time) -> Setback {
     let status = response.status();
-    let waits = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    let after = text(response.headers(), header::RETRY_AFTER).filter(|_| waits);
     Setback {
-        ended: Ended::Refused {
-            status: status.as_u16(),
-            retry_after: after.and_then(|after| retry_after::parse(after, now)),
-        },
+        ended: Ended::Refused { status: status.as_u16(), retry_after: wait_of(response, now) },
         message: refusal(status.as_u16(), status.canonical_reason(), said),
     }
 }
 
+/// How long a 429 or 503 asks to be left alone.
+pub(crate) fn wait_of(response: &Response, now: Time) -> Option<Duration> {
+    let waits = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    let after = text(response.headers(), header::RETRY_AFTER).filter(|_| waits)?;
+    retry_after::parse(after, now)
+}
+
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// What an error of the client is, once the request was sent.
+pub(crate) fn unanswered(error: &reqwest::Error) -> Failure {
+    failure(error, Phase::Reading)
 }
 
 /// What an error of the client is, by its innermost sources.
