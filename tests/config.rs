@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use systole::core::{Access, Contract, MetaFlags, Routing, Scheduling, Silence};
+use systole::inbox::Absent;
 use systole::shell::command::Variable;
-use systole::shell::config::{Config, Kind, Mode};
+use systole::shell::config::{Config, Kind, Mode, Tasks, TasksOf};
 use systole::shell::journal::Durability;
 use systole::vocab::{Limits, QName, XmlLimits};
 
@@ -85,7 +86,7 @@ fn every_key_arrives() {
 fn each_kind_of_listener_has_its_defaults() {
     let config = load("all-keys.yaml");
     let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
-    let [program, plain, person, parrot, agent] = listeners[..] else { panic!("{listeners:?}") };
+    let [program, plain, person, parrot, agent, reviews, jobs] = listeners[..] else { panic!("{listeners:?}") };
 
     assert_eq!(program.description, "Answers questions.");
     assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
@@ -103,16 +104,23 @@ fn each_kind_of_listener_has_its_defaults() {
     assert_eq!(parrot.replies, parrot.accepts, "an echo replies with what it accepts");
     assert_eq!(parrot.concurrency, Contract::ACTOR_CONCURRENCY);
     assert_eq!((agent.timeout, agent.concurrency), (None, 10_000));
+    assert_eq!((&*reviews.description, reviews.routing, reviews.timeout), ("Reads drafts.", Routing::Unique, None));
+    assert_eq!((jobs.routing, jobs.concurrency), (Routing::Addressed, 1024 + 64));
+    let register = &qnames(&["{urn:systole:task:v1}register"])[0];
+    assert!(jobs.accepts.contains(register) && !reviews.accepts.contains(register));
 }
 
 #[test]
 fn commands_run_beside_the_file() {
     let config = load("all-keys.yaml");
-    let [Kind::Command(program), Kind::Command(plain), Kind::Human, Kind::Echo, Kind::Remote(Mode::Stream)] =
+    let [Kind::Command(program), Kind::Command(plain), Kind::Human, Kind::Echo, Kind::Remote(Mode::Stream), tasks @ ..] =
         &config.kinds[..]
     else {
         panic!("{:?}", config.kinds)
     };
+    let silent = |of| Kind::Tasks(Tasks { of, results: false, events: false, questions: false });
+    let owner = TasksOf::Owner("agent".parse().unwrap());
+    assert_eq!(tasks, [silent(owner), silent(TasksOf::Registered(Absent::Refuse))]);
     assert!(program.program.is_absolute() && program.program.ends_with("sh"));
     assert_eq!(program.arguments, ["-c", "1.50", "on"], "arguments are the text that was written");
     let set = Variable::Set("GREETING".into(), "hello=world".into());

@@ -31,7 +31,7 @@ use tokio::sync::{Semaphore, watch};
 pub use courier::StartError;
 pub use listener::RemoteListener;
 pub use mailboxes::Mailboxes;
-pub use store::{Kind, OpenError, OpenProblem, Principal, Store, StoreError, beside};
+pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
 pub use token::Token;
 
 use crate::shell::Organism;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::export::{ImportError, VERSION, versioned};
-use super::jobs::{Absent, JobCard, Jobs, JobsLimits};
+use super::jobs::{JobCard, Jobs};
 use super::principal::Principal;
 use crate::journal::TaskRecord;
 use crate::protocol::{display, display_option};
@@ -40,6 +40,11 @@ struct Card {
 }
 
 impl Jobs {
+    /// Changes whenever [`directory`](Self::directory) says something else.
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Who is registered, and which names tasks wait for, as JSON: what [`recover`](Self::recover) needs beside the
     /// records of the tasks.
     ///
@@ -55,20 +60,20 @@ impl Jobs {
         serde_json::to_string(&directory).expect("texts and lists have a JSON form")
     }
 
-    /// A registry from what [`directory`](Self::directory) said, and from the records of a journal; those of inboxes
-    /// that are not in it are left alone. Nothing in it is believed: every rule is checked.
+    /// The registry of the same policy, limits and reserved names, with what [`directory`](Self::directory) said and the
+    /// records of a journal instead of what it holds; those of inboxes that are not in it are left alone. Nothing in it
+    /// is believed: every rule is checked.
     ///
     /// # Errors
     /// [`ImportError`] says where and what is wrong.
     pub fn recover<'a>(
-        absent: Absent,
-        limits: JobsLimits,
+        &self,
         directory: &str,
         records: impl IntoIterator<Item = &'a TaskRecord> + Clone,
     ) -> Result<Self, ImportError> {
         versioned(directory)?;
         let Directory { jobs: entries, .. } = serde_json::from_str(directory)?;
-        let mut jobs = Self::new(absent).with_limits(limits);
+        let mut jobs = self.emptied();
         for Entry { name, owner, card } in entries {
             let refuse = |problem: &str| ImportError::Job { job: name.clone(), problem: problem.to_owned() };
             if jobs.inbox(&name).is_some() {

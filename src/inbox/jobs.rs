@@ -17,7 +17,11 @@ use crate::vocab::{Name, TaskId, Time};
 pub struct Jobs {
     absent: Absent,
     limits: JobsLimits,
+    /// Names that nobody can register: their inboxes are elsewhere.
+    reserved: BTreeSet<Name>,
     slots: BTreeMap<Name, Slot>,
+    /// Counts the changes to what [`directory`](Self::directory) says.
+    pub(super) revision: u64,
 }
 
 /// What a job can do, for those who look for one.
@@ -74,6 +78,15 @@ pub enum JobError {
         /// Who tried.
         actor: Principal,
     },
+    /// The name is not for jobs that register.
+    #[error("'{job}' is a listener of the organism with an inbox of its own: send to it, or choose another name")]
+    Reserved {
+        /// The name.
+        job: Name,
+    },
+    /// Nothing says which job is meant.
+    #[error("there are several jobs here: name the one that is meant")]
+    Unnamed,
     /// There is no such job.
     #[error("there is no job '{job}': look one up by name or skill, or register it first")]
     Unknown {
@@ -103,7 +116,8 @@ struct Slot {
 impl Jobs {
     /// A registry without jobs, with the default limits.
     pub fn new(absent: Absent) -> Self {
-        Self { absent, limits: JobsLimits::default(), slots: BTreeMap::new() }
+        let limits = JobsLimits::default();
+        Self { absent, limits, reserved: BTreeSet::new(), slots: BTreeMap::new(), revision: 0 }
     }
 
     /// The same with other limits.
@@ -113,11 +127,21 @@ impl Jobs {
         self
     }
 
+    /// Nobody can register these names: their inboxes are elsewhere.
+    pub fn reserve(&mut self, names: BTreeSet<Name>) {
+        self.reserved = names;
+    }
+
+    /// Its bounds.
+    pub const fn limits(&self) -> &JobsLimits {
+        &self.limits
+    }
+
     /// A job is there. One of the same name and owner is replaced: what was accepted is pending again. Tasks that
     /// waited for it are routed.
     ///
     /// # Errors
-    /// [`JobError::Taken`], [`JobError::Full`]; texts that are empty, too long or no XML.
+    /// [`JobError::Taken`], [`JobError::Reserved`], [`JobError::Full`]; texts that are empty, too long or no XML.
     pub fn register(&mut self, actor: &Principal, card: JobCard, now: Time) -> Result<Change, JobError> {
         self.judge(&card)?;
         let mut change = self.prune();
@@ -128,6 +152,7 @@ impl Jobs {
         change.append(slot.inbox.release(now));
         change.append(slot.inbox.claim(actor, now));
         (slot.card, slot.heir) = (Some(card), Some(actor.clone()));
+        self.revision += 1;
         Ok(change)
     }
 
@@ -145,6 +170,7 @@ impl Jobs {
         let mut change = slot.inbox.release(now);
         slot.card = None;
         slot.inbox.owner = None;
+        self.revision += 1;
         change.append(self.prune());
         Ok(change)
     }
@@ -167,7 +193,8 @@ impl Jobs {
     /// A task for a job, which may not be there yet. If the submitting job is there, it must be the submitter's.
     ///
     /// # Errors
-    /// [`JobError::Unknown`] by policy, [`JobError::Taken`], [`JobError::Full`]; as [`TaskInbox::submit`].
+    /// [`JobError::Unknown`] by policy, [`JobError::Taken`], [`JobError::Reserved`], [`JobError::Full`]; as
+    /// [`TaskInbox::submit`].
     pub fn submit(
         &mut self,
         actor: &Principal,
@@ -202,6 +229,28 @@ impl Jobs {
         self.slots.get_mut(job).map(|slot| &mut slot.inbox)
     }
 
+    /// The inboxes of all jobs that are there or waited for, in order of name.
+    pub fn inboxes(&self) -> impl Iterator<Item = &TaskInbox> {
+        self.slots.values().map(|slot| &slot.inbox)
+    }
+
+    /// The inbox that holds a task.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`].
+    pub fn holding(&self, id: TaskId) -> Result<&TaskInbox, InboxError> {
+        self.inboxes().find(|inbox| inbox.get(id).is_ok()).ok_or(InboxError::Unknown { id })
+    }
+
+    /// The same, to act on its tasks.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`].
+    pub fn holding_mut(&mut self, id: TaskId) -> Result<&mut TaskInbox, InboxError> {
+        let mut inboxes = self.slots.values_mut().map(|slot| &mut slot.inbox);
+        inboxes.find(|inbox| inbox.get(id).is_ok()).ok_or(InboxError::Unknown { id })
+    }
+
     /// Fails what is too late, in all inboxes.
     pub fn expire(&mut self, now: Time) -> Change {
         let mut change = Change::default();
@@ -220,6 +269,11 @@ impl Jobs {
     /// The names that are taken: who has each or had it last, and what it is if it is there.
     pub(super) fn names(&self) -> impl Iterator<Item = (&Name, Option<&Principal>, Option<&JobCard>)> {
         self.slots.iter().map(|(name, slot)| (name, slot.heir.as_ref(), slot.card.as_ref()))
+    }
+
+    /// The same without jobs and tasks.
+    pub(super) fn emptied(&self) -> Self {
+        Self { slots: BTreeMap::new(), ..self.clone() }
     }
 
     /// Takes a name as a journal has it, with its tasks.
@@ -254,6 +308,7 @@ impl Jobs {
     /// Forgets names of jobs that aren't there and that no open task waits for.
     fn prune(&mut self) -> Change {
         let mut change = Change::default();
+        let known = self.slots.len();
         self.slots.retain(|job, slot| {
             let stays = slot.card.is_some() || slot.inbox.open() > 0;
             if !stays {
@@ -261,13 +316,22 @@ impl Jobs {
             }
             stays
         });
+        if self.slots.len() < known {
+            self.revision += 1;
+        }
         change
     }
 
     fn slot(&mut self, job: &Name) -> Result<&mut Slot, JobError> {
+        if self.reserved.contains(job) {
+            return Err(JobError::Reserved { job: job.clone() });
+        }
         let (known, limit) = (self.slots.len(), self.limits.jobs);
-        if known >= limit && !self.slots.contains_key(job) {
-            return Err(JobError::Full { limit });
+        if !self.slots.contains_key(job) {
+            if known >= limit {
+                return Err(JobError::Full { limit });
+            }
+            self.revision += 1;
         }
         let inbox = || TaskInbox::unclaimed(job.clone(), self.limits.inbox.clone());
         Ok(self.slots.entry(job.clone()).or_insert_with(|| Slot { card: None, heir: None, inbox: inbox() }))

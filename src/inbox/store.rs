@@ -64,7 +64,11 @@ impl TaskInbox {
     /// # Errors
     /// [`InboxError::Empty`] and [`InboxError::Name`] for the name of the job.
     pub fn new(job: &str, owner: Principal) -> Result<Self, InboxError> {
-        Ok(Self::unclaimed(super::checks::name(Field::Job, job)?, InboxLimits::default()).owned_by(Some(owner)))
+        Ok(Self::named(super::checks::name(Field::Job, job)?, owner))
+    }
+
+    pub(crate) fn named(job: Name, owner: Principal) -> Self {
+        Self::unclaimed(job, InboxLimits::default()).owned_by(Some(owner))
     }
 
     /// The same with other limits.

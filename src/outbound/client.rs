@@ -2,6 +2,7 @@
 //!
 //! Redirects are answers, no proxy is asked, and every address that is connected to was judged before.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use super::answer::{Answer, media_type, refusal};
 use super::delivery::{Delivery, check_literal, header_map, parse_url};
 use super::error::OutboundError;
 use super::failure::{Failure, Kind, chain};
+use super::options::Options;
 use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
 use super::signature::{self, Secret};
 use super::{retry_after, tls};
-use crate::vocab::Time;
+use crate::vocab::{Name as Target, Time};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
@@ -32,9 +34,17 @@ const REFUSAL: usize = 4 << 10;
 /// What sends.
 #[derive(Debug)]
 pub(super) struct Client {
+    way: Way,
+    /// Of targets that have a guard of their own.
+    ways: HashMap<Target, Way>,
+    answer: usize,
+}
+
+/// A client, and the guard that its addresses are judged by.
+#[derive(Debug)]
+struct Way {
     http: reqwest::Client,
     guard: Arc<Guard>,
-    answer: usize,
 }
 
 /// An attempt that brought no answer that says yes.
@@ -51,11 +61,12 @@ impl From<Failure> for Setback {
 }
 
 impl Client {
-    /// A client that trusts the roots of the system and these, in PEM; it reads answers up to that many bytes.
-    pub(super) fn new(guard: Guard, answer: usize, roots: &[u8]) -> Result<Self, OutboundError> {
-        let guard = Arc::new(guard);
-        let http = build(builder(roots)?.dns_resolver(Resolver(guard.clone())))?;
-        Ok(Self { http, guard, answer })
+    /// A client that trusts the roots of the system and those of the options, and reads answers up to their limit.
+    pub(super) fn new(options: &Options) -> Result<Self, OutboundError> {
+        let tls = tls::config(&options.certificates)?;
+        let way = |guard: &Guard| Way::new(guard.clone(), tls.clone());
+        let ways = options.guards.iter().map(|(target, guard)| way(guard).map(|way| (target.clone(), way)));
+        Ok(Self { way: way(&options.guard)?, ways: ways.collect::<Result<_, _>>()?, answer: options.limits.answer })
     }
 
     /// Makes one attempt. Dropping the future ends it.
@@ -67,9 +78,10 @@ impl Client {
         now: Time,
     ) -> Result<Answer, Setback> {
         let progress = Progress::new();
-        let request = self.request(delivery, secret, now, &progress)?;
+        let way = self.ways.get(&delivery.target).unwrap_or(&self.way);
+        let request = way.request(delivery, secret, now, &progress)?;
         let mut response = progress
-            .within(policy, self.http.execute(request))
+            .within(policy, way.http.execute(request))
             .await?
             .map_err(|error| failure(&error, progress.phase()))?;
         progress.note(Phase::Reading);
@@ -83,21 +95,6 @@ impl Client {
         let status = response.status().as_u16();
         let body = progress.within(policy, self.body(&mut response, &progress)).await??;
         Ok(Answer::read(status, content_type, body)?)
-    }
-
-    fn request(
-        &self,
-        delivery: &Delivery,
-        secret: Option<&Secret>,
-        now: Time,
-        progress: &Progress,
-    ) -> Result<Request, Failure> {
-        let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
-        check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
-        let mut request = Request::new(reqwest::Method::POST, url);
-        *request.headers_mut() = headers(delivery, secret, now)?;
-        *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
-        Ok(request)
     }
 
     async fn body(&self, response: &mut Response, progress: &Progress) -> Result<Bytes, Failure> {
@@ -116,17 +113,39 @@ impl Client {
     }
 }
 
-/// What every client of HTTP here begins with: TLS that trusts the roots of the system and these, in PEM; no redirects,
-/// no proxies, nothing that is tried again by itself.
-pub(crate) fn builder(roots: &[u8]) -> Result<reqwest::ClientBuilder, OutboundError> {
-    Ok(reqwest::Client::builder()
+impl Way {
+    fn new(guard: Guard, tls: rustls::ClientConfig) -> Result<Self, OutboundError> {
+        let guard = Arc::new(guard);
+        let http = build(builder(tls).dns_resolver(Resolver(guard.clone())))?;
+        Ok(Self { http, guard })
+    }
+
+    fn request(
+        &self,
+        delivery: &Delivery,
+        secret: Option<&Secret>,
+        now: Time,
+        progress: &Progress,
+    ) -> Result<Request, Failure> {
+        let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
+        check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
+        let mut request = Request::new(reqwest::Method::POST, url);
+        *request.headers_mut() = headers(delivery, secret, now)?;
+        *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
+        Ok(request)
+    }
+}
+
+/// What every client of HTTP here begins with: no redirects, no proxies, nothing that is tried again by itself.
+pub(crate) fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
         .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
-        .tls_backend_preconfigured(tls::config(roots)?)
+        .tls_backend_preconfigured(tls)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .no_proxy()
         .referer(false)
-        .http1_only())
+        .http1_only()
 }
 
 pub(crate) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, OutboundError> {

@@ -189,6 +189,17 @@ impl Delivery {
     }
 }
 
+/// Whether something may be sent to a URL, as far as that can be told before its name is looked up; why not, as the end
+/// of a sentence about it.
+pub(crate) fn check_url(text: &str, guard: &Guard) -> Result<(), String> {
+    let most = OutboundLimits::default().url;
+    if text.len() > most {
+        return Err(format!("has {} bytes, at most {most} are sent", text.len()));
+    }
+    let url = parse_url(text)?;
+    check_literal(&url, guard).map_err(|refused| format!("leads inside: {refused}"))
+}
+
 /// A URL that something may be sent to, whatever its host is.
 pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("is none: {error}"))?;

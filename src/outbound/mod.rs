@@ -40,6 +40,7 @@ pub use address::{AddressRefused, Guard};
 pub use answer::{Answer, Taken};
 pub use cause::{Cause, UnknownCause};
 pub use circuit::{CircuitPolicy, CircuitState};
+pub(crate) use delivery::check_url;
 pub use delivery::{Delivery, DeliveryError, OutboundLimits};
 pub use error::{OutboundError, OutboxError, Outcome, Undelivered};
 pub use failure::{Failure, Kind};
@@ -52,11 +53,12 @@ pub use signature::Secret;
 pub(crate) use answer::{media_type, refusal};
 pub(crate) use client::{build, builder, unanswered, wait_of};
 pub(crate) use failure::readable;
+pub(crate) use tls::config as tls;
 
 pub use crate::shell::sqlite::{Durability, Problem, Retention};
 
 use crate::shell::clock::Clock;
-use crate::vocab::{MessageId, Name};
+use crate::vocab::{MessageId, Name, Time};
 use client::Client;
 use handle::Handles;
 use line::{Shared, drain};
@@ -84,7 +86,7 @@ impl Outbound {
     /// as it was), or if TLS can't be set up.
     pub async fn start(file: &Path, options: Options) -> Result<Self, OutboundError> {
         let clock = Clock::of_runtime();
-        let client = Client::new(options.guard.clone(), options.limits.answer, &options.certificates)?;
+        let client = Client::new(&options)?;
         let outbox = open(file, &options, clock.clone()).await?;
         let (keeper, task) = Keeper::start(outbox);
         let targets = keeper.run(|outbox| outbox.targets()).await?;
@@ -114,7 +116,7 @@ impl Outbound {
     /// If it is dropped, the delivery is taken or not; if it is, it is sent. It can be sent again under its id.
     pub async fn send(&self, delivery: Delivery) -> Result<Handle, DeliveryError> {
         let shared = &self.0.shared;
-        delivery.check(&shared.options.limits, &shared.options.guard)?;
+        delivery.check(&shared.options.limits, shared.options.guard(&delivery.target))?;
         let outbound = self.clone();
         whole(async move { outbound.take(delivery).await }).await
     }
@@ -151,6 +153,43 @@ impl Outbound {
     pub async fn cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
         let shared = self.0.shared.clone();
         whole(async move { shared.cancel(id).await }).await
+    }
+
+    /// Forgets a delivery that has ended, before its retention is over: its id can be taken again. Whether there was one.
+    ///
+    /// # Errors
+    /// [`OutboxError`] if the outbox can't be written, or is closed.
+    ///
+    /// # Cancel safety
+    /// If it is dropped, the delivery is forgotten all the same.
+    pub async fn forget(&self, id: MessageId) -> Result<bool, OutboxError> {
+        self.0.shared.keeper.run(move |outbox| outbox.forget(id)).await
+    }
+
+    /// Deletes what has had its retention; when the next of what is left will have had it, if anything is left.
+    ///
+    /// # Errors
+    /// [`OutboxError`] if the outbox can't be written, or is closed.
+    ///
+    /// # Cancel safety
+    /// It can be dropped and called again.
+    pub async fn tidy(&self) -> Result<Option<Time>, OutboxError> {
+        let shared = &self.0.shared;
+        loop {
+            // A little in each transaction: nobody waits long for it.
+            let now = shared.clock.now();
+            if let Some(due) = shared.keeper.run(move |outbox| outbox.tidy(now)).await? {
+                return Ok(due);
+            }
+        }
+    }
+
+    /// The deliveries that have not ended.
+    ///
+    /// # Errors
+    /// [`OutboxError`] if the outbox can't be read, or is closed.
+    pub async fn open(&self) -> Result<Vec<MessageId>, OutboxError> {
+        self.0.shared.keeper.run(|outbox| outbox.open_ids()).await
     }
 
     /// What is known of a delivery; nothing if it never came, or its retention is over.

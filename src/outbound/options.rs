@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,9 +24,12 @@ pub struct Options {
     pub limits: OutboundLimits,
     /// Which addresses are sent to; public ones only, unless it says otherwise.
     pub guard: Guard,
+    /// Which addresses are sent to for these targets, in the place of `guard`.
+    pub guards: HashMap<Name, Guard>,
     /// What survives once a delivery is taken.
     pub durability: Durability,
-    /// How long what is over is kept. It goes when the next delivery comes, or at the next start.
+    /// How long what is over is kept. It goes when the next delivery comes, with [`Outbound::tidy`](super::Outbound::tidy),
+    /// or at the next start.
     pub retention: Retention,
     /// What deliveries are signed with; by default nothing is there.
     pub secrets: Secrets,
@@ -34,6 +38,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Which addresses are sent to for a target.
+    pub(super) fn guard(&self, target: &Name) -> &Guard {
+        self.guards.get(target).unwrap_or(&self.guard)
+    }
+
     pub(super) fn secret(&self, delivery: &Delivery) -> Option<Secret> {
         if delivery.signed { (self.secrets)(&delivery.target) } else { None }
     }
@@ -46,6 +55,7 @@ impl Default for Options {
             circuit: CircuitPolicy::default(),
             limits: OutboundLimits::default(),
             guard: Guard::default(),
+            guards: HashMap::new(),
             durability: Durability::default(),
             retention: Retention::default(),
             secrets: Arc::new(|_| None),
@@ -61,6 +71,7 @@ impl fmt::Debug for Options {
             .field("circuit", &self.circuit)
             .field("limits", &self.limits)
             .field("guard", &self.guard)
+            .field("guards", &self.guards)
             .field("durability", &self.durability)
             .field("retention", &self.retention)
             .finish_non_exhaustive()

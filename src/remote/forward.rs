@@ -11,7 +11,7 @@ use super::error::RemoteError;
 use super::handler::{Failed, Handler};
 use super::inbound::Inbound;
 use crate::outbound::signature::{HEADER, Secret};
-use crate::outbound::{Answer, Taken, build, builder, media_type, refusal, unanswered};
+use crate::outbound::{Answer, Taken, build, builder, media_type, refusal, tls, unanswered};
 use crate::shell::clock::Clock;
 
 /// Bytes of an answer.
@@ -41,7 +41,7 @@ impl ForwardHandler {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("its scheme is another".to_owned()));
         }
-        Ok(Self { http: build(builder(&[])?)?, url, secret, timeout })
+        Ok(Self { http: build(builder(tls(&[])?))?, url, secret, timeout })
     }
 
     async fn forward(&self, message: Inbound) -> Result<String, Failed> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::RemoteError;
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
-use crate::outbound::{Failure, Kind, build, builder, readable, unanswered, wait_of};
+use crate::outbound::{Failure, Kind, build, builder, readable, tls, unanswered, wait_of};
 use crate::shell::clock::Clock;
 use crate::shell::entropy::Entropy;
 
@@ -113,7 +113,7 @@ impl Link {
         let bearer = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| !token.is_empty());
         let mut token = bearer.ok_or(RemoteError::Token)?;
         token.set_sensitive(true);
-        let http = builder(&options.certificates)?.connect_timeout(options.policy.connect);
+        let http = builder(tls(&options.certificates)?).connect_timeout(options.policy.connect);
         Ok(Arc::new(Self { http: build(http)?, base, token, options }))
     }
 

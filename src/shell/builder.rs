@@ -282,6 +282,11 @@ impl OrganismBuilder {
         blueprint.meta = self.meta;
         let (warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
+        let names = self.residents.iter().map(|resident| resident.name()).collect();
+        let registries: Vec<_> = self.residents.iter().filter(|resident| resident.reserve(&names)).collect();
+        if let [first, second, ..] = registries.as_slice() {
+            self.words.refusals.push(Refusal::Registries { first: first.name(), second: second.name() });
+        }
         if !self.words.refusals.is_empty() {
             return Err(StartError::Refused(self.words.refusals));
         }

@@ -54,6 +54,14 @@ pub enum Refusal {
         /// Why, and what to write instead.
         error: ContractError,
     },
+    /// Two listeners with which jobs register.
+    #[error("jobs register with '{first}' and with '{second}': keep one of the two")]
+    Registries {
+        /// The first.
+        first: Name,
+        /// The second.
+        second: Name,
+    },
     /// Contracts that don't fit each other.
     #[error(transparent)]
     Problem(#[from] Problem),

@@ -144,3 +144,30 @@ fn one_process_serves() {
     let error = String::from_utf8(second.stderr).unwrap();
     assert!(!second.status.success() && error.contains("in use by process"), "{error}");
 }
+
+#[test]
+fn a_file_that_is_not_its_own_is_left_as_it_is() {
+    let mut site = Site::new();
+    let file = site.folder.join("systole.journal.gateway");
+    site.stop();
+    let good = std::fs::read(&file).unwrap();
+    let mut damaged = good.clone();
+    damaged[4096..].fill(7);
+    let mut newer = good.clone();
+    newer[60..64].copy_from_slice(&9_i32.to_be_bytes());
+    for (bytes, said) in [
+        (b"something else".to_vec(), "this is no file of a gateway"),
+        (newer, "its version is 9"),
+        (damaged, "damaged"),
+    ] {
+        std::fs::write(&file, &bytes).unwrap();
+        for args in [&["run", "organism.yaml"][..], &["token", "list"]] {
+            let refused = site.systole(args).stdin(std::process::Stdio::null()).output().unwrap();
+            let error = String::from_utf8(refused.stderr).unwrap();
+            assert!(!refused.status.success() && error.contains(said), "{said}: {error}");
+            assert_eq!(std::fs::read(&file).unwrap(), bytes, "{said}");
+        }
+    }
+    std::fs::write(&file, good).unwrap();
+    site.start();
+}

@@ -128,7 +128,7 @@ fn what_a_registry_refuses_leaves_it_as_it_was() {
 fn recovered(jobs: &Jobs, changes: &[Change]) -> Result<Jobs, ImportError> {
     let ops = changes.iter().flat_map(|change| jobs.ops(change));
     let records: Vec<_> = ops.filter_map(|op| if let Op::Task(task) = op { Some(task) } else { None }).collect();
-    Jobs::recover(Absent::Keep, JobsLimits::default(), &jobs.directory(), &records)
+    Jobs::new(Absent::Keep).recover(&jobs.directory(), &records)
 }
 
 #[test]
@@ -154,9 +154,7 @@ fn a_registry_comes_back_from_its_directory_and_its_records() {
 
 #[test]
 fn a_directory_that_breaks_a_rule_is_refused() {
-    let read = |directory: &str| {
-        Jobs::recover(Absent::Keep, JobsLimits::default(), directory, &[]).map(drop).unwrap_err().to_string()
-    };
+    let read = |directory: &str| Jobs::new(Absent::Keep).recover(directory, &[]).map(drop).unwrap_err().to_string();
     for (directory, problem) in [
         ("{", "line 1, column 1: EOF while parsing an object"),
         (r#"{"version":2,"jobs":[]}"#, "it is of version 2"),

@@ -8,6 +8,7 @@ mod lifecycle;
 mod model;
 mod payloads;
 mod pump;
+mod registry;
 mod render;
 
 use systole::inbox::{Change, EventKind, InboxError, Principal, Submission, TaskInbox};

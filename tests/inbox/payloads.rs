@@ -98,7 +98,13 @@ fn types_and_document_agree_on_their_examples() {
     examples::<ResultPayload>();
     examples::<Question>();
     examples::<EventPayload>();
-    assert_eq!(schemas().len(), 20, "each global element has a type");
+    examples::<Register>();
+    examples::<Remove>();
+    examples::<Find>();
+    examples::<Registered>();
+    examples::<Removed>();
+    examples::<JobsPayload>();
+    assert_eq!(schemas().len(), 26, "each global element has a type");
 }
 
 use systole::inbox::payload;
@@ -219,6 +225,42 @@ fn types_and_document_agree_on_answers() {
             "<event id='ID' kind='routed' at='AT'/>",
             "<event id='ID' number='1' kind='routed' at='noon'/>",
         ],
+    );
+}
+
+#[test]
+fn types_and_document_agree_on_a_registry() {
+    each::<Submit>(
+        &["<submit to='reviews'><description>x</description></submit>"],
+        &["<submit to=''><description>x</description></submit>"],
+    );
+    each::<List>(&["<list job='reviews'/>"], &["<list job='a b'/>"]);
+    each::<Register>(
+        &[
+            "<register job='reviews'><description>Reads.</description></register>",
+            "<register job='r'><description>Reads.</description><skill>read</skill><skill>write</skill></register>",
+        ],
+        &[
+            "<register ><description>Reads.</description></register>",
+            "<register job='r'/>",
+            "<register job='r'><description/></register>",
+            "<register job='r'><description>Reads.</description><skill/></register>",
+            "<register job='r' owner='me'><description>Reads.</description></register>",
+        ],
+    );
+    each::<Remove>(&["<remove job='r'/>"], &["<remove />", "<remove job='r'>x</remove>"]);
+    each::<Find>(
+        &["<find />", "<find job='r' skill='read' after='a'/>"],
+        &["<find skill=''/>", "<find name='r'/>", "<find >x</find>"],
+    );
+    each::<Registered>(&["<registered job='r' pending='0'/>"], &["<registered job='r'/>"]);
+    each::<Removed>(&["<removed job='r' pending='4294967295'/>"], &["<removed pending='1'/>"]);
+    each::<JobsPayload>(
+        &[
+            "<jobs more='0'/>",
+            "<jobs more='1'><job name='r'><description>Reads.</description><skill>read</skill></job></jobs>",
+        ],
+        &["<jobs />", "<jobs more='0'><job name='r'/></jobs>", "<jobs more='0'><job><description/></job></jobs>"],
     );
 }
 

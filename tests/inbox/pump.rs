@@ -517,7 +517,8 @@ fn a_long_list_comes_in_pages() {
     }
     let (mut after, mut seen, mut pages) = (None, Vec::new(), 0);
     loop {
-        let tasks: Tasks = office.ask("editor", List { status: Some(Status::Pending), after }).unwrap();
+        let tasks: Tasks =
+            office.ask("editor", List { status: Some(Status::Pending), after, ..List::default() }).unwrap();
         seen.extend(tasks.brief.iter().map(|task| task.place));
         after = tasks.brief.last().map(|task| task.place);
         pages += 1;

@@ -245,6 +245,43 @@ async fn what_is_over_is_kept_for_a_while() {
     assert!(outbound.report(id(2)).await.unwrap().is_some());
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_is_over_goes_with_time_although_nothing_comes() {
+    let folder = Folder::new();
+    let peer = Peer::start([OK, OK, Act::SayAndHang("")]).await;
+    let age = Duration::from_secs(60);
+    let outbound = folder.start(Options { retention: Retention { age, ..Retention::default() }, ..options() }).await;
+    assert_eq!(outbound.tidy().await.unwrap(), None);
+    for number in 1..=2 {
+        deliver(&outbound, delivery(number, &peer.url())).await.unwrap();
+    }
+    outbound.send(delivery(3, &peer.url())).await.unwrap();
+    assert!(outbound.tidy().await.unwrap().is_some());
+    assert!(outbound.report(id(1)).await.unwrap().is_some());
+    tokio::time::advance(age + Duration::from_secs(1)).await;
+    assert_eq!(outbound.tidy().await.unwrap(), None);
+    for number in 1..=2 {
+        assert_eq!(outbound.report(id(number)).await.unwrap(), None);
+    }
+    assert_eq!(outbound.open().await.unwrap(), [id(3)]);
+}
+
+#[tokio::test]
+async fn only_what_has_ended_is_forgotten_and_its_id_is_free() {
+    let folder = Folder::new();
+    let mut peer = Peer::start([OK]).await;
+    let silent = Peer::start([Act::SayAndHang("")]).await;
+    let outbound = folder.start(options()).await;
+    outbound.send(delivery(1, &silent.url())).await.unwrap();
+    assert!(!outbound.forget(id(1)).await.unwrap());
+    assert!(matches!(outbound.send(delivery(1, &peer.url())).await, Err(DeliveryError::IdTaken { .. })));
+    assert!(outbound.cancel(id(1)).await.unwrap());
+    assert!(outbound.forget(id(1)).await.unwrap());
+    assert!(!outbound.forget(id(1)).await.unwrap());
+    deliver(&outbound, delivery(1, &peer.url())).await.unwrap();
+    assert_eq!(peer.next().await.key(), id(1).to_string());
+}
+
 #[tokio::test]
 async fn past_its_size_the_oldest_goes_and_what_waits_stays() {
     let folder = Folder::new();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use systole::outbound::{Cause, DeliveryError, Guard, Options, State};
+use systole::outbound::{Cause, Delivery, DeliveryError, Guard, Options, State};
 
 use crate::peer::{Act, OK, Peer};
-use crate::setup::{Folder, delivery, id, options, outcome, patient};
+use crate::setup::{Folder, deliver, delivery, id, options, outcome, patient};
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_refused_after_it_was_looked_up() {
@@ -42,4 +42,23 @@ async fn an_address_that_was_allowed_before_is_judged_again() {
     let error = outbound.outcomes().next().await.unwrap().outcome.unwrap_err();
     assert_eq!((error.cause, error.attempts), (Cause::AddressRefused, 2), "{error}");
     assert!(peer.rest().is_empty());
+}
+
+#[tokio::test]
+async fn a_target_can_have_a_guard_of_its_own() {
+    let folder = Folder::new();
+    let mut peer = Peer::start([OK]).await;
+    let guards = [("peer".parse().unwrap(), options().guard)].into();
+    let outbound = folder.start(Options { guard: Guard::new(), guards, ..options() }).await;
+    let other = Delivery { target: "other".parse().unwrap(), ..delivery(8, &peer.url()) };
+    let refused = outbound.send(other.clone()).await.unwrap_err();
+    assert!(matches!(refused, DeliveryError::Address { .. }), "{refused}");
+    let url = format!("http://localhost:{}/", peer.address.port());
+    let error = deliver(&outbound, Delivery { url: url.clone(), ..other }).await.unwrap_err();
+    assert_eq!(error.cause, Cause::AddressRefused, "{error}");
+    assert!(peer.rest().is_empty());
+    for (number, url) in (9..).zip([peer.url(), url]) {
+        deliver(&outbound, delivery(number, &url)).await.unwrap();
+        peer.next().await;
+    }
 }

@@ -22,7 +22,7 @@ impl Entrance {
         let listeners = config.blueprint.listeners().zip(&config.kinds);
         let remote = listeners.filter_map(|((_, contract), kind)| match kind {
             Kind::Remote(mode) => Some((contract.name.clone(), *mode)),
-            Kind::Command(_) | Kind::Human | Kind::Echo => None,
+            Kind::Command(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
         });
         Ok(Self(Some(Gateway::open(settings, journal, remote).map_err(failure)?)))
     }

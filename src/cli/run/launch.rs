@@ -138,6 +138,7 @@ fn builder(config: Config, console: &Console, entrance: &Entrance) -> OrganismBu
             }
             Kind::Echo => builder.raw_listener(contract, EchoListener::default),
             Kind::Remote(_) => entrance.listener(builder, contract),
+            Kind::Tasks(tasks) => tasks.install(builder, &contract),
         };
     }
     builder

@@ -1,17 +1,15 @@
 //! Leases: a reader has a message for a while, and says what became of it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::caller::Caller;
-use super::request::{Query, WAIT, Whole, json, message_id, no_message, within};
+use super::desk::Desk;
+use super::request::{WAIT, Whole, no_message, within};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::store::{Handle, Lease, Settled};
@@ -31,15 +29,8 @@ struct Wanted {
 }
 
 /// `POST /v1/mailboxes/{mailbox}/lease`
-pub(super) async fn lease(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    Path(mailbox): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let mailbox = caller.mailbox(&gate, &mailbox)?;
-    Query::of(&request, &[])?;
-    let wanted: Wanted = json(&gate, request).await?;
+pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
+    let (gate, mailbox, wanted) = desk.said::<Wanted>().await?;
     let max = within("max", wanted.max.map_or(1, |max| max.0), (1, MAX))? as usize;
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&gate, wanted.visibility)?;
@@ -74,27 +65,14 @@ struct Said {
     visibility: Option<Whole>,
 }
 
-/// The message that a request is about, in its path.
-type Place = Path<(String, String)>;
-
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/ack`
-pub(super) async fn ack(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    place: Place,
-    request: Request,
-) -> Result<Response, Problem> {
-    handle(&gate, &caller, place, request, |_, _| Ok(Handle::Ack)).await
+pub(super) async fn ack(desk: Desk) -> Result<Response, Problem> {
+    handle(desk, |_, _, _| Ok(Handle::Ack)).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/nack`
-pub(super) async fn nack(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    place: Place,
-    request: Request,
-) -> Result<Response, Problem> {
-    handle(&gate, &caller, place, request, |said, now| {
+pub(super) async fn nack(desk: Desk) -> Result<Response, Problem> {
+    handle(desk, |_, said, now| {
         let delay = within("delay", said.delay.map_or(0, |delay| delay.0), (0, VISIBILITY))?;
         Ok(Handle::Nack { error: said.error, due: now.after(Duration::from_secs(delay)) })
     })
@@ -102,42 +80,24 @@ pub(super) async fn nack(
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/extend`
-pub(super) async fn extend(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    place: Place,
-    request: Request,
-) -> Result<Response, Problem> {
-    handle(&gate, &caller, place, request, |said, now| {
-        Ok(Handle::Extend { due: now.after(visibility(&gate, said.visibility)?) })
-    })
-    .await
+pub(super) async fn extend(desk: Desk) -> Result<Response, Problem> {
+    handle(desk, |gate, said, now| Ok(Handle::Extend { due: now.after(visibility(gate, said.visibility)?) })).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/term`
-pub(super) async fn term(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    place: Place,
-    request: Request,
-) -> Result<Response, Problem> {
-    handle(&gate, &caller, place, request, |said, _| Ok(Handle::Term { error: said.error })).await
+pub(super) async fn term(desk: Desk) -> Result<Response, Problem> {
+    handle(desk, |_, said, _| Ok(Handle::Term { error: said.error })).await
 }
 
 async fn handle(
-    gate: &Gate,
-    caller: &Caller,
-    Path((mailbox, id)): Place,
-    request: Request,
-    with: impl FnOnce(Said, Time) -> Result<Handle, Problem>,
+    desk: Desk,
+    with: impl FnOnce(&Gate, Said, Time) -> Result<Handle, Problem>,
 ) -> Result<Response, Problem> {
-    let mailbox = caller.mailbox(gate, &mailbox)?;
-    let id = message_id(&id)?;
-    Query::of(&request, &[])?;
-    let said: Said = json(gate, request).await?;
+    let id = desk.message()?;
+    let (gate, mailbox, said) = desk.said::<Said>().await?;
     let receipt = uuid::Uuid::try_parse(&said.receipt).map_err(|_| stale())?.into_bytes();
     let now = gate.mailboxes.clock().now();
-    let with = with(said, now)?;
+    let with = with(&gate, said, now)?;
     let limits = (now, gate.mailboxes.caps().deliveries);
     match gate.mailboxes.store().handle(mailbox.clone(), id, receipt, with, limits).await? {
         Settled::Done(Some(end)) => gate.mailboxes.end(id, end),

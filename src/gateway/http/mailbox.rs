@@ -1,16 +1,13 @@
 //! Reading a mailbox in order, and its dead letters.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::caller::Caller;
-use super::request::{Query, json, message_id, no_message};
+use super::desk::Desk;
+use super::request::{Query, message_id, no_message};
 use super::{Gate, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
@@ -21,14 +18,9 @@ use crate::vocab::{MessageId, Name};
 const LIMIT: (u64, u64) = (100, 500);
 
 /// `GET /v1/mailboxes/{mailbox}/messages`
-pub(super) async fn list(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    Path(mailbox): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let mailbox = caller.mailbox(&gate, &mailbox)?;
-    let query = Query::of(&request, &["after", "limit", "wait", "type", "peer", "before"])?;
+pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
+    let query = desk.query(&["after", "limit", "wait", "type", "peer", "before"])?;
+    let Desk { gate, mailbox, .. } = desk;
     let before = query.text("before").map(|text| {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
@@ -51,14 +43,9 @@ pub(super) async fn list(
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
-pub(super) async fn dead(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    Path(mailbox): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let mailbox = caller.mailbox(&gate, &mailbox)?;
-    let query = Query::of(&request, &["after", "limit"])?;
+pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
+    let query = desk.query(&["after", "limit"])?;
+    let Desk { gate, mailbox, .. } = desk;
     let (range, from) = range(&gate, mailbox, &query)?;
     let range = Range { dead: true, ..range };
     let page = page(&gate, range.clone(), from).await?;
@@ -72,15 +59,8 @@ struct One {
 }
 
 /// `POST /v1/mailboxes/{mailbox}/dead/redrive`
-pub(super) async fn redrive(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    Path(mailbox): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let mailbox = caller.mailbox(&gate, &mailbox)?;
-    Query::of(&request, &[])?;
-    let One { id } = json(&gate, request).await?;
+pub(super) async fn redrive(desk: Desk) -> Result<Response, Problem> {
+    let (gate, mailbox, One { id }) = desk.said().await?;
     let id = id.map(|id| message_id(&id)).transpose()?;
     let redriven = gate.mailboxes.store().redrive(mailbox.clone(), id).await?;
     gate.mailboxes.ring(&mailbox);
@@ -88,15 +68,9 @@ pub(super) async fn redrive(
 }
 
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
-pub(super) async fn bury(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    Path(mailbox): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let mailbox = caller.mailbox(&gate, &mailbox)?;
-    let id = Query::of(&request, &["id"])?.text("id").map(message_id).transpose()?;
-    let deleted = gate.mailboxes.store().bury(mailbox, id).await?;
+pub(super) async fn bury(desk: Desk) -> Result<Response, Problem> {
+    let id = desk.query(&["id"])?.text("id").map(message_id).transpose()?;
+    let deleted = desk.gate.mailboxes.store().bury(desk.mailbox, id).await?;
     counted("deleted", id, deleted)
 }
 

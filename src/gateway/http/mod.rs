@@ -1,6 +1,7 @@
 //! The HTTP side: routes, and what each of them needs before it does anything.
 
 mod caller;
+mod desk;
 mod health;
 mod lease;
 mod listeners;

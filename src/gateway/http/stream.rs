@@ -7,14 +7,13 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 use serde_json::Value;
 
-use super::caller::Caller;
+use super::desk::Desk;
 use super::request::Query;
 use super::{Gate, mailbox, view};
 use crate::gateway::problem::Problem;
@@ -31,20 +30,17 @@ const HEARD: usize = 4096;
 
 /// `GET /v1/mailboxes/{mailbox}/stream`
 pub(super) async fn stream(
-    State(gate): State<Arc<Gate>>,
-    caller: Caller,
-    Path(name): Path<String>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-    request: Request,
+    desk: Desk,
 ) -> Result<Response, Problem> {
-    let name = caller.mailbox(&gate, &name)?;
-    let query = Query::of(&request, &["after"])?;
-    let last = request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or_default().to_owned());
+    let query = desk.query(&["after"])?;
+    let last = desk.request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or_default().to_owned());
     let query = match &last {
         Some(id) => Query::only("after", id),
         None => query,
     };
-    let (range, from) = mailbox::range(&gate, name, &query)?;
+    let Desk { gate, mailbox, .. } = desk;
+    let (range, from) = mailbox::range(&gate, mailbox, &query)?;
     // A place that is lost is told at once.
     mailbox::page(&gate, Range { limit: 1, ..range.clone() }, from).await?;
     if let Ok(upgrade) = upgrade {

@@ -19,15 +19,15 @@ use std::sync::Arc;
 
 pub(crate) use items::{Item, Page, Position, Put, Range, State};
 pub(crate) use lease::{Lease, Leased};
-pub use open::{OpenError, OpenProblem, beside};
+pub use open::{OpenError, beside};
 pub use principals::{Kind, Principal};
 pub(crate) use sent::{Accepted, Reply, Sent, Submission};
 pub(crate) use settle::{Handle, Settled, Settlement, too_often};
 pub(crate) use tidy::Caps;
 pub use worker::StoreError;
 
-use crate::shell::block_on;
-use crate::shell::sqlite::{Durability, Lock, Retention};
+use crate::shell::sqlite::{Durability, Lock, Problem, Retention, open_to_read};
+use open::FORMAT;
 use rusqlite::Connection;
 use worker::Worker;
 
@@ -38,7 +38,7 @@ pub struct Store {
     reader: Worker,
     key: [u8; 32],
     /// Of whoever serves it, until the last handle is gone.
-    lock: Option<Arc<Lock>>,
+    _lock: Option<Arc<Lock>>,
 }
 
 impl Store {
@@ -47,14 +47,13 @@ impl Store {
     /// # Errors
     /// [`OpenError`] if it is something else, damaged, or can't be written. It is left as it was.
     pub fn open(file: &Path, durability: Durability, retention: Retention) -> Result<Self, OpenError> {
-        let refused = |problem| OpenError { file: file.to_owned(), problem: OpenProblem::Journal(problem) };
-        let lock = Lock::take(file).map_err(refused)?;
-        let mut store = Self::open_beside(file, durability, retention)?;
-        store.lock = Some(Arc::new(lock));
-        // Whoever waited in an earlier run doesn't any more.
-        let reset = store.write(|db| db.execute("UPDATE item SET live = 0 WHERE live = 1", []));
-        block_on(reset).map_err(|error| OpenError { file: file.to_owned(), problem: OpenProblem::Store(error) })?;
-        Ok(store)
+        let opened = || {
+            let (db, lock) = open::open(file, durability)?;
+            // Whoever waited in an earlier run doesn't any more.
+            db.execute("UPDATE item SET live = 0 WHERE live = 1", [])?;
+            Ok(Self { _lock: Some(Arc::new(lock)), ..Self::over(file, db, retention)? })
+        };
+        opened().map_err(|problem| OpenError { file: file.to_owned(), problem })
     }
 
     /// Opens it as [`open`](Self::open) does, while the organism may run.
@@ -62,14 +61,16 @@ impl Store {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_beside(file: &Path, durability: Durability, retention: Retention) -> Result<Self, OpenError> {
-        let db = open::open(file, durability)?;
-        let failed = |error: rusqlite::Error| OpenError { file: file.to_owned(), problem: error.into() };
-        let thread = |_| failed(rusqlite::Error::InvalidPath(file.to_owned()));
-        let key = db.query_row("SELECT key FROM meta", [], |row| row.get(0)).map_err(failed)?;
-        let reader = Worker::reader(open::open_to_read(file).map_err(failed)?).map_err(thread)?;
+        let opened = open::open_beside(file, durability).and_then(|db| Self::over(file, db, retention));
+        opened.map_err(|problem| OpenError { file: file.to_owned(), problem })
+    }
+
+    fn over(file: &Path, db: Connection, retention: Retention) -> Result<Self, Problem> {
+        let key = db.query_row("SELECT key FROM meta", [], |row| row.get(0))?;
+        let reader = Worker::reader(open_to_read(file, FORMAT)?)?;
         let mut tidy = tidy::Tidy::new(retention);
-        let writer = Worker::writer(db, move |db| tidy.some(db)).map_err(thread)?;
-        Ok(Self { writer, reader, key, lock: None })
+        let writer = Worker::writer(db, move |db| tidy.some(db))?;
+        Ok(Self { writer, reader, key, _lock: None })
     }
 
     /// Whether something can be kept.

@@ -1,21 +1,15 @@
-//! How the file is opened or made: nothing is written to a file before it is known to be one of ours.
+//! How the file is opened: as any file of ours, with the secret of its cursors in it from the start.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
-use super::worker::StoreError;
 use crate::shell::entropy::Entropy;
-use crate::shell::sqlite::{Durability, Problem};
+use crate::shell::sqlite::{self, Durability, Format, Lock, Opened, Opening, Problem};
 
-/// `SyG1`: what says in the header of a file that it is one of ours.
-const APPLICATION_ID: i32 = 0x5379_4731;
-const VERSION: i64 = 1;
-
-/// How long one process waits for another that writes: `systole token` does while the organism runs.
-const BUSY: Duration = Duration::from_secs(5);
+/// `SyG1`, and its tables.
+pub(super) const FORMAT: Format =
+    Format { name: "file of a gateway", id: 0x5379_4731, migrations: &[include_str!("schema.sql")] };
 
 /// Why the file of a gateway can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,97 +18,49 @@ pub struct OpenError {
     /// The file.
     pub file: PathBuf,
     /// What is wrong with it.
-    pub problem: OpenProblem,
-}
-
-/// What is wrong with the file of a gateway.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenProblem {
-    /// It is something else.
-    #[error("this is not what a gateway keeps beside a journal, and was left as it is: move it away")]
-    Other,
-    /// A later program made it.
-    #[error("its version is {0}, this program knows version {VERSION}: use a later systole")]
-    Newer(i64),
-    /// Its pages are not in order.
-    #[error("damaged: {0}. Restore a copy, or move it away and make new tokens")]
-    Damaged(String),
-    /// It can't be had: another process serves it.
-    #[error(transparent)]
-    Journal(Problem),
-    /// It can't be written.
-    #[error(transparent)]
-    Store(StoreError),
-    /// Anything else that SQLite says.
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
+    pub problem: Problem,
 }
 
 /// The file of the gateway of an organism with that journal.
 pub fn beside(journal: &Path) -> PathBuf {
-    let mut name = journal.as_os_str().to_owned();
-    name.push(".gateway");
-    name.into()
+    sqlite::beside(journal, ".gateway")
 }
 
-/// Opens the file for writing, or makes it.
-pub(super) fn open(file: &Path, durability: Durability) -> Result<Connection, OpenError> {
-    let opened = try_open(file, durability);
-    opened.map_err(|problem| OpenError { file: file.to_owned(), problem })
-}
-
-/// Opens a file that is there for reading.
-pub(super) fn open_to_read(file: &Path) -> rusqlite::Result<Connection> {
-    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    settle(&db)?;
-    Ok(db)
-}
-
-fn try_open(file: &Path, durability: Durability) -> Result<Connection, OpenProblem> {
-    let found = std::fs::metadata(file).map_or(0, |found| found.len());
-    if found > 0 {
-        let db = open_to_read(file).map_err(not_ours)?;
-        let id: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(not_ours)?;
-        if id != APPLICATION_ID {
-            return Err(OpenProblem::Other);
+/// Opens the file for whoever serves it, or makes it; nobody else does until the lock is dropped.
+pub(super) fn open(file: &Path, durability: Durability) -> Result<(Connection, Lock), Problem> {
+    let lock = Lock::take(file)?;
+    match open_locked(file, durability) {
+        Ok(db) => Ok((db, lock)),
+        Err(problem) => {
+            if let Problem::Foreign { .. } = problem {
+                lock.remove();
+            }
+            Err(problem)
         }
     }
-    let mut db = Connection::open(file)?;
-    settle(&db)?;
-    db.pragma_update(None, "journal_mode", "WAL")?;
-    durability.set(&db).map_err(OpenProblem::Journal)?;
-    let made = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    match made.pragma_query_value(None, "user_version", |row| row.get(0))? {
-        0 => make(&made)?,
-        VERSION => {}
-        newer => return Err(OpenProblem::Newer(newer)),
-    }
-    made.commit()?;
-    match db.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))? {
-        ok if ok == "ok" => Ok(db),
-        what => Err(OpenProblem::Damaged(what.replace('\n', " "))),
+}
+
+/// Opens the file while somebody may serve it: then it is known to be in order. Else it is looked at, or made, and the
+/// lock is given back at once, so that nobody waits for it who wants to serve.
+pub(super) fn open_beside(file: &Path, durability: Durability) -> Result<Connection, Problem> {
+    match open(file, durability) {
+        Ok((db, _)) => Ok(db),
+        Err(Problem::InUse { .. }) => sqlite::join(file, FORMAT, durability),
+        Err(problem) => Err(problem),
     }
 }
 
-fn make(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(include_str!("schema.sql"))?;
-    db.execute("INSERT INTO meta VALUES (1, ?1)", [Entropy::Real.secret()])?;
-    db.pragma_update(None, "application_id", APPLICATION_ID)?;
-    db.pragma_update(None, "user_version", VERSION)
-}
-
-fn not_ours(error: rusqlite::Error) -> OpenProblem {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => OpenProblem::Other,
-        _ => error.into(),
+fn open_locked(file: &Path, durability: Durability) -> Result<Connection, Problem> {
+    let fill = |db: &Connection| {
+        db.execute("INSERT INTO meta VALUES (1, ?1)", [Entropy::Real.secret()])?;
+        Ok(())
+    };
+    let (read, renew) = (|_: &Connection, _| Ok(()), |_: &Connection, _, _: &_| Ok(()));
+    let opening = Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew };
+    let Opened { db, cut, .. } = opening.open(file)?;
+    if let Some(cut) = cut {
+        tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
+            "the end of the log of the gateway's file was not written whole, and is cut off");
     }
-}
-
-fn settle(db: &Connection) -> rusqlite::Result<()> {
-    db.busy_timeout(BUSY)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    db.pragma_update(None, "trusted_schema", false)?;
-    db.pragma_update(None, "temp_store", "MEMORY")?;
-    db.set_prepared_statement_cache_capacity(64);
-    Ok(())
+    Ok(db)
 }

@@ -5,6 +5,7 @@
 
 mod answers;
 mod context;
+mod registry;
 mod requests;
 
 use std::sync::LazyLock;
@@ -14,6 +15,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 pub use answers::{Brief, Changed, EventPayload, Noted, Piece, ProgressPayload, Question, ResultPayload, Submitted};
 pub use answers::{ExchangePayload, TaskPayload, Tasks};
 pub use context::{ContextPayload, EntryPayload, WriteError, XmlContext};
+pub use registry::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};
 pub use requests::Submit;
 pub use requests::{
     Accept, ArtifactPayload, Cancel, Complete, Fail, Get, Input, InputRequired, List, Progress, Reject,
@@ -73,6 +75,12 @@ payloads! {
     ResultPayload: "result";
     Question: "question";
     EventPayload: "event";
+    Register: "register";
+    Remove: "remove";
+    Find: "find";
+    Registered: "registered";
+    Removed: "removed";
+    JobsPayload: "jobs";
 }
 
 /// The JSON Schema of a task's id.

@@ -25,6 +25,10 @@ pub struct Submit {
     /// Whether every event is sent, rather than questions and the result alone; if detached.
     #[serde(rename = "@watched", default, skip_serializing_if = "is_false")]
     pub watched: bool,
+    /// The job that is to do it, where several have their inboxes in one place.
+    #[serde(rename = "@to", default, with = "display_option", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::name")]
+    pub to: Option<Name>,
     /// The job for which it is asked; left out: the name of the submitter.
     #[serde(default, with = "display_option", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::name")]
@@ -45,6 +49,7 @@ impl Submit {
             deadline: None,
             detached: false,
             watched: false,
+            to: None,
             job: None,
             description: description.into(),
             context: None,
@@ -54,6 +59,12 @@ impl Submit {
     /// A task that isn't waited for.
     pub fn detached(description: impl Into<String>) -> Self {
         Self { detached: true, ..Self::new(description) }
+    }
+
+    /// The same for a job that has registered, or will.
+    #[must_use]
+    pub fn to(self, job: Name) -> Self {
+        Self { to: Some(job), ..self }
     }
 
     /// The same with what helps to do it. An element of any name is sent with [`write`](Self::write).
@@ -142,8 +153,12 @@ telling_words! {
 }
 
 /// The tasks that one owns or submitted, in order of arrival, please. Answered by tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct List {
+    /// The job whose tasks are meant, where several have their inboxes in one place.
+    #[serde(rename = "@job", default, with = "display_option", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::name")]
+    pub job: Option<Name>,
     /// Only those; left out: all that have not ended.
     #[serde(rename = "@status", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,

@@ -201,6 +201,33 @@ impl Outbox {
         Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
     }
 
+    /// Forgets a delivery that has ended. Whether there was one.
+    pub(super) fn forget(&self, id: MessageId) -> Result<bool, Problem> {
+        let sql = "DELETE FROM delivery WHERE id = ?1 AND settled IS NOT NULL";
+        Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
+    }
+
+    /// Deletes some of what has had its time. When the next will have had it, once nothing is left to delete.
+    pub(super) fn tidy(&self, now: Time) -> Result<Option<Option<Time>>, Problem> {
+        if self.sweep(now)? > 0 {
+            return Ok(None);
+        }
+        let sql = "SELECT min(settled) FROM delivery WHERE settled IS NOT NULL";
+        let oldest: Option<i64> = self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(Some(oldest.map(|oldest| row::moment(oldest).after(self.retention.age))))
+    }
+
+    /// The deliveries that have not ended.
+    pub(super) fn open_ids(&self) -> Result<Vec<MessageId>, Problem> {
+        let mut statement = self.db.prepare("SELECT id FROM delivery WHERE settled IS NULL ORDER BY place")?;
+        let mut rows = statement.query([])?;
+        let mut ids = Vec::new();
+        while let Some(row) = rows.next()? {
+            ids.push(row::id(row.get_ref(0)?)?);
+        }
+        Ok(ids)
+    }
+
     /// Deletes some of what has had its time, oldest first; how many rows went.
     fn sweep(&self, now: Time) -> Result<usize, Problem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);

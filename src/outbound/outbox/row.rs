@@ -81,7 +81,7 @@ pub(super) fn name(value: ValueRef<'_>) -> Result<Name, Problem> {
     value.as_str().ok().and_then(|text| text.parse().ok()).ok_or_else(damaged)
 }
 
-fn id(value: ValueRef<'_>) -> Result<MessageId, Problem> {
+pub(super) fn id(value: ValueRef<'_>) -> Result<MessageId, Problem> {
     let bytes = value.as_blob().map_err(|_| damaged())?;
     uuid::Uuid::from_slice(bytes).map(MessageId::from_uuid).map_err(|_| damaged())
 }
@@ -91,7 +91,7 @@ pub(super) fn count(value: i64) -> u64 {
     value.max(0).unsigned_abs()
 }
 
-fn moment(value: i64) -> Time {
+pub(super) fn moment(value: i64) -> Time {
     Time::from_nanos(count(value))
 }
 

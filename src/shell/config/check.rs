@@ -6,6 +6,7 @@ use super::finding::Finding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use super::tasks::{Tasks, TasksOf};
 use super::{near, program};
 use crate::core::{Blueprint, Problem};
 use crate::schema::{Catalog, PayloadSchema};
@@ -67,6 +68,25 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
         {
             let mistake = Mistake::NoScript { program: program.value.clone(), script: script.value.clone() };
             reader.report(mistake, script.span);
+        }
+    }
+}
+
+/// A second listener with which jobs register.
+pub(super) fn registries(reader: &mut Reader, organism: &Organism) {
+    let is_registry =
+        |kind: &Written| matches!(kind, Written::Tasks { tasks: Tasks { of: TasksOf::Registered(_), .. }, .. });
+    let registries = organism.listeners.iter().filter(|listener| is_registry(&listener.kind));
+    registries.skip(1).for_each(|listener| reader.report(Mistake::TwoRegistries, listener.name.span));
+}
+
+/// Jobs whose owners aren't there.
+pub(super) fn owners(reader: &mut Reader, organism: &Organism) {
+    for listener in organism.listeners.iter().filter(|_| organism.complete) {
+        let Written::Tasks { owner: Some(owner), .. } = &listener.kind else { continue };
+        if !names(organism).any(|name| name.value == owner.value) {
+            let near = near::nearest(owner.value.as_str(), names(organism).map(|name| name.value.as_str()));
+            reader.report(Mistake::NoOwner { owner: owner.value.clone(), near: near.map(str::to_owned) }, owner.span);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::document::Node;
 use super::gateway::{self, Mode};
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
+use super::tasks::{self, Tasks};
 use crate::core::{Contract, Routing, Silence};
 use crate::vocab::{Limits, Name, QName, Span, ns};
 
@@ -27,6 +28,7 @@ pub(super) enum Written {
     Human,
     Echo,
     Remote(Mode),
+    Tasks { tasks: Tasks, owner: Option<At<Name>>, place: Span },
 }
 
 /// Reads an entry. `None` if something is missing without which the others can't be judged.
@@ -37,6 +39,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     let description = fields.take("description").and_then(|node| reader.text(node));
     let place = name.as_ref().map_or(fields.span, |name| name.span);
     let kind = kind(reader, &mut fields, place);
+    if matches!(kind, Some(Written::Tasks { .. })) {
+        tasks::refuse_own(reader, &mut fields);
+    }
     let schemas = fields.take("schemas").and_then(|node| reader.list(node)).unwrap_or_default();
     let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
     let [accepts, replies, calls, returns] = ["accepts", "replies", "calls", "returns"]
@@ -55,13 +60,24 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     if reader.findings.len() > before {
         return None;
     }
+    let (name, kind) = (name?, kind?);
+    if let Written::Tasks { tasks, place, .. } = &kind {
+        return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
+    }
     let (calls, returns) = (calls.unwrap_or_default(), returns.unwrap_or_default());
     let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
     contract.accepts = plain(&accepts);
     contract.replies = plain(&replies);
     contract.calls = plain(&calls);
     contract.returns = plain(&returns);
-    Some(Listener { name: name?, contract, accepts, replies, calls, returns, schemas, kind: kind? })
+    Some(Listener { name, contract, accepts, replies, calls, returns, schemas, kind })
+}
+
+/// A listener that has its contract from what it is.
+fn with_tasks(name: At<Name>, contract: Contract, place: Span, kind: Written) -> Listener {
+    let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span: place }).collect();
+    let (accepts, replies, calls) = (at(&contract.accepts), at(&contract.replies), at(&contract.calls));
+    Listener { name, contract, accepts, replies, calls, returns: Vec::new(), schemas: Vec::new(), kind }
 }
 
 fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
@@ -79,6 +95,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.timeout = None;
             contract.concurrency = gateway::WAITING;
         }
+        Some(Written::Tasks { .. }) => contract.routing = tasks::ROUTING,
         Some(Written::Echo) | None => {}
     }
     contract
@@ -93,7 +110,9 @@ fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contra
     let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
     contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();
     let routing = [("unique", Routing::Unique), ("broadcast", Routing::Broadcast), ("addressed", Routing::Addressed)];
-    contract.routing = fields.take("routing").and_then(|node| reader.choice(node, &routing)).unwrap_or_default();
+    if let Some(routing) = fields.take("routing").and_then(|node| reader.choice(node, &routing)) {
+        contract.routing = routing;
+    }
     if let Some(timeout) = fields.take("timeout").and_then(|node| reader.duration(node)) {
         contract.timeout = Some(timeout);
     }
@@ -108,9 +127,12 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
     let human = fields.take("human");
     let echo = fields.take("echo");
     let remote = fields.take("remote");
+    let tasks = fields.take("job").map(|node| (node, true));
+    let tasks = [tasks, fields.take("jobs").map(|node| (node, false))];
+    let tasks = tasks.into_iter().flatten().collect::<Vec<_>>();
     let env = fields.take("env");
-    let written = match (command, human, echo, remote) {
-        (Some(command), None, None, None) => {
+    let written = match (command, human, echo, remote, tasks.as_slice()) {
+        (Some(command), None, None, None, []) => {
             let words = reader.list(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
             if words.first().is_none_or(|program| program.value.is_empty()) {
                 reader.report(Mistake::EmptyCommand, command.span);
@@ -119,10 +141,14 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
             let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
             return Some(Written::Command { words, env });
         }
-        (None, Some(human), None, None) => marked(reader, "human", human).then_some(Written::Human),
-        (None, None, Some(echo), None) => marked(reader, "echo", echo).then_some(Written::Echo),
-        (None, None, None, Some(remote)) => gateway::mode(reader, remote).map(Written::Remote),
-        (None, None, None, None) => {
+        (None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
+        (None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),
+        (None, None, None, Some(remote), []) => gateway::mode(reader, remote).map(Written::Remote),
+        (None, None, None, None, [(node, is_one)]) => {
+            let read = if *is_one { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
+            read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })
+        }
+        (None, None, None, None, []) => {
             reader.report(Mistake::NoKind, listener);
             None
         }
@@ -135,6 +161,7 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
         let kind = match written {
             Written::Human => "human",
             Written::Remote(_) => "remote",
+            Written::Tasks { .. } => "a job",
             Written::Echo | Written::Command { .. } => "an echo",
         };
         reader.report(Mistake::Pointless { key: "env", kind }, env.span);

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::check::is_the_pumps;
 use crate::core::Problem;
 use crate::schema::{ContractError, DocumentProblem};
-use crate::vocab::{NameError, QName, QNameError};
+use crate::vocab::{Name, NameError, QName, QNameError};
 
 /// What can be wrong with an `organism.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +103,7 @@ pub enum Mistake {
     #[error("this listener has no kind")]
     NoKind,
     /// A listener that is more than one of them.
-    #[error("a listener is a command, human, echo or remote, only one of them")]
+    #[error("a listener is a command, human, echo, remote, a job or jobs, only one of them")]
     TwoKinds,
     /// `human: false` or `echo: false`.
     #[error("'{key}: false' says nothing")]
@@ -146,6 +146,17 @@ pub enum Mistake {
         key: &'static str,
         /// What the listener is.
         kind: &'static str,
+    },
+    /// A second registry of jobs.
+    #[error("jobs register with one listener of an organism, and there is one already")]
+    TwoRegistries,
+    /// A job that belongs to nobody who is there.
+    #[error("the job belongs to '{owner}', but no listener and no client has that name")]
+    NoOwner {
+        /// The owner.
+        owner: Name,
+        /// A name that may be meant.
+        near: Option<String>,
     },
     /// A remote listener that nobody can reach.
     #[error("a remote listener comes in through the gateway, and there is none")]
@@ -227,7 +238,7 @@ impl Mistake {
             Self::Size { .. } => "write a whole number of bytes with or without a unit: 1MiB, 64KiB, 1000000".into(),
             Self::Duration { .. } => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
             Self::NoKind => {
-                "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }".into()
+                "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
             }
             Self::TwoKinds => "remove all but one".into(),
             Self::FalseKind { .. } => "remove it, or write true".into(),
@@ -244,6 +255,9 @@ impl Mistake {
             }
             Self::ReservedVariable => "choose another name".into(),
             Self::Pointless { .. } => "remove it".into(),
+            Self::TwoRegistries => "remove one of the two".into(),
+            Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
+            Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotDurable => "write durability: process, or power".into(),
             Self::Absent { .. } => "let a proxy on this machine speak TLS, and pass requests on to 'listen'".into(),

@@ -29,6 +29,7 @@ mod organism;
 mod program;
 mod reader;
 mod schemas;
+mod tasks;
 mod units;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ use std::time::Duration;
 pub use finding::Finding;
 pub use gateway::{Gateway, Mode};
 pub use mistake::Mistake;
+pub use tasks::{Tasks, TasksOf};
 
 use crate::core::Blueprint;
 use crate::schema::{Catalog, PayloadSchema};
@@ -86,6 +88,8 @@ pub enum Kind {
     Echo,
     /// An agent elsewhere, which comes for its messages over HTTP.
     Remote(Mode),
+    /// A job, or a registry of jobs.
+    Tasks(Tasks),
 }
 
 impl Config {
@@ -151,6 +155,8 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);
     check::problems(reader, &organism, blueprint.problems());
+    check::owners(reader, &organism);
+    check::registries(reader, &organism);
     check::durable(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file),
@@ -174,6 +180,7 @@ fn kind(written: Written, directory: &Path) -> Kind {
         Written::Human => Kind::Human,
         Written::Echo => Kind::Echo,
         Written::Remote(mode) => Kind::Remote(mode),
+        Written::Tasks { tasks, .. } => Kind::Tasks(tasks),
     }
 }
 

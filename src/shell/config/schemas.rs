@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::Mistake;
 use super::finding::{File, Finding};
+use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use crate::inbox::payload;
 use crate::schema::{Catalog, ContractError, PayloadSchema, XsdDocument};
 use crate::vocab::{Position, Span};
 
@@ -28,6 +30,18 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path) -
         match PayloadSchema::from_xsd_set(&documents) {
             Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
             Err(error) => report(reader, &listed, error),
+        }
+    }
+    let tasks = organism.listeners.iter().find_map(|listener| match &listener.kind {
+        Written::Tasks { place, .. } => Some(*place),
+        _ => None,
+    });
+    // They come with the listener.
+    if let Some(place) = tasks {
+        for schema in payload::schemas() {
+            if let Err(error) = catalog.add(schema.clone()) {
+                reader.report(Mistake::Schema(error), place);
+            }
         }
     }
     (reader.findings.len() == before).then_some(catalog)

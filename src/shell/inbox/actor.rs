@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 
+use super::inboxes::Inboxes;
 use super::outbox::send;
 use super::place::{Place, may_wait};
 use super::shared::{Shared, Written, failure};
@@ -24,15 +25,15 @@ use crate::vocab::{Name, TaskId, Time};
 /// Handlers that may run beside those that wait for tasks.
 pub(super) const SLOTS: u32 = 64;
 /// Bytes of descriptions in one answer to `list`, so that it fits into a message.
-const LISTED: usize = 128 << 10;
+pub(super) const LISTED: usize = 128 << 10;
 
-/// The actor of a [`Job`](super::Job).
-pub struct JobActor {
-    shared: Arc<Shared>,
+/// The actor of a [`Job`](super::Job), or of a [`JobRegistry`](super::JobRegistry).
+pub(super) struct JobActor<I> {
+    pub(super) shared: Arc<Shared<I>>,
 }
 
-impl JobActor {
-    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+impl<I: Inboxes> JobActor<I> {
+    pub(super) const fn new(shared: Arc<Shared<I>>) -> Self {
         Self { shared }
     }
 
@@ -44,7 +45,8 @@ impl JobActor {
         act: impl FnOnce(&mut TaskInbox, &Principal, Time) -> Result<Change, InboxError>,
     ) -> ResponseFuture<Response> {
         let actor = Principal::new(delivery.from().clone());
-        let acted = self.shared.act(delivery.thread(), None, |inbox, now| {
+        let acted = self.shared.act(delivery.thread(), None, |inboxes, now| {
+            let inbox = inboxes.holding_mut(id).map_err(failure)?;
             let change = act(inbox, &actor, now).map_err(failure)?;
             let status = inbox.get(id).map_err(failure)?.status;
             Ok((change, Changed { id, status }))
@@ -60,12 +62,12 @@ impl JobActor {
     fn submit(&self, submit: &Delivery<Submit>) -> Result<(Submitted, Written), Failure> {
         let read = (**submit).clone().read_context(submit.proof().payload())?;
         let (actor, shared) = (Principal::new(submit.from().clone()), &self.shared);
-        shared.act(submit.thread(), None, |inbox, now| {
+        shared.act(submit.thread(), None, |inboxes, now| {
             if read.watched && !shared.sends().events {
                 return Err(Failure::new("this job sends no events: leave watched out"));
             }
             if !read.detached {
-                may_wait(shared.waiters.load(Ordering::Relaxed), inbox.limits().open)?;
+                may_wait(shared.waiters.load(Ordering::Relaxed), inboxes.limits().open)?;
             }
             let submission = Submission {
                 job: read.job.as_ref().map_or_else(|| actor.name().to_string(), Name::to_string),
@@ -78,15 +80,17 @@ impl JobActor {
             };
             let id = TaskId::from_uuid(*submit.id().as_uuid());
             let crate::inbox::Submitted { id, new, change } =
-                inbox.submit(&actor, submission, id, now).map_err(failure)?;
-            let status = inbox.get(id).map_err(failure)?.status;
+                inboxes.submit(&actor, read.to.as_ref(), submission, id, now).map_err(failure)?;
+            let status = inboxes.holding(id).and_then(|inbox| inbox.get(id)).map_err(failure)?.status;
             Ok((change, Submitted { id, status, new }))
         })
     }
 }
 
 /// What a job takes and answers.
-pub(super) fn contract(contract: ContractBuilder<JobActor, AsActor>) -> ContractBuilder<JobActor, AsActor> {
+pub(super) fn contract<I: Inboxes>(
+    contract: ContractBuilder<JobActor<I>, AsActor>,
+) -> ContractBuilder<JobActor<I>, AsActor> {
     contract
         .accepts_boot()
         .accepts::<Submit>()
@@ -108,11 +112,11 @@ pub(super) fn contract(contract: ContractBuilder<JobActor, AsActor>) -> Contract
         .replies::<Changed>()
 }
 
-impl Actor for JobActor {
+impl<I: Inboxes> Actor for JobActor<I> {
     type Context = Context<Self>;
 }
 
-impl Handler<Delivery<Boot>> for JobActor {
+impl<I: Inboxes> Handler<Delivery<Boot>> for JobActor<I> {
     type Result = ResponseFuture<Response>;
 
     fn handle(&mut self, boot: Delivery<Boot>, _: &mut Context<Self>) -> Self::Result {
@@ -125,7 +129,7 @@ impl Handler<Delivery<Boot>> for JobActor {
     }
 }
 
-impl Handler<Delivery<Submit>> for JobActor {
+impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
     type Result = ResponseFuture<Response>;
 
     fn handle(&mut self, submit: Delivery<Submit>, _: &mut Context<Self>) -> Self::Result {
@@ -150,7 +154,12 @@ impl Handler<Delivery<Submit>> for JobActor {
 }
 
 /// Waits for the end of a task; asks its submitter what its owner asks.
-async fn wait(shared: &Arc<Shared>, submit: &Delivery<Submit>, place: &Place, id: TaskId) -> Response {
+async fn wait<I: Inboxes>(
+    shared: &Arc<Shared<I>>,
+    submit: &Delivery<Submit>,
+    place: &Place<I>,
+    id: TaskId,
+) -> Response {
     let clock = clock(submit.thread())?;
     let submitter = submit.from();
     let mut asked = 0;
@@ -158,15 +167,17 @@ async fn wait(shared: &Arc<Shared>, submit: &Delivery<Submit>, place: &Place, id
         if let Some(result) = place.waiter.ended.get() {
             return Ok(reply(result.clone()));
         }
-        let question = {
-            let inbox = shared.lock();
-            let task = inbox.get(id).map_err(failure)?;
+        let question = shared.read(id, |task| {
             if task.status.is_ended() {
                 // It had ended before it was waited for: the same key came again.
-                return Ok(reply(ResultPayload::from(task)));
+                return Err(ResultPayload::from(task));
             }
             let open = task.open_question().filter(|open| open.number > asked);
-            open.map(|open| (open.number, open.question.clone()))
+            Ok(open.map(|open| (open.number, open.question.clone())))
+        });
+        let question = match question.map_err(failure)? {
+            Ok(question) => question,
+            Err(result) => return Ok(reply(result)),
         };
         let question = question.filter(|_| shared.sends().questions && place.is_first());
         let Some((number, text)) = question else {
@@ -180,7 +191,7 @@ async fn wait(shared: &Arc<Shared>, submit: &Delivery<Submit>, place: &Place, id
                 answered = &mut answer => break Some(answered),
                 () = place.waiter.rings.notified() => {
                     let open = |task: &Task| task.open_question().is_some_and(|open| open.number == number);
-                    if !shared.lock().get(id).is_ok_and(open) {
+                    if shared.read(id, open) != Ok(true) {
                         break None;
                     }
                 }
@@ -197,7 +208,7 @@ async fn wait(shared: &Arc<Shared>, submit: &Delivery<Submit>, place: &Place, id
 
 macro_rules! acts {
     ($($payload:ident: |$inbox:ident, $by:ident, $given:ident, $now:ident| $act:expr;)*) => {
-        $(impl Handler<Delivery<$payload>> for JobActor {
+        $(impl<I: Inboxes> Handler<Delivery<$payload>> for JobActor<I> {
             type Result = ResponseFuture<Response>;
 
             fn handle(&mut self, $given: Delivery<$payload>, _: &mut Context<Self>) -> Self::Result {
@@ -223,26 +234,28 @@ fn part(given: &ArtifactPayload) -> ArtifactPart {
     ArtifactPart { name: given.name.clone(), text: given.text.clone(), append: given.append, last: given.last }
 }
 
-impl Handler<Delivery<Get>> for JobActor {
+impl<I: Inboxes> Handler<Delivery<Get>> for JobActor<I> {
     type Result = Response;
 
     fn handle(&mut self, get: Delivery<Get>, _: &mut Context<Self>) -> Response {
-        let inbox = self.shared.lock();
+        let kept = self.shared.lock();
+        let inbox = kept.inboxes.holding(get.id).map_err(failure)?;
         // What is not theirs is not there.
-        let task = inbox.get(get.id).ok().filter(|task| concerns(&inbox, task, get.from()));
+        let task = inbox.get(get.id).ok().filter(|task| concerns(inbox, task, get.from()));
         let task = task.ok_or(InboxError::Unknown { id: get.id }).map_err(failure)?;
         Ok(reply(TaskPayload::from(task).write()?))
     }
 }
 
-impl Handler<Delivery<List>> for JobActor {
+impl<I: Inboxes> Handler<Delivery<List>> for JobActor<I> {
     type Result = Response;
 
     fn handle(&mut self, list: Delivery<List>, _: &mut Context<Self>) -> Response {
-        let inbox = self.shared.lock();
+        let kept = self.shared.lock();
+        let inbox = kept.inboxes.of(list.job.as_ref()).map_err(failure)?;
         let wanted = |task: &&Task| {
             let status = list.status.map_or(!task.status.is_ended(), |status| task.status == status);
-            status && list.after.is_none_or(|after| task.place > after) && concerns(&inbox, task, list.from())
+            status && list.after.is_none_or(|after| task.place > after) && concerns(inbox, task, list.from())
         };
         let mut tasks = inbox.tasks().filter(wanted).peekable();
         let (mut brief, mut bytes) = (Vec::new(), 0);

@@ -1,4 +1,5 @@
-//! A job: a listener with a [task inbox](crate::inbox).
+//! A job: a listener with a [task inbox](crate::inbox). A registry: a listener with the inboxes of all jobs that register
+//! with it while the organism runs.
 //!
 //! Others submit tasks to it, its owner takes them on, in payloads of [`crate::inbox::payload`]. A task that is waited
 //! for is an open child of the submitting thread: `submit` is answered when it has ended, and when that thread is
@@ -12,25 +13,28 @@
 //! arrival was written: the id of the task and the number of the event tell a repetition.
 
 mod actor;
+mod inboxes;
 mod outbox;
 mod place;
 mod recover;
+mod registry;
+mod setting;
 mod shared;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub use actor::JobActor;
 use bytes::Bytes;
-use shared::{Sends, Shared, failure};
+pub use registry::JobRegistry;
+use setting::{Setting, contract, install, settings};
+use shared::{Shared, failure};
 
 use super::builder::OrganismBuilder;
-use crate::core::{Failure, Routing};
-use crate::inbox::payload::{EventPayload, Question, ResultPayload};
+use crate::core::{Contract, Failure, Routing};
 use crate::inbox::{Change, Event, InboxError, InboxLimits, Principal, TaskInbox};
 use crate::shell::raw::LocalBoxFuture;
 use crate::shell::thread::Thread;
-use crate::vocab::Time;
+use crate::vocab::{Name, Time};
 
 /// A listener with an inbox. Clones are the same job.
 ///
@@ -65,10 +69,8 @@ use crate::vocab::Time;
 /// ```
 #[derive(Clone)]
 pub struct Job {
-    shared: Arc<Shared>,
-    description: String,
-    routing: Routing,
-    sends: Sends,
+    shared: Arc<Shared<TaskInbox>>,
+    setting: Setting,
 }
 
 impl Job {
@@ -80,91 +82,31 @@ impl Job {
         TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
     }
 
+    pub(in crate::shell) fn named(name: Name, owner: Principal) -> Self {
+        Self::of(TaskInbox::named(name, owner))
+    }
+
     /// A job with that inbox: one with other limits, or one from before. What was accepted before is accepted still
     /// ([`TaskInbox::release`] gives it back), and what was waited for is detached: nobody waits for it any more.
     pub fn of(mut inbox: TaskInbox) -> Self {
         inbox.detach_all();
-        Self {
-            shared: Arc::new(Shared::new(inbox)),
-            description: String::new(),
-            routing: Routing::Addressed,
-            sends: Sends::default(),
-        }
-    }
-
-    /// One line for people and models.
-    #[must_use]
-    pub fn description(self, description: impl Into<String>) -> Self {
-        Self { description: description.into(), ..self }
-    }
-
-    /// How payloads that name no listener find it; without a call of this, not at all, because there may be several
-    /// jobs.
-    #[must_use]
-    pub fn routing(self, routing: Routing) -> Self {
-        Self { routing, ..self }
-    }
-
-    /// Sends the results of detached tasks to their submitters: at least one listener accepts
-    /// [`ResultPayload`]. Without it they ask for them.
-    #[must_use]
-    pub fn sends_results(mut self) -> Self {
-        self.sends.results = true;
-        self
-    }
-
-    /// Sends the events of watched tasks: at least one listener accepts [`EventPayload`]. Without it no task can be
-    /// watched.
-    #[must_use]
-    pub fn sends_events(mut self) -> Self {
-        self.sends.events = true;
-        self
-    }
-
-    /// Sends questions to submitters: at least one listener accepts [`Question`], and replies
-    /// [`Input`](crate::inbox::payload::Input). Without it they look whether there is one.
-    #[must_use]
-    pub fn sends_questions(mut self) -> Self {
-        self.sends.questions = true;
-        self
-    }
-
-    /// Hears of every event, once and in order, on the thread that made it happen, or that made it durable; a new one
-    /// replaces the one before. It may look at the inbox, and must not wait.
-    #[must_use]
-    pub fn on_event(self, hear: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.shared.hear(Box::new(hear));
-        self
+        Self { shared: Arc::new(Shared::new(inbox.job().clone(), inbox)), setting: Setting::default() }
     }
 
     /// Registers the listener.
     #[must_use]
     pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
-        let (name, limits) = self.read(|inbox| (inbox.job().clone(), inbox.limits().clone()));
-        // Each task that is waited for holds a slot; the rest is for what moves them.
-        let slots = u32::try_from(limits.open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
-        let (shared, sends) = (self.shared.clone(), self.sends);
-        shared.allow(sends);
-        let factory = move || JobActor::new(shared.clone());
-        builder.resident(self.shared.clone()).listener(name.as_str(), factory, |contract| {
-            let mut contract = actor::contract(contract)
-                .description(&self.description)
-                .routing(self.routing)
-                .concurrency(slots)
-                .no_timeout();
-            if sends.results {
-                contract = contract.calls::<ResultPayload>();
-            }
-            if sends.events {
-                contract = contract.calls::<EventPayload>();
-            }
-            if sends.questions { contract.calls::<Question>() } else { contract }
-        })
+        install(&self.shared, &self.setting, builder, |contract| contract)
+    }
+
+    /// What the listener promises and may do.
+    pub fn contract(&self) -> Contract {
+        contract(&self.shared, &self.setting, |contract| contract)
     }
 
     /// Looks at the inbox. Nothing else happens to it meanwhile.
     pub fn read<T>(&self, read: impl FnOnce(&TaskInbox) -> T) -> T {
-        read(&self.shared.lock())
+        read(&self.shared.lock().inboxes)
     }
 
     /// Changes the inbox from a handler of the same organism: its owner moves a task without a message, or hands in what
@@ -214,8 +156,10 @@ impl Job {
     }
 }
 
+settings!(Job);
+
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Job").field("inbox", &self.shared.lock().inbox).finish_non_exhaustive()
+        f.debug_struct("Job").field("inbox", &self.shared.lock().inboxes).finish_non_exhaustive()
     }
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::inboxes::Inboxes;
 use super::shared::Shared;
 use crate::core::Answer;
 use crate::inbox::payload::{EventPayload, Input, Question, ResultPayload};
-use crate::inbox::{Event, EventKind, Principal, Task};
+use crate::inbox::{Event, EventKind, Principal, Task, TaskInbox};
 use crate::shell::clock::Clock;
 use crate::shell::thread::{Calling, Thread};
 use crate::vocab::{Fault, FaultCode, Name, TaskId, Time};
@@ -38,19 +39,19 @@ struct Wait {
 }
 
 /// Sends what submitters are owed, each task's in order, and fails what is too late. Runs for ever.
-pub(super) async fn send(shared: &Arc<Shared>, thread: &Thread, clock: &Clock) {
+pub(super) async fn send<I: Inboxes>(shared: &Arc<Shared<I>>, thread: &Thread, clock: &Clock) {
     let mut sending: Vec<Sending> = Vec::new();
     let mut waits: HashMap<TaskId, Wait> = HashMap::new();
     loop {
         let now = clock.now();
-        shared.try_change(|inbox| Ok(inbox.expire(now)));
+        shared.try_change(|inboxes| Ok(inboxes.expire(now)));
         withdraw(shared, &mut sending);
         start(shared, thread, now, &mut sending, &waits);
         let next = {
-            let inbox = shared.lock();
-            waits.retain(|id, _| inbox.get(*id).is_ok_and(|task| !task.outbox.is_empty()));
+            let kept = shared.lock();
+            waits.retain(|id, _| owes(&kept.inboxes, *id));
             let retries = waits.values().map(|wait| wait.until).filter(|until| *until > now);
-            retries.chain(inbox.next_deadline()).min()
+            retries.chain(kept.inboxes.inboxes().filter_map(TaskInbox::next_deadline)).min()
         };
         let sleep = next.map_or(LONGEST, |next| clock.until(next)).min(LONGEST);
         tokio::select! {
@@ -61,12 +62,14 @@ pub(super) async fn send(shared: &Arc<Shared>, thread: &Thread, clock: &Clock) {
     }
 }
 
+fn owes(inboxes: &impl Inboxes, id: TaskId) -> bool {
+    inboxes.holding(id).and_then(|inbox| inbox.get(id)).is_ok_and(|task| !task.outbox.is_empty())
+}
+
 /// Drops questions that nobody asks any more: what follows them must not wait.
-fn withdraw(shared: &Arc<Shared>, sending: &mut Vec<Sending>) {
-    let inbox = shared.lock();
-    let current = |one: &Sending| !one.is_question() || inbox.get(one.id).is_ok_and(|task| asks(task, one.number));
+fn withdraw<I: Inboxes>(shared: &Arc<Shared<I>>, sending: &mut Vec<Sending>) {
+    let current = |one: &Sending| !one.is_question() || shared.read(one.id, |task| asks(task, one.number)) == Ok(true);
     let (kept, gone): (Vec<_>, Vec<_>) = sending.drain(..).partition(current);
-    drop(inbox);
     *sending = kept;
     for one in gone {
         shared.acknowledge(one.id, one.number);
@@ -74,11 +77,17 @@ fn withdraw(shared: &Arc<Shared>, sending: &mut Vec<Sending>) {
 }
 
 /// Starts calls for what is owed and not on its way.
-fn start(shared: &Arc<Shared>, thread: &Thread, now: Time, sending: &mut Vec<Sending>, waits: &HashMap<TaskId, Wait>) {
+fn start<I: Inboxes>(
+    shared: &Arc<Shared<I>>,
+    thread: &Thread,
+    now: Time,
+    sending: &mut Vec<Sending>,
+    waits: &HashMap<TaskId, Wait>,
+) {
     let (mut passed, mut silent) = (Vec::new(), Vec::new());
     let sends = shared.sends();
-    let inbox = shared.lock();
-    for (task, event) in inbox.owed() {
+    let kept = shared.lock();
+    for (task, event) in kept.inboxes.inboxes().flat_map(TaskInbox::owed) {
         let waits = waits.get(&task.id).is_some_and(|wait| wait.until > now);
         if waits || sending.iter().any(|one| one.id == task.id) {
             continue;
@@ -93,7 +102,7 @@ fn start(shared: &Arc<Shared>, thread: &Thread, now: Time, sending: &mut Vec<Sen
             sending.push(Sending::new(thread, task, event));
         }
     }
-    drop(inbox);
+    drop(kept);
     for (id, number) in passed {
         shared.acknowledge(id, number);
     }
@@ -139,8 +148,8 @@ async fn next_done(sending: &mut Vec<Sending>) -> (Sending, Result<Answer, Fault
     .await
 }
 
-fn settle(
-    shared: &Arc<Shared>,
+fn settle<I: Inboxes>(
+    shared: &Arc<Shared<I>>,
     clock: &Clock,
     done: &Sending,
     outcome: Result<Answer, Fault>,

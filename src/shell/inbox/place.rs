@@ -3,6 +3,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 
+use super::inboxes::Inboxes;
 use super::shared::{Shared, lock};
 use crate::core::Failure;
 use crate::inbox::Principal;
@@ -25,8 +26,8 @@ pub(super) struct Waiter {
 
 /// A place among those who wait for a task. When the last one leaves before the end, nobody wants the task any more,
 /// unless the organism ends: its next start lets them wait again.
-pub(super) struct Place {
-    shared: Arc<Shared>,
+pub(super) struct Place<I: Inboxes> {
+    shared: Arc<Shared<I>>,
     clock: Clock,
     ledger: Option<Ledger>,
     id: TaskId,
@@ -34,8 +35,8 @@ pub(super) struct Place {
     pub(super) waiter: Arc<Waiter>,
 }
 
-impl Place {
-    pub(super) fn take(shared: Arc<Shared>, clock: Clock, id: TaskId, submitter: Principal) -> Self {
+impl<I: Inboxes> Place<I> {
+    pub(super) fn take(shared: Arc<Shared<I>>, clock: Clock, id: TaskId, submitter: Principal) -> Self {
         let waiter = Arc::<Waiter>::default();
         lock(&shared.waiting).entry(id).or_default().push(waiter.clone());
         shared.waiters.fetch_add(1, Ordering::Relaxed);
@@ -51,7 +52,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl<I: Inboxes> Drop for Place<I> {
     fn drop(&mut self) {
         self.shared.waiters.fetch_sub(1, Ordering::Relaxed);
         let last = {
@@ -70,7 +71,7 @@ impl Drop for Place {
         if last && !ends && self.waiter.ended.get().is_none() {
             let now = self.clock.now();
             // It may have ended before, with nobody looking.
-            self.shared.try_change(|inbox| inbox.cancel(&self.submitter, self.id, GONE, now));
+            self.shared.try_change(|inboxes| inboxes.holding_mut(self.id)?.cancel(&self.submitter, self.id, GONE, now));
         }
     }
 }
@@ -81,7 +82,7 @@ pub(super) fn may_wait(waiters: usize, limit: usize) -> Result<(), Failure> {
     if waiters < limit {
         return Ok(());
     }
-    let message = "too many wait for tasks of this job: submit detached, or try again later";
+    let message = "too many wait for tasks here: submit detached, or try again later";
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
     Err(Failure { message: fault.message.clone(), fault: Some(fault) })
 }

@@ -1,6 +1,7 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use super::inboxes::Inboxes;
 use super::place::GONE;
 use super::shared::Shared;
 use crate::inbox::{Change, Principal, Task, TaskInbox};
@@ -8,28 +9,39 @@ use crate::journal::{JournalError, Owner, Recovered};
 use crate::shell::ledger::{Ledger, Resident};
 use crate::vocab::{Name, Time};
 
-impl Resident for Shared {
+impl<I: Inboxes> Resident for Shared<I> {
+    fn name(&self) -> Name {
+        self.name.clone()
+    }
+
+    fn reserve(&self, names: &BTreeSet<Name>) -> bool {
+        Self::reserve(self, names)
+    }
+
     /// What the journal holds of a job counts; what it never held is written down.
     fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError> {
         let now = ledger.now();
         let _ = self.change(|kept| {
-            let job = kept.job().clone();
             let mut change = Change::default();
-            if recovered.tasks.iter().any(|task| task.inbox == job) {
-                kept.inbox = kept.inbox.taken_up(&recovered.tasks).map_err(|error| JournalError {
-                    message: format!("the inbox of '{job}' can't be taken up as the journal has it: {error}"),
-                })?;
-                change.append(cancel_orphans(&mut kept.inbox, recovered, now));
+            let inboxes = kept.inboxes.recovered(&self.name, recovered).map_err(|error| JournalError {
+                message: format!("the inbox of '{}' can't be taken up as the journal has it: {error}", self.name),
+            })?;
+            if let Some(inboxes) = inboxes {
+                kept.enrolled = inboxes.revision();
+                kept.inboxes = inboxes;
+                change.append(cancel_orphans(&mut kept.inboxes, &self.name, recovered, now));
             } else {
-                change.append(kept.inbox.all());
+                kept.inboxes.inboxes().for_each(|inbox| change.append(inbox.all()));
             }
             kept.ledger = Some(ledger);
-            let state = match recovered.states.iter().find(|state| state.listener == job) {
+            let state = match recovered.states.iter().find(|state| state.listener == self.name) {
+                // A registry's is its directory.
+                Some(_) if kept.inboxes.directory().is_some() => None,
                 Some(state) => {
                     kept.state = Some(state.blob.clone());
                     None
                 }
-                None => kept.state.clone().map(|state| kept.keep(state)),
+                None => kept.state.clone().map(|state| kept.keep(&self.name, state)),
             };
             Ok::<_, JournalError>((change, state.into_iter().collect(), ()))
         })?;
@@ -38,25 +50,26 @@ impl Resident for Shared {
 }
 
 /// Cancels the tasks whose submitters went away right before a crash: no message waits for them.
-fn cancel_orphans(inbox: &mut TaskInbox, recovered: &Recovered, now: Time) -> Change {
+fn cancel_orphans(inboxes: &mut impl Inboxes, listener: &Name, recovered: &Recovered, now: Time) -> Change {
     let waiting: HashSet<_> = recovered.messages.iter().map(|message| *message.id.as_uuid()).collect();
     // Of several who wait for one task by its key, each has a message of its own.
-    let others = has_messages(recovered, inbox.job());
+    let others = has_messages(recovered, listener);
     let waited = |task: &Task| waiting.contains(task.id.as_uuid()) || (task.key.is_some() && others);
-    let open = inbox.tasks().filter(|task| !task.detached && !task.status.is_ended());
+    let open = inboxes.inboxes().flat_map(TaskInbox::tasks).filter(|task| !task.detached && !task.status.is_ended());
     let orphans: Vec<_> =
         open.filter(|task| !waited(task)).map(|task| (task.id, Principal::new(task.source.agent.clone()))).collect();
     let mut change = Change::default();
     for (id, submitter) in orphans {
         // It is open, and that is its submitter.
-        change.append(inbox.cancel(&submitter, id, GONE, now).unwrap_or_default());
+        let cancelled = inboxes.holding_mut(id).and_then(|inbox| inbox.cancel(&submitter, id, GONE, now));
+        change.append(cancelled.unwrap_or_default());
     }
     change
 }
 
-fn has_messages(recovered: &Recovered, job: &Name) -> bool {
-    let of_job = |owner: &Owner| matches!(owner, Owner::Listener(name) if name == job);
+fn has_messages(recovered: &Recovered, listener: &Name) -> bool {
+    let of_listener = |owner: &Owner| matches!(owner, Owner::Listener(name) if name == listener);
     let threads: HashSet<_> =
-        recovered.threads.iter().filter(|thread| of_job(&thread.owner)).map(|thread| thread.number).collect();
+        recovered.threads.iter().filter(|thread| of_listener(&thread.owner)).map(|thread| thread.number).collect();
     recovered.messages.iter().any(|message| threads.contains(&message.thread))
 }

@@ -1,5 +1,4 @@
-use std::collections::{HashMap, VecDeque};
-use std::ops::Deref;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -9,18 +8,21 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, oneshot};
 
+use super::inboxes::Inboxes;
 use super::place::Waiter;
 use crate::core::Failure;
 use crate::inbox::payload::ResultPayload;
-use crate::inbox::{Change, Event, InboxError, InboxProblem, Principal, TaskInbox};
+use crate::inbox::{Change, Event, InboxError, InboxProblem, JobError, Principal, Task};
 use crate::journal::{Op, StateRecord};
 use crate::shell::ledger::Ledger;
 use crate::shell::thread::{Noted, Thread};
-use crate::vocab::{Fault, FaultCode, TaskId, Time};
+use crate::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
-/// What the actor of a job, its waiting handlers and its owner's program share. It outlives the actor.
-pub(super) struct Shared {
-    kept: Mutex<Kept>,
+/// What the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the actor.
+pub(super) struct Shared<I> {
+    /// The listener's.
+    pub(super) name: Name,
+    kept: Mutex<Kept<I>>,
     pub(super) waiting: Mutex<HashMap<TaskId, Vec<Arc<Waiter>>>>,
     /// How many wait; each holds a slot of the listener.
     pub(super) waiters: AtomicUsize,
@@ -33,10 +35,12 @@ pub(super) struct Shared {
     sends: OnceLock<Sends>,
 }
 
-/// What a job holds, and where that is written down.
-pub(super) struct Kept {
-    pub(super) inbox: TaskInbox,
-    /// What its owner keeps with the tasks.
+/// What is held, and where that is written down.
+pub(super) struct Kept<I> {
+    pub(super) inboxes: I,
+    /// The revision of the directory that is written down.
+    pub(super) enrolled: u64,
+    /// What the owner of the one job keeps with its tasks.
     pub(super) state: Option<Bytes>,
     /// None, or closed, while it lives in memory.
     pub(super) ledger: Option<Ledger>,
@@ -63,10 +67,11 @@ struct News {
 #[must_use]
 pub(super) struct Written(Option<oneshot::Receiver<()>>);
 
-impl Shared {
-    pub(super) fn new(inbox: TaskInbox) -> Self {
+impl<I: Inboxes> Shared<I> {
+    pub(super) fn new(name: Name, inboxes: I) -> Self {
         Self {
-            kept: Mutex::new(Kept { inbox, state: None, ledger: None }),
+            name,
+            kept: Mutex::new(Kept { inboxes, enrolled: 0, state: None, ledger: None }),
             waiting: Mutex::default(),
             waiters: AtomicUsize::new(0),
             hear: Mutex::default(),
@@ -87,7 +92,7 @@ impl Shared {
     }
 
     /// A panic while it is held can't leave it half-way: each method of the inbox checks first, and then changes.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Kept<I>> {
         lock(&self.kept)
     }
 
@@ -95,13 +100,23 @@ impl Shared {
         *lock(&self.hear) = Some(hear.into());
     }
 
-    /// Changes the inbox for a handler: once, however often that is run. What comes of it is noted in the transaction
+    /// Keeps names from being registered, if they can be. Whether they can.
+    pub(super) fn reserve(&self, names: &BTreeSet<Name>) -> bool {
+        self.lock().inboxes.reserve(names)
+    }
+
+    /// Looks at a task.
+    pub(super) fn read<T>(&self, id: TaskId, read: impl FnOnce(&Task) -> T) -> Result<T, InboxError> {
+        self.lock().inboxes.holding(id)?.get(id).map(read)
+    }
+
+    /// Changes tasks for a handler: once, however often that is run. What comes of it is noted in the transaction
     /// that writes the change, and a handler that is run again gets the note.
     pub(super) fn act<T: Serialize + DeserializeOwned>(
         self: &Arc<Self>,
         thread: &Thread,
         state: Option<Bytes>,
-        act: impl FnOnce(&mut TaskInbox, Time) -> Result<(Change, T), Failure>,
+        act: impl FnOnce(&mut I, Time) -> Result<(Change, T), Failure>,
     ) -> Result<(T, Written), Failure> {
         let page = match thread.open_note("task")? {
             Noted::Before(value) => return Ok((value, Written(None))),
@@ -109,26 +124,28 @@ impl Shared {
         };
         let now = thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))?.now();
         self.change(|kept| {
-            let (change, value) = act(&mut kept.inbox, now)?;
+            let (change, value) = act(&mut kept.inboxes, now)?;
             let note = page.write(&value)?;
             let noted = (note.message != 0).then_some(Op::Note(note));
-            let state = state.map(|state| kept.keep(state));
+            let state = state.map(|state| kept.keep(&self.name, state));
             Ok((change, noted.into_iter().chain(state).collect(), value))
         })
     }
 
-    /// Changes the inbox, has that and the operations beside it written in one transaction, and then lets everybody know who wants to.
+    /// Changes tasks, has that and the operations beside it written in one transaction, and then lets everybody know who
+    /// wants to.
     pub(super) fn change<T, E>(
         self: &Arc<Self>,
-        act: impl FnOnce(&mut Kept) -> Result<(Change, Vec<Op>, T), E>,
+        act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
     ) -> Result<(T, Written), E> {
         let mut kept = self.lock();
         let (change, mut ops, value) = act(&mut kept)?;
+        ops.extend(kept.enrol(&self.name));
         if change.is_empty() && ops.is_empty() {
             return Ok((value, Written(None)));
         }
         if kept.ledger.is_some() {
-            ops.append(&mut kept.ops(&change));
+            ops.append(&mut kept.inboxes.ops(&change));
         }
         let news = kept.news(change);
         let Some(ledger) = kept.ledger.clone().filter(Ledger::is_open) else {
@@ -198,50 +215,57 @@ impl Shared {
 }
 
 /// Changes that nobody waits for, and that can't be refused, or may be.
-impl Shared {
-    /// Changes the inbox if it lets itself be changed.
-    pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>) {
-        let _ = self.change(|kept| act(&mut kept.inbox).map(|change| (change, Vec::new(), ())));
+impl<I: Inboxes> Shared<I> {
+    /// Changes tasks if they let themselves be changed.
+    pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut I) -> Result<Change, InboxError>) {
+        let _ = self.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())));
     }
 
     /// The submitter of a task answers the question of an event. An answer that is refused leaves it open, for a
     /// message of the submitter's own; one that comes too late is none.
     pub(super) fn answer(self: &Arc<Self>, submitter: &Principal, id: TaskId, event: u32, text: &str, now: Time) {
-        self.try_change(|inbox| match inbox.get(id)?.open_question() {
-            Some(exchange) if exchange.number == event => inbox.answer(submitter, id, text, now),
-            _ => Ok(Change::default()),
+        self.try_change(|inboxes| {
+            let inbox = inboxes.holding_mut(id)?;
+            match inbox.get(id)?.open_question() {
+                Some(exchange) if exchange.number == event => inbox.answer(submitter, id, text, now),
+                _ => Ok(Change::default()),
+            }
         });
     }
 
     /// The submitter of a task was told of an event. A task that is forgotten has nothing to be told.
     pub(super) fn acknowledge(self: &Arc<Self>, id: TaskId, number: u32) {
-        self.try_change(|inbox| inbox.acknowledge(id, number));
+        self.try_change(|inboxes| inboxes.holding_mut(id)?.acknowledge(id, number));
     }
 
     /// The submitter of a task will never be told.
     pub(super) fn give_up(self: &Arc<Self>, id: TaskId, reason: &str) {
-        self.try_change(|inbox| inbox.undeliverable(id, reason));
+        self.try_change(|inboxes| inboxes.holding_mut(id)?.undeliverable(id, reason));
     }
 }
 
-impl Deref for Kept {
-    type Target = TaskInbox;
-
-    fn deref(&self) -> &TaskInbox {
-        &self.inbox
-    }
-}
-
-impl Kept {
+impl<I: Inboxes> Kept<I> {
     /// Keeps what the owner hands in, instead of what it handed in before.
-    pub(super) fn keep(&mut self, state: Bytes) -> Op {
+    pub(super) fn keep(&mut self, listener: &Name, state: Bytes) -> Op {
         self.state = Some(state.clone());
-        Op::State(StateRecord { listener: self.job().clone(), blob: state })
+        Op::State(StateRecord { listener: listener.clone(), blob: state })
+    }
+
+    /// Which jobs there are, if that isn't written down.
+    fn enrol(&mut self, listener: &Name) -> Option<Op> {
+        let revision = self.inboxes.revision();
+        if self.ledger.is_none() || self.enrolled == revision {
+            return None;
+        }
+        self.enrolled = revision;
+        let directory = self.inboxes.directory()?;
+        Some(Op::State(StateRecord { listener: listener.clone(), blob: directory.into() }))
     }
 
     fn news(&self, change: Change) -> News {
         let ends = change.events.iter().filter(|event| event.kind.is_end());
-        let results = ends.filter_map(|event| self.get(event.task).ok()).map(ResultPayload::from).collect();
+        let task = |id| self.inboxes.holding(id).and_then(|inbox| inbox.get(id)).ok();
+        let results = ends.filter_map(|event| task(event.task)).map(ResultPayload::from).collect();
         News { events: change.events, results }
     }
 }
@@ -265,8 +289,13 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What whoever tried gets to know.
-pub(super) fn failure(error: InboxError) -> Failure {
-    let retryable = matches!(error, InboxError::Full { .. } | InboxError::Problem(InboxProblem::Outbox { .. }));
+pub(super) fn failure(error: impl Into<JobError>) -> Failure {
+    let error = error.into();
+    let retryable = matches!(
+        error,
+        JobError::Full { .. }
+            | JobError::Inbox(InboxError::Full { .. } | InboxError::Problem(InboxProblem::Outbox { .. }))
+    );
     let fault = Fault { retryable, ..Fault::new(FaultCode::Failed, error.to_string()) };
     Failure { message: fault.message.clone(), fault: Some(fault) }
 }

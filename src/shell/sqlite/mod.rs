@@ -11,6 +11,8 @@ mod wal;
 
 pub(crate) use format::Format;
 pub(crate) use lock::{Lock, beside, writer};
+#[cfg(feature = "gateway")]
+pub(crate) use open::join;
 pub(crate) use open::{Opened, Opening, open_to_read, truncate_log, used};
 use std::time::Duration;
 

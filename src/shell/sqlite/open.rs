@@ -63,19 +63,9 @@ impl<T> Opening<'_, T> {
         if let Some(cut) = cut.filter(|cut| cut.finished && !self.cut) {
             return Err(Problem::DamagedLog { at: cut.at });
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(file, flags)?;
+        let db = open_to_write(file, self.durability)?;
         // What is refused below stays as it is, its log included.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        if db.is_readonly("main")? {
-            return Err(Problem::ReadOnly);
-        }
-        settle(&db)?;
-        db.pragma_update(None, "cache_size", -CACHE)?;
-        db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
-        db.pragma_update(None, "journal_size_limit", LOG)?;
-        self.durability.set(&db)?;
-        db.set_prepared_statement_cache_capacity(64);
         let version = self.format.version_of(&db)?;
         self.format.compare(&db, version)?;
         check(&db)?;
@@ -114,6 +104,34 @@ impl<T> Opening<'_, T> {
         File::open(folder)?.sync_all()?;
         Ok(())
     }
+}
+
+/// Opens a file for writing that another process has opened, and found in order, and writes too.
+#[cfg(feature = "gateway")]
+pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Connection, Problem> {
+    recognize(file, format)?;
+    let db = open_to_write(file, durability)?;
+    let version = format.version_of(&db)?;
+    format.compare(&db, version)?;
+    if version < format.version() {
+        return Err(Problem::Older { found: version });
+    }
+    Ok(db)
+}
+
+fn open_to_write(file: &Path, durability: Durability) -> Result<Connection, Problem> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    if db.is_readonly("main")? {
+        return Err(Problem::ReadOnly);
+    }
+    settle(&db)?;
+    db.pragma_update(None, "cache_size", -CACHE)?;
+    db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
+    db.pragma_update(None, "journal_size_limit", LOG)?;
+    durability.set(&db)?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
 }
 
 /// Opens a file for reading, in use or not.

@@ -26,6 +26,12 @@ pub enum Problem {
         /// The last one that this program knows.
         known: i64,
     },
+    /// An earlier program that uses it made it.
+    #[error("its version is {found}, and the program that uses it is an earlier one: end that first")]
+    Older {
+        /// Its version.
+        found: i64,
+    },
     /// A row, a page, the log or the whole is not as it was written.
     #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]
     Damaged {

@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use axum::RequestExt;
+use axum::extract::{FromRequest, Path, Request};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::Gate;
+use super::caller::Caller;
+use super::request::{Query, json, message_id};
+use crate::gateway::problem::Problem;
+use crate::vocab::{MessageId, Name};
+
+/// A request about a mailbox that its caller may see to.
+pub(super) struct Desk {
+    pub(super) gate: Arc<Gate>,
+    pub(super) mailbox: Name,
+    /// The message in the path.
+    id: Option<String>,
+    pub(super) request: Request,
+}
+
+/// What the path says.
+#[derive(Deserialize)]
+struct Place {
+    mailbox: String,
+    id: Option<String>,
+}
+
+impl FromRequest<Arc<Gate>> for Desk {
+    type Rejection = Problem;
+
+    async fn from_request(mut request: Request, gate: &Arc<Gate>) -> Result<Self, Problem> {
+        let caller: Caller = request.extract_parts_with_state(gate).await?;
+        let place = request.extract_parts::<Path<Place>>().await;
+        let Path(Place { mailbox, id }) = place.map_err(|error| Problem::bad_request(error.body_text()))?;
+        Ok(Self { gate: gate.clone(), mailbox: caller.mailbox(gate, &mailbox)?, id, request })
+    }
+}
+
+impl Desk {
+    /// The query, which knows these parameters.
+    pub(super) fn query(&self, known: &[&str]) -> Result<Query, Problem> {
+        Query::of(&self.request, known)
+    }
+
+    /// The message that it is about.
+    pub(super) fn message(&self) -> Result<MessageId, Problem> {
+        message_id(self.id.as_deref().unwrap_or_default())
+    }
+
+    /// The body, where the query is empty; the rest is left.
+    pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Arc<Gate>, Name, T), Problem> {
+        self.query(&[])?;
+        let said = json(&self.gate, self.request).await?;
+        Ok((self.gate, self.mailbox, said))
+    }
+}

@@ -1,0 +1,165 @@
+//! What a listener with tasks holds: the inbox of one job, or those of all jobs that register.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::inbox::{Change, ImportError, InboxError, InboxLimits, JobError, Jobs, Principal};
+use crate::inbox::{Submission, Submitted, TaskInbox};
+use crate::journal::{Op, Recovered};
+use crate::vocab::{Name, TaskId, Time};
+
+pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
+    /// The inbox that holds a task.
+    fn holding(&self, id: TaskId) -> Result<&TaskInbox, InboxError>;
+    fn holding_mut(&mut self, id: TaskId) -> Result<&mut TaskInbox, InboxError>;
+    /// The inbox of a job; without a name, the only one.
+    fn of(&self, job: Option<&Name>) -> Result<&TaskInbox, JobError>;
+    fn inboxes(&self) -> impl Iterator<Item = &TaskInbox>;
+    /// The bounds on each inbox.
+    fn limits(&self) -> &InboxLimits;
+
+    /// Takes a task for a job; without a name, for the only one.
+    fn submit(
+        &mut self,
+        actor: &Principal,
+        to: Option<&Name>,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Submitted, JobError>;
+    fn expire(&mut self, now: Time) -> Change;
+
+    /// What a journal writes down of a change to tasks.
+    fn ops(&self, change: &Change) -> Vec<Op>;
+    /// Changes with [`directory`](Self::directory).
+    fn revision(&self) -> u64;
+    /// Which jobs there are, for a journal, where that can change.
+    fn directory(&self) -> Option<String>;
+    /// The same with what a journal holds of that listener instead; nothing if it holds nothing.
+    fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError>;
+    /// Keeps names from being registered, if they can be. Whether they can.
+    fn reserve(&mut self, names: &BTreeSet<Name>) -> bool;
+}
+
+impl Inboxes for TaskInbox {
+    fn holding(&self, id: TaskId) -> Result<&TaskInbox, InboxError> {
+        self.get(id).map(|_| self)
+    }
+
+    fn holding_mut(&mut self, id: TaskId) -> Result<&mut TaskInbox, InboxError> {
+        self.get(id)?;
+        Ok(self)
+    }
+
+    fn of(&self, job: Option<&Name>) -> Result<&TaskInbox, JobError> {
+        match job.filter(|job| *job != self.job()) {
+            Some(job) => Err(JobError::Unknown { job: job.clone() }),
+            None => Ok(self),
+        }
+    }
+
+    fn inboxes(&self) -> impl Iterator<Item = &TaskInbox> {
+        std::iter::once(self)
+    }
+
+    fn limits(&self) -> &InboxLimits {
+        Self::limits(self)
+    }
+
+    fn submit(
+        &mut self,
+        actor: &Principal,
+        to: Option<&Name>,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Submitted, JobError> {
+        self.of(to)?;
+        Ok(Self::submit(self, actor, submission, id, now)?)
+    }
+
+    fn expire(&mut self, now: Time) -> Change {
+        Self::expire(self, now)
+    }
+
+    fn ops(&self, change: &Change) -> Vec<Op> {
+        Self::ops(self, change)
+    }
+
+    fn revision(&self) -> u64 {
+        0
+    }
+
+    fn directory(&self) -> Option<String> {
+        None
+    }
+
+    fn recovered(&self, _: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError> {
+        let known = recovered.tasks.iter().any(|task| task.inbox == *self.job());
+        known.then(|| self.taken_up(&recovered.tasks)).transpose()
+    }
+
+    fn reserve(&mut self, _: &BTreeSet<Name>) -> bool {
+        false
+    }
+}
+
+impl Inboxes for Jobs {
+    fn holding(&self, id: TaskId) -> Result<&TaskInbox, InboxError> {
+        Self::holding(self, id)
+    }
+
+    fn holding_mut(&mut self, id: TaskId) -> Result<&mut TaskInbox, InboxError> {
+        Self::holding_mut(self, id)
+    }
+
+    fn of(&self, job: Option<&Name>) -> Result<&TaskInbox, JobError> {
+        let job = job.ok_or(JobError::Unnamed)?;
+        self.inbox(job).ok_or_else(|| JobError::Unknown { job: job.clone() })
+    }
+
+    fn inboxes(&self) -> impl Iterator<Item = &TaskInbox> {
+        Self::inboxes(self)
+    }
+
+    fn limits(&self) -> &InboxLimits {
+        &Self::limits(self).inbox
+    }
+
+    fn submit(
+        &mut self,
+        actor: &Principal,
+        to: Option<&Name>,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Submitted, JobError> {
+        Self::submit(self, actor, to.ok_or(JobError::Unnamed)?.as_str(), submission, id, now)
+    }
+
+    fn expire(&mut self, now: Time) -> Change {
+        Self::expire(self, now)
+    }
+
+    fn ops(&self, change: &Change) -> Vec<Op> {
+        Self::ops(self, change)
+    }
+
+    fn revision(&self) -> u64 {
+        Self::revision(self)
+    }
+
+    fn directory(&self) -> Option<String> {
+        Some(Self::directory(self))
+    }
+
+    fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError> {
+        let Some(state) = recovered.states.iter().find(|state| state.listener == *listener) else { return Ok(None) };
+        self.recover(&String::from_utf8_lossy(&state.blob), &recovered.tasks).map(Some)
+    }
+
+    fn reserve(&mut self, names: &BTreeSet<Name>) -> bool {
+        Self::reserve(self, names.clone());
+        true
+    }
+}
