@@ -10,7 +10,8 @@
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
 //! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
-//! - `outbound`: the one way to other machines over HTTP, with the same feature.
+//! - `outbound`: the one way to other machines over HTTP, with the same feature;
+//! - `remote`: what a program needs to be an agent of an organism elsewhere, with the same feature.
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
 
@@ -30,6 +31,8 @@ pub mod ladder;
 pub mod outbound;
 pub mod prelude;
 pub mod protocol;
+#[cfg(feature = "gateway")]
+pub mod remote;
 pub mod schema;
 pub mod shell;
 pub mod testing;

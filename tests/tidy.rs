@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 13] = [
+const LAYERS: [(&str, u8); 14] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
@@ -15,6 +15,7 @@ const LAYERS: [(&str, u8); 13] = [
     ("shell", 3),
     ("gateway", 3),
     ("outbound", 3),
+    ("remote", 3),
     ("testing", 3),
     ("bench", 4),
     ("cli", 4),
@@ -68,7 +69,9 @@ fn libxml_is_named_in_one_module() {
 fn one_module_sends_to_networks() {
     each_source(|path, code| {
         let named = code.lines().any(|line| line.contains("reqwest::"));
-        assert!(!named || path.starts_with("src/outbound"), "{}: send it through src/outbound", path.display());
+        // An agent elsewhere is a program of its own: what it sends to its gateway is no organism's to keep and retry.
+        let allowed = path.starts_with("src/outbound") || path.starts_with("src/remote");
+        assert!(!named || allowed, "{}: send it through src/outbound", path.display());
     });
 }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# An organism, an agent in shell and one in Python, each a process of its own; a client asks both with curl.
+# An organism, an agent in shell and one in Python, each a process of its own; a client asks both with curl. Then any
+# command takes the place of the one in Python, by `systole agent`, and the one in Rust if AGENT names it.
 set -eu
 systole=${SYSTOLE:-systole}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,7 +29,8 @@ done
 sh "$here/agent.sh" "$url" calculator.auth &
 started="$started $!"
 python3 "$here/agent.py" "$url" shouter.token shouter.cursor &
-started="$started $!"
+shouter=$!
+started="$started $shouter"
 
 ask() {
     envelope="<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>ada</from></meta>$1</message>"
@@ -37,3 +39,15 @@ ask() {
 }
 ask "<add xmlns='urn:example:calculator:v1'><a>20</a><b>22</b></add>"
 ask "<shout xmlns='urn:example:shout:v1'>AT&T rocks</shout>"
+
+kill "$shouter"
+"$systole" agent shouter --url "$url" --token-file shouter.token 2>agent.log --exec \
+    'sed "s/shout\([ >]\)/shouted\1/g; s/<\//!&/"' &
+shouter=$!
+started="$started $shouter"
+ask "<shout xmlns='urn:example:shout:v1'>any command</shout>"
+[ -n "${AGENT-}" ] || exit 0
+kill "$shouter"
+"$AGENT" "$url" shouter.token shouter.cursor &
+started="$started $!"
+ask "<shout xmlns='urn:example:shout:v1'>and me</shout>"

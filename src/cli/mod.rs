@@ -4,6 +4,8 @@
 //! 1 the answer is no (a fault, an invalid document, a mistake that `check` found), 2 it could not
 //! be asked (usage, a bad configuration or schema), 141 nobody reads standard output any more.
 
+#[cfg(feature = "gateway")]
+mod agent;
 mod check;
 mod columns;
 mod dead;
@@ -15,6 +17,7 @@ mod log;
 mod report;
 mod run;
 mod screen;
+mod signals;
 mod thread;
 #[cfg(feature = "gateway")]
 mod token;
@@ -68,6 +71,12 @@ enum Command {
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
     Token(token::Action),
+    /// Be the agent of a remote listener: run a command for each of its messages
+    #[cfg(feature = "gateway")]
+    Agent(agent::Agent),
+    /// Forward the messages of a remote listener to an HTTP server
+    #[cfg(feature = "gateway")]
+    Listen(agent::Listen),
     /// Measure what the pump costs on this machine
     Bench(crate::bench::Options),
 }
@@ -94,6 +103,10 @@ pub fn main() -> ExitCode {
         Command::Dead(action) => dead::run(&action),
         #[cfg(feature = "gateway")]
         Command::Token(action) => token::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Agent(args) => agent::agent(&args),
+        #[cfg(feature = "gateway")]
+        Command::Listen(args) => agent::listen(&args),
         Command::Bench(options) => Ok(crate::bench::main(&options)),
     };
     done.unwrap_or_else(Failure::exit)

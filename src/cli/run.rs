@@ -4,7 +4,6 @@
 mod entrance;
 mod input;
 mod launch;
-mod signals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,12 +16,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::failure::Failure;
 use super::screen::Screen;
+use super::signals::Signals;
 use crate::core::Egress;
 use crate::shell::command::kill_all;
 use crate::shell::{Client, Events, Observed, Organism, SendError};
 use entrance::Served;
 use input::{Message, Taken};
-use signals::Signals;
 
 /// The name that envelopes from files and standard input are stamped with.
 pub(super) const CLIENT: &str = "cli";

@@ -33,7 +33,7 @@ fn is_json(content_type: Option<&str>) -> bool {
 }
 
 /// The media type of a `Content-Type`, without parameters, in lower case.
-pub(super) fn media_type(header: &str) -> String {
+pub(crate) fn media_type(header: &str) -> String {
     header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
@@ -43,7 +43,7 @@ impl Answer {
     /// # Errors
     /// [`Kind::Unparsable`] if it says that it is JSON and is not, [`Kind::PeerError`] if it has an `error`, or a
     /// `status` of `error` or `failed`.
-    pub(super) fn read(status: u16, content_type: Option<String>, body: Bytes) -> Result<Self, Failure> {
+    pub(crate) fn read(status: u16, content_type: Option<String>, body: Bytes) -> Result<Self, Failure> {
         let said = if is_json(content_type.as_deref()) && !body.is_empty() { json(&body)? } else { Value::Null };
         let state = said.get("status").and_then(Value::as_str).unwrap_or_default();
         let error = said.get("error").filter(|error| !error.is_null());
@@ -70,7 +70,7 @@ fn message(error: Option<&Value>, said: &Value) -> String {
 }
 
 /// What a refusal says, for people: its status, and the beginning of its body if that is text.
-pub(super) fn refusal(status: u16, reason: Option<&str>, body: &[u8]) -> String {
+pub(crate) fn refusal(status: u16, reason: Option<&str>, body: &[u8]) -> String {
     let reason = reason.map(|reason| format!(" {reason}")).unwrap_or_default();
     let said = std::str::from_utf8(body).map(readable).unwrap_or_default();
     let said = if said.is_empty() { said } else { format!(": {said}") };

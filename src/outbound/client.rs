@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -115,17 +116,7 @@ impl Client {
 impl Way {
     fn new(guard: Guard, tls: rustls::ClientConfig) -> Result<Self, OutboundError> {
         let guard = Arc::new(guard);
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls)
-            .dns_resolver(Resolver(guard.clone()))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .build()
-            .map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))?;
+        let http = build(builder(tls).dns_resolver(Resolver(guard.clone())))?;
         Ok(Self { http, guard })
     }
 
@@ -143,6 +134,22 @@ impl Way {
         *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
         Ok(request)
     }
+}
+
+/// What every client of HTTP here begins with: no redirects, no proxies, nothing that is tried again by itself.
+pub(crate) fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .referer(false)
+        .http1_only()
+}
+
+pub(crate) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, OutboundError> {
+    builder.build().map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))
 }
 
 /// Reads at most `most` bytes of a body; or what there was of them until it broke.
@@ -180,19 +187,26 @@ fn headers(delivery: &Delivery, secret: Option<&Secret>, now: Time) -> Result<He
 
 fn refused(response: &Response, said: &[u8], now: Time) -> Setback {
     let status = response.status();
-    let waits = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    let after = text(response.headers(), header::RETRY_AFTER).filter(|_| waits);
     Setback {
-        ended: Ended::Refused {
-            status: status.as_u16(),
-            retry_after: after.and_then(|after| retry_after::parse(after, now)),
-        },
+        ended: Ended::Refused { status: status.as_u16(), retry_after: wait_of(response, now) },
         message: refusal(status.as_u16(), status.canonical_reason(), said),
     }
 }
 
+/// How long a 429 or 503 asks to be left alone.
+pub(crate) fn wait_of(response: &Response, now: Time) -> Option<Duration> {
+    let waits = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    let after = text(response.headers(), header::RETRY_AFTER).filter(|_| waits)?;
+    retry_after::parse(after, now)
+}
+
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// What an error of the client is, once the request was sent.
+pub(crate) fn unanswered(error: &reqwest::Error) -> Failure {
+    failure(error, Phase::Reading)
 }
 
 /// What an error of the client is, by its innermost sources.

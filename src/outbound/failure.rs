@@ -120,7 +120,7 @@ impl Failure {
     }
 
     /// A failure of which an error tells: the innermost of its sources that says something.
-    pub(super) fn of(kind: Kind, error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn of(kind: Kind, error: &(dyn Error + 'static)) -> Self {
         let messages = chain(error).map(ToString::to_string);
         Self::new(kind, messages.filter(|message| !message.trim().is_empty()).last().unwrap_or_default())
     }
@@ -148,7 +148,7 @@ pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item 
 }
 
 /// What is shown of a text from outside: its first 300 characters on one line, nothing that commands a terminal.
-pub(super) fn readable(text: &str) -> String {
+pub(crate) fn readable(text: &str) -> String {
     Escaped::line(&shorten(text.trim(), 300)).to_string()
 }
 

@@ -219,7 +219,7 @@ impl<'a> Course<'a> {
             Ended::Failed(_) | Ended::Refused { .. } | Ended::Accepted => shared.lines.answered(target),
         }
         self.last_error = Some(setback.message);
-        match shared.options.policy.decide(self.tried, &setback.ended, now, random()) {
+        match shared.options.policy.decide(self.tried, &setback.ended, now, Entropy::Real.fraction()) {
             Decision::GiveUp(cause) => Ok(Some(Err(cause))),
             Decision::Wait(wait) => self.back_off(wait, now).await.map(|()| None),
             // What is accepted came back above.
@@ -283,9 +283,4 @@ impl<'a> Course<'a> {
     fn spent(&self) -> Duration {
         self.shared.clock.now().since(self.tried.since)
     }
-}
-
-/// A number from 0 to 1.
-fn random() -> f64 {
-    Entropy::Real.bits() as f64 / u64::MAX as f64
 }

@@ -50,6 +50,11 @@ pub use outbox::{Report, Settled};
 pub use outcomes::Outcomes;
 pub use signature::Secret;
 
+pub(crate) use answer::{media_type, refusal};
+pub(crate) use client::{build, builder, unanswered, wait_of};
+pub(crate) use failure::readable;
+pub(crate) use tls::config as tls;
+
 pub use crate::shell::sqlite::{Durability, Problem, Retention};
 
 use crate::shell::clock::Clock;

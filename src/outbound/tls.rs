@@ -8,7 +8,7 @@ use rustls_platform_verifier::Verifier;
 use super::error::OutboundError;
 
 /// TLS 1.2 and 1.3 by ring, which trusts the roots of the system and these, in PEM.
-pub(super) fn config(roots: &[u8]) -> Result<ClientConfig, OutboundError> {
+pub(crate) fn config(roots: &[u8]) -> Result<ClientConfig, OutboundError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed = |error: rustls::Error| OutboundError::Http(error.to_string());
     let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();

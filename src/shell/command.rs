@@ -17,11 +17,14 @@ mod streams;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::core::{Body, Failure, Message, Outcome, Remembered};
+#[cfg(feature = "gateway")]
+use bytes::Bytes;
+
+use crate::core::{Body, Failure, JoinPosition, Message, Outcome, Remembered};
 use crate::ladder::Raw;
 use crate::protocol::write_fault;
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
-use crate::vocab::{Fault, FaultCode, Name};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
 use environment::variables;
 use history::History;
 use process::{CommandError, Invocation};
@@ -51,6 +54,58 @@ pub enum Variable {
     Inherited(String),
     /// Set to a value.
     Set(String, String),
+}
+
+/// What a program is told of its message, in `SYSTOLE_*`.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    pub(crate) from: String,
+    pub(crate) thread: ThreadId,
+    pub(crate) id: MessageId,
+    pub(crate) in_reply_to: Option<MessageId>,
+    pub(crate) join: Option<JoinPosition>,
+    pub(crate) deadline: Option<Time>,
+}
+
+impl About {
+    fn of(message: &Message) -> Self {
+        Self {
+            from: message.from.to_string(),
+            thread: message.thread,
+            id: message.id,
+            in_reply_to: message.in_reply_to,
+            join: message.join,
+            deadline: message.deadline,
+        }
+    }
+}
+
+/// A program that gave no output.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+#[cfg(feature = "gateway")]
+pub(crate) struct Failed {
+    error: CommandError,
+    /// The end of what it wrote on standard error.
+    pub(crate) said: String,
+}
+
+/// Runs a program for a message from elsewhere and returns what it wrote, `max_output` bytes at most.
+///
+/// # Cancel safety
+/// Dropping the future kills the process and everything in its group.
+#[cfg(feature = "gateway")]
+pub(crate) async fn call(
+    name: &Name,
+    spec: &CommandSpec,
+    about: &About,
+    input: Bytes,
+    max_output: usize,
+) -> Result<Bytes, Failed> {
+    let mut said = String::new();
+    let environment = variables(&spec.env, about, None);
+    let output = process::run(name, Invocation { spec, environment, input, max_output }, &mut said).await;
+    output.map_err(|error| Failed { error, said })
 }
 
 /// A listener that runs a program for each message.
@@ -91,8 +146,10 @@ impl CommandListener {
         let history = history.map(|history| History::write(message.id, history)).transpose();
         let output = match history.map_err(CommandError::Start) {
             Ok(history) => {
-                let environment = variables(&self.spec.env, message, history.as_ref().map(History::path));
-                process::run(&self.name, Invocation { spec: &self.spec, environment, input, max_output }).await
+                let about = About::of(message);
+                let environment = variables(&self.spec.env, &about, history.as_ref().map(History::path));
+                let invocation = Invocation { spec: &self.spec, environment, input, max_output };
+                process::run(&self.name, invocation, &mut String::new()).await
             }
             Err(error) => Err(error),
         };
@@ -130,13 +187,13 @@ impl RawListener for CommandListener {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    #[cfg(not(feature = "gateway"))]
     use bytes::Bytes;
     use uuid::Uuid;
 
     use super::*;
-    use crate::core::JoinPosition;
     use crate::ladder::{Canonical, Validated, strict};
-    use crate::vocab::{MessageId, ThreadId, XmlLimits};
+    use crate::vocab::XmlLimits;
 
     fn canonical(xml: &'static str) -> Canonical {
         strict::canonicalize(&Bytes::from_static(xml.as_bytes()), &XmlLimits::default()).unwrap()

@@ -48,6 +48,12 @@ impl Entropy {
         high.rotate_left(32) ^ low.rotate_left(8)
     }
 
+    /// A number from 0 to 1.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn fraction(&self) -> f64 {
+        self.bits() as f64 / u64::MAX as f64
+    }
+
     /// The key that makes derived ids unguessable.
     pub(crate) fn key(&self) -> IdKey {
         IdKey::new(self.secret())

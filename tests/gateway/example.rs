@@ -3,17 +3,19 @@
 use std::process::Command;
 
 #[test]
-fn agents_in_shell_and_in_python_answer() {
+fn agents_in_shell_and_in_python_and_any_command_answer() {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/remote/demo.sh");
     let run = Command::new("sh").arg(demo).env("SYSTOLE", env!("CARGO_BIN_EXE_systole")).output().unwrap();
     let said = String::from_utf8(run.stdout).unwrap();
     assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
     let replies: Vec<_> = said.lines().collect();
-    assert_eq!(replies.len(), 2, "{said}");
+    assert_eq!(replies.len(), 3, "{said}");
     let sum = r#"<sum xmlns="urn:example:calculator:v1" value="42"></sum>"#;
     assert!(replies[0].contains("<from>calculator</from><to>ada</to>") && replies[0].contains(sum), "{said}");
     let shouted = r#"<shouted xmlns="urn:example:shout:v1">AT&amp;T ROCKS!</shouted>"#;
     assert!(replies[1].contains("<from>shouter</from><to>ada</to>") && replies[1].contains(shouted), "{said}");
+    let shouted = r#"<shouted xmlns="urn:example:shout:v1">any command!</shouted>"#;
+    assert!(replies[2].contains("<from>shouter</from><to>ada</to>") && replies[2].contains(shouted), "{said}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod listeners;
 mod mailbox;
 mod messages;
 mod openapi;
+mod presence;
 mod rate;
 mod request;
 mod serve;
@@ -71,6 +72,9 @@ fn routes() -> Vec<Route> {
         ("/metrics", Method::GET, get(health::metrics)),
         ("/openapi.json", Method::GET, get(openapi::document)),
         ("/v1/listeners", Method::POST, post(listeners::register)),
+        ("/v1/listeners/{name}/heartbeat", Method::POST, post(presence::heartbeat)),
+        ("/v1/listeners/{name}/pause", Method::POST, post(presence::pause)),
+        ("/v1/listeners/{name}/resume", Method::POST, post(presence::resume)),
         ("/v1/messages", Method::POST, post(messages::submit)),
         ("/v1/messages/{id}", Method::GET, get(messages::look)),
         ("/v1/messages/{id}/reply", Method::POST, post(messages::reply)),

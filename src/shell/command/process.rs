@@ -39,8 +39,8 @@ pub(super) enum CommandError {
 /// How long a descendant outside the group may keep the streams open after the process ended.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Runs a process to its end and returns what it wrote.
-pub(super) async fn run(name: &Name, invocation: Invocation<'_>) -> Result<Bytes, CommandError> {
+/// Runs a process to its end and returns what it wrote; the end of its standard error is in `said` then.
+pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
     let mut group = Group::spawn(&invocation).map_err(CommandError::Start)?;
     let pipes = group.child.as_mut().map(|child| (child.stdin.take(), child.stdout.take(), child.stderr.take()));
     let (stdin, stdout, stderr) = pipes.unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) async fn run(name: &Name, invocation: Invocation<'_>) -> Result<Bytes
             tokio::try_join!(
                 streams::feed(stdin, invocation.input),
                 streams::collect(stdout, &mut output, invocation.max_output),
-                streams::log_lines(stderr, name),
+                streams::log_lines(stderr, name, said),
             )
         });
         tokio::select! {
@@ -182,7 +182,7 @@ mod tests {
         let environment = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let spec = shell(script);
         let name = Name::parse("test").unwrap();
-        run(&name, Invocation { spec: &spec, environment, input: input.into(), max_output }).await
+        run(&name, Invocation { spec: &spec, environment, input: input.into(), max_output }, &mut String::new()).await
     }
 
     /// Whether a process still runs: no zombie that waits for its parent, who may not be us.
@@ -265,7 +265,7 @@ mod tests {
         let spec = CommandSpec { program: "/nonexistent".into(), ..shell("") };
         let name = Name::parse("test").unwrap();
         let invocation = Invocation { spec: &spec, environment: Vec::new(), input: Bytes::new(), max_output: MAX };
-        let error = run(&name, invocation).await.unwrap_err();
+        let error = run(&name, invocation, &mut String::new()).await.unwrap_err();
         assert_eq!(error.to_string(), "the listener can't be started");
         assert!(error.detail().contains("No such file"), "{}", error.detail());
         assert!(!error.is_temporary());

@@ -13,6 +13,8 @@ use crate::vocab::Name;
 const LINE: usize = 4096;
 /// How many lines of standard error are logged for one message.
 const LINES: usize = 1000;
+/// What is kept of the end of standard error, in bytes.
+const SAID: usize = 2048;
 
 /// Writes the input and closes the pipe. A process that doesn't read all of it, or nothing, is
 /// free to do so.
@@ -35,9 +37,13 @@ pub(super) async fn collect(
     if output.len() > max { Err(CommandError::TooMuch { max }) } else { Ok(()) }
 }
 
-/// Logs standard error, line by line. What passes the bounds is read and dropped, so that the
-/// process is never held up.
-pub(super) async fn log_lines(stderr: Option<impl AsyncRead + Unpin>, name: &Name) -> Result<(), CommandError> {
+/// Logs standard error, line by line, and keeps its end in `said`. What passes the bounds is read and dropped, so that
+/// the process is never held up.
+pub(super) async fn log_lines(
+    stderr: Option<impl AsyncRead + Unpin>,
+    name: &Name,
+    said: &mut String,
+) -> Result<(), CommandError> {
     let Some(stderr) = stderr else { return Ok(()) };
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
@@ -45,8 +51,9 @@ pub(super) async fn log_lines(stderr: Option<impl AsyncRead + Unpin>, name: &Nam
     // An error here is no reason to refuse what the process answered.
     while let Ok(true) = read_line(&mut reader, &mut line).await {
         lines += 1;
+        let text = String::from_utf8_lossy(&line);
+        keep_end(said, &text);
         if lines <= LINES {
-            let text = String::from_utf8_lossy(&line);
             tracing::info!(target: STDERR_TARGET, listener = %name, "{}", Escaped::line(text.trim_end()));
         }
     }
@@ -54,6 +61,16 @@ pub(super) async fn log_lines(stderr: Option<impl AsyncRead + Unpin>, name: &Nam
         tracing::warn!(target: STDERR_TARGET, listener = %name, dropped = lines - LINES, "too many lines on standard error");
     }
     Ok(())
+}
+
+/// Adds a line; of all lines the last [`SAID`] bytes stay.
+fn keep_end(said: &mut String, line: &str) {
+    said.push_str(line.trim_end());
+    said.push('\n');
+    if said.len() > SAID {
+        let cut = (said.len() - SAID..).find(|&at| said.is_char_boundary(at)).unwrap_or(said.len());
+        said.drain(..cut);
+    }
 }
 
 /// Reads one line into `line`, cut to [`LINE`] bytes. `false` at the end.

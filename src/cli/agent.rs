@@ -1,0 +1,123 @@
+//! `systole agent` and `systole listen`: an agent of a remote listener, out of a command or an HTTP server.
+
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::failure::Failure;
+use crate::outbound::Secret;
+use crate::remote::{ForwardHandler, Mailbox, Options, ProgramHandler, RemoteError};
+use crate::shell::command::Variable;
+use crate::shell::config::parse_duration;
+use crate::vocab::Name;
+use work::work;
+
+/// Where a token is, if it is in no file.
+const TOKEN: &str = "SYSTOLE_TOKEN";
+
+const HELP: &str = "\
+Exit codes: 0 it was told to end or to rest, 1 the gateway lets it in no more, 2 it could not begin. SIGINT, SIGTERM and \
+SIGHUP let what is being handled end first; a second one ends it at once, and somebody else gets the message later.
+
+The token comes from --token-file or the variable SYSTOLE_TOKEN. SYSTOLE_LOG sets what is logged: error, warn, info (the \
+default), debug or trace.";
+
+#[derive(Debug, Args)]
+pub(super) struct At {
+    /// The remote listener whose messages they are
+    name: Name,
+    /// The gateway
+    #[arg(long)]
+    url: String,
+    /// A file with the token of the listener
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A file with certificates (PEM) that are trusted besides those of the system
+    #[arg(long, value_name = "FILE")]
+    certificates: Option<PathBuf>,
+    /// How many messages are handled at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: u16,
+    /// How long one may take, such as 90s or 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct Agent {
+    #[command(flatten)]
+    at: At,
+    /// The command, for /bin/sh: the payload is its standard input, SYSTOLE_* its environment, its standard output the
+    /// reply; if it doesn't exit with 0, the caller gets the end of its standard error
+    #[arg(long, value_name = "COMMAND")]
+    exec: String,
+    /// What else its environment holds besides PATH, HOME and LANG: NAME, or NAME=VALUE
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct Listen {
+    #[command(flatten)]
+    at: At,
+    /// The server: it gets each envelope as a POST, and answers 200 with the reply
+    #[arg(long, value_name = "URL")]
+    forward_to: String,
+    /// A file with the secret that requests are signed with
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+/// Runs a command for each message.
+pub(super) fn agent(args: &Agent) -> Result<ExitCode, Failure> {
+    let directory = std::env::current_dir().map_err(Failure::System)?;
+    let env = args.env.iter().map(|entry| Variable::from(entry.as_str())).collect();
+    let program = ProgramHandler::shell(args.at.name.clone(), &args.exec, directory, env).timeout(args.at.timeout);
+    work(args.at.mailbox()?, args.at.workers, Arc::new(program))
+}
+
+/// Forwards each message to a server.
+pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
+    let secret = match &args.secret_file {
+        Some(file) => {
+            let secret = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+            let secret = secret.trim_ascii();
+            if secret.is_empty() {
+                return Err(Failure::unusable(format!("{} holds no secret", file.display())));
+            }
+            Some(Secret::new(secret))
+        }
+        None => None,
+    };
+    // As long as a push may take.
+    let timeout = args.at.timeout.unwrap_or(Duration::from_secs(300));
+    let server = ForwardHandler::new(&args.forward_to, secret, timeout).map_err(failure)?;
+    work(args.at.mailbox()?, args.at.workers, Arc::new(server))
+}
+
+impl At {
+    fn mailbox(&self) -> Result<Mailbox, Failure> {
+        let token = match &self.token_file {
+            Some(file) => std::fs::read_to_string(file).map_err(|cause| Failure::read(file, cause))?,
+            None => std::env::var(TOKEN).map_err(|_| {
+                Failure::unusable(format!("there is no token: name a file with --token-file, or set {TOKEN}"))
+            })?,
+        };
+        let mut options = Options::default();
+        if let Some(file) = &self.certificates {
+            options.certificates = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+        }
+        Mailbox::new(&self.url, self.name.clone(), &token, options).map_err(failure)
+    }
+}
+
+fn failure(error: RemoteError) -> Failure {
+    Failure::unusable(error.to_string())
+}

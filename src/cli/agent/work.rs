@@ -1,0 +1,95 @@
+//! Workers on one mailbox, until the gateway or a signal ends them.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::cli::failure::Failure;
+use crate::cli::log;
+use crate::cli::screen::{Screen, Style};
+use crate::cli::signals::Signals;
+use crate::remote::{Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, run_agent_loop};
+use crate::shell::command::kill_all;
+
+/// How the program ends when it was told twice to stop, as by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Handles messages until there is a reason to end.
+pub(super) fn work(mailbox: Mailbox, workers: u16, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
+    log::start(&Arc::new(Screen::standard(Style::Lines)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let code = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(Failure::System)?;
+        tokio::select! {
+            registered = register(&mailbox) => registered?,
+            () = signals.stop() => return Ok(ExitCode::SUCCESS),
+        }
+        all(mailbox, workers, handler, &mut signals).await
+    });
+    runtime.shutdown_background();
+    code
+}
+
+/// A gateway that is away is waited for; one that says no is believed.
+async fn register(mailbox: &Mailbox) -> Result<(), Failure> {
+    match mailbox.register("poll").await {
+        Ok(()) => tracing::info!(listener = %mailbox.name(), "the agent is there"),
+        Err(error) if error.status().is_some_and(|status| (400..500).contains(&status) && status != 429) => {
+            return Err(Failure::unusable(error.to_string()));
+        }
+        Err(error) => tracing::warn!(%error, "the gateway is away"),
+    }
+    Ok(())
+}
+
+async fn all(
+    mailbox: Mailbox,
+    workers: u16,
+    handler: Arc<dyn Handler>,
+    signals: &mut Signals,
+) -> Result<ExitCode, Failure> {
+    let (stop, stopped) = watch::channel(false);
+    let mut running = JoinSet::new();
+    for _ in 0..workers {
+        running.spawn(worker(mailbox.clone(), handler.clone(), stopped.clone()));
+    }
+    let mut why = LoopEnd::Stopped;
+    loop {
+        tokio::select! {
+            end = running.join_next() => match end {
+                Some(Ok(LoopEnd::Stopped)) => {}
+                Some(Ok(end)) => {
+                    why = end;
+                    stop.send_replace(true);
+                }
+                Some(Err(error)) => return Err(Failure::unusable(format!("a worker broke: {error}"))),
+                None => return verdict(why, &mailbox),
+            },
+            () = signals.stop() => {
+                if stop.send_replace(true) {
+                    kill_all();
+                    return Ok(ExitCode::from(INTERRUPTED));
+                }
+            }
+        }
+    }
+}
+
+async fn worker(mailbox: Mailbox, handler: Arc<dyn Handler>, stop: watch::Receiver<bool>) -> LoopEnd {
+    let mut delivery = LeaseDelivery::new(mailbox.clone());
+    let options = LoopOptions { stop: Some(stop), ..LoopOptions::default() };
+    run_agent_loop(&mut delivery, &*handler, &mailbox, options).await
+}
+
+fn verdict(why: LoopEnd, mailbox: &Mailbox) -> Result<ExitCode, Failure> {
+    match why {
+        LoopEnd::Removed => Err(Failure::no(format!("'{}' is let in no more", mailbox.name()))),
+        LoopEnd::Paused => {
+            tracing::info!(listener = %mailbox.name(), "the agent was told to rest");
+            Ok(ExitCode::SUCCESS)
+        }
+        LoopEnd::Stopped | LoopEnd::MaxIterations => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,139 @@
+//! From an item to its outcome: shared by all who read a mailbox in order, with a cursor.
+//!
+//! The cursor moves past a message once its outcome is said, also when it failed: nothing blocks those behind it. An
+//! outcome that can't be said now, because the gateway is away, is kept and said first thing in the next batch; its
+//! handler doesn't run again.
+
+use serde_json::Value;
+
+use super::cursor::Cursor;
+use super::error::RemoteError;
+use super::handler::{Failed, Handler, handle};
+use super::inbound::{Inbound, Item};
+use super::mailbox::Mailbox;
+use super::source::Source;
+use crate::vocab::MessageId;
+
+/// How often an outcome is refused without a good reason before it is given up: nothing may block a mailbox for ever.
+const REFUSALS: u32 = 5;
+
+/// What becomes of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Reply(String),
+    Fail(String),
+    /// Its reply is to come later, by another way, or never.
+    Nothing,
+}
+
+/// Something that is still to be said of a message.
+#[derive(Debug)]
+struct Unsaid {
+    id: MessageId,
+    outcome: Outcome,
+    cursor: Option<String>,
+    refusals: u32,
+}
+
+/// Handles items one after the other, and remembers where it is.
+#[derive(Debug)]
+pub(super) struct Dispatcher {
+    pub(super) mailbox: Mailbox,
+    pub(super) cursor: Cursor,
+    unsaid: Option<Unsaid>,
+}
+
+impl Dispatcher {
+    pub(super) fn new(mailbox: Mailbox, cursor: Cursor) -> Self {
+        Self { mailbox, cursor, unsaid: None }
+    }
+
+    /// Handles an item, if it waits for that; whether it did.
+    pub(super) async fn dispatch(&mut self, item: &Value, handler: &dyn Handler) -> Result<bool, RemoteError> {
+        self.catch_up().await?;
+        let Item { id, cursor, waits, message } = Item::read(item);
+        let (Some(id), true) = (id, waits) else {
+            if waits {
+                tracing::warn!("a message without an id is passed over");
+            }
+            self.pass(cursor).await?;
+            return Ok(false);
+        };
+        let (outcome, dispatched) = match message {
+            Ok(message) => (outcome(handler, message).await, true),
+            Err(broken) => (Outcome::Fail(broken.to_string()), false),
+        };
+        if let Outcome::Fail(why) = &outcome {
+            tracing::warn!(%id, error = %why, "a message failed");
+        }
+        self.unsaid = Some(Unsaid { id, outcome, cursor, refusals: 0 });
+        self.catch_up().await?;
+        Ok(dispatched)
+    }
+
+    /// Says what could not be said before, and moves on.
+    pub(super) async fn catch_up(&mut self) -> Result<(), RemoteError> {
+        let Some(unsaid) = &mut self.unsaid else { return Ok(()) };
+        if let Err(error) = say(&self.mailbox, unsaid.id, &unsaid.outcome).await {
+            unsaid.refusals += u32::from(error.status().is_some_and(|status| status >= 500));
+            if error.is_unauthorized() || unsaid.refusals < REFUSALS {
+                return Err(error);
+            }
+            tracing::error!(id = %unsaid.id, %error, "what became of a message can't be said: its caller is not told");
+        }
+        let cursor = self.unsaid.take().and_then(|unsaid| unsaid.cursor);
+        self.pass(cursor).await
+    }
+
+    /// The place is lost: the next batch begins with what is left.
+    pub(super) async fn begin_anew(&mut self) -> Result<(), RemoteError> {
+        tracing::warn!("the place in the mailbox is lost: it goes on with the oldest message that is left");
+        self.cursor.clear().await
+    }
+
+    async fn pass(&mut self, cursor: Option<String>) -> Result<(), RemoteError> {
+        match cursor {
+            Some(place) => self.cursor.move_to(&place).await,
+            None => Ok(()),
+        }
+    }
+}
+
+async fn outcome(handler: &dyn Handler, message: Inbound) -> Outcome {
+    let source = message.source.clone();
+    of(handle(handler, message).await, &source)
+}
+
+/// What a handler's result is: a reply needs a source that it can go to.
+pub(super) fn of(handled: Result<String, Failed>, source: &Source) -> Outcome {
+    match handled {
+        Ok(text) if text.trim().is_empty() => Outcome::Nothing,
+        Ok(text) => {
+            source.transport().map_or_else(|unknown| Outcome::Fail(unknown.to_string()), |_| Outcome::Reply(text))
+        }
+        Err(failed) => Outcome::Fail(failed.why),
+    }
+}
+
+/// Says what became of a message. One that has another answer by now, or that nobody waits for, is no error; a reply
+/// that is refused for good becomes a failure.
+pub(super) async fn say(mailbox: &Mailbox, id: MessageId, outcome: &Outcome) -> Result<(), RemoteError> {
+    let said = match outcome {
+        Outcome::Nothing => Ok(()),
+        Outcome::Fail(why) => mailbox.fail(id, why).await,
+        Outcome::Reply(text) => match mailbox.reply(id, text.clone()).await {
+            Err(error) if error.is_final() && error.status() != Some(409) => {
+                tracing::warn!(%id, %error, "a reply is refused");
+                mailbox.fail(id, &format!("the reply of the agent was refused: {error}")).await
+            }
+            said => said,
+        },
+    };
+    match said {
+        Err(error) if error.is_final() => {
+            tracing::warn!(%id, %error, "nobody waits for the answer to a message, or it has another one");
+            Ok(())
+        }
+        said => said,
+    }
+}

@@ -1,0 +1,109 @@
+//! A server as a handler: each message is a request to it, as a push would be.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Response, Url};
+
+use super::BoxFuture;
+use super::error::RemoteError;
+use super::handler::{Failed, Handler};
+use super::inbound::Inbound;
+use crate::outbound::signature::{HEADER, Secret};
+use crate::outbound::{Answer, Taken, build, builder, media_type, refusal, tls, unanswered};
+use crate::shell::clock::Clock;
+
+/// Bytes of an answer.
+const ANSWER: usize = 1 << 20;
+
+/// Sends each message on to a server, as a gateway would push it: `POST` with the envelope, `Idempotency-Key`, and
+/// `Systole-Signature` if there is a secret. What it answers with 200 is the reply.
+///
+/// A server that is away, or says 429 or 503, gets the message again: a lease gives it back. Every other answer is one,
+/// and one that says no fails the message.
+#[derive(Debug)]
+pub struct ForwardHandler {
+    http: reqwest::Client,
+    url: Url,
+    secret: Option<Secret>,
+    timeout: Duration,
+}
+
+impl ForwardHandler {
+    /// A handler that sends to a URL; `timeout` is how long the server may take.
+    ///
+    /// # Errors
+    /// [`RemoteError`] if the URL can't be sent to, or HTTP can't be set up.
+    pub fn new(url: &str, secret: Option<Secret>, timeout: Duration) -> Result<Self, RemoteError> {
+        let refused = |problem: String| RemoteError::Url { url: url.to_owned(), problem };
+        let url = Url::parse(url).map_err(|error| refused(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refused("its scheme is another".to_owned()));
+        }
+        Ok(Self { http: build(builder(tls(&[])?))?, url, secret, timeout })
+    }
+
+    async fn forward(&self, message: Inbound) -> Result<String, Failed> {
+        let limit = self.timeout;
+        let answered = async {
+            let sent = self.http.post(self.url.clone()).headers(self.headers(&message)?).body(message.envelope).send();
+            let mut response = sent.await.map_err(|error| away(&error))?;
+            let body = read(&mut response).await?;
+            answer(&response, body)
+        };
+        let late = |_| Failed::for_now(format!("the server did not answer for {limit:?}"));
+        tokio::time::timeout(limit, answered).await.map_err(late)?
+    }
+
+    fn headers(&self, message: &Inbound) -> Result<HeaderMap, Failed> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        headers.insert(HeaderName::from_static("idempotency-key"), message.idempotency_key().parse()?);
+        if let Some(secret) = &self.secret {
+            let signature = secret.sign(Clock::of_runtime().now(), message.envelope.as_bytes());
+            headers.insert(HeaderName::from_static(HEADER), signature.parse()?);
+        }
+        Ok(headers)
+    }
+}
+
+fn answer(response: &Response, body: Bytes) -> Result<String, Failed> {
+    let status = response.status();
+    if !status.is_success() {
+        let said = refusal(status.as_u16(), status.canonical_reason(), &body);
+        return Err(if matches!(status.as_u16(), 429 | 503) { Failed::for_now(said) } else { Failed::new(said) });
+    }
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(media_type);
+    let answer = Answer::read(status.as_u16(), content_type, body).map_err(|failure| Failed::new(failure.message))?;
+    match answer.taken {
+        Taken::Answered => {
+            String::from_utf8(answer.body.into()).map_err(|_| Failed::new("the server answered with no UTF-8"))
+        }
+        Taken::Queued => Err(Failed::new("the server said 'queued': what it answers has to be the reply itself")),
+    }
+}
+
+async fn read(response: &mut Response) -> Result<Bytes, Failed> {
+    let mut body = BytesMut::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| away(&error))? {
+        if body.len() + piece.len() > ANSWER {
+            return Err(Failed::new(format!("the server answered with more than {ANSWER} bytes")));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.freeze())
+}
+
+/// What happens on the way may go well the next time.
+fn away(error: &reqwest::Error) -> Failed {
+    let failure = unanswered(error);
+    let why = format!("the server gave no answer: {failure}");
+    if failure.kind.is_transport() { Failed::for_now(why) } else { Failed::new(why) }
+}
+
+impl Handler for ForwardHandler {
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
+        Box::pin(self.forward(message))
+    }
+}

@@ -1,0 +1,85 @@
+//! What an agent does with a message.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use super::BoxFuture;
+use super::inbound::Inbound;
+
+/// What an agent does with a message. Closures from [`Inbound`] to a future are handlers.
+///
+/// A text that is not blank is the reply: one payload or several, dirty or not. A panic is a failure of that message
+/// alone.
+pub trait Handler: Send + Sync {
+    /// Handles a message. It may come again after a crash, under the same id.
+    ///
+    /// # Errors
+    /// [`Failed`]: the caller gets an `agent-error` with its words.
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>>;
+}
+
+impl<F, Fut> Handler for F
+where
+    F: Fn(Inbound) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<String, Failed>> + Send + 'static,
+{
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
+        Box::pin(self(message))
+    }
+}
+
+/// Why a message could not be handled. Every error becomes one with `?`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// What the caller is told.
+    pub why: String,
+    /// Whether the same may go well later. A lease gives the message back then; everything else fails it.
+    pub later: bool,
+}
+
+impl Failed {
+    /// It failed.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), later: false }
+    }
+
+    /// It can't be done now: somebody may try again.
+    pub fn for_now(why: impl Into<String>) -> Self {
+        Self { why: why.into(), later: true }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Handles a message; a panic is a failure like others.
+pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<String, Failed> {
+    let id = message.id;
+    let handled = contained(async move { handler.handle(message).await }).await;
+    handled.unwrap_or_else(|panic| {
+        tracing::error!(%id, %panic, "a handler panicked");
+        Err(Failed::new("the agent panicked"))
+    })
+}
+
+/// What comes of a future, or what it said in its panic.
+pub(super) async fn contained<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let mut future = pin!(future);
+    // It is not asked again after a panic.
+    let polled =
+        std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+            Err(panic) => Poll::Ready(Err(words(&*panic))),
+        });
+    polled.await
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}

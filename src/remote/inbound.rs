@@ -1,0 +1,172 @@
+//! A message as an agent gets it: an item of a mailbox, or an envelope that was pushed.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::source::Source;
+use crate::ladder::{Claim, Envelope, strict};
+use crate::vocab::{MessageId, QName, ThreadId, Time, XmlLimits};
+
+/// A message for this agent. Its envelope was taken apart; what it says was judged by the gateway's organism.
+#[derive(Debug, Clone)]
+pub struct Inbound {
+    /// The id of the message: the same in each delivery of it, so it is the key by which to do a thing once.
+    pub id: MessageId,
+    /// The thread that it belongs to.
+    pub thread: ThreadId,
+    /// Who sent it, as the pump stamped it.
+    pub from: String,
+    /// What that is.
+    pub source: Source,
+    /// The name of the payload's root.
+    pub payload_type: QName,
+    /// The payload: canonical XML.
+    pub payload: String,
+    /// The whole envelope, as it came.
+    pub envelope: String,
+    /// The message that this one answers.
+    pub in_reply_to: Option<MessageId>,
+    /// When its caller waits no longer.
+    pub deadline: Option<Time>,
+    /// How often it was leased, this time included; 0 where nothing is leased.
+    pub deliveries: u32,
+}
+
+/// What is wrong with an item or an envelope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BrokenInbound {
+    /// It has no id, or none that is one.
+    #[error("the message has no id")]
+    NoId,
+    /// It has no text.
+    #[error("the message has no text")]
+    NoText,
+    /// Its text is no envelope.
+    #[error("the message is no envelope: {0}")]
+    Envelope(String),
+}
+
+impl Inbound {
+    /// The key under which to do a thing once, however often the message comes.
+    pub fn idempotency_key(&self) -> String {
+        self.id.to_string()
+    }
+
+    /// Reads an envelope; `id` counts where the envelope has none.
+    ///
+    /// # Errors
+    /// [`BrokenInbound`] if it is none, or nobody says its id.
+    pub fn read(envelope: &str, id: Option<MessageId>, limits: &XmlLimits) -> Result<Self, BrokenInbound> {
+        if envelope.trim().is_empty() {
+            return Err(BrokenInbound::NoText);
+        }
+        let broken = |error: &dyn std::fmt::Display| BrokenInbound::Envelope(error.to_string());
+        let bytes = Bytes::copy_from_slice(envelope.as_bytes());
+        let canonical = strict::canonicalize(&bytes, limits).map_err(|error| broken(&error))?;
+        let (claims, payload) = Envelope::open(canonical).map_err(|error| broken(&error))?.into_parts();
+        let id = parsed(claims.id.as_ref()).or(id).ok_or(BrokenInbound::NoId)?;
+        let from = claims.from.to_string();
+        Ok(Self {
+            id,
+            thread: parsed(claims.thread.as_ref()).unwrap_or_else(|| ThreadId::from_uuid(*id.as_uuid())),
+            source: Source::normalize(None, Some(&from)),
+            from,
+            payload_type: payload.root().clone(),
+            payload: payload.as_str().to_owned(),
+            envelope: envelope.to_owned(),
+            in_reply_to: parsed(claims.in_reply_to.as_ref()),
+            deadline: claims.deadline,
+            deliveries: 0,
+        })
+    }
+}
+
+/// An item of a mailbox, as far as it can be read.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) id: Option<MessageId>,
+    /// The place behind it.
+    pub(super) cursor: Option<String>,
+    /// Whether it waits for an answer; where nothing says so, it does.
+    pub(super) waits: bool,
+    pub(super) message: Result<Inbound, BrokenInbound>,
+}
+
+impl Item {
+    /// Reads an item. Whatever is wrong with it stays its own matter.
+    pub(super) fn read(item: &Value) -> Self {
+        let text = |key: &str| item.get(key).and_then(Value::as_str);
+        let id: Option<MessageId> = text("id").and_then(|id| id.parse().ok());
+        let message = match (id, text("envelope")) {
+            (None, _) => Err(BrokenInbound::NoId),
+            (Some(_), None) => Err(BrokenInbound::NoText),
+            // The gateway has judged it by its own limits.
+            (Some(id), Some(envelope)) => {
+                Inbound::read(envelope, Some(id), &XmlLimits::UNLIMITED).map(|mut message| {
+                    message.id = id;
+                    let deliveries = item.get("deliveries").and_then(Value::as_u64).unwrap_or_default();
+                    message.deliveries = u32::try_from(deliveries).unwrap_or(u32::MAX);
+                    message
+                })
+            }
+        };
+        let waits = text("state").is_none_or(|state| state == "waiting");
+        Self { id, cursor: text("cursor").map(str::to_owned), waits, message }
+    }
+}
+
+fn parsed<T: std::str::FromStr>(claim: Option<&Claim>) -> Option<T> {
+    claim?.to_string().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::source::SourceKind;
+    use super::*;
+
+    const ID: &str = "9f3a0000-0000-4000-8000-000000000001";
+
+    fn envelope(from: &str, payload: &str) -> String {
+        format!(
+            "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>{from}</from>\
+             <id xmlns=\"urn:systole:meta:v1\">{ID}</id></meta>{payload}</message>"
+        )
+    }
+
+    #[test]
+    fn an_item_is_taken_apart() {
+        let item = Item::read(&json!({
+            "id": ID, "cursor": "c", "state": "waiting", "deliveries": 2, "envelope": envelope("ada", "<a xmlns='urn:t'/>"),
+        }));
+        let message = item.message.unwrap();
+        assert_eq!((message.id.to_string(), message.idempotency_key()), (ID.to_owned(), ID.to_owned()));
+        assert_eq!((&*message.payload, &*message.from), ("<a xmlns=\"urn:t\"></a>", "ada"));
+        assert_eq!((message.source.kind, message.deliveries), (SourceKind::Peer, 2));
+        assert_eq!((item.cursor.as_deref(), item.waits), (Some("c"), true));
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_item_is_said_of_that_item() {
+        let broken = |item: Value| Item::read(&item).message.unwrap_err();
+        assert_eq!(broken(json!({ "envelope": "<a/>" })), BrokenInbound::NoId);
+        assert_eq!(broken(json!({ "id": "seven", "envelope": "<a/>" })), BrokenInbound::NoId);
+        assert_eq!(broken(json!({ "id": 7 })), BrokenInbound::NoId);
+        assert_eq!(broken(json!(7)), BrokenInbound::NoId);
+        assert_eq!(broken(json!({ "id": ID })), BrokenInbound::NoText);
+        assert_eq!(broken(json!({ "id": ID, "envelope": " " })), BrokenInbound::NoText);
+        assert_eq!(broken(json!({ "id": ID, "envelope": 7 })), BrokenInbound::NoText);
+        for bad in ["<a/>", "hello", "<message/>"] {
+            let error = broken(json!({ "id": ID, "envelope": bad }));
+            assert!(matches!(error, BrokenInbound::Envelope(_)), "{bad}: {error}");
+        }
+        assert!(!Item::read(&json!({ "state": "replied" })).waits);
+    }
+
+    #[test]
+    fn a_sender_without_a_name_is_unknown() {
+        let blank = Inbound::read(&envelope(" ", "<a/>"), None, &XmlLimits::default());
+        assert_eq!(blank.unwrap().source.kind, SourceKind::Unknown);
+    }
+}

@@ -1,0 +1,246 @@
+//! One call to a gateway: tried again as far as the policy says, until there is an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Body, Method, Request, Response, Url};
+use serde_json::Value;
+
+use super::error::RemoteError;
+use crate::outbound::retry::{Decision, Ended, Policy, Tried};
+use crate::outbound::{Failure, Kind, build, builder, readable, tls, unanswered, wait_of};
+use crate::shell::clock::Clock;
+use crate::shell::entropy::Entropy;
+
+/// Of the body of a refusal so many bytes are read.
+const REFUSAL: usize = 16 << 10;
+
+/// How a gateway is talked to.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// When a call that got no answer is made again. The defaults are those of [`Policy`], but for `budget` (60 s),
+    /// `read` (30 s, and the time that the call asks to wait) and `retry_after`, which is followed.
+    pub policy: Policy,
+    /// What is trusted besides the roots of the system: certificates in PEM.
+    pub certificates: Vec<u8>,
+    /// Bytes of an answer, at most (64 MiB).
+    pub answer: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let policy = Policy {
+            budget: Duration::from_secs(60),
+            read: Duration::from_secs(30),
+            retry_after: true,
+            ..Policy::default()
+        };
+        Self { policy, certificates: Vec::new(), answer: 64 << 20 }
+    }
+}
+
+/// Where a gateway is, and the token that it is shown.
+#[derive(Debug)]
+pub(super) struct Link {
+    http: reqwest::Client,
+    base: Url,
+    token: HeaderValue,
+    pub(super) options: Options,
+}
+
+/// What is asked of it.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    method: Method,
+    path: &'a [&'a str],
+    query: Vec<(&'static str, String)>,
+    header: Option<(HeaderName, HeaderValue)>,
+    body: Option<(&'static str, Bytes)>,
+    /// How long the gateway may wait before it answers.
+    wait: Duration,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn get(path: &'a [&'a str]) -> Self {
+        Self { method: Method::GET, path, query: Vec::new(), header: None, body: None, wait: Duration::ZERO }
+    }
+
+    pub(super) fn post(path: &'a [&'a str], kind: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { method: Method::POST, body: Some((kind, body.into())), ..Self::get(path) }
+    }
+
+    pub(super) fn json(path: &'a [&'a str], body: &Value) -> Self {
+        Self::post(path, "application/json", body.to_string())
+    }
+
+    pub(super) fn with(mut self, key: &'static str, value: Option<impl ToString>) -> Self {
+        self.query.extend(value.map(|value| (key, value.to_string())));
+        self
+    }
+
+    pub(super) fn header(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
+        self.header = value.map(|value| (name, value));
+        self
+    }
+
+    pub(super) fn waits(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// What it is called in errors.
+    pub(super) fn name(&self) -> String {
+        format!("{} /{}", self.method, self.path.join("/"))
+    }
+}
+
+impl Link {
+    pub(super) fn new(url: &str, token: &str, options: Options) -> Result<Arc<Self>, RemoteError> {
+        let refused = |problem: &str| RemoteError::Url { url: url.to_owned(), problem: problem.to_owned() };
+        let base = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(refused("its scheme is another"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(refused("it has a user or a password: the token says who it is"));
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(refused("it has a query or a fragment"));
+        }
+        let token = token.trim();
+        let bearer = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| !token.is_empty());
+        let mut token = bearer.ok_or(RemoteError::Token)?;
+        token.set_sensitive(true);
+        let http = builder(tls(&options.certificates)?).connect_timeout(options.policy.connect);
+        Ok(Arc::new(Self { http: build(http)?, base, token, options }))
+    }
+
+    /// Makes a call until there is an answer, and reads it.
+    pub(super) async fn ask(&self, call: &Call<'_>) -> Result<Bytes, RemoteError> {
+        let clock = Clock::of_runtime();
+        let policy = &self.options.policy;
+        let mut tried = Tried { attempts: 0, since: clock.now() };
+        loop {
+            tried.attempts += 1;
+            let error = match self.attempt(call, &clock).await {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let ended = ended(&error);
+            let decide = |ended| policy.decide(tried, &ended, clock.now(), Entropy::Real.fraction());
+            match ended.map(decide) {
+                Some(Decision::Wait(wait)) => {
+                    tracing::debug!(%error, ?wait, "a call is made again");
+                    tokio::time::sleep(wait).await;
+                }
+                Some(Decision::Done | Decision::GiveUp(_)) | None => return Err(error),
+            }
+        }
+    }
+
+    /// Makes a call until there is an answer, and reads it as JSON.
+    pub(super) async fn ask_json(&self, call: &Call<'_>) -> Result<Value, RemoteError> {
+        let body = self.ask(call).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| RemoteError::Unusable { what: call.name(), problem: format!("it is no JSON: {error}") })
+    }
+
+    /// Makes a call once; what comes back is read by somebody else, for as long as it takes.
+    pub(super) async fn open(&self, call: &Call<'_>) -> Result<Response, RemoteError> {
+        let clock = Clock::of_runtime();
+        let limit = self.options.policy.read;
+        let answered = async {
+            let response = self.http.execute(self.request(call)).await;
+            response.map_err(|error| unanswered_call(call, unanswered(&error)))
+        };
+        let late = |_| unanswered_call(call, Failure::new(Kind::ReadTimeout, format!("nothing came for {limit:?}")));
+        let response = tokio::time::timeout(limit, answered).await.map_err(late)??;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refused(call, response, &clock).await)
+    }
+
+    async fn attempt(&self, call: &Call<'_>, clock: &Clock) -> Result<Bytes, RemoteError> {
+        let limit = self.options.policy.read.saturating_add(call.wait);
+        let answered = async {
+            let mut response = match self.http.execute(self.request(call)).await {
+                Ok(response) => response,
+                Err(error) => return Err(unanswered_call(call, unanswered(&error))),
+            };
+            if !response.status().is_success() {
+                return Err(self.refused(call, response, clock).await);
+            }
+            let most = self.options.answer;
+            let body =
+                read(&mut response, most.saturating_add(1)).await.map_err(|failure| unanswered_call(call, failure))?;
+            if body.len() > most {
+                let too_large = format!("the answer has more than {most} bytes");
+                return Err(unanswered_call(call, Failure::new(Kind::AnswerTooLarge, too_large)));
+            }
+            Ok(body)
+        };
+        let late =
+            || unanswered_call(call, Failure::new(Kind::ReadTimeout, format!("there was no answer for {limit:?}")));
+        tokio::time::timeout(limit, answered).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    fn request(&self, call: &Call<'_>) -> Request {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(call.path);
+        }
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&call.query);
+        }
+        let mut request = Request::new(call.method.clone(), url);
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, self.token.clone());
+        headers.extend(call.header.clone());
+        if let Some((kind, body)) = &call.body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            *request.body_mut() = Some(Body::from(body.clone()));
+        }
+        request
+    }
+
+    async fn refused(&self, call: &Call<'_>, mut response: Response, clock: &Clock) -> RemoteError {
+        let status = response.status();
+        let retry_after = wait_of(&response, clock.now());
+        // What it says besides its status is good to know, and no more.
+        let said = read(&mut response, REFUSAL).await.unwrap_or_default();
+        let problem: Value = serde_json::from_slice(&said).unwrap_or_default();
+        let field = |key: &str| problem.get(key).and_then(Value::as_str).map(readable);
+        let code = field("code").unwrap_or_else(|| status.canonical_reason().unwrap_or("unknown").to_owned());
+        let detail = field("detail").unwrap_or_else(|| readable(&String::from_utf8_lossy(&said)));
+        let status = status.as_u16();
+        RemoteError::Refused { what: call.name(), status, code, detail, retry_after }
+    }
+}
+
+/// How an attempt has ended, for the policy; nothing of what is no matter of the way there.
+fn ended(error: &RemoteError) -> Option<Ended> {
+    match error {
+        RemoteError::Unanswered { failure, .. } => Some(Ended::Failed(failure.clone())),
+        RemoteError::Refused { status, retry_after, .. } => {
+            Some(Ended::Refused { status: *status, retry_after: *retry_after })
+        }
+        _ => None,
+    }
+}
+
+fn unanswered_call(call: &Call<'_>, failure: Failure) -> RemoteError {
+    RemoteError::Unanswered { what: call.name(), failure }
+}
+
+/// Reads at most `most` bytes of a body.
+async fn read(response: &mut Response, most: usize) -> Result<Bytes, Failure> {
+    let mut body = BytesMut::new();
+    while body.len() < most {
+        let Some(piece) = response.chunk().await.map_err(|error| unanswered(&error))? else { break };
+        body.extend_from_slice(&piece[..piece.len().min(most - body.len())]);
+    }
+    Ok(body.freeze())
+}

@@ -1,0 +1,70 @@
+//! A program as a handler: one process for each message, as a command listener of the organism itself has it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::BoxFuture;
+use super::handler::{Failed, Handler};
+use super::inbound::Inbound;
+use crate::shell::command::{About, CommandSpec, Variable, call};
+use crate::vocab::Name;
+
+/// Bytes that a program may write: those of the largest message of an organism, unless its limits say otherwise.
+const OUTPUT: usize = 1 << 20;
+
+/// Runs a program for each message. Its standard input is the payload, its environment says the rest in `SYSTOLE_*`, its
+/// standard output is the reply; they count only if it exits with 0. If it doesn't, the caller is told how it ended, and
+/// the end of its standard error.
+#[derive(Debug, Clone)]
+pub struct ProgramHandler {
+    name: Name,
+    spec: CommandSpec,
+    timeout: Option<Duration>,
+}
+
+impl ProgramHandler {
+    /// A handler that gives a command to `/bin/sh`, in that directory, with an environment of `PATH`, `HOME`, `LANG` and
+    /// these; `name` is what its log says.
+    pub fn shell(name: Name, command: &str, directory: PathBuf, env: Vec<Variable>) -> Self {
+        let arguments = vec!["-c".to_owned(), command.to_owned()];
+        let spec = CommandSpec { program: "/bin/sh".into(), arguments, env, directory };
+        Self { name, spec, timeout: None }
+    }
+
+    /// How long a process may take; then it is killed, and its message has failed.
+    #[must_use]
+    pub fn timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
+    }
+
+    async fn run(&self, message: Inbound) -> Result<String, Failed> {
+        let about = About {
+            from: message.from,
+            thread: message.thread,
+            id: message.id,
+            in_reply_to: message.in_reply_to,
+            join: None,
+            deadline: message.deadline,
+        };
+        let process = call(&self.name, &self.spec, &about, Bytes::from(message.payload), OUTPUT);
+        let ended = match self.timeout {
+            Some(limit) => tokio::time::timeout(limit, process)
+                .await
+                .map_err(|_| Failed::new(format!("the command took longer than {limit:?}")))?,
+            None => process.await,
+        };
+        let output = ended.map_err(|failed| match failed.said.trim() {
+            "" => Failed::new(failed.to_string()),
+            said => Failed::new(format!("{failed}: {said}")),
+        })?;
+        String::from_utf8(output.into()).map_err(|_| Failed::new("the command wrote something that is no UTF-8"))
+    }
+}
+
+impl Handler for ProgramHandler {
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
+        Box::pin(self.run(message))
+    }
+}

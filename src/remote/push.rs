@@ -1,0 +1,200 @@
+//! Pushes: an HTTP endpoint of the agent's own, which the gateway sends its messages to.
+//!
+//! | answer | |
+//! |---|---|
+//! | 200 | the result: the reply, or nothing |
+//! | 400 | the body is empty, or no envelope with an id |
+//! | 401 | the signature is missing, too old, or wrong |
+//! | 404, 405 | another path, another method |
+//! | 408, 413 | the body is too slow, too large |
+//! | 500 | the handler failed; the body says why |
+//! | 503 | too much waits, or it ends |
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::BoxFuture;
+use super::delivery::InboundDelivery;
+use super::endpoint::{self, Endpoint};
+use super::error::RemoteError;
+use super::handler::{Handler, handle};
+use super::inbound::Inbound;
+use crate::outbound::signature::{Secret, TOLERANCE};
+use crate::shell::clock::Clock;
+use crate::vocab::{MessageId, XmlLimits};
+
+/// How long a batch waits for a message.
+const WAIT: Duration = Duration::from_secs(20);
+/// Answers that are remembered: a delivery that is tried again gets the one of the first time.
+const ANSWERS: usize = 256;
+
+/// How pushes are taken.
+#[derive(Debug, Clone)]
+pub struct PushOptions {
+    /// The path, `/` unless it is set.
+    pub path: String,
+    /// What they are signed with. Without one everybody who can connect is believed.
+    pub secret: Option<Secret>,
+    /// How old a signature may be, and how far the clocks of both sides may be apart (5 min).
+    pub tolerance: Duration,
+    /// Bounds on an envelope; its bytes are those of a body (1 MiB).
+    pub limits: XmlLimits,
+    /// Messages that wait for a batch (64); more are refused with 503.
+    pub queue: usize,
+    /// Connections that are open at once (256); more wait with the system.
+    pub connections: usize,
+    /// How long the head of a request may take (10 s).
+    pub header_time: Duration,
+    /// How long its body may take (30 s).
+    pub body_time: Duration,
+}
+
+impl PushOptions {
+    /// Pushes to `/` that are signed with that secret.
+    pub fn signed(secret: Secret) -> Self {
+        Self { secret: Some(secret), ..Self::unsigned() }
+    }
+
+    /// Pushes to `/` that nobody signs: for an address that nobody else can reach.
+    pub fn unsigned() -> Self {
+        Self {
+            path: "/".to_owned(),
+            secret: None,
+            tolerance: TOLERANCE,
+            limits: XmlLimits::default(),
+            queue: 64,
+            connections: 256,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A message that was pushed, and who waits for its answer.
+#[derive(Debug)]
+pub(super) struct Pushed {
+    pub(super) message: Inbound,
+    pub(super) tell: oneshot::Sender<Said>,
+}
+
+/// What a handler has said.
+pub(super) type Said = Result<String, String>;
+
+/// Takes messages that are pushed to it, and answers each with its reply. The module has the answers.
+///
+/// A message that comes again within the last 256 answers gets the same one; its handler doesn't run again.
+#[derive(Debug)]
+pub struct PushDelivery {
+    address: SocketAddr,
+    pushed: mpsc::Receiver<Pushed>,
+    /// Taken, and not answered: they stay here while they are handled.
+    batch: VecDeque<Pushed>,
+    answered: VecDeque<(MessageId, String)>,
+    wait: Duration,
+    end: watch::Sender<bool>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl PushDelivery {
+    /// Listens at an address; port 0 takes a free one. It runs on the tokio runtime that this is called in.
+    ///
+    /// # Errors
+    /// [`RemoteError::Listen`] if it can't be had.
+    pub async fn bind(address: SocketAddr, options: PushOptions) -> Result<Self, RemoteError> {
+        let failed = |cause| RemoteError::Listen { address, cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (sender, pushed) = mpsc::channel(options.queue.max(1));
+        let (end, ended) = watch::channel(false);
+        let server =
+            tokio::spawn(endpoint::serve(listener, Endpoint::new(options, sender, Clock::of_runtime()), ended));
+        let (batch, answered) = (VecDeque::new(), VecDeque::new());
+        Ok(Self { address, pushed, batch, answered, wait: WAIT, end, server: Some(server) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    async fn take(&mut self, handler: &dyn Handler) -> usize {
+        if self.batch.is_empty() {
+            let Ok(Some(first)) = timeout(self.wait, self.pushed.recv()).await else { return 0 };
+            self.batch.push_back(first);
+        }
+        while let Ok(next) = self.pushed.try_recv() {
+            self.batch.push_back(next);
+        }
+        let mut handled = 0;
+        while let Some(Pushed { message, tell }) = self.batch.front() {
+            // Whoever hung up sends it again.
+            if !tell.is_closed() {
+                let id = message.id;
+                let said = match self.answered.iter().find(|(known, _)| *known == id) {
+                    Some((_, reply)) => Ok(reply.clone()),
+                    None => {
+                        handled += 1;
+                        handle(handler, message.clone()).await.map_err(|failed| failed.why)
+                    }
+                };
+                self.answer(id, said);
+            } else {
+                self.batch.pop_front();
+            }
+        }
+        handled
+    }
+
+    fn answer(&mut self, id: MessageId, said: Said) {
+        match &said {
+            Ok(reply) if !self.answered.iter().any(|(known, _)| *known == id) => {
+                self.answered.truncate(ANSWERS - 1);
+                self.answered.push_front((id, reply.clone()));
+            }
+            Ok(_) => {}
+            Err(why) => tracing::warn!(%id, error = %why, "a message failed"),
+        }
+        if let Some(Pushed { tell, .. }) = self.batch.pop_front() {
+            // It may have hung up meanwhile: the answer is there when it comes again.
+            let _ = tell.send(said);
+        }
+    }
+}
+
+impl InboundDelivery for PushDelivery {
+    fn run_once<'a>(&'a mut self, handler: &'a dyn Handler) -> BoxFuture<'a, Result<usize, RemoteError>> {
+        Box::pin(async move { Ok(self.take(handler).await) })
+    }
+
+    fn stop(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // Whoever still waits is told to come again.
+            self.pushed.close();
+            self.batch.clear();
+            while self.pushed.try_recv().is_ok() {}
+            self.end.send_replace(true);
+            if let Some(server) = self.server.take() {
+                // What it said in a panic stands in the log.
+                let _ = server.await;
+            }
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+impl Drop for PushDelivery {
+    fn drop(&mut self) {
+        if let Some(server) = &self.server {
+            server.abort();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Server-sent events, as they come in pieces (HTML Living Standard, section 9.2.6).
+
+use memchr::memchr2;
+
+/// An event that is whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Event {
+    /// The last id that was told, for `Last-Event-ID`.
+    pub(super) id: Option<String>,
+    pub(super) kind: String,
+    pub(super) data: String,
+}
+
+/// An event has more bytes than one may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// Makes events out of bytes. Whatever is no UTF-8 becomes U+FFFD, as the standard has it.
+#[derive(Debug)]
+pub(super) struct Parser {
+    most: usize,
+    line: Vec<u8>,
+    event: Event,
+    data: Option<String>,
+    /// The last line ended with a carriage return: a line feed that follows belongs to it.
+    returned: bool,
+}
+
+impl Parser {
+    /// A parser of events that have so many bytes at most, in all.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false }
+    }
+
+    /// Takes some bytes; gives back the events that they complete, in order.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+        let mut events = Vec::new();
+        if std::mem::take(&mut self.returned) && bytes.first() == Some(&b'\n') {
+            bytes = &bytes[1..];
+        }
+        while let Some(end) = memchr2(b'\r', b'\n', bytes) {
+            self.keep(&bytes[..end])?;
+            events.extend(self.end_line());
+            let feed = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
+            self.returned = bytes[end] == b'\r' && end + 1 == bytes.len();
+            bytes = &bytes[end + 1 + usize::from(feed)..];
+        }
+        self.keep(bytes)?;
+        Ok(events)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        let held = self.line.len() + self.data.as_ref().map_or(0, String::len);
+        if held + bytes.len() > self.most {
+            return Err(TooLong);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Option<Event> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        let line = String::from_utf8_lossy(&line);
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.event.kind),
+            "data" => {
+                let data = self.data.get_or_insert_default();
+                if !data.is_empty() {
+                    data.push('\n');
+                }
+                data.push_str(value);
+            }
+            "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
+            // Comments begin with a colon; what nobody knows is dropped.
+            _ => {}
+        }
+        None
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        let kind = std::mem::take(&mut self.event.kind);
+        let data = self.data.take()?;
+        let kind = if kind.is_empty() { "message".to_owned() } else { kind };
+        Some(Event { id: self.event.id.clone(), kind, data })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(text: &str) -> Vec<(Option<String>, String, String)> {
+        let events = Parser::new(1000).push(text.as_bytes()).unwrap();
+        events.into_iter().map(|event| (event.id, event.kind, event.data)).collect()
+    }
+
+    fn event(id: Option<&str>, kind: &str, data: &str) -> (Option<String>, String, String) {
+        (id.map(str::to_owned), kind.to_owned(), data.to_owned())
+    }
+
+    #[test]
+    fn the_examples_of_the_standard() {
+        assert_eq!(
+            all(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"),
+            [
+                event(Some("1"), "message", "first event"),
+                event(Some(""), "message", "second event"),
+                event(Some(""), "message", " third event"),
+            ]
+        );
+        assert_eq!(
+            all("event: add\ndata: 1\n\nevent: x\n\ndata: a\ndata: b\n\ndata: cut"),
+            [event(None, "add", "1"), event(None, "message", "a\nb"),]
+        );
+        assert_eq!(
+            all("id: a\0b\ndata: 1\r\n\r\ndata: 2\r\r"),
+            [event(None, "message", "1"), event(None, "message", "2")]
+        );
+    }
+
+    #[test]
+    fn what_has_no_end_is_refused() {
+        let mut parser = Parser::new(10);
+        assert_eq!(parser.push(b"data: 1\n"), Ok(Vec::new()));
+        assert_eq!(parser.push(b"data: 123456"), Err(TooLong));
+        assert_eq!(Parser::new(10).push(&[b'x'; 11]), Err(TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(lines in proptest::collection::vec("(id: ?|data: ?|event:|:)?[a-c]{0,3}(\r|\n|\r\n|\n\n)", 0..20),
+                                     cuts in proptest::collection::vec(0_usize..200, 0..8)) {
+            let text: String = lines.concat();
+            let whole = Parser::new(10_000).push(text.as_bytes()).unwrap();
+            let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.push(text.len());
+            cuts.sort_unstable();
+            let (mut parser, mut from, mut pieces) = (Parser::new(10_000), 0, Vec::new());
+            for cut in cuts {
+                pieces.extend(parser.push(&text.as_bytes()[from..cut]).unwrap());
+                from = cut;
+            }
+            prop_assert_eq!(pieces, whole);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! `systole agent` and `systole listen`, as they are started by hand.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use serde_json::Value;
+use systole::outbound::Secret;
+use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
+
+use crate::kit::{Site, Who, text};
+use crate::setup::{Seen, answered, number, stay_here};
+
+/// A program that runs beside the organism, and ends with this.
+struct Beside {
+    child: Option<Child>,
+    said: BufReader<ChildStderr>,
+}
+
+impl Beside {
+    /// Starts it, and waits until it is there.
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        let mut beside = Self { child: Some(child), said };
+        beside.until("the agent is there");
+        beside
+    }
+
+    /// Reads its log up to a line with these words.
+    fn until(&mut self, words: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "it ended before it said '{words}': {all}");
+            if line.contains(words) {
+                return line;
+            }
+            all += &line;
+        }
+    }
+
+    fn signal(&self) {
+        let pid = rustix::process::Pid::from_child(self.child.as_ref().unwrap());
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Waits for its end: the code, and what it said.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).unwrap();
+        (self.child.take().unwrap().wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The program as the agent of the worker, with more arguments.
+fn command(site: &Site, worker: &Who, verb: &str, args: &[&str]) -> Command {
+    let token = site.folder.join("worker.token");
+    std::fs::write(&token, format!("{}\n", worker.token)).unwrap();
+    let url = format!("http://{}", site.address);
+    let mut command = site.systole(&[verb, "worker", "--url", &url, "--token-file", token.to_str().unwrap()]);
+    command.args(args);
+    command
+}
+
+const SHELL: &str = r#"number=$(sed 's/.*>\([0-9]*\)<.*/\1/')
+case $number in
+1) echo "<answer xmlns='urn:t'>$number from $SYSTOLE_FROM, ${GREETING-} ${SYSTOLE_TOKEN-no token}</answer>" ;;
+2) echo "first line" >&2; echo "no more coffee" >&2; exit 3 ;;
+3) ;;
+4) exec sleep 1000 ;;
+5) printf '\377' ;;
+*) echo "<answer xmlns='urn:t'>$SYSTOLE_MESSAGE_ID $SYSTOLE_THREAD</answer>" ;;
+esac"#;
+
+#[test]
+fn any_command_is_an_agent_in_one_line() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let mut command =
+        command(&site, &worker, "agent", &["--exec", SHELL, "--env", "GREETING=hello", "--timeout", "1s"]);
+    let agent = Beside::start({
+        command.env("SYSTOLE_TOKEN", "secret");
+        command
+    });
+    let ask = |number| answered(&ada, &ada.send(number).is(202).json());
+    let replied = ask(1);
+    assert_eq!(text(&replied["state"]), "answered", "{replied}");
+    assert!(text(&replied["reply"]["envelope"]).contains(">1 from ada, hello no token<"), "{replied}");
+    let failed = ask(2);
+    let envelope = text(&failed["reply"]["envelope"]);
+    assert_eq!(text(&failed["reply"]["fault"]), "failed");
+    assert!(envelope.contains("exited with status 3") && envelope.contains("no more coffee"), "{envelope}");
+    assert_eq!(text(&ask(3)["reply"]["fault"]), "silent");
+    let slow = ask(4);
+    assert!(text(&slow["reply"]["envelope"]).contains("the command took longer than 1s"), "{slow}");
+    assert!(text(&ask(5)["reply"]["envelope"]).contains("no UTF-8"));
+    let told = ask(6);
+    let page = worker.get("/v1/mailboxes/worker/messages?limit=500").json();
+    let item = page["items"].as_array().unwrap().last().unwrap();
+    let expected = format!(">{} {}<", text(&item["id"]), text(&item["thread"]));
+    assert!(text(&told["reply"]["envelope"]).contains(&expected), "{told}");
+    agent.signal();
+    let (code, said) = agent.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("no more coffee"), "its standard error is in the log: {said}");
+}
+
+#[test]
+fn an_agent_that_is_told_to_end_ends_what_it_has_begun() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let exec = "echo begun >&2; while [ ! -e go ]; do sleep 0.01; done; echo \"<answer xmlns='urn:t'>done</answer>\"";
+    let mut agent = Beside::start(command(&site, &worker, "agent", &["--exec", exec]));
+    let sent = ada.send(1).is(202).json();
+    agent.until("begun");
+    agent.signal();
+    std::fs::write(site.folder.join("go"), "").unwrap();
+    assert_eq!(text(&answered(&ada, &sent)["state"]), "answered");
+    assert_eq!(agent.end().0, Some(0));
+}
+
+#[test]
+fn an_agent_that_is_killed_loses_nothing_and_one_that_is_told_twice_ends_at_once() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let mut agent = Beside::start(command(&site, &worker, "agent", &["--exec", "echo begun >&2; exec sleep 1000"]));
+    let sent = ada.send(1).is(202).json();
+    agent.until("begun");
+    agent.signal();
+    // It is told once more until it has heard it twice.
+    let code = loop {
+        agent.signal();
+        if let Some(status) = agent.child.as_mut().unwrap().try_wait().unwrap() {
+            break status.code();
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(code, Some(130));
+    // The message is still there, for whoever answers.
+    let item = &worker.get("/v1/mailboxes/worker/messages").json()["items"][0];
+    assert_eq!((text(&item["state"]), &item["deliveries"]), ("waiting", &1.into()));
+    let reply = crate::kit::reply("by hand");
+    worker.post(&format!("/v1/messages/{}/reply", text(&item["id"])), &reply).is(202);
+    assert_eq!(text(&answered(&ada, &sent)["state"]), "answered");
+}
+
+#[test]
+fn an_agent_outlives_the_kill_of_the_pump_and_ends_with_its_token() {
+    let mut site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    stay_here(&site);
+    let exec = "cat >/dev/null; echo \"<answer xmlns='urn:t'>yes</answer>\"";
+    let agent = Beside::start(command(&site, &worker, "agent", &["--exec", exec, "--workers", "2"]));
+    for number in 0..3 {
+        let sent = ada.send(number).is(202).json();
+        site.kill();
+        site.start();
+        assert_eq!(text(&answered(&ada, &sent)["state"]), "answered");
+    }
+    assert!(site.systole(&["token", "revoke", "worker"]).output().unwrap().status.success());
+    // Whoever waits for a message has to get one to see it.
+    (0..2).for_each(|number| drop(ada.send(number).is(202)));
+    let (code, said) = agent.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("'worker' is let in no more"), "{said}");
+}
+
+#[test]
+fn an_agent_that_can_not_begin_says_why() {
+    let site = Site::new();
+    let (worker, other) = (site.party("worker"), site.party("other"));
+    let run = |command: &mut Command| -> Output { command.env_remove("SYSTOLE_TOKEN").output().unwrap() };
+    let refused = |output: &Output, words: &str| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{words}: {said}");
+    };
+    let url = format!("http://{}", site.address);
+    refused(
+        &run(site.systole(&["agent", "worker", "--url", &url, "--exec", "cat"]).env("A", "b")),
+        "there is no token",
+    );
+    refused(&run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])), "401 unauthorized");
+    refused(&run(&mut command(&site, &other, "agent", &["--exec", "cat"])), "409 claimed");
+    refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--workers", "0"])), "workers");
+    refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--timeout", "soon"])), "timeout");
+    refused(&run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])), "its scheme is another");
+    let empty = site.folder.join("empty");
+    std::fs::write(&empty, "\n").unwrap();
+    let secret = ["--forward-to", "http://127.0.0.1:1", "--secret-file", empty.to_str().unwrap()];
+    refused(&run(&mut command(&site, &worker, "listen", &secret)), "holds no secret");
+    let mut by_variable = site.systole(&["agent", "worker", "--url", "ftp://x", "--exec", "cat"]);
+    let output = by_variable.env("SYSTOLE_TOKEN", &worker.token).output().unwrap();
+    refused(&output, "is no URL of a gateway");
+}
+
+/// As [`answered`], while the server goes on.
+async fn told(who: &Who, sent: &Value) -> Value {
+    let (who, sent) = (who.clone(), sent.clone());
+    tokio::task::spawn_blocking(move || answered(&who, &sent)).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_mailbox_is_forwarded_to_a_server_on_this_machine() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let secret = site.folder.join("secret");
+    std::fs::write(&secret, "what both sides know\n").unwrap();
+    let signed = PushOptions::signed(Secret::new(b"what both sides know"));
+    let address = "127.0.0.1:0".parse().unwrap();
+    let mut server = PushDelivery::bind(address, PushOptions { path: "/hook".to_owned(), ..signed }).await.unwrap();
+    let url = format!("http://{}/hook", server.address());
+    let args = ["--forward-to", &url, "--secret-file", secret.to_str().unwrap()];
+    let listen = command(&site, &worker, "listen", &args);
+    let forwarding = tokio::task::spawn_blocking(|| Beside::start(listen)).await.unwrap();
+    let seen = Seen::default();
+    let handler = seen.handler(|number, _| match number {
+        1 => Ok(crate::setup::answer("one")),
+        _ => Err(Failed::new("no more coffee")),
+    });
+    let sent: Vec<_> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
+    crate::setup::take(&mut server, &handler, 2).await;
+    let known = told(&ada, &sent[0]).await;
+    assert!(text(&known["reply"]["envelope"]).contains("one"), "{known}");
+    let known = told(&ada, &sent[1]).await;
+    assert_eq!(text(&known["reply"]["fault"]), "failed");
+    assert!(text(&known["reply"]["envelope"]).contains("no more coffee"), "{known}");
+    assert_eq!(seen.all()[0].from, "ada");
+    forwarding.signal();
+    assert_eq!(tokio::task::spawn_blocking(|| forwarding.end().0).await.unwrap(), Some(0));
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_gets_the_message_when_it_is_there_again() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let address = "127.0.0.1:0".parse().unwrap();
+    let mut first = PushDelivery::bind(address, PushOptions::unsigned()).await.unwrap();
+    let (address, url) = (first.address(), format!("http://{}/", first.address()));
+    first.stop().await;
+    let listen = command(&site, &worker, "listen", &["--forward-to", &url]);
+    let mut forwarding = tokio::task::spawn_blocking(|| Beside::start(listen)).await.unwrap();
+    let sent = ada.send(7).is(202).json();
+    let forwarding = tokio::task::spawn_blocking(move || {
+        forwarding.until("the server gave no answer");
+        forwarding
+    });
+    let forwarding = forwarding.await.unwrap();
+    let mut server = PushDelivery::bind(address, PushOptions::unsigned()).await.unwrap();
+    let echo =
+        |message: Inbound| async move { Ok::<_, Failed>(crate::setup::answer(&number(&message.payload).to_string())) };
+    crate::setup::take(&mut server, &echo, 1).await;
+    assert_eq!(text(&told(&ada, &sent).await["state"]), "answered");
+    drop(forwarding);
+}

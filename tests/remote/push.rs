@@ -1,0 +1,238 @@
+//! Messages that are pushed to an agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole::outbound::signature::{HEADER, TOLERANCE};
+use systole::outbound::{Delivery, Guard, Options, Outbound, Secret};
+use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
+use systole::vocab::{MessageId, Time};
+
+use crate::kit::Answer;
+use crate::setup::{Seen, answer, id, item, number};
+
+const SECRET: &[u8] = b"what both sides know";
+
+fn envelope(number: u32) -> String {
+    item(number)["envelope"].as_str().unwrap().to_owned()
+}
+
+fn now() -> Time {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    Time::from_nanos(u64::try_from(since.as_nanos()).unwrap())
+}
+
+fn signed(body: &str, at: Time, secret: &[u8]) -> String {
+    Secret::new(secret).sign(at, body.as_bytes())
+}
+
+async fn bind(options: PushOptions) -> PushDelivery {
+    PushDelivery::bind("127.0.0.1:0".parse().unwrap(), options).await.unwrap()
+}
+
+/// A request, and what comes of it while the agent takes what comes.
+async fn push(agent: &mut PushDelivery, seen: &Seen, request: &[u8]) -> Answer {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(agent.address()).await.unwrap();
+    let handler = seen.handler(|number, _| match number {
+        500 => Err(Failed::new("no more coffee")),
+        501 => panic!("it is broken"),
+        502 => Ok(String::new()),
+        number => Ok(answer(&format!("to {number}."))),
+    });
+    let asked = async {
+        let _ = stream.write_all(request).await;
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all).await;
+        let all = String::from_utf8(all).unwrap();
+        let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    };
+    let taking = async {
+        loop {
+            agent.run_once(&handler).await.unwrap();
+        }
+    };
+    tokio::select! {
+        answer = asked => answer,
+        () = taking => unreachable!("it takes for ever"),
+    }
+}
+
+fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let headers: String = headers.iter().map(|(key, value)| format!("{key}: {value}\r\n")).collect();
+    let length = body.len();
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    )
+    .into_bytes()
+}
+
+#[tokio::test]
+async fn each_push_has_the_answer_that_it_deserves() {
+    let mut agent = bind(PushOptions { path: "/in".to_owned(), ..PushOptions::signed(Secret::new(SECRET)) }).await;
+    let seen = Seen::default();
+    let key = |number| id(number);
+    let mut check = async |body: &str, method: &str, path: &str, number: u32| {
+        let (signature, key) = (signed(body, now(), SECRET), key(number));
+        let headers = [(HEADER, &*signature), ("Idempotency-Key", &*key)];
+        push(&mut agent, &seen, &request(method, path, &headers, body)).await
+    };
+    let answered = check(&envelope(1), "POST", "/in", 1).await.is(200);
+    assert_eq!((&*answered.body, answered.header("content-type")), (&*answer("to 1."), Some("application/xml")));
+    assert_eq!(check(&envelope(502), "POST", "/in", 502).await.is(200).body, "");
+    assert_eq!(check(&envelope(500), "POST", "/in", 500).await.is(500).body, "no more coffee");
+    assert_eq!(check(&envelope(501), "POST", "/in", 501).await.is(500).body, "the agent panicked");
+    for bad in ["", " ", "hello", "<a/>", "<message>", &envelope(3).replace("<from>ada</from>", "<from> </from>")] {
+        check(bad, "POST", "/in", 3).await.is(400);
+    }
+    check(&envelope(3), "POST", "/other", 3).await.is(404);
+    check(&envelope(3), "POST", "/in/", 3).await.is(404);
+    check(&envelope(3), "GET", "/in", 3).await.is(405);
+    check(&format!("<!--{}-->", "x".repeat(1 << 20)), "POST", "/in", 3).await.is(413);
+    assert_eq!(seen.numbers(), [1, 502, 500, 501]);
+}
+
+#[tokio::test]
+async fn nobody_is_believed_without_a_good_signature() {
+    let mut agent = bind(PushOptions::signed(Secret::new(SECRET))).await;
+    let (seen, body, key) = (Seen::default(), envelope(1), id(1));
+    let late = Duration::from_secs(2);
+    let old = Time::from_nanos(now().as_nanos() - u64::try_from((TOLERANCE + late).as_nanos()).unwrap());
+    let good = signed(&body, now(), SECRET);
+    let bad = [
+        String::new(),
+        "t=1,v1=zz".to_owned(),
+        signed(&body, old, SECRET),
+        signed(&body, now().after(TOLERANCE + late + late), SECRET),
+        signed(&body, now(), b"something else"),
+        signed(&envelope(2), now(), SECRET),
+        good.replace("v1=", "v2="),
+    ];
+    for signature in &bad {
+        let headers = [(HEADER, &**signature), ("Idempotency-Key", &*key)];
+        push(&mut agent, &seen, &request("POST", "/", &headers, &body)).await.is(401);
+    }
+    push(&mut agent, &seen, &request("POST", "/", &[], &body)).await.is(401);
+    let twice = [(HEADER, &*good), (HEADER, &*good)];
+    push(&mut agent, &seen, &request("POST", "/", &twice, &body)).await.is(401);
+    // What nobody signed is not read: it is no message, and that is not told.
+    push(&mut agent, &seen, &request("POST", "/", &[], "hello")).await.is(401);
+    assert!(seen.all().is_empty());
+    let headers = [(HEADER, &*good), ("Idempotency-Key", &*key)];
+    push(&mut agent, &seen, &request("POST", "/", &headers, &body)).await.is(200);
+}
+
+#[tokio::test]
+async fn a_message_that_comes_again_gets_the_same_answer_and_is_handled_once() {
+    let mut agent = bind(PushOptions::unsigned()).await;
+    let (seen, key) = (Seen::default(), id(1));
+    let again = request("POST", "/", &[("Idempotency-Key", &key)], &envelope(1));
+    for _ in 0..3 {
+        assert_eq!(push(&mut agent, &seen, &again).await.is(200).body, answer("to 1."));
+    }
+    assert_eq!(seen.numbers(), [1]);
+    // Nobody says its id.
+    push(&mut agent, &seen, &request("POST", "/", &[], &envelope(1))).await.is(400);
+}
+
+#[tokio::test]
+async fn slow_and_endless_requests_end() {
+    let short = Duration::from_millis(200);
+    let options = PushOptions { header_time: short, body_time: short, connections: 1, ..PushOptions::unsigned() };
+    let mut agent = bind(options).await;
+    let seen = Seen::default();
+    push(&mut agent, &seen, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n<me").await.is(408);
+    let head = push(&mut agent, &seen, b"POST / HTTP/1.1\r\nHost: x\r\nX-").await;
+    assert!([0, 408].contains(&head.status), "{head:?}");
+    let endless = format!("POST / HTTP/1.1\r\nHost: x\r\nX: {}", "x".repeat(200 << 10));
+    assert!([0, 431].contains(&push(&mut agent, &seen, endless.as_bytes()).await.status));
+    push(&mut agent, &seen, b"SSH-2.0-OpenSSH\r\n\r\n").await.is(400);
+    let chunked = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    push(&mut agent, &seen, chunked).await.is(400);
+}
+
+#[tokio::test]
+async fn who_waits_when_it_ends_is_told_to_come_again() {
+    let mut agent = bind(PushOptions { queue: 1, ..PushOptions::unsigned() }).await;
+    let address = agent.address();
+    let send = |number: u32| {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        tokio::spawn(async move {
+            let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let request = request("POST", "/", &[("Idempotency-Key", &id(number))], &envelope(number));
+            stream.write_all(&request).await.unwrap();
+            let mut all = String::new();
+            stream.read_to_string(&mut all).await.unwrap();
+            all
+        })
+    };
+    // One waits, the other one finds no room.
+    let all = [send(1), send(2)];
+    while !all.iter().any(tokio::task::JoinHandle::is_finished) {
+        tokio::task::yield_now().await;
+    }
+    agent.stop().await;
+    for one in all {
+        let answer = one.await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1"), "{answer}");
+    }
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    assert_eq!(agent.run_once(&Seen::default().echo()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_message_whose_batch_was_dropped_is_handled_by_the_next_one() {
+    let mut agent = bind(PushOptions::unsigned()).await;
+    let address = agent.address();
+    let began = Arc::new(tokio::sync::Notify::new());
+    let hang = {
+        let began = began.clone();
+        move |_: Inbound| {
+            let began = began.clone();
+            async move {
+                began.notify_one();
+                std::future::pending::<Result<String, Failed>>().await
+            }
+        }
+    };
+    let sent = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(&request("POST", "/", &[("Idempotency-Key", &id(1))], &envelope(1))).await.unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).await.unwrap();
+        all
+    });
+    tokio::select! {
+        done = agent.run_once(&hang) => panic!("it hangs: {done:?}"),
+        () = began.notified() => {}
+    }
+    let echo = |message: Inbound| async move { Ok::<_, Failed>(answer(&format!("{}", number(&message.payload)))) };
+    assert_eq!(agent.run_once(&echo).await.unwrap(), 1);
+    assert!(sent.await.unwrap().ends_with(&answer("1")));
+}
+
+#[tokio::test]
+async fn what_an_organism_pushes_is_taken_with_its_signature() {
+    let mut agent = bind(PushOptions::signed(Secret::new(SECRET))).await;
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("remote-push-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let options = Options {
+        guard: Guard::new().allow("127.0.0.0/8".parse().unwrap()),
+        secrets: Arc::new(|_| Some(Secret::new(SECRET))),
+        ..Options::default()
+    };
+    let outbound = Outbound::start(&folder.join("outbox"), options).await.unwrap();
+    let message: MessageId = id(7).parse().unwrap();
+    let url = format!("http://{}/", agent.address());
+    let delivery = Delivery { signed: true, ..Delivery::new(message, "worker".parse().unwrap(), url, envelope(7)) };
+    let mut handle = outbound.send(delivery).await.unwrap();
+    let seen = Seen::default();
+    assert_eq!(agent.run_once(&seen.echo()).await.unwrap(), 1);
+    assert_eq!(handle.outcome().await.unwrap().unwrap().body, answer("to 7."));
+    assert_eq!(seen.all()[0].id, message);
+    outbound.close(Duration::ZERO).await;
+    std::fs::remove_dir_all(&folder).unwrap();
+}

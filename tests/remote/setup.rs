@@ -1,0 +1,152 @@
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use systole::outbound::retry::Policy;
+use systole::remote::{Failed, Handler, Inbound, InboundDelivery, Mailbox, Options, RemoteError};
+
+use crate::kit::{Site, Who, text};
+use crate::peer::{Act, Peer};
+
+/// Tried again at once.
+pub(crate) fn options() -> Options {
+    let policy = Policy {
+        base: Duration::from_millis(1),
+        cap: Duration::from_millis(2),
+        jitter: 0.0,
+        ..Options::default().policy
+    };
+    Options { policy, ..Options::default() }
+}
+
+/// The mailbox of that listener.
+pub(crate) fn mailbox(who: &Who, name: &str) -> Mailbox {
+    at(&format!("http://{}", who.address), name, &who.token)
+}
+
+/// A mailbox at a peer that does what it was told.
+pub(crate) fn of(peer: &Peer) -> Mailbox {
+    at(&format!("http://{}", peer.address), "worker", "t")
+}
+
+fn at(url: &str, name: &str, token: &str) -> Mailbox {
+    Mailbox::new(url, name.parse().unwrap(), token, options()).unwrap()
+}
+
+/// Sends that many asks, and comes back when all of them are in the mailbox: their numbers as they stand there.
+pub(crate) fn asked(ada: &Who, worker: &Who, numbers: std::ops::Range<u32>) -> Vec<u32> {
+    let all = numbers.end as usize;
+    numbers.for_each(|number| drop(ada.send(number).is(202)));
+    let page = worker.until(ALL, |page| page["items"].as_array().unwrap().len() == all);
+    page["items"].as_array().unwrap().iter().map(|item| number(text(&item["envelope"]))).collect()
+}
+
+/// All of the worker's mailbox.
+pub(crate) const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
+
+/// The number of an ask.
+pub(crate) fn number(xml: &str) -> u32 {
+    let (_, rest) = xml.split_once("<ask xmlns=\"urn:t\">").unwrap_or_else(|| panic!("no ask: {xml}"));
+    rest.split('<').next().unwrap().parse().unwrap()
+}
+
+/// What a client sent, once it has an answer.
+pub(crate) fn answered(who: &Who, sent: &Value) -> Value {
+    who.until(&format!("/v1/messages/{}", text(&sent["id"])), |known| known["reply"].is_object())
+}
+
+pub(crate) fn answer(words: &str) -> String {
+    format!("<answer xmlns=\"urn:t\">{words}</answer>")
+}
+
+/// What was handled, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Vec<Inbound>>>);
+
+impl Seen {
+    pub(crate) fn all(&self) -> MutexGuard<'_, Vec<Inbound>> {
+        self.0.lock().unwrap()
+    }
+
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.all().iter().map(|message| number(&message.payload)).collect()
+    }
+
+    /// A handler that remembers what comes, and says that.
+    pub(crate) fn handler(
+        &self,
+        say: impl Fn(u32, &Inbound) -> Result<String, Failed> + Send + Sync + 'static,
+    ) -> impl Handler + 'static {
+        let (seen, say) = (self.clone(), Arc::new(say));
+        move |message: Inbound| {
+            let (seen, say) = (seen.clone(), say.clone());
+            async move {
+                seen.all().push(message.clone());
+                say(number(&message.payload), &message)
+            }
+        }
+    }
+
+    /// A handler that says which number it got.
+    pub(crate) fn echo(&self) -> impl Handler + 'static {
+        self.handler(|number, _| Ok(answer(&format!("to {number}."))))
+    }
+}
+
+/// Takes batches until so many messages were handled.
+pub(crate) async fn take(delivery: &mut dyn InboundDelivery, handler: &dyn Handler, count: usize) {
+    let mut handled = 0;
+    while handled < count {
+        handled += delivery.run_once(handler).await.unwrap();
+    }
+    assert_eq!(handled, count);
+}
+
+/// The status with which a batch was refused.
+pub(crate) fn status(batch: Result<usize, RemoteError>) -> u16 {
+    let error = batch.unwrap_err();
+    error.status().unwrap_or_else(|| panic!("no status: {error}"))
+}
+
+/// A peer says a document.
+pub(crate) fn say(status: &str, document: &Value) -> Act {
+    let body = document.to_string();
+    let text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    Act::Say(Box::leak(text.into_boxed_str()))
+}
+
+/// A peer says a page of items.
+pub(crate) fn page(items: &[Value]) -> Act {
+    say("200 OK", &json!({ "items": items, "next": "end", "oldest": "start", "has_more": false }))
+}
+
+pub(crate) fn id(number: u32) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+/// An item with an ask of that number.
+pub(crate) fn item(number: u32) -> Value {
+    item_from(number, "ada")
+}
+
+pub(crate) fn item_from(number: u32, from: &str) -> Value {
+    let thread = id(number + 500);
+    let envelope = format!(
+        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>{from}</from><to>worker</to><thread>{thread}\
+         </thread></meta><ask xmlns=\"urn:t\">{number}</ask></message>"
+    );
+    json!({ "id": id(number), "cursor": format!("c{number}"), "state": "waiting", "envelope": envelope })
+}
+
+/// A file of a site's folder.
+pub(crate) fn cursor(site: &Site) -> PathBuf {
+    site.folder.join("cursor")
+}
+
+/// From its next start on a site listens where it does now.
+pub(crate) fn stay_here(site: &Site) {
+    let file = site.folder.join("organism.yaml");
+    let organism = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1:0", &site.address.to_string());
+    std::fs::write(file, organism).unwrap();
+}
