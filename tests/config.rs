@@ -79,11 +79,11 @@ fn every_key_arrives() {
     let gateway = config.gateway.expect("it is served");
     assert_eq!((gateway.listen, gateway.connections, gateway.requests), ("[::1]:29".parse().unwrap(), 30, 31));
     assert_eq!((gateway.header_time, gateway.body_time), (Duration::from_secs(32), Duration::from_secs(33)));
+    let owned: Vec<_> = gateway.mailboxes.iter().map(|(client, mailbox)| (client.as_str(), mailbox.as_str())).collect();
+    assert_eq!(owned, [("guest", "agent")]);
     let tls = gateway.tls.expect("by TLS");
     assert!(tls.cert.ends_with("tests/golden/config/../../outbound/tls/cert.pem"), "{tls:?}");
     assert!(tls.key.ends_with("tests/golden/config/../../outbound/tls/key.pem"), "{tls:?}");
-    let owned: Vec<_> = gateway.mailboxes.iter().map(|(client, mailbox)| (client.as_str(), mailbox.as_str())).collect();
-    assert_eq!(owned, [("guest", "agent")]);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
 }
 

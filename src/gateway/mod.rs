@@ -58,8 +58,8 @@ pub struct Gateway {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     mailboxes: Mailboxes,
-    places: Option<Places>,
     sessions: Arc<Sessions>,
+    places: Option<Places>,
 }
 
 /// Why a gateway can't be served.
@@ -107,11 +107,11 @@ impl Gateway {
         listener.set_nonblocking(true)?;
         rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
         let mailboxes = Mailboxes::new(store, listeners);
-        let places = Places::declared(&mailboxes)?;
-        block_on(mailboxes.pull()).map_err(StartError::from)?;
         let delegate = MailboxDelegate::new(mailboxes.clone(), settings.mailboxes.clone());
         let sessions = Arc::new(Sessions::new(Arc::new(delegate)));
-        Ok(Self { settings: settings.clone(), journal: journal.clone(), listener, tls, mailboxes, places, sessions })
+        let places = Places::declared(&mailboxes)?;
+        block_on(mailboxes.pull()).map_err(StartError::from)?;
+        Ok(Self { settings: settings.clone(), journal: journal.clone(), listener, tls, mailboxes, sessions, places })
     }
 
     /// Asks another delegate for what rides on responses, instead of the one that reads the mailboxes of clients.
@@ -182,8 +182,7 @@ impl Gateway {
         });
         runtime.block_on(courier.start(&self.journal.file))?;
         let (end, ended) = watch::channel(false);
-        let (listener, tls, mailboxes) = (self.listener, self.tls, self.mailboxes.clone());
-        let sessions = self.sessions;
+        let (listener, tls, mailboxes, sessions) = (self.listener, self.tls, self.mailboxes.clone(), self.sessions);
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 tokio::spawn(sessions.lapse(mailboxes.clock().clone()));

@@ -14,6 +14,9 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
   <xs:element name="ask" type="xs:int"/>
   <xs:element name="order" type="xs:int"/>
   <xs:element name="answer" type="xs:string"/>
+  <xs:element name="note" type="xs:string"/>
+  <xs:element name="say" type="xs:string"/>
+  <xs:element name="fail" type="xs:string"/>
 </xs:schema>
 "#;
 
@@ -59,13 +62,12 @@ impl Site {
 
     /// A site that runs, with something more in `gateway:`, and what is over kept that long.
     pub(crate) fn with(gateway: &str, age: &str) -> Self {
-        Self::of(&organism(gateway, age), SCHEMA)
+        Self::of(&organism(gateway, age))
     }
 
-    /// A site that runs that organism, with that schema in `t.xsd`.
-    pub(crate) fn of(organism: &str, schema: &str) -> Self {
+    /// A site that runs another organism.
+    pub(crate) fn of(organism: &str) -> Self {
         let mut site = Self::idle(organism);
-        fs::write(site.folder.join("t.xsd"), schema).unwrap();
         site.start();
         site
     }

@@ -7,14 +7,6 @@ use serde_json::{Value, json};
 
 use crate::kit::{Answer, Site, Who, envelope, reply, text};
 
-const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
-  <xs:element name="note" type="xs:string"/>
-  <xs:element name="say" type="xs:string"/>
-  <xs:element name="fail" type="xs:string"/>
-  <xs:element name="answer" type="xs:string"/>
-</xs:schema>
-"#;
-
 /// Ada has a mailbox, in which Bob leaves notes; her calls are answered by an echo, fail, or wait in the attic.
 const ORGANISM: &str = r#"organism: { name: notices }
 durability: process
@@ -41,7 +33,7 @@ struct Parties {
 
 impl Parties {
     fn new() -> Self {
-        let site = Site::of(ORGANISM, SCHEMA);
+        let site = Site::of(ORGANISM);
         let (ada, bob, desk) = (site.party("ada"), site.party("bob"), site.party("desk"));
         Self { site, ada, bob, desk }
     }
@@ -369,7 +361,9 @@ fn a_session_is_its_principals_alone_and_there_are_so_many() {
 #[test]
 fn a_client_can_only_have_the_mailbox_of_a_remote_listener() {
     let place = Parties::new();
-    for (wrong, why) in [("parrot", "has no mailbox"), ("nobody", "has no mailbox"), ("", "can't be empty")] {
+    for (wrong, why) in
+        [("parrot", "has no mailbox to read"), ("nobody", "has no mailbox to read"), ("", "can't be empty")]
+    {
         let organism = ORGANISM.replace("mailbox: desk", &format!("mailbox: '{wrong}'"));
         std::fs::write(place.site.folder.join("wrong.yaml"), organism).unwrap();
         let checked = place.site.systole(&["check", "wrong.yaml"]).output().unwrap();

@@ -68,7 +68,7 @@ fn status(answer: &Answer) -> String {
 
 #[test]
 fn a_task_goes_its_way_and_each_call_says_how_far_it_is() {
-    let site = Site::of(OFFICE, "");
+    let site = Site::of(OFFICE);
     let (writer, reviewer) = (site.party("writer"), site.party("reviewer"));
     let id = writer.submit("reviews", "Read <chapter> 3.");
     let list = reviewer.get("/v1/jobs/reviews/tasks").is(200).json();
@@ -95,7 +95,7 @@ fn a_task_goes_its_way_and_each_call_says_how_far_it_is() {
 
 #[test]
 fn only_those_whom_it_concerns_and_whose_contract_says_so_may() {
-    let site = Site::of(OFFICE, "");
+    let site = Site::of(OFFICE);
     let (writer, reviewer, editor) = (site.party("writer"), site.party("reviewer"), site.party("editor"));
     let (guest, boss) = (site.party("guest"), site.who(&site.token(&["boss", "--kind", "admin"])));
     let id = writer.submit("reviews", "Read.");
@@ -118,7 +118,7 @@ fn only_those_whom_it_concerns_and_whose_contract_says_so_may() {
 
 #[test]
 fn what_is_wrong_with_a_task_is_told_and_nothing_is_kept_of_it() {
-    let site = Site::of(OFFICE, "");
+    let site = Site::of(OFFICE);
     let (writer, reviewer) = (site.party("writer"), site.party("reviewer"));
     let submit = |body: &str| writer.post("/v1/jobs/reviews/tasks", body);
     submit("{}").problem(400, "bad_request");
@@ -150,7 +150,7 @@ fn what_is_wrong_with_a_task_is_told_and_nothing_is_kept_of_it() {
 
 #[test]
 fn the_same_key_submits_once() {
-    let site = Site::of(OFFICE, "");
+    let site = Site::of(OFFICE);
     let writer = site.party("writer");
     let keyed = |text: &str| {
         let body = json!({ "description": text }).to_string();
@@ -164,7 +164,7 @@ fn the_same_key_submits_once() {
 
 #[test]
 fn tasks_are_paged_in_order_of_arrival() {
-    let site = Site::of(OFFICE, "");
+    let site = Site::of(OFFICE);
     let (writer, reviewer) = (site.party("writer"), site.party("reviewer"));
     let ids: Vec<_> = (0..10).map(|number| writer.submit("reviews", &format!("Read {number}."))).collect();
     let (mut seen, mut after) = (Vec::new(), 0);
@@ -184,7 +184,7 @@ fn tasks_are_paged_in_order_of_arrival() {
 
 #[test]
 fn a_job_registers_takes_what_waited_for_it_and_is_its_owners() {
-    let site = Site::of(OFFICE, "");
+    let site = Site::of(OFFICE);
     let (writer, reviewer, editor) = (site.party("writer"), site.party("reviewer"), site.party("editor"));
     let id = writer.submit("layout", "Set it.");
     reviewer.get("/v1/jobs/nowhere/tasks").problem(404, "not_found");
@@ -212,7 +212,7 @@ fn a_job_registers_takes_what_waited_for_it_and_is_its_owners() {
 
 #[test]
 fn a_result_reaches_a_submitter_elsewhere_and_a_kill_loses_nothing() {
-    let mut site = Site::of(OFFICE, "");
+    let mut site = Site::of(OFFICE);
     let (reviewer, editor) = (site.token(&["reviewer"]), site.token(&["editor"]));
     let registered = r#"{"description":"Sets pages."}"#;
     site.who(&editor).put("/v1/jobs/layout", registered).is(200);

@@ -89,6 +89,11 @@ fn routes() -> Vec<Route> {
         ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
         ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::bury)),
         ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
+        ("/v1/sessions/{session}", Method::DELETE, delete(sessions::end)),
+        ("/v1/sessions/{session}/call", Method::POST, post(sessions::call)),
+        ("/v1/sessions/{session}/confirm", Method::POST, post(sessions::confirm)),
+        ("/v1/sessions/{session}/heartbeat", Method::POST, post(sessions::heartbeat)),
+        ("/v1/sessions/{session}/notices", Method::GET, get(sessions::list)),
         ("/v1/jobs", Method::GET, get(jobs::find)),
         ("/v1/jobs/{job}", Method::PUT, put(jobs::register)),
         ("/v1/jobs/{job}", Method::DELETE, delete(jobs::remove)),
@@ -96,11 +101,6 @@ fn routes() -> Vec<Route> {
         ("/v1/jobs/{job}/tasks", Method::GET, get(jobs::list)),
         ("/v1/jobs/{job}/inbox.md", Method::GET, get(jobs::markdown)),
         ("/v1/tasks/{id}", Method::GET, get(tasks::look)),
-        ("/v1/sessions/{session}", Method::DELETE, delete(sessions::end)),
-        ("/v1/sessions/{session}/call", Method::POST, post(sessions::call)),
-        ("/v1/sessions/{session}/confirm", Method::POST, post(sessions::confirm)),
-        ("/v1/sessions/{session}/heartbeat", Method::POST, post(sessions::heartbeat)),
-        ("/v1/sessions/{session}/notices", Method::GET, get(sessions::list)),
     ];
     routes.extend(tasks::acts().map(|(path, act)| (path, Method::POST, act)));
     routes

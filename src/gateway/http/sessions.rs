@@ -145,7 +145,6 @@ fn respond(sent: &Sent, read: Option<QueueRead>) -> Response {
             spliced
         }
     };
-    let mut response = view::document(status, &json!({ "content": content, "metadata": metadata }));
-    view::locate(&mut response, sent.id);
-    response
+    let response = view::document(status, &json!({ "content": content, "metadata": metadata }));
+    view::located(response, &format!("/v1/messages/{}", sent.id))
 }

@@ -9,7 +9,7 @@ use super::Gate;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::store::{Item, Leased, Reply, Sent};
 use crate::inbox::{JobCard, Task};
-use crate::vocab::{MessageId, Name, Time};
+use crate::vocab::{Name, Time};
 
 /// A JSON document.
 pub(super) fn document(status: StatusCode, value: &Value) -> Response {
@@ -113,13 +113,6 @@ pub(super) fn sent(sent: &Sent) -> Value {
         "reply": replies.first(),
         "replies": replies,
     })
-}
-
-/// Says where a message is looked after.
-pub(super) fn locate(response: &mut Response, id: MessageId) {
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/messages/{id}")) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
 }
 
 /// `queued` is what the caller may rely on: it is kept, whether the organism has taken it yet or not.

@@ -119,7 +119,9 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
 
 /// The mailboxes that are those of clients.
 pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Name, Name> {
-    let is_remote = |name| find(organism, name).is_some_and(|found| matches!(found.kind, Written::Remote(_)));
+    let is_remote = |name| {
+        find(organism, name).is_some_and(|found| matches!(found.kind, Written::Remote(Mode::Poll | Mode::Stream)))
+    };
     let mut owned = BTreeMap::new();
     for client in &organism.clients {
         let Some(mailbox) = &client.mailbox else { continue };

@@ -27,10 +27,10 @@ pub struct Gateway {
     pub header_time: Duration,
     /// How long its body may take.
     pub body_time: Duration,
-    /// What it shows by TLS; without it, it speaks plain HTTP.
-    pub tls: Option<Tls>,
     /// Clients that have a mailbox: the remote listener whose mailbox it is.
     pub mailboxes: BTreeMap<Name, Name>,
+    /// What it shows by TLS; without it, it speaks plain HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Gateway {
@@ -41,8 +41,8 @@ impl Default for Gateway {
             requests: 1000,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
-            tls: None,
             mailboxes: BTreeMap::new(),
+            tls: None,
         }
     }
 }

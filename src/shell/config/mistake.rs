@@ -164,6 +164,12 @@ pub enum Mistake {
     /// A gateway, or a listener behind it, whose messages would be forgotten.
     #[error("what comes in over the network must not be forgotten, but nothing here is durable")]
     NotDurable,
+    /// The mailbox of a client that nobody has.
+    #[error("'{name}' has no mailbox to read: it is no remote listener, or is pushed to")]
+    NoMailbox {
+        /// Whose it should be.
+        name: Name,
+    },
     /// A place that nothing is pushed to.
     #[error("the URL {problem}")]
     Url {
@@ -175,12 +181,6 @@ pub enum Mistake {
     /// Deliveries that could be anybody's.
     #[error("what is pushed to this listener is not signed: it can't know whom it is from")]
     Unsigned,
-    /// The mailbox of a client that nobody has.
-    #[error("'{name}' has no mailbox: it is no remote listener")]
-    NoMailbox {
-        /// Whose it should be.
-        name: Name,
-    },
     /// A file with something that has to be in order, and is not.
     #[error("the {what} {} can't be used: {why}", .path.display())]
     File {

@@ -177,7 +177,7 @@ fn a_process_that_ends_neither_loses_nor_doubles() {
 }
 
 #[test]
-fn a_file_of_version_1_becomes_one_of_version_2_and_keeps_what_it_has() {
+fn a_file_of_version_1_becomes_one_of_version_3_and_keeps_what_it_has() {
     let place = Place::new("upgrade");
     let db = Connection::open(place.file()).unwrap();
     db.execute_batch(include_str!("../schema.sql")).unwrap();
@@ -194,6 +194,6 @@ fn a_file_of_version_1_becomes_one_of_version_2_and_keeps_what_it_has() {
     assert_eq!(reserve(&store, 1, 1), [message(1)]);
     drop(store);
     let db = Connection::open(place.file()).unwrap();
-    assert_eq!(db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), 2);
+    assert_eq!(db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), 3);
     drop((db, place.open()));
 }
