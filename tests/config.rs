@@ -79,6 +79,9 @@ fn every_key_arrives() {
     let gateway = config.gateway.expect("it is served");
     assert_eq!((gateway.listen, gateway.connections, gateway.requests), ("[::1]:29".parse().unwrap(), 30, 31));
     assert_eq!((gateway.header_time, gateway.body_time), (Duration::from_secs(32), Duration::from_secs(33)));
+    let tls = gateway.tls.expect("by TLS");
+    assert!(tls.cert.ends_with("tests/golden/config/../../outbound/tls/cert.pem"), "{tls:?}");
+    assert!(tls.key.ends_with("tests/golden/config/../../outbound/tls/key.pem"), "{tls:?}");
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
 }
 
@@ -86,7 +89,7 @@ fn every_key_arrives() {
 fn each_kind_of_listener_has_its_defaults() {
     let config = load("all-keys.yaml");
     let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
-    let [program, plain, person, parrot, agent, reviews, jobs] = listeners[..] else { panic!("{listeners:?}") };
+    let [program, plain, person, parrot, agent, reviews, jobs, pushed] = listeners[..] else { panic!("{listeners:?}") };
 
     assert_eq!(program.description, "Answers questions.");
     assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
@@ -103,7 +106,9 @@ fn each_kind_of_listener_has_its_defaults() {
     assert_eq!((person.timeout, person.can_park), (None, true));
     assert_eq!(parrot.replies, parrot.accepts, "an echo replies with what it accepts");
     assert_eq!(parrot.concurrency, Contract::ACTOR_CONCURRENCY);
-    assert_eq!((agent.timeout, agent.concurrency), (None, 10_000));
+    for remote in [agent, pushed] {
+        assert_eq!((remote.timeout, remote.concurrency), (None, 10_000));
+    }
     assert_eq!((&*reviews.description, reviews.routing, reviews.timeout), ("Reads drafts.", Routing::Unique, None));
     assert_eq!((jobs.routing, jobs.concurrency), (Routing::Addressed, 1024 + 64));
     let register = &qnames(&["{urn:systole:task:v1}register"])[0];
@@ -111,10 +116,25 @@ fn each_kind_of_listener_has_its_defaults() {
 }
 
 #[test]
+fn a_push_says_where_to_and_with_which_secret() {
+    let config = load("all-keys.yaml");
+    let Some(Kind::Remote(Mode::Push(push))) = config.kinds.last() else { panic!("{:?}", config.kinds) };
+    assert_eq!((&*push.url, push.allow_private), ("http://10.0.0.7:8080/in", true));
+    assert!(push.secret.as_ref().unwrap().ends_with("tests/golden/config/pushed.secret"), "{push:?}");
+}
+
+#[test]
 fn commands_run_beside_the_file() {
     let config = load("all-keys.yaml");
-    let [Kind::Command(program), Kind::Command(plain), Kind::Human, Kind::Echo, Kind::Remote(Mode::Stream), tasks @ ..] =
-        &config.kinds[..]
+    let [
+        Kind::Command(program),
+        Kind::Command(plain),
+        Kind::Human,
+        Kind::Echo,
+        Kind::Remote(Mode::Stream),
+        tasks @ ..,
+        _,
+    ] = &config.kinds[..]
     else {
         panic!("{:?}", config.kinds)
     };

@@ -1,6 +1,7 @@
 use std::rc::Rc;
 
 use super::mailboxes::Mailboxes;
+use super::push::Order;
 use super::store::{Item, Put, Settlement, State};
 use crate::core::{Body, Failure, Message, Outcome};
 use crate::ladder::{Meta, Raw, write_envelope};
@@ -35,6 +36,7 @@ impl RemoteListener {
             Ok(Put::Settled(settled)) => Ok(settled),
             Ok(Put::Waits) => {
                 self.mailboxes.ring(&stay.name);
+                self.mailboxes.order(&stay.name, Order::Push(id));
                 told.await.map_err(|_| "the mailbox was closed".to_owned())
             }
             Err(error) => Err(error.to_string()),
@@ -72,6 +74,7 @@ impl Drop for Stay<'_> {
         self.mailboxes.forget(self.id);
         if !self.over && !self.mailboxes.is_stopping() {
             self.mailboxes.store().abandon(self.id, self.mailboxes.clock().now());
+            self.mailboxes.order(&self.name, Order::Abandon(self.id));
         }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::store::{Caps, Settlement, Store, too_often};
+use super::push::Order;
+use super::store::{Caps, Settlement, Store, StoreError, too_often};
 use crate::shell::clock::Clock;
 use crate::shell::config::Mode;
 use crate::vocab::{MessageId, Name};
@@ -25,6 +26,10 @@ struct Inner {
     waiting: Mutex<HashMap<MessageId, oneshot::Sender<Settlement>>>,
     /// Somebody leased something: the end of that may be the next to look after.
     leased: Notify,
+    /// What is to be pushed: no more than handlers wait for, and what was redriven.
+    orders: mpsc::UnboundedSender<Order>,
+    /// Until somebody sees to that.
+    ordered: Mutex<Option<mpsc::UnboundedReceiver<Order>>>,
     /// The organism ends: handlers that are dropped wait for its next start.
     stopping: AtomicBool,
 }
@@ -45,6 +50,7 @@ impl Mailboxes {
     pub fn new(store: Store, listeners: impl IntoIterator<Item = (Name, Mode)>) -> Self {
         let mailbox =
             |mode| Mailbox { mode, bell: Notify::new(), bytes: AtomicUsize::new(0), paused: AtomicBool::new(false) };
+        let (orders, ordered) = mpsc::unbounded_channel();
         Self(Arc::new(Inner {
             store,
             clock: Clock::real(),
@@ -52,6 +58,8 @@ impl Mailboxes {
             boxes: listeners.into_iter().map(|(name, mode)| (name, mailbox(mode))).collect(),
             waiting: Mutex::default(),
             leased: Notify::new(),
+            orders,
+            ordered: Mutex::new(Some(ordered)),
             stopping: AtomicBool::new(false),
         }))
     }
@@ -80,8 +88,41 @@ impl Mailboxes {
     }
 
     /// How a mailbox is read; `None` if there is none of that name.
-    pub(super) fn mode(&self, name: &Name) -> Option<Mode> {
-        self.0.boxes.get(name).map(|mailbox| mailbox.mode)
+    pub(super) fn mode(&self, name: &Name) -> Option<&Mode> {
+        self.0.boxes.get(name).map(|mailbox| &mailbox.mode)
+    }
+
+    /// Whether the messages of a mailbox are pushed.
+    pub(super) fn is_pushed(&self, name: &Name) -> bool {
+        matches!(self.mode(name), Some(Mode::Push(_)))
+    }
+
+    /// All mailboxes, and how they are read.
+    pub(super) fn modes(&self) -> impl Iterator<Item = (&Name, &Mode)> {
+        self.0.boxes.iter().map(|(name, mailbox)| (name, &mailbox.mode))
+    }
+
+    /// Lets be leased what was pushed by an earlier run, where nothing is pushed any more.
+    pub(super) async fn pull(&self) -> Result<(), StoreError> {
+        for (name, mode) in self.modes() {
+            if !matches!(mode, Mode::Push(_)) {
+                self.store().pull(name.clone(), self.caps().deliveries).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what is to be done about a message that is pushed, if those of that mailbox are.
+    pub(super) fn order(&self, name: &Name, order: Order) {
+        if self.is_pushed(name) {
+            // Once nobody sees to it any more, the next start does.
+            let _ = self.0.orders.send(order);
+        }
+    }
+
+    /// What is to be pushed, for the one who sees to it.
+    pub(super) fn ordered(&self) -> Option<mpsc::UnboundedReceiver<Order>> {
+        self.0.ordered.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Tells the agent of a mailbox to rest, or to work again.

@@ -9,7 +9,7 @@
 //! - Whoever comes in shows a token; `from` is who that says.
 //! - Everything that can grow has a bound with an error of its own.
 //!
-//! Not here: TLS (a proxy's), push deliveries. `docs/gateway.md` has the calls.
+//! `docs/gateway.md` has the calls.
 
 mod courier;
 mod cursor;
@@ -18,39 +18,44 @@ mod judge;
 mod listener;
 mod mailboxes;
 mod problem;
+mod push;
 mod store;
+mod tidy;
 mod token;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 pub use courier::StartError;
 pub use listener::RemoteListener;
 pub use mailboxes::Mailboxes;
+pub use push::PushError;
 pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
 pub use token::Token;
 
-use crate::shell::Organism;
-use crate::shell::config::{Gateway as Settings, Journaled, Mode};
+use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
+use crate::shell::{Organism, block_on};
 use crate::vocab::Name;
 use courier::Courier;
-use http::{Gate, serve};
+use http::{Entrance, Gate, serve};
 use judge::Judge;
+use push::{Places, Pusher};
 
 /// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
 const BACKLOG: i32 = 4096;
 
 /// A gateway that has its file and its address, and waits for its organism.
-#[derive(Debug)]
 pub struct Gateway {
     settings: Settings,
-    journal: PathBuf,
+    journal: Journaled,
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     mailboxes: Mailboxes,
+    places: Option<Places>,
 }
 
 /// Why a gateway can't be served.
@@ -67,6 +72,12 @@ pub enum GatewayError {
         /// What the system says.
         cause: io::Error,
     },
+    /// Its certificate.
+    #[error(transparent)]
+    Tls(#[from] TlsProblem),
+    /// What is pushed.
+    #[error(transparent)]
+    Push(#[from] PushError),
     /// Its thread.
     #[error("the system refuses what the gateway needs: {0}")]
     System(#[from] io::Error),
@@ -85,13 +96,16 @@ impl Gateway {
         journal: &Journaled,
         listeners: impl IntoIterator<Item = (Name, Mode)>,
     ) -> Result<Self, GatewayError> {
+        let tls = settings.tls.as_ref().map(Tls::load).transpose()?.map(|config| Arc::new(config).into());
         let store = Store::open(&beside(&journal.file), journal.durability, journal.retention)?;
         let address = settings.listen;
         let listener = TcpListener::bind(address).map_err(|cause| GatewayError::Listen { address, cause })?;
         listener.set_nonblocking(true)?;
         rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
         let mailboxes = Mailboxes::new(store, listeners);
-        Ok(Self { settings: settings.clone(), journal: journal.file.clone(), listener, mailboxes })
+        let places = Places::declared(&mailboxes)?;
+        block_on(mailboxes.pull()).map_err(StartError::from)?;
+        Ok(Self { settings: settings.clone(), journal: journal.clone(), listener, tls, mailboxes, places })
     }
 
     /// The mailboxes of its remote listeners.
@@ -107,6 +121,10 @@ impl Gateway {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let address = self.listener.local_addr()?;
         let courier = Courier::new(self.mailboxes.store().clone(), organism, others);
+        let answer = organism.blueprint().limits.xml.message_bytes;
+        let start = |places| runtime.block_on(Pusher::start(&self.mailboxes, places, &self.journal, answer));
+        let pusher = self.places.map(start).transpose()?;
+        let outbound = pusher.as_ref().map(Pusher::outbound);
         let gate = Arc::new(Gate {
             rate: http::rate(&self.settings),
             room: Arc::new(Semaphore::new(self.settings.connections)),
@@ -114,17 +132,24 @@ impl Gateway {
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
             courier: courier.clone(),
+            outbound: outbound.clone(),
             judge: Judge::of(organism.clone())?,
         });
-        runtime.block_on(courier.start(&self.journal))?;
+        runtime.block_on(courier.start(&self.journal.file))?;
         let (end, ended) = watch::channel(false);
-        let (listener, mailboxes) = (self.listener, self.mailboxes.clone());
+        let (listener, tls, mailboxes) = (self.listener, self.tls, self.mailboxes.clone());
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                tokio::spawn(mailboxes.lapse());
+                tokio::spawn(mailboxes.clone().lapse());
+                tokio::spawn(tidy::tidy(mailboxes, outbound));
+                let push = pusher.map(|pusher| tokio::spawn(pusher.run(ended.clone())));
                 match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => serve(listener, gate, ended).await,
+                    Ok(listener) => serve(Entrance { listener, tls }, gate, ended).await,
                     Err(error) => tracing::error!(%error, "the gateway can't be served"),
+                }
+                if let Some(push) = push {
+                    // What it said in a panic stands in the log.
+                    let _ = push.await;
                 }
             });
             runtime.shutdown_background();

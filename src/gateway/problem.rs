@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use super::store::StoreError;
+use crate::inbox::{InboxError, InboxProblem, JobError};
+use crate::shell::inbox::BoardError;
 use crate::vocab::{Fault, FaultCode};
 
 /// The media type of problem details.
@@ -100,6 +102,37 @@ impl From<Fault> for Problem {
             problem = problem.with("example", example);
         }
         problem
+    }
+}
+
+/// What the inbox of a job says to it.
+impl From<JobError> for Problem {
+    fn from(error: JobError) -> Self {
+        let detail = error.to_string();
+        match error {
+            JobError::Unknown { .. } | JobError::Unnamed => Self::not_found(detail),
+            JobError::Taken { .. } | JobError::Reserved { .. } => Self::conflict("taken", detail),
+            JobError::Full { .. } => Self::too_many("full", detail, 1),
+            JobError::Inbox(error) => match error {
+                InboxError::Unknown { .. } => Self::not_found(detail),
+                InboxError::NotOwner { .. } | InboxError::NotSubmitter { .. } => Self::forbidden(detail),
+                InboxError::Transition { .. } => Self::conflict("transition", detail),
+                InboxError::KeyTaken { .. } | InboxError::IdTaken { .. } => Self::conflict("key_taken", detail),
+                InboxError::Full { .. } | InboxError::Problem(InboxProblem::Outbox { .. }) => {
+                    Self::too_many("full", detail, 1)
+                }
+                _ => Self::unprocessable("task", detail),
+            },
+        }
+    }
+}
+
+impl From<BoardError> for Problem {
+    fn from(error: BoardError) -> Self {
+        match error {
+            BoardError::Refused(error) => error.into(),
+            BoardError::Lost(_) => Self::stopping(),
+        }
     }
 }
 

@@ -139,6 +139,9 @@ pub enum InboxProblem {
     /// Its submitter wants events, but waits for the result.
     #[error("events are sent to those who submit detached: set detached, or leave events out")]
     EventsNeedDetached,
+    /// Its submitter wants events, and the job sends none.
+    #[error("this job sends no events: leave watched out")]
+    NoEvents,
     /// More than all of it is done.
     #[error("{percent} percent are done: write 0 to 100")]
     Percent {

@@ -132,6 +132,11 @@ impl TaskInbox {
         self.tasks().filter(|task| task.status == Status::Pending)
     }
 
+    /// Whether somebody owns the inbox or submitted the task: to anybody else it isn't there.
+    pub fn concerns(&self, task: &Task, who: &Name) -> bool {
+        self.owner().is_some_and(|owner| owner.name() == who) || task.source.agent == *who
+    }
+
     /// The tasks that are not over.
     pub fn open(&self) -> usize {
         self.tasks.len() - self.over.len()

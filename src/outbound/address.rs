@@ -29,6 +29,22 @@ impl Guard {
         Self::default()
     }
 
+    /// Public addresses, and those of networks that belong to somebody: loopback, private, shared and unique-local ones.
+    /// Link-local ones are not among them: there clouds keep the secrets of their machines.
+    pub fn private() -> Self {
+        let v4 = [
+            (Ipv4Addr::LOCALHOST, 8),
+            (Ipv4Addr::new(10, 0, 0, 0), 8),
+            (Ipv4Addr::new(172, 16, 0, 0), 12),
+            (Ipv4Addr::new(192, 168, 0, 0), 16),
+            (Ipv4Addr::new(100, 64, 0, 0), 10),
+        ];
+        let v6 = [(Ipv6Addr::LOCALHOST, 128), (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7)];
+        let v4 = v4.map(|(address, bits)| IpNet::new_assert(address.into(), bits));
+        let v6 = v6.map(|(address, bits)| IpNet::new_assert(address.into(), bits));
+        Self { allowed: v4.into_iter().chain(v6).collect() }
+    }
+
     /// Allows a network, such as `10.1.0.0/16`, whatever it is. IPv4-mapped addresses are allowed in IPv6 only:
     /// `::ffff:10.1.0.0/112`.
     #[must_use]
@@ -172,6 +188,18 @@ mod tests {
         guard.check("::1".parse().unwrap()).unwrap_err();
         guard.check("::ffff:127.0.0.1".parse().unwrap()).unwrap_err();
         guard.check("10.0.0.1".parse().unwrap()).unwrap_err();
+    }
+
+    #[test]
+    fn private_addresses_are_not_all_that_are_not_public() {
+        let guard = Guard::private();
+        let judge = |address: &str| guard.check(address.parse().unwrap()).is_ok();
+        for address in ["127.0.0.1", "10.0.0.1", "172.31.255.255", "192.168.1.1", "100.100.100.200", "::1", "fd00::1"] {
+            assert!(judge(address), "{address}");
+        }
+        for address in ["169.254.169.254", "fe80::1", "0.0.0.0", "::", "::ffff:127.0.0.1", "224.0.0.1", "172.32.0.0"] {
+            assert_eq!(judge(address), what(address).is_none(), "{address}");
+        }
     }
 
     proptest! {

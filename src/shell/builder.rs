@@ -12,8 +12,8 @@ use super::desk::Desk;
 use super::entropy::Entropy;
 use super::events::Events;
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
+use super::inbox::TaskBoard;
 use super::journal::{Durability, Options, Retention, SqliteJournal};
-use super::ledger::Resident;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::start::{Refusal, StartError};
@@ -38,7 +38,7 @@ pub struct OrganismBuilder {
     shards: Option<u16>,
     events: Option<broadcast::Sender<Event>>,
     journal: Option<Keep>,
-    residents: Vec<Arc<dyn Resident>>,
+    tasks: TaskBoard,
     words: Words,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Plan {
     pub(super) shards: u16,
     pub(super) events: Option<broadcast::Sender<Event>>,
     pub(super) journal: Option<Keep>,
-    pub(super) residents: Vec<Arc<dyn Resident>>,
+    pub(super) tasks: TaskBoard,
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -97,7 +97,7 @@ impl OrganismBuilder {
             shards: None,
             events: None,
             journal: None,
-            residents: Vec::new(),
+            tasks: TaskBoard::default(),
             words: Words::default(),
         }
     }
@@ -244,9 +244,9 @@ impl OrganismBuilder {
         self
     }
 
-    /// Lets something beside the cores live in the journal, if there is one.
-    pub(super) fn resident(mut self, resident: Arc<dyn Resident>) -> Self {
-        self.residents.push(resident);
+    /// Puts something on the board of tasks.
+    pub(super) fn tasks(mut self, enlist: impl FnOnce(&mut TaskBoard)) -> Self {
+        enlist(&mut self.tasks);
         self
     }
 
@@ -282,11 +282,7 @@ impl OrganismBuilder {
         blueprint.meta = self.meta;
         let (warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
-        let names = self.residents.iter().map(|resident| resident.name()).collect();
-        let registries: Vec<_> = self.residents.iter().filter(|resident| resident.reserve(&names)).collect();
-        if let [first, second, ..] = registries.as_slice() {
-            self.words.refusals.push(Refusal::Registries { first: first.name(), second: second.name() });
-        }
+        self.words.refusals.extend(self.tasks.reserve());
         if !self.words.refusals.is_empty() {
             return Err(StartError::Refused(self.words.refusals));
         }
@@ -302,7 +298,7 @@ impl OrganismBuilder {
             shards,
             events: self.events,
             journal: self.journal,
-            residents: self.residents,
+            tasks: self.tasks,
             warnings,
         })
     }

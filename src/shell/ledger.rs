@@ -1,21 +1,13 @@
-use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use super::clock::Clock;
 use super::journal::Written;
 use super::scribe::Scribe;
 use crate::journal::{JournalError, Op, Recovered, Step};
-use crate::vocab::{Name, Time};
+use crate::vocab::Time;
 
 /// Something beside the cores that lives in the journal of the organism as well.
 pub(super) trait Resident: Send + Sync {
-    /// The listener that it belongs to.
-    fn name(&self) -> Name;
-
-    /// Gets to know the names of all residents, before anything else. Whether jobs register with it: of those there can
-    /// be one, since what the journal holds of a task names its job alone.
-    fn reserve(&self, names: &BTreeSet<Name>) -> bool;
-
     /// Takes up what the journal holds of it, before anything runs, and writes there from now on.
     ///
     /// # Errors

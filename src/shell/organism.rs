@@ -12,6 +12,7 @@ use super::drain::{Drained, drain};
 use super::entropy::Entropy;
 use super::events::Events;
 use super::exit::{Inlet, Port};
+use super::inbox::TaskBoard;
 use super::judges::Judges;
 use super::ledger::Ledger;
 use super::link::{Command, Links, links};
@@ -36,6 +37,7 @@ use crate::vocab::{IdKey, Time};
 /// let it end its work, [`drain`](Self::drain) it.
 pub struct Organism {
     shared: Arc<Shared>,
+    tasks: TaskBoard,
     warnings: Vec<Problem>,
     events: Option<broadcast::WeakSender<Event>>,
     /// Ends when the threads of all shards have.
@@ -104,7 +106,7 @@ impl Organism {
         clock: Clock,
         entropy: Entropy,
     ) -> Result<(Self, Vec<Seed>, mpsc::Sender<()>), StartError> {
-        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal, residents } = plan;
+        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal, tasks } = plan;
         if journal.is_some() && shards > SHARDS {
             let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
             return Err(StartError::Journal(JournalError { message }));
@@ -145,7 +147,7 @@ impl Organism {
             }
         };
         if let (Some(scribe), Some(recovered)) = (&scribe, &recovered) {
-            for resident in residents {
+            for resident in tasks.residents() {
                 resident.move_in(recovered, Ledger::new(scribe, shared.clock.clone()))?;
             }
         }
@@ -169,6 +171,7 @@ impl Organism {
         let (alive, ended) = mpsc::channel(1);
         let organism = Self {
             shared,
+            tasks,
             warnings,
             events: observed.then(|| events.downgrade()),
             ended: Mutex::new(Some(ended)),
@@ -182,6 +185,11 @@ impl Organism {
     pub(super) fn boot(&self) {
         let root = self.shared.entropy.root();
         self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
+    }
+
+    /// Its jobs and their tasks.
+    pub fn tasks(&self) -> &TaskBoard {
+        &self.tasks
     }
 
     /// Speaks as one of the clients.

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -37,11 +38,17 @@ listeners:
     replies: ["{urn:t}answer"]
 "#;
 
+/// The organism of most tests, with something more in `gateway:`, and what is over kept that long.
+pub(crate) fn organism(gateway: &str, age: &str) -> String {
+    ORGANISM.replace("GATEWAY", gateway).replace("AGE", age)
+}
+
 /// A folder with an organism in it, and its process; both end with it.
 pub(crate) struct Site {
     pub(crate) folder: PathBuf,
     process: Option<Child>,
     pub(crate) address: SocketAddr,
+    log: Arc<Mutex<String>>,
 }
 
 impl Site {
@@ -52,16 +59,25 @@ impl Site {
 
     /// A site that runs, with something more in `gateway:`, and what is over kept that long.
     pub(crate) fn with(gateway: &str, age: &str) -> Self {
+        Self::of(&organism(gateway, age))
+    }
+
+    /// A site that runs another organism.
+    pub(crate) fn of(organism: &str) -> Self {
+        let mut site = Self::idle(organism);
+        site.start();
+        site
+    }
+
+    /// A site that doesn't run yet.
+    pub(crate) fn idle(organism: &str) -> Self {
         static SITES: AtomicUsize = AtomicUsize::new(0);
         let number = SITES.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("systole-test-{}-gateway-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let organism = ORGANISM.replace("GATEWAY", gateway).replace("AGE", age);
         fs::write(folder.join("organism.yaml"), organism).unwrap();
         fs::write(folder.join("t.xsd"), SCHEMA).unwrap();
-        let mut site = Self { folder, process: None, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        site.start();
-        site
+        Self { folder, process: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), log: Arc::default() }
     }
 
     /// Runs the organism.
@@ -78,8 +94,18 @@ impl Site {
             log += &line;
         };
         // Nobody may wait for us to read.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        let kept = self.log.clone();
+        std::thread::spawn(move || {
+            for line in said.lines().map_while(Result::ok) {
+                *kept.lock().unwrap() += &(line + "\n");
+            }
+        });
         self.process = Some(process);
+    }
+
+    /// What it logged since it listens.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
     }
 
     /// Ends the process at once.
@@ -196,6 +222,13 @@ impl Who {
 
     pub(crate) fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).unwrap()
+    }
+
+    /// A connection on which that was said.
+    pub(crate) fn connect_and(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(bytes).unwrap();
+        stream
     }
 
     /// Sends an ask with that number.

@@ -8,4 +8,8 @@ mod guard;
 mod kit;
 mod many;
 mod path;
+mod peer;
+mod push;
 mod survive;
+mod tasks;
+mod tls;

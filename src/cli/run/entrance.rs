@@ -21,7 +21,7 @@ impl Entrance {
         let (Some(settings), Some(journal)) = (&config.gateway, &config.journal) else { return Ok(Self(None)) };
         let listeners = config.blueprint.listeners().zip(&config.kinds);
         let remote = listeners.filter_map(|((_, contract), kind)| match kind {
-            Kind::Remote(mode) => Some((contract.name.clone(), *mode)),
+            Kind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
             Kind::Command(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
         });
         Ok(Self(Some(Gateway::open(settings, journal, remote).map_err(failure)?)))

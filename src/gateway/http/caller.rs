@@ -5,9 +5,12 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use super::Gate;
+use crate::core::Party;
 use crate::gateway::problem::Problem;
 use crate::gateway::store::{Item, Kind, Principal};
 use crate::gateway::token;
+use crate::inbox;
+use crate::schema::Payload;
 use crate::vocab::Name;
 
 /// Who makes a request, as its token says, and within its rate.
@@ -41,6 +44,30 @@ impl Caller {
             Some(_) => Ok(name),
             None => Err(Problem::not_found(format!("the organism has no remote listener '{name}'"))),
         }
+    }
+
+    /// Who it is in the inbox of a job.
+    pub(super) fn principal(&self) -> inbox::Principal {
+        inbox::Principal::new(self.0.name.clone())
+    }
+
+    /// Whether it may do what a payload does in the pump: whether its contract there names it among what it calls.
+    pub(super) fn may<T: Payload>(&self, gate: &Gate) -> Result<(), Problem> {
+        let (blueprint, payload) = (gate.organism.blueprint(), T::qname());
+        let calls = blueprint.party(self.0.name.as_str()).and_then(|party| match party {
+            Party::Client(id) => blueprint.client(id).map(|client| &client.calls),
+            Party::Listener(id) => blueprint.listener(id).map(|listener| &listener.calls),
+        });
+        if calls.is_some_and(|calls| calls.contains(&payload)) {
+            return Ok(());
+        }
+        let detail = format!("{} may not call {payload}: add it to its 'calls' in organism.yaml", self.0.name);
+        Err(Problem::forbidden(detail))
+    }
+
+    /// Whether a task is theirs.
+    pub(super) fn sees(&self, inbox: &inbox::TaskInbox, task: &inbox::Task) -> bool {
+        self.0.kind == Kind::Admin || inbox.concerns(task, &self.0.name)
     }
 
     /// A message in a mailbox that it may see to.

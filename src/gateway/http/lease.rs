@@ -31,6 +31,9 @@ struct Wanted {
 /// `POST /v1/mailboxes/{mailbox}/lease`
 pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
     let (gate, mailbox, wanted) = desk.said::<Wanted>().await?;
+    if gate.mailboxes.is_pushed(&mailbox) {
+        return Err(Problem::conflict("pushed", "the messages of this listener are pushed to it: nobody leases them"));
+    }
     let max = within("max", wanted.max.map_or(1, |max| max.0), (1, MAX))? as usize;
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&gate, wanted.visibility)?;

@@ -13,7 +13,10 @@ use super::request::{Query, json};
 use super::{Gate, view};
 use crate::core::{Contract, Party};
 use crate::gateway::problem::Problem;
-use crate::gateway::store::Kind;
+use crate::gateway::push::{Order, guard};
+use crate::gateway::store::{Kind, Registered};
+use crate::outbound::check_url;
+use crate::shell::config::Mode;
 use crate::vocab::{Name, QName};
 
 #[derive(Deserialize)]
@@ -43,19 +46,12 @@ pub(super) async fn register(
     Query::of(&request, &[])?;
     let token = token(request.headers());
     let wanted: Registration = json(&gate, request).await?;
-    let mode = match (wanted.mode.as_str(), wanted.url) {
-        ("poll", None) => "poll",
-        ("stream", None) => "stream",
-        ("push", _) => return Err(Problem::bad_request("'mode: push' is not served: use poll or stream")),
-        ("poll" | "stream", Some(_)) => return Err(Problem::bad_request("'url' is for 'mode: push' alone")),
-        _ => return Err(Problem::bad_request("'mode' has to be poll or stream")),
-    };
     let unknown = || Problem::not_found(format!("the organism declares no remote listener '{}'", wanted.name));
     let name = Name::parse(&wanted.name).map_err(|_| unknown())?;
     if principal.kind != Kind::Listener {
         return Err(Problem::forbidden("only a listener registers: make a token of that kind"));
     }
-    gate.mailboxes.mode(&name).ok_or_else(unknown)?;
+    let declared = gate.mailboxes.mode(&name).ok_or_else(unknown)?;
     if principal.name != name {
         let detail = format!("'{name}' belongs to another token: use the one that was made for it");
         return Err(Problem::conflict("claimed", detail));
@@ -64,11 +60,37 @@ pub(super) async fn register(
     if let (Some(claimed), Some(contract)) = (&wanted.contract, gate.organism.blueprint().listener(id)) {
         compare(claimed, contract)?;
     }
-    gate.mailboxes.store().register(name.clone(), mode, gate.mailboxes.clock().now()).await?;
+    let place = place(declared, &wanted)?;
+    gate.mailboxes.store().register(name.clone(), place.clone(), gate.mailboxes.clock().now()).await?;
+    let mode = place.mode;
+    if let Some(url) = place.url.or(place.declared) {
+        gate.mailboxes.order(&name, Order::Move(name.clone(), url));
+    }
     let mailbox = format!("/v1/mailboxes/{name}");
     // The token that was shown: it stays the only one.
     let value = json!({ "name": name.as_str(), "mode": mode, "mailbox": mailbox, "token": token });
     Ok(view::document(StatusCode::CREATED, &value))
+}
+
+/// How and where it wants its messages, within what is declared.
+fn place(declared: &Mode, wanted: &Registration) -> Result<Registered, Problem> {
+    let pulled = |mode| Ok(Registered { mode, url: None, declared: None });
+    match (wanted.mode.as_str(), declared, wanted.url.clone()) {
+        ("push", Mode::Push(push), url) => {
+            let bad = |problem| Problem::bad_request(format!("the url {problem}"));
+            url.as_deref().map_or(Ok(()), |url| check_url(url, &guard(push))).map_err(bad)?;
+            Ok(Registered { mode: "push", url, declared: Some(push.url.clone()) })
+        }
+        ("poll", Mode::Poll | Mode::Stream, None) => pulled("poll"),
+        ("stream", Mode::Poll | Mode::Stream, None) => pulled("stream"),
+        ("poll" | "stream", Mode::Poll | Mode::Stream, Some(_)) => {
+            Err(Problem::bad_request("'url' is for 'mode: push' alone"))
+        }
+        ("poll" | "stream" | "push", declared, _) => {
+            Err(Problem::bad_request(format!("this listener is declared with 'mode: {}'", declared.as_str())))
+        }
+        _ => Err(Problem::bad_request("'mode' has to be poll, stream or push")),
+    }
 }
 
 /// The contract in the configuration holds: who takes it to be another one would fail later, message by message.

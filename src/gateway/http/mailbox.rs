@@ -11,6 +11,7 @@ use super::request::{Query, message_id, no_message};
 use super::{Gate, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
+use crate::gateway::push::Order;
 use crate::gateway::store::{Page, Position, Range};
 use crate::vocab::{MessageId, Name};
 
@@ -62,9 +63,23 @@ struct One {
 pub(super) async fn redrive(desk: Desk) -> Result<Response, Problem> {
     let (gate, mailbox, One { id }) = desk.said().await?;
     let id = id.map(|id| message_id(&id)).transpose()?;
+    let again = push_again(&gate, &mailbox, id).await?;
     let redriven = gate.mailboxes.store().redrive(mailbox.clone(), id).await?;
     gate.mailboxes.ring(&mailbox);
+    again.into_iter().for_each(|id| gate.mailboxes.order(&mailbox, Order::Push(id)));
     counted("redriven", id, redriven)
+}
+
+/// The dead letters that are to be pushed once more; how it went before is forgotten.
+async fn push_again(gate: &Gate, mailbox: &Name, one: Option<MessageId>) -> Result<Vec<MessageId>, Problem> {
+    let Some(outbound) = gate.outbound.as_ref().filter(|_| gate.mailboxes.is_pushed(mailbox)) else {
+        return Ok(Vec::new());
+    };
+    let dead = gate.mailboxes.store().dead(mailbox.clone(), one).await?;
+    for id in &dead {
+        outbound.forget(*id).await.map_err(|_| Problem::stopping())?;
+    }
+    Ok(dead)
 }
 
 /// `DELETE /v1/mailboxes/{mailbox}/dead`

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -12,17 +12,15 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::caller::Caller;
-use super::request::{Query, body, json, message_id, no_message};
+use super::request::{Query, body, idempotency_key, json, message_id, no_message};
 use super::{Gate, view};
 use crate::core::{Foreseen, Party};
 use crate::gateway::problem::Problem;
+use crate::gateway::push::Order;
 use crate::gateway::store::{Accepted, Kind, Sent, Settled, Settlement, Submission};
 use crate::ladder::{Meta, write_envelope};
 use crate::shell::entropy::Entropy;
 use crate::vocab::{MessageId, Name, ThreadId};
-
-/// The longest `Idempotency-Key`.
-const KEY: usize = 255;
 
 /// `POST /v1/messages`
 pub(super) async fn submit(
@@ -129,7 +127,10 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
     let (item, _) = store.item(id).await?.ok_or_else(no_message)?;
     caller.may_answer(&item)?;
     match store.settle(id, with.clone(), gate.mailboxes.clock().now()).await? {
-        Settled::Done(_) => gate.mailboxes.end(id, with),
+        Settled::Done(_) => {
+            gate.mailboxes.end(id, with);
+            gate.mailboxes.order(&item.mailbox, Order::Answered(id));
+        }
         Settled::Already => {}
         Settled::Over(state) => {
             let detail = format!("the message is {}: it takes no other answer", state.as_str());
@@ -159,24 +160,14 @@ async fn answer_of(gate: &Gate, id: MessageId, wait: Duration) -> Result<Sent, P
 }
 
 fn acknowledge(sent: Sent) -> Response {
-    let mut response = match sent.replies.first() {
+    let response = match sent.replies.first() {
         Some(reply) => view::envelope(reply.envelope.clone()),
         None => {
             let value = json!({ "id": sent.id.to_string(), "thread": sent.root.to_string(), "state": "queued" });
             view::document(StatusCode::ACCEPTED, &value)
         }
     };
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/messages/{}", sent.id)) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().ok().filter(|key| (1..=KEY).contains(&key.len()));
-    let problem = || Problem::bad_request(format!("an Idempotency-Key has 1 to {KEY} visible ASCII characters"));
-    key.map(|key| Some(key.to_owned())).ok_or_else(problem)
+    view::located(response, &format!("/v1/messages/{}", sent.id))
 }
 
 /// What the pump would refuse in any case is refused now.

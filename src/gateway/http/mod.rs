@@ -2,7 +2,9 @@
 
 mod caller;
 mod desk;
+mod handshake;
 mod health;
+mod jobs;
 mod lease;
 mod listeners;
 mod mailbox;
@@ -13,6 +15,7 @@ mod rate;
 mod request;
 mod serve;
 mod stream;
+mod tasks;
 mod view;
 
 use std::sync::Arc;
@@ -22,7 +25,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post, put};
 
 use tokio::sync::Semaphore;
 
@@ -30,10 +33,11 @@ use super::courier::Courier;
 use super::judge::Judge;
 use super::mailboxes::Mailboxes;
 use super::problem::{PROBLEM, Problem};
+use crate::outbound::Outbound;
 use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
 use rate::Rate;
-pub(super) use serve::serve;
+pub(super) use serve::{Entrance, serve};
 
 /// How often principals may ask.
 pub(super) fn rate(settings: &Settings) -> Rate {
@@ -47,6 +51,8 @@ pub(super) struct Gate {
     pub(super) mailboxes: Mailboxes,
     pub(super) courier: Arc<Courier>,
     pub(super) judge: Judge,
+    /// What is pushed is sent by it; none if nothing is.
+    pub(super) outbound: Option<Outbound>,
     pub(super) rate: Rate,
     /// What is left of the connections that may be open.
     pub(super) room: Arc<Semaphore>,
@@ -57,7 +63,7 @@ type Route = (&'static str, Method, MethodRouter<Arc<Gate>>);
 
 /// Every route. The description in `openapi.json` names these and no others; a test compares them.
 fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         ("/livez", Method::GET, get(health::livez)),
         ("/readyz", Method::GET, get(health::readyz)),
         ("/metrics", Method::GET, get(health::metrics)),
@@ -80,7 +86,16 @@ fn routes() -> Vec<Route> {
         ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),
         ("/v1/mailboxes/{mailbox}/dead", Method::DELETE, delete(mailbox::bury)),
         ("/v1/mailboxes/{mailbox}/dead/redrive", Method::POST, post(mailbox::redrive)),
-    ]
+        ("/v1/jobs", Method::GET, get(jobs::find)),
+        ("/v1/jobs/{job}", Method::PUT, put(jobs::register)),
+        ("/v1/jobs/{job}", Method::DELETE, delete(jobs::remove)),
+        ("/v1/jobs/{job}/tasks", Method::POST, post(jobs::submit)),
+        ("/v1/jobs/{job}/tasks", Method::GET, get(jobs::list)),
+        ("/v1/jobs/{job}/inbox.md", Method::GET, get(jobs::markdown)),
+        ("/v1/tasks/{id}", Method::GET, get(tasks::look)),
+    ];
+    routes.extend(tasks::acts().map(|(path, act)| (path, Method::POST, act)));
+    routes
 }
 
 fn router(gate: Arc<Gate>) -> Router {

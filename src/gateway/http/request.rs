@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, Error};
@@ -15,6 +15,9 @@ use crate::vocab::MessageId;
 
 /// The longest that a request may ask to wait, in seconds.
 pub(super) const WAIT: u64 = 60;
+
+/// The longest `Idempotency-Key`.
+const KEY: usize = 255;
 
 /// Bytes of a JSON body.
 const JSON: usize = 64 << 10;
@@ -95,6 +98,14 @@ pub(super) fn no_message() -> Problem {
     Problem::not_found("there is no such message, or it was forgotten")
 }
 
+/// The text by which a sender knows again what it sends.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|key| (1..=KEY).contains(&key.len()));
+    let problem = || Problem::bad_request(format!("an Idempotency-Key has 1 to {KEY} visible ASCII characters"));
+    key.map(|key| Some(key.to_owned())).ok_or_else(problem)
+}
+
 /// The bytes of an envelope or of payloads.
 pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
     read(gate, request, gate.organism.blueprint().limits.xml.message_bytes).await
@@ -102,7 +113,15 @@ pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem
 
 /// A JSON document; nothing at all is an empty one.
 pub(super) async fn json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
-    let bytes = read(gate, request, JSON).await?;
+    parsed(read(gate, request, JSON).await?)
+}
+
+/// A JSON document that holds what others read, as long as a message may be.
+pub(super) async fn large_json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
+    parsed(body(gate, request).await?)
+}
+
+fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
     let bytes = if bytes.is_empty() { Bytes::from_static(b"{}") } else { bytes };
     serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }

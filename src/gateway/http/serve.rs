@@ -7,9 +7,12 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
+use super::handshake::handshake;
 use super::{Gate, router};
 
 /// Bytes of the head of a request.
@@ -21,8 +24,15 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long nobody is let in after the system could not: it may be out of files.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Where connections come from, and what they speak.
+pub(in crate::gateway) struct Entrance {
+    pub(in crate::gateway) listener: TcpListener,
+    /// TLS, if they speak that.
+    pub(in crate::gateway) tls: Option<TlsAcceptor>,
+}
+
 /// Serves until told to end; then lets requests that are under way end.
-pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mut end: watch::Receiver<bool>) {
+pub(in crate::gateway) async fn serve(entrance: Entrance, gate: Arc<Gate>, mut end: watch::Receiver<bool>) {
     let room = gate.room.clone();
     let (connections, header_time) = (gate.settings.connections, gate.settings.header_time);
     let service = router(gate);
@@ -30,7 +40,7 @@ pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mu
         // Past the limit connections wait with the system, until one of these ends.
         let entered = async {
             let permit = room.clone().acquire_owned().await;
-            (listener.accept().await, permit)
+            (entrance.listener.accept().await, permit)
         };
         let entered = tokio::select! {
             _ = end.wait_for(|end| *end) => break,
@@ -40,17 +50,16 @@ pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mu
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let connection = connection(stream, service.clone(), header_time);
-        let mut end = end.clone();
+        let (service, tls, end) = (service.clone(), entrance.tls.clone(), end.clone());
         tokio::spawn(async move {
-            let mut connection = std::pin::pin!(connection);
-            let ended = async { drop(end.wait_for(|end| *end).await) };
-            // A client that leaves in the middle is nobody's mistake.
-            tokio::select! {
-                _ = connection.as_mut() => {}
-                () = ended => {
-                    connection.as_mut().graceful_shutdown();
-                    let _ = connection.await;
+            // It only makes small answers wait for others.
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => speak(stream, service, header_time, end).await,
+                Some(tls) => {
+                    if let Some(stream) = handshake(stream, &tls, header_time).await {
+                        speak(stream, service, header_time, end).await;
+                    }
                 }
             }
             drop(permit);
@@ -60,17 +69,27 @@ pub(in crate::gateway) async fn serve(listener: TcpListener, gate: Arc<Gate>, mu
     let _ = tokio::time::timeout(GRACE, room.acquire_many(all)).await;
 }
 
-fn connection(
-    stream: TcpStream,
+/// Speaks HTTP until the other side leaves, or this one ends.
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: Router,
     header_time: Duration,
-) -> http1::UpgradeableConnection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
-    // It only makes small answers wait for others.
-    let _ = stream.set_nodelay(true);
-    http1::Builder::new()
+    mut end: watch::Receiver<bool>,
+) {
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_time)
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
-        .with_upgrades()
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let ended = async { drop(end.wait_for(|end| *end).await) };
+    // A client that leaves in the middle is nobody's mistake.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = ended => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Gate;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::store::{Item, Leased, Reply, Sent};
+use crate::inbox::{JobCard, Task};
 use crate::vocab::{Name, Time};
 
 /// A JSON document.
@@ -61,6 +62,42 @@ pub(super) fn leased(gate: &Gate, leased: &Leased) -> Value {
     value["receipt"] = hex(leased.receipt).into();
     value["until"] = leased.item.due.to_string().into();
     value
+}
+
+/// A job that is there.
+pub(super) fn job(card: &JobCard) -> Value {
+    json!({ "name": card.name.as_str(), "description": card.description, "skills": card.skills })
+}
+
+/// A task in short.
+pub(super) fn brief(task: &Task) -> Value {
+    json!({
+        "id": task.id.to_string(),
+        "place": task.place,
+        "status": task.status,
+        "agent": task.source.agent.as_str(),
+        "job": task.source.job.as_str(),
+        "description": task.description,
+        "created": task.created.to_string(),
+        "attempts": task.attempts,
+    })
+}
+
+/// All of a task that is not between its job and the pump.
+pub(super) fn task(task: &Task) -> Value {
+    let mut value = json!(task);
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|key, _| !["outbox", "routed", "events"].contains(&key.as_str()));
+    }
+    value
+}
+
+/// An answer that says where more of it is.
+pub(super) fn located(mut response: Response, path: &str) -> Response {
+    if let Ok(location) = HeaderValue::from_str(path) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
 }
 
 /// What a client sent.

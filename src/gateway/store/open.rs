@@ -8,8 +8,11 @@ use crate::shell::entropy::Entropy;
 use crate::shell::sqlite::{self, Durability, Format, Lock, Opened, Opening, Problem};
 
 /// `SyG1`, and its tables.
-pub(super) const FORMAT: Format =
-    Format { name: "file of a gateway", id: 0x5379_4731, migrations: &[include_str!("schema.sql")] };
+pub(super) const FORMAT: Format = Format {
+    name: "file of a gateway",
+    id: 0x5379_4731,
+    migrations: &[include_str!("schema.sql"), include_str!("push.sql")],
+};
 
 /// Why the file of a gateway can't be used.
 #[derive(Debug, thiserror::Error)]

@@ -89,15 +89,6 @@ impl Store {
         })
         .await
     }
-
-    /// A remote listener is there.
-    pub(crate) async fn register(&self, name: Name, mode: &'static str, now: Time) -> Result<(), StoreError> {
-        self.write(move |db| {
-            let sql = "INSERT OR REPLACE INTO listener VALUES (?1, ?2, ?3)";
-            db.execute(sql, (name.as_str(), mode, now.as_nanos().cast_signed())).map(drop)
-        })
-        .await
-    }
 }
 
 fn principal(row: &Row<'_>) -> rusqlite::Result<Principal> {

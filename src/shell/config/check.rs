@@ -6,9 +6,11 @@ use super::finding::Finding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use super::remote::{Mode, Push};
 use super::tasks::{Tasks, TasksOf};
 use super::{near, program};
 use crate::core::{Blueprint, Problem};
+use crate::inbox::payload;
 use crate::schema::{Catalog, PayloadSchema};
 use crate::vocab::{Name, QName, Span, ns};
 
@@ -72,6 +74,15 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     }
 }
 
+/// Deliveries that nobody can tell from those of somebody else.
+pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
+    for listener in &organism.listeners {
+        if matches!(&listener.kind, Written::Remote(Mode::Push(Push { secret: None, .. }))) {
+            reader.report(Mistake::Unsigned, listener.name.span);
+        }
+    }
+}
+
 /// A second listener with which jobs register.
 pub(super) fn registries(reader: &mut Reader, organism: &Organism) {
     let is_registry =
@@ -115,10 +126,12 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
             // Whoever accepts it may be among what can't be read.
             Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
             Problem::Reserved { .. } => reader.is_marked(span),
-            Problem::DuplicateName { .. }
-            | Problem::Ambiguous { .. }
-            | Problem::NoSlot { .. }
-            | Problem::Unreturned { .. } => false,
+            // What it does to tasks over HTTP is answered there.
+            Problem::Unreturned { ref caller, ref call, .. } => {
+                call.namespace() == payload::NAMESPACE
+                    && find(organism, caller).is_some_and(|caller| matches!(caller.kind, Written::Remote(_)))
+            }
+            Problem::DuplicateName { .. } | Problem::Ambiguous { .. } | Problem::NoSlot { .. } => false,
         };
         if moot {
             continue;

@@ -1,4 +1,4 @@
-//! `gateway:`, and what a listener says of itself that comes in through it.
+//! `gateway:`: where an organism is served over HTTP.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::document::Node;
 use super::mistake::Mistake;
 use super::reader::{At, Reader};
+use super::tls::{self, Tls};
 
 /// Messages of one remote listener that are handed over at once, unless its `concurrency` says otherwise; the others
 /// wait in the pump.
@@ -20,10 +21,12 @@ pub struct Gateway {
     pub connections: usize,
     /// Requests of one principal in a second; as many may come at once.
     pub requests: u32,
-    /// How long the head of a request may take.
+    /// How long the head of a request may take; and a handshake of TLS.
     pub header_time: Duration,
     /// How long its body may take.
     pub body_time: Duration,
+    /// What it shows by TLS; without it, it speaks plain HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Gateway {
@@ -34,17 +37,9 @@ impl Default for Gateway {
             requests: 1000,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
+            tls: None,
         }
     }
-}
-
-/// How a remote listener comes for its messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// It asks for them.
-    Poll,
-    /// It reads a stream of them.
-    Stream,
 }
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
@@ -53,9 +48,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
     if let Some(listen) = fields.take("listen").and_then(|node| address(reader, node)) {
         gateway.listen = listen;
     }
-    if let Some(tls) = fields.take("tls") {
-        reader.report(Mistake::Absent { what: "TLS" }, tls.span);
-    }
+    gateway.tls = fields.take("tls").and_then(|node| tls::read(reader, node));
     let connections = fields.take("connections").and_then(|node| reader.number("connections", node, 1, 1 << 16));
     let requests = fields.take("requests").and_then(|node| reader.number("requests", node, 1, u32::MAX.into()));
     gateway.connections = connections.map_or(gateway.connections, |connections| connections as usize);
@@ -68,15 +61,6 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
     let span = fields.span;
     reader.finish(fields);
     Some(At { value: gateway, span })
-}
-
-/// What stands behind `remote:`.
-pub(super) fn mode(reader: &mut Reader, node: &Node) -> Option<Mode> {
-    let mut fields = reader.fields(node)?;
-    let mode = fields.require("mode", "a remote listener", reader);
-    let mode = mode.and_then(|node| reader.choice(node, &[("poll", Mode::Poll), ("stream", Mode::Stream)]));
-    reader.finish(fields);
-    mode
 }
 
 fn address(reader: &mut Reader, node: &Node) -> Option<SocketAddr> {

@@ -1,9 +1,10 @@
 //! One entry below `listeners:`.
 
 use super::document::Node;
-use super::gateway::{self, Mode};
+use super::gateway;
 use super::mistake::Mistake;
 use super::reader::{At, Fields, Reader};
+use super::remote::{self, Mode};
 use super::tasks::{self, Tasks};
 use crate::core::{Contract, Routing, Silence};
 use crate::vocab::{Limits, Name, QName, Span, ns};
@@ -143,7 +144,7 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
         }
         (None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
         (None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),
-        (None, None, None, Some(remote), []) => gateway::mode(reader, remote).map(Written::Remote),
+        (None, None, None, Some(node), []) => remote::read(reader, node).map(Written::Remote),
         (None, None, None, None, [(node, is_one)]) => {
             let read = if *is_one { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
             read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })

@@ -164,11 +164,26 @@ pub enum Mistake {
     /// A gateway, or a listener behind it, whose messages would be forgotten.
     #[error("what comes in over the network must not be forgotten, but nothing here is durable")]
     NotDurable,
-    /// A part of the gateway that is not there.
-    #[error("the gateway has no {what} of its own")]
-    Absent {
-        /// What.
+    /// A place that nothing is pushed to.
+    #[error("the URL {problem}")]
+    Url {
+        /// What is wrong with it.
+        problem: String,
+        /// Whether it only has to be allowed.
+        private: bool,
+    },
+    /// Deliveries that could be anybody's.
+    #[error("what is pushed to this listener is not signed: it can't know whom it is from")]
+    Unsigned,
+    /// A file with something that has to be in order, and is not.
+    #[error("the {what} {} can't be used: {why}", .path.display())]
+    File {
+        /// What is in it.
         what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// An address that can't be listened at.
     #[error("'{text}' is no address with a port")]
@@ -216,7 +231,7 @@ impl Mistake {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         match self {
-            Self::NoScript { .. } => true,
+            Self::NoScript { .. } | Self::Unsigned => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
         }
@@ -260,7 +275,13 @@ impl Mistake {
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotDurable => "write durability: process, or power".into(),
-            Self::Absent { .. } => "let a proxy on this machine speak TLS, and pass requests on to 'listen'".into(),
+            Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
+            Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),
+            Self::Unsigned => "add secret: FILE, with what openssl rand -hex 32 prints".into(),
+            Self::File { what: "secret", .. } => {
+                "the path is relative to this file; openssl rand -hex 32 prints a secret".into()
+            }
+            Self::File { .. } => "the path is relative to this file".into(),
             Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
             Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
             Self::NoSchema { .. } => "the path is relative to this file".into(),

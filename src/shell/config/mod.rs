@@ -28,17 +28,25 @@ mod near;
 mod organism;
 mod program;
 mod reader;
+mod remote;
 mod schemas;
 mod tasks;
+mod tls;
 mod units;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use finding::Finding;
-pub use gateway::{Gateway, Mode};
+pub use gateway::Gateway;
 pub use mistake::Mistake;
+#[cfg(feature = "gateway")]
+pub(crate) use remote::read_secret;
+pub use remote::{Mode, Push};
 pub use tasks::{Tasks, TasksOf};
+pub use tls::Tls;
+#[cfg(feature = "gateway")]
+pub use tls::TlsProblem;
 
 use crate::core::Blueprint;
 use crate::schema::{Catalog, PayloadSchema};
@@ -86,7 +94,7 @@ pub enum Kind {
     Human,
     /// It answers with what it gets.
     Echo,
-    /// An agent elsewhere, which comes for its messages over HTTP.
+    /// An agent elsewhere, which gets its messages over HTTP.
     Remote(Mode),
     /// A job, or a registry of jobs.
     Tasks(Tasks),
@@ -134,7 +142,7 @@ fn read(name: &str, source: &str, directory: &Path) -> Result<Config, Vec<Findin
     let root = document::parse(source)
         .map_err(|error| vec![Finding::new(Mistake::Yaml { message: error.message }, &file, error.span)])?;
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
-    let mut reader = Reader { file, base, findings: Vec::new() };
+    let mut reader = Reader { file, base, directory: directory.to_owned(), findings: Vec::new() };
     let organism = organism::read(&mut reader, &root);
     let built = organism.map(|organism| judge(&mut reader, organism, directory));
     let mut findings = reader.findings;
@@ -158,6 +166,7 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
     check::owners(reader, &organism);
     check::registries(reader, &organism);
     check::durable(reader, &organism);
+    check::signed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file),
         durability: keep.durability,

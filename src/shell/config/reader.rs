@@ -14,6 +14,8 @@ pub(super) struct Reader {
     pub(super) file: Arc<File>,
     /// The directory of the file, as messages name it.
     pub(super) base: PathBuf,
+    /// The same, to look for files in.
+    pub(super) directory: PathBuf,
     pub(super) findings: Vec<Finding>,
 }
 

@@ -12,7 +12,7 @@ use crate::inbox::payload::{
     Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
     Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
 };
-use crate::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox};
+use crate::inbox::{ArtifactPart, Change, InboxError, InboxProblem, Principal, Submission, Task, TaskInbox};
 use crate::protocol::Boot;
 use crate::shell::accepts::AsActor;
 use crate::shell::clock::Clock;
@@ -64,7 +64,7 @@ impl<I: Inboxes> JobActor<I> {
         let (actor, shared) = (Principal::new(submit.from().clone()), &self.shared);
         shared.act(submit.thread(), None, |inboxes, now| {
             if read.watched && !shared.sends().events {
-                return Err(Failure::new("this job sends no events: leave watched out"));
+                return Err(failure(InboxError::from(InboxProblem::NoEvents)));
             }
             if !read.detached {
                 may_wait(shared.waiters.load(Ordering::Relaxed), inboxes.limits().open)?;
@@ -241,7 +241,7 @@ impl<I: Inboxes> Handler<Delivery<Get>> for JobActor<I> {
         let kept = self.shared.lock();
         let inbox = kept.inboxes.holding(get.id).map_err(failure)?;
         // What is not theirs is not there.
-        let task = inbox.get(get.id).ok().filter(|task| concerns(inbox, task, get.from()));
+        let task = inbox.get(get.id).ok().filter(|task| inbox.concerns(task, get.from()));
         let task = task.ok_or(InboxError::Unknown { id: get.id }).map_err(failure)?;
         Ok(reply(TaskPayload::from(task).write()?))
     }
@@ -255,7 +255,7 @@ impl<I: Inboxes> Handler<Delivery<List>> for JobActor<I> {
         let inbox = kept.inboxes.of(list.job.as_ref()).map_err(failure)?;
         let wanted = |task: &&Task| {
             let status = list.status.map_or(!task.status.is_ended(), |status| task.status == status);
-            status && list.after.is_none_or(|after| task.place > after) && concerns(inbox, task, list.from())
+            status && list.after.is_none_or(|after| task.place > after) && inbox.concerns(task, list.from())
         };
         let mut tasks = inbox.tasks().filter(wanted).peekable();
         let (mut brief, mut bytes) = (Vec::new(), 0);
@@ -277,10 +277,6 @@ fn brief_fits(bytes: usize, task: &Task) -> bool {
 fn size(task: &Task) -> usize {
     const ATTRIBUTES: usize = 512;
     ATTRIBUTES + task.description.len()
-}
-
-fn concerns(inbox: &TaskInbox, task: &Task, who: &Name) -> bool {
-    inbox.owner().is_some_and(|owner| owner.name() == who) || task.source.agent == *who
 }
 
 fn clock(thread: &Thread) -> Result<Clock, Failure> {

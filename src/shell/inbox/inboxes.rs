@@ -1,8 +1,10 @@
 //! What a listener with tasks holds: the inbox of one job, or those of all jobs that register.
 
-use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
+use super::board::TaskBoard;
+use super::shared::Shared;
 use crate::inbox::{Change, ImportError, InboxError, InboxLimits, JobError, Jobs, Principal};
 use crate::inbox::{Submission, Submitted, TaskInbox};
 use crate::journal::{Op, Recovered};
@@ -37,8 +39,8 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     fn directory(&self) -> Option<String>;
     /// The same with what a journal holds of that listener instead; nothing if it holds nothing.
     fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError>;
-    /// Keeps names from being registered, if they can be. Whether they can.
-    fn reserve(&mut self, names: &BTreeSet<Name>) -> bool;
+    /// Puts itself on the board of its organism.
+    fn enlist(shared: Arc<Shared<Self>>, board: &mut TaskBoard);
 }
 
 impl Inboxes for TaskInbox {
@@ -99,8 +101,8 @@ impl Inboxes for TaskInbox {
         known.then(|| self.taken_up(&recovered.tasks)).transpose()
     }
 
-    fn reserve(&mut self, _: &BTreeSet<Name>) -> bool {
-        false
+    fn enlist(shared: Arc<Shared<Self>>, board: &mut TaskBoard) {
+        board.jobs.push(shared);
     }
 }
 
@@ -158,8 +160,7 @@ impl Inboxes for Jobs {
         self.recover(&String::from_utf8_lossy(&state.blob), &recovered.tasks).map(Some)
     }
 
-    fn reserve(&mut self, names: &BTreeSet<Name>) -> bool {
-        Self::reserve(self, names.clone());
-        true
+    fn enlist(shared: Arc<Shared<Self>>, board: &mut TaskBoard) {
+        board.registries.push(shared);
     }
 }

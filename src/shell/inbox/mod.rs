@@ -13,6 +13,7 @@
 //! arrival was written: the id of the task and the number of the event tell a repetition.
 
 mod actor;
+mod board;
 mod inboxes;
 mod outbox;
 mod place;
@@ -24,6 +25,7 @@ mod shared;
 use std::fmt;
 use std::sync::Arc;
 
+pub use board::{BoardError, Taken, TaskBoard};
 use bytes::Bytes;
 pub use registry::JobRegistry;
 use setting::{Setting, contract, install, settings};

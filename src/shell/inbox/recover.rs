@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::inboxes::Inboxes;
@@ -10,14 +10,6 @@ use crate::shell::ledger::{Ledger, Resident};
 use crate::vocab::{Name, Time};
 
 impl<I: Inboxes> Resident for Shared<I> {
-    fn name(&self) -> Name {
-        self.name.clone()
-    }
-
-    fn reserve(&self, names: &BTreeSet<Name>) -> bool {
-        Self::reserve(self, names)
-    }
-
     /// What the journal holds of a job counts; what it never held is written down.
     fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError> {
         let now = ledger.now();

@@ -4,12 +4,20 @@ use std::sync::Arc;
 
 use super::actor::{self, JobActor};
 use super::inboxes::Inboxes;
-use super::shared::{Sends, Shared};
+use super::shared::Shared;
 use crate::core::{Contract, Routing};
 use crate::inbox::payload::{EventPayload, Question, ResultPayload};
 use crate::shell::accepts::AsActor;
 use crate::shell::builder::OrganismBuilder;
 use crate::shell::contract::ContractBuilder;
+
+/// What the contract of a job lets it send to submitters.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sends {
+    pub(super) results: bool,
+    pub(super) events: bool,
+    pub(super) questions: bool,
+}
 
 #[derive(Clone)]
 pub(super) struct Setting {
@@ -34,11 +42,11 @@ pub(super) fn install<I: Inboxes>(
     builder: OrganismBuilder,
     more: impl FnOnce(Builder<I>) -> Builder<I>,
 ) -> OrganismBuilder {
-    shared.allow(setting.sends);
-    let (made, resident) = (shared.clone(), shared.clone());
+    shared.set(setting);
+    let made = shared.clone();
     let factory = move || JobActor::new(made.clone());
     let contract = |contract| fill(contract, shared, setting, more);
-    builder.resident(resident).listener(shared.name.as_str(), factory, contract)
+    builder.tasks(|board| I::enlist(shared.clone(), board)).listener(shared.name.as_str(), factory, contract)
 }
 
 /// What it promises and may do.

@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::inboxes::Inboxes;
 use super::place::Waiter;
+use super::setting::{Sends, Setting};
 use crate::core::Failure;
 use crate::inbox::payload::ResultPayload;
 use crate::inbox::{Change, Event, InboxError, InboxProblem, JobError, Principal, Task};
@@ -32,7 +33,7 @@ pub(super) struct Shared<I> {
     hearing: Mutex<()>,
     /// Rings when something may have to be sent.
     pub(super) outbox: Notify,
-    sends: OnceLock<Sends>,
+    setting: OnceLock<Setting>,
 }
 
 /// What is held, and where that is written down.
@@ -44,14 +45,6 @@ pub(super) struct Kept<I> {
     pub(super) state: Option<Bytes>,
     /// None, or closed, while it lives in memory.
     pub(super) ledger: Option<Ledger>,
-}
-
-/// What the contract of a job lets it send to submitters.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sends {
-    pub(super) results: bool,
-    pub(super) events: bool,
-    pub(super) questions: bool,
 }
 
 pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -78,17 +71,21 @@ impl<I: Inboxes> Shared<I> {
             unheard: Mutex::default(),
             hearing: Mutex::default(),
             outbox: Notify::new(),
-            sends: OnceLock::new(),
+            setting: OnceLock::new(),
         }
     }
 
-    /// Says what the contract allows; the first time that it is registered.
-    pub(super) fn allow(&self, sends: Sends) {
-        self.sends.get_or_init(|| sends);
+    /// Says what is set of the listener; the first time that it is registered.
+    pub(super) fn set(&self, setting: &Setting) {
+        self.setting.get_or_init(|| setting.clone());
     }
 
     pub(super) fn sends(&self) -> Sends {
-        self.sends.get().copied().unwrap_or_default()
+        self.setting.get().map(|setting| setting.sends).unwrap_or_default()
+    }
+
+    pub(super) fn description(&self) -> &str {
+        self.setting.get().map_or("", |setting| &setting.description)
     }
 
     /// A panic while it is held can't leave it half-way: each method of the inbox checks first, and then changes.
@@ -98,11 +95,6 @@ impl<I: Inboxes> Shared<I> {
 
     pub(super) fn hear(&self, hear: Box<dyn Fn(&Event) + Send + Sync>) {
         *lock(&self.hear) = Some(hear.into());
-    }
-
-    /// Keeps names from being registered, if they can be. Whether they can.
-    pub(super) fn reserve(&self, names: &BTreeSet<Name>) -> bool {
-        self.lock().inboxes.reserve(names)
     }
 
     /// Looks at a task.

@@ -1,0 +1,179 @@
+//! Jobs, and the tasks in their inboxes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::caller::Caller;
+use super::request::{Query, idempotency_key, json, large_json};
+use super::{Gate, view};
+use crate::gateway::problem::Problem;
+use crate::gateway::store::Kind;
+use crate::inbox::payload::{Find, Register, Remove, Submit};
+use crate::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox};
+use crate::vocab::{Name, TaskId, Time};
+
+/// Entries of a page, unless something else is asked for, and at most.
+const LIMIT: (u64, u64) = (100, 500);
+
+/// Bytes of descriptions in a page, at least one of which is in it.
+const BYTES: usize = 1 << 20;
+
+/// `GET /v1/jobs`
+pub(super) async fn find(State(gate): State<Arc<Gate>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let query = Query::of(&request, &["skill", "after", "limit"])?;
+    caller.may::<Find>(&gate)?;
+    let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
+    let wanted = |card: &JobCard| {
+        query.text("skill").is_none_or(|skill| card.skills.contains(skill))
+            && query.text("after").is_none_or(|after| card.name.as_str() > after)
+    };
+    let mut cards = gate.organism.tasks().cards().into_iter().filter(wanted).peekable();
+    let items: Vec<_> = cards.by_ref().take(limit).map(|card| view::job(&card)).collect();
+    let value = json!({ "items": items, "has_more": cards.peek().is_some() });
+    Ok(view::document(StatusCode::OK, &value))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Card {
+    description: String,
+    #[serde(default)]
+    skills: BTreeSet<String>,
+}
+
+/// `PUT /v1/jobs/{job}`: it is there from now on, and its caller's.
+pub(super) async fn register(
+    State(gate): State<Arc<Gate>>,
+    Path(job): Path<String>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    caller.may::<Register>(&gate)?;
+    let (name, Card { description, skills }) = (named(&job)?, json(&gate, request).await?);
+    let card = JobCard { name: name.clone(), description, skills };
+    let (owner, now, value) = (caller.principal(), gate.mailboxes.clock().now(), view::job(&card));
+    gate.organism.tasks().enrol(&name, |jobs| jobs.register(&owner, card, now)).await?;
+    Ok(view::document(StatusCode::OK, &value))
+}
+
+/// `DELETE /v1/jobs/{job}`: it is there no longer; what waits for it waits for its owner.
+pub(super) async fn remove(
+    State(gate): State<Arc<Gate>>,
+    Path(job): Path<String>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    caller.may::<Remove>(&gate)?;
+    let (name, owner, now) = (named(&job)?, caller.principal(), gate.mailboxes.clock().now());
+    gate.organism.tasks().enrol(&name, |jobs| jobs.remove(&owner, &name, now)).await?;
+    Ok(view::nothing())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    description: String,
+    job: Option<String>,
+    #[serde(default)]
+    context: TaskContext,
+    deadline: Option<String>,
+    #[serde(default)]
+    watched: bool,
+}
+
+/// `POST /v1/jobs/{job}/tasks`
+pub(super) async fn submit(
+    State(gate): State<Arc<Gate>>,
+    Path(job): Path<String>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    caller.may::<Submit>(&gate)?;
+    let name = named(&job)?;
+    let key = idempotency_key(request.headers())?;
+    let wanted: Wanted = large_json(&gate, request).await?;
+    let actor = caller.principal();
+    let deadline = wanted.deadline.map(|text| text.parse::<Time>()).transpose();
+    let submission = Submission {
+        job: wanted.job.unwrap_or_else(|| actor.name().to_string()),
+        description: wanted.description,
+        context: wanted.context,
+        deadline: deadline.map_err(|_| Problem::bad_request("'deadline' has to be a date and time (RFC 3339)"))?,
+        key,
+        // Nobody waits in the pump.
+        detached: true,
+        watched: wanted.watched,
+    };
+    let (id, now) = (TaskId::from_uuid(uuid::Uuid::new_v4()), gate.mailboxes.clock().now());
+    let taken = gate.organism.tasks().submit(&actor, &name, submission, id, now).await?;
+    let value = json!({ "id": taken.id.to_string(), "status": taken.status, "new": taken.new });
+    let status = if taken.new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(view::located(view::document(status, &value), &format!("/v1/tasks/{}", taken.id)))
+}
+
+/// `GET /v1/jobs/{job}/tasks`: those that the caller owns or submitted.
+pub(super) async fn list(
+    State(gate): State<Arc<Gate>>,
+    Path(job): Path<String>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    let query = Query::of(&request, &["status", "after", "limit"])?;
+    let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
+    let after = query.number("after", 0, (0, u64::MAX))?;
+    let status = query.text("status").map(status).transpose()?;
+    let page = |inbox: &TaskInbox| {
+        let wanted = |task: &&Task| {
+            status.map_or(!task.status.is_ended(), |status| task.status == status)
+                && task.place > after
+                && caller.sees(inbox, task)
+        };
+        let mut tasks = inbox.tasks().filter(wanted).peekable();
+        let (mut items, mut bytes, mut last) = (Vec::new(), 0, None);
+        while let Some(task) =
+            tasks.next_if(|task| items.is_empty() || items.len() < limit && bytes + task.description.len() <= BYTES)
+        {
+            bytes += task.description.len();
+            last = Some(task.place);
+            items.push(view::brief(task));
+        }
+        json!({ "items": items, "next": last, "has_more": tasks.peek().is_some() })
+    };
+    Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, page)?))
+}
+
+/// `GET /v1/jobs/{job}/inbox.md`: what is pending, as a model reads it.
+pub(super) async fn markdown(
+    State(gate): State<Arc<Gate>>,
+    Path(job): Path<String>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let is_admin = caller.0.kind == Kind::Admin;
+    let text = gate.organism.tasks().inbox(&named(&job)?, |inbox| {
+        let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
+        (is_admin || is_owner).then(|| inbox.render_pending_context())
+    })?;
+    let text =
+        text.ok_or_else(|| Problem::forbidden(format!("'{job}' is somebody else's: its owner reads its inbox")))?;
+    Ok(view::typed(StatusCode::OK, "text/markdown; charset=utf-8", text))
+}
+
+fn named(job: &str) -> Result<Name, Problem> {
+    Name::parse(job).map_err(|error| Problem::not_found(error.to_string()))
+}
+
+fn status(text: &str) -> Result<Status, Problem> {
+    let known = serde_json::from_value(Value::from(text));
+    known.map_err(|error| Problem::bad_request(format!("'status': {error}")))
+}

@@ -1,0 +1,136 @@
+//! What is done to a task.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::{MethodRouter, post};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::caller::Caller;
+use super::request::{Query, large_json};
+use super::{Gate, view};
+use crate::gateway::problem::Problem;
+use crate::inbox::payload::{
+    Accept, ArtifactPayload, Cancel, Complete, Fail, Input, InputRequired, Progress as Progressed, Reject,
+};
+use crate::inbox::{ArtifactPart, Change, InboxError, Principal, TaskInbox};
+use crate::schema::Payload;
+use crate::vocab::{TaskId, Time};
+
+/// `GET /v1/tasks/{id}`
+pub(super) async fn look(
+    State(gate): State<Arc<Gate>>,
+    Path(id): Path<String>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Problem> {
+    Query::of(&request, &[])?;
+    let id = task_id(&id)?;
+    let seen = gate.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
+    // What is not theirs is not there.
+    let task = seen.ok().flatten().ok_or_else(no_task)?;
+    Ok(view::document(StatusCode::OK, &task))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// A text that may be left out.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Word {
+    #[serde(default)]
+    text: String,
+}
+
+/// A text.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Progress {
+    percent: Option<u8>,
+    #[serde(default)]
+    text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Artifact {
+    name: String,
+    text: String,
+    #[serde(default)]
+    append: bool,
+    #[serde(default)]
+    last: bool,
+}
+
+/// What is done to a task, by whom and when.
+struct On<'a> {
+    inbox: &'a mut TaskInbox,
+    by: &'a Principal,
+    id: TaskId,
+    now: Time,
+}
+
+type Done = Result<Change, InboxError>;
+
+/// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller has to be allowed.
+pub(super) fn acts() -> [(&'static str, MethodRouter<Arc<Gate>>); 9] {
+    [
+        ("/v1/tasks/{id}/accept", act::<Accept, Nothing>(|on, _| on.inbox.accept(on.by, on.id, on.now))),
+        (
+            "/v1/tasks/{id}/progress",
+            act::<Progressed, Progress>(|on, said| on.inbox.progress(on.by, on.id, said.percent, &said.text, on.now)),
+        ),
+        ("/v1/tasks/{id}/artifact", act::<ArtifactPayload, Artifact>(artifact)),
+        (
+            "/v1/tasks/{id}/input-required",
+            act::<InputRequired, Text>(|on, said| on.inbox.input_required(on.by, on.id, &said.text, on.now)),
+        ),
+        ("/v1/tasks/{id}/input", act::<Input, Text>(|on, said| on.inbox.answer(on.by, on.id, &said.text, on.now))),
+        (
+            "/v1/tasks/{id}/complete",
+            act::<Complete, Word>(|on, said| on.inbox.complete(on.by, on.id, &said.text, on.now)),
+        ),
+        ("/v1/tasks/{id}/fail", act::<Fail, Text>(|on, said| on.inbox.fail(on.by, on.id, &said.text, on.now))),
+        ("/v1/tasks/{id}/reject", act::<Reject, Text>(|on, said| on.inbox.reject(on.by, on.id, &said.text, on.now))),
+        ("/v1/tasks/{id}/cancel", act::<Cancel, Word>(|on, said| on.inbox.cancel(on.by, on.id, &said.text, on.now))),
+    ]
+}
+
+fn artifact(on: On<'_>, said: Artifact) -> Done {
+    let Artifact { name, text, append, last } = said;
+    on.inbox.artifact(on.by, on.id, ArtifactPart { name, text, append, last }, on.now)
+}
+
+fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> Done) -> MethodRouter<Arc<Gate>> {
+    post(async move |State(gate): State<Arc<Gate>>, Path(id): Path<String>, caller: Caller, request: Request| {
+        Query::of(&request, &[])?;
+        caller.may::<P>(&gate)?;
+        let id = task_id(&id)?;
+        let said: T = large_json(&gate, request).await?;
+        let (by, now) = (caller.principal(), gate.mailboxes.clock().now());
+        let acted = gate.organism.tasks().act(id, |inbox| act(On { inbox, by: &by, id, now }, said)).await?;
+        let value = json!({ "id": id.to_string(), "status": acted });
+        Ok::<_, Problem>(view::document(StatusCode::OK, &value))
+    })
+}
+
+/// The id of a task in a path; what is no id is nobody's.
+fn task_id(text: &str) -> Result<TaskId, Problem> {
+    text.parse().map_err(|_| no_task())
+}
+
+fn no_task() -> Problem {
+    Problem::not_found("there is no such task, or it is not yours, or it was forgotten")
+}

@@ -1,0 +1,203 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::inboxes::Inboxes;
+use super::shared::{Shared, Written};
+use crate::inbox::{
+    Change, InboxError, InboxProblem, JobCard, JobError, Jobs, Principal, Status, Submission, Submitted, Task,
+    TaskInbox,
+};
+use crate::shell::ledger::Resident;
+use crate::shell::start::Refusal;
+use crate::vocab::{Fault, Name, TaskId, Time};
+
+/// The tasks of an organism, for those who come in beside the pump: its gateway. Whoever asks has to know who asks, and
+/// whether that party may.
+#[derive(Default)]
+pub struct TaskBoard {
+    pub(super) jobs: Vec<Arc<Shared<TaskInbox>>>,
+    pub(super) registries: Vec<Arc<Shared<Jobs>>>,
+}
+
+/// Why something can't be done to a task.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BoardError {
+    /// A rule is against it. Nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] JobError),
+    /// It may have been done, and will be forgotten: the journal can't be written.
+    #[error("{}", .0.message)]
+    Lost(Fault),
+}
+
+impl From<InboxError> for BoardError {
+    fn from(error: InboxError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// A task that was taken, or the one that has its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Its id.
+    pub id: TaskId,
+    /// How far it is.
+    pub status: Status,
+    /// Whether it is new.
+    pub new: bool,
+}
+
+impl TaskBoard {
+    /// The jobs that are there, in order of name.
+    pub fn cards(&self) -> Vec<JobCard> {
+        let of = |job: &Arc<Shared<TaskInbox>>| JobCard {
+            name: job.name.clone(),
+            description: job.description().to_owned(),
+            skills: BTreeSet::new(),
+        };
+        let mut cards: Vec<_> = self.jobs.iter().map(of).collect();
+        if let Some(registry) = self.registry() {
+            cards.extend(registry.lock().inboxes.cards().cloned());
+        }
+        cards.sort_by(|one, other| one.name.cmp(&other.name));
+        cards
+    }
+
+    /// Looks at the inbox of a job.
+    ///
+    /// # Errors
+    /// [`JobError::Unknown`].
+    pub fn inbox<T>(&self, job: &Name, read: impl FnOnce(&TaskInbox) -> T) -> Result<T, JobError> {
+        match self.job(job) {
+            Some(shared) => shared.lock().inboxes.of(None).map(read),
+            None => self.registry_for(job)?.lock().inboxes.of(Some(job)).map(read),
+        }
+    }
+
+    /// Looks at a task and at the inbox that it is in.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`].
+    pub fn task<T>(&self, id: TaskId, read: impl FnOnce(&TaskInbox, &Task) -> T) -> Result<T, InboxError> {
+        let mut read = Some(read);
+        let mut look = |inbox: &TaskInbox| {
+            let task = inbox.get(id).ok()?;
+            read.take().map(|read| read(inbox, task))
+        };
+        let found = self.jobs.iter().find_map(|job| look(&job.lock().inboxes));
+        let found = found.or_else(|| look(self.registry()?.lock().inboxes.holding(id).ok()?));
+        found.ok_or(InboxError::Unknown { id })
+    }
+
+    /// Submits a task, which has to be detached: nobody waits for it here.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`JobError`] as [`Jobs::submit`].
+    pub async fn submit(
+        &self,
+        actor: &Principal,
+        job: &Name,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<Taken, BoardError> {
+        let (taken, written) = match self.job(job) {
+            Some(shared) => shared.take(actor, None, submission, id, now)?,
+            None => self.registry_for(job)?.take(actor, Some(job), submission, id, now)?,
+        };
+        written.durable().await.map_err(BoardError::Lost)?;
+        Ok(taken)
+    }
+
+    /// Moves a task, and says how far it is then.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`InboxError`] as what is done.
+    pub async fn act(
+        &self,
+        id: TaskId,
+        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+    ) -> Result<Status, BoardError> {
+        let (status, written) = match self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok()) {
+            Some(shared) => shared.step(id, act)?,
+            None => self.registry().ok_or(InboxError::Unknown { id })?.step(id, act)?,
+        };
+        written.durable().await.map_err(BoardError::Lost)?;
+        Ok(status)
+    }
+
+    /// Changes who is registered.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`JobError::Unknown`] without a registry, and as what is done.
+    pub async fn enrol(
+        &self,
+        job: &Name,
+        act: impl FnOnce(&mut Jobs) -> Result<Change, JobError>,
+    ) -> Result<(), BoardError> {
+        let registry = self.registry_for(job)?;
+        let ((), written) = registry.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))?;
+        written.durable().await.map_err(BoardError::Lost)
+    }
+
+    /// Keeps the names of its listeners from being registered.
+    pub(in crate::shell) fn reserve(&self) -> Option<Refusal> {
+        if let [first, second, ..] = self.registries.as_slice() {
+            return Some(Refusal::Registries { first: first.name.clone(), second: second.name.clone() });
+        }
+        let registry = self.registries.first()?;
+        let names = self.jobs.iter().map(|job| job.name.clone()).chain([registry.name.clone()]);
+        registry.lock().inboxes.reserve(names.collect());
+        None
+    }
+
+    /// All that lives in a journal.
+    pub(in crate::shell) fn residents(&self) -> impl Iterator<Item = Arc<dyn Resident>> {
+        let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Resident> { job });
+        jobs.chain(self.registries.iter().cloned().map(|registry| -> Arc<dyn Resident> { registry }))
+    }
+
+    fn job(&self, name: &Name) -> Option<&Arc<Shared<TaskInbox>>> {
+        self.jobs.iter().find(|job| job.name == *name)
+    }
+
+    fn registry(&self) -> Option<&Arc<Shared<Jobs>>> {
+        self.registries.first()
+    }
+
+    fn registry_for(&self, job: &Name) -> Result<&Arc<Shared<Jobs>>, JobError> {
+        self.registry().ok_or_else(|| JobError::Unknown { job: job.clone() })
+    }
+}
+
+impl<I: Inboxes> Shared<I> {
+    fn take(
+        self: &Arc<Self>,
+        actor: &Principal,
+        to: Option<&Name>,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<(Taken, Written), JobError> {
+        self.change(|kept| {
+            if submission.watched && !self.sends().events {
+                return Err(InboxError::from(InboxProblem::NoEvents).into());
+            }
+            let Submitted { id, new, change } = kept.inboxes.submit(actor, to, submission, id, now)?;
+            let status = kept.inboxes.holding(id)?.get(id)?.status;
+            Ok((change, Vec::new(), Taken { id, status, new }))
+        })
+    }
+
+    fn step(
+        self: &Arc<Self>,
+        id: TaskId,
+        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+    ) -> Result<(Status, Written), InboxError> {
+        self.change(|kept| {
+            let inbox = kept.inboxes.holding_mut(id)?;
+            let change = act(inbox)?;
+            Ok((change, Vec::new(), inbox.get(id)?.status))
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! An agent that is pushed to: it does what it was told, one thing for each connection, and remembers what it was asked.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use systole::outbound::Secret;
+use systole::outbound::signature::{SignatureError, TOLERANCE};
+use systole::vocab::Time;
+
+/// The time, as whoever receives something knows it.
+#[allow(clippy::disallowed_methods)]
+pub(crate) fn now() -> Time {
+    Time::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
+}
+
+/// What it does with a connection.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// Takes the request, and ends it without a word.
+    Close,
+    /// Takes the request, and says that.
+    Say(String),
+    /// Takes the request, waits until it is told to go on, and says that.
+    SayWhenTold(String),
+}
+
+/// An answer of that status.
+pub(crate) fn say(status: &str, body: &str) -> Act {
+    Act::Say(text(status, body))
+}
+
+/// The same, when it is told to.
+pub(crate) fn say_when_told(status: &str, body: &str) -> Act {
+    Act::SayWhenTold(text(status, body))
+}
+
+fn text(status: &str, body: &str) -> String {
+    let head = "Content-Type: application/xml\r\nConnection: close";
+    format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Request {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The id of its message: in the envelope, and the key of all attempts.
+    pub(crate) fn id(&self) -> String {
+        let key = self.header("idempotency-key").expect("each request has one");
+        assert!(self.body.contains(&format!("<id xmlns=\"urn:systole:meta:v1\">{key}</id>")), "{}", self.body);
+        key.to_owned()
+    }
+
+    /// Checks its signature as a receiver does.
+    pub(crate) fn verify(&self, secret: &[u8]) -> Result<(), SignatureError> {
+        let header = self.header("systole-signature").unwrap_or_default();
+        Secret::new(secret).verify(header, self.body.as_bytes(), now(), TOLERANCE)
+    }
+}
+
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    requests: Receiver<Request>,
+    go: Sender<()>,
+}
+
+impl Peer {
+    /// A peer that does these things with its connections, and the last one with all that follow.
+    pub(crate) fn start(script: impl Into<Vec<Act>>) -> Self {
+        let script = script.into();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, requests) = channel();
+        let (go, told) = channel();
+        std::thread::spawn(move || {
+            let mut acts = script.iter().cloned().chain(std::iter::repeat(script.last().unwrap().clone()));
+            for stream in listener.incoming() {
+                if serve(stream.unwrap(), acts.next().unwrap(), &sender, &told).is_none() {
+                    return;
+                }
+            }
+        });
+        Self { address, requests, go }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/in?key=hush", self.address)
+    }
+
+    /// The next request that came, or comes.
+    pub(crate) fn next(&self) -> Request {
+        self.requests.recv().expect("the peer is there")
+    }
+
+    /// The requests that came and were not looked at.
+    pub(crate) fn rest(&self) -> Vec<Request> {
+        self.requests.try_iter().collect()
+    }
+
+    /// Lets one that waits go on.
+    pub(crate) fn go_on(&self) {
+        self.go.send(()).unwrap();
+    }
+}
+
+/// `None` once nobody looks any more.
+fn serve(mut stream: TcpStream, act: Act, requests: &Sender<Request>, told: &Receiver<()>) -> Option<()> {
+    // Whoever leaves in the middle has asked nothing.
+    let Some(request) = read(&mut stream) else { return Some(()) };
+    requests.send(request).ok()?;
+    let said = match act {
+        Act::Close => return Some(()),
+        Act::Say(said) => said,
+        Act::SayWhenTold(said) => {
+            told.recv().ok()?;
+            said
+        }
+    };
+    let _ = stream.write_all(said.as_bytes());
+    Some(())
+}
+
+fn read(stream: &mut TcpStream) -> Option<Request> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
+            let request = Request { head, body: String::from_utf8_lossy(&bytes[at + 4..]).into_owned() };
+            let length: usize = request.header("content-length").expect("its length is known").parse().unwrap();
+            if request.body.len() >= length {
+                return Some(request);
+            }
+        }
+        match stream.read(&mut piece).ok()? {
+            0 => return None,
+            read => bytes.extend_from_slice(&piece[..read]),
+        }
+    }
+}
