@@ -1,4 +1,4 @@
-//! `examples/remote` does what it says.
+//! The examples with a gateway do what they say.
 
 use std::process::Command;
 
@@ -31,4 +31,18 @@ fn a_note_rides_on_responses_until_it_is_confirmed() {
     assert_ne!(token(lines[0]), token(lines[1]), "after the kill it came under a new token");
     assert!(lines[2].starts_with(&format!("{{\"confirmed\":[{{\"token\":\"{}\"", token(lines[1]))), "{said}");
     assert!(!lines[3].contains("lunch") && lines[3].contains(">hello</say>"), "{said}");
+}
+
+#[test]
+fn a_task_waits_for_its_job_and_outlives_a_kill() {
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/jobs/demo.sh");
+    let run = Command::new("sh").arg(demo).env("SYSTOLE", env!("CARGO_BIN_EXE_systole")).output().unwrap();
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    let found = r#"{"items":[{"name":"reviews","description":"Reads drafts.","skills":["read"]}],"has_more":false}"#;
+    assert_eq!(said.lines().nth(1), Some(found), "{said}");
+    assert!(said.contains("# Pending tasks of reviews: 1") && said.contains("> Read chapter 3."), "{said}");
+    let task = said.lines().last().unwrap();
+    let done = [r#""status":"completed""#, r#""attempts":1"#, r#""text":"half of it""#, r#""result":"Two typos.""#];
+    assert!(done.iter().all(|part| task.contains(part)), "{said}");
 }
