@@ -13,7 +13,7 @@ use super::failure::Failure;
 use crate::outbound::Secret;
 use crate::remote::{ForwardHandler, Mailbox, Options, ProgramHandler, RemoteError};
 use crate::shell::command::Variable;
-use crate::shell::config::parse_duration;
+use crate::shell::config::{parse_duration, read_secret};
 use crate::vocab::Name;
 use work::work;
 
@@ -70,7 +70,7 @@ pub(super) struct Listen {
     /// The server: it gets each envelope as a POST, and answers 200 with the reply
     #[arg(long, value_name = "URL")]
     forward_to: String,
-    /// A file with the secret that requests are signed with
+    /// A file with the secret that requests are signed with: 16 to 4096 bytes
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
@@ -85,17 +85,11 @@ pub(super) fn agent(args: &Agent) -> Result<ExitCode, Failure> {
 
 /// Forwards each message to a server.
 pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
-    let secret = match &args.secret_file {
-        Some(file) => {
-            let secret = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
-            let secret = secret.trim_ascii();
-            if secret.is_empty() {
-                return Err(Failure::unusable(format!("{} holds no secret", file.display())));
-            }
-            Some(Secret::new(secret))
-        }
-        None => None,
-    };
+    let secret = args.secret_file.as_ref().map(|file| {
+        let refused = |why| Failure::unusable(format!("the secret in {}: {why}", file.display()));
+        read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)
+    });
+    let secret = secret.transpose()?;
     // As long as a push may take.
     let timeout = args.at.timeout.unwrap_or(Duration::from_secs(300));
     let server = ForwardHandler::new(&args.forward_to, secret, timeout).map_err(failure)?;

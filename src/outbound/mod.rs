@@ -219,6 +219,12 @@ impl Outbound {
         shared.lines.circuit(target, shared.options.circuit, shared.clock.now())
     }
 
+    /// Closes the circuit to a target, because it is somewhere else now. A delivery that waits for it already waits on;
+    /// what comes next, or again after it was cancelled and forgotten, doesn't.
+    pub fn close_circuit(&self, target: &Name) {
+        self.0.shared.lines.answered(target);
+    }
+
     /// Begins nothing any more, waits so long for the attempts that run, and closes the outbox. What waits goes on at
     /// the next start. Clones that are left take nothing.
     pub async fn close(&self, grace: Duration) {

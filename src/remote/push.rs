@@ -1,14 +1,4 @@
 //! Pushes: an HTTP endpoint of the agent's own, which the gateway sends its messages to.
-//!
-//! | answer | |
-//! |---|---|
-//! | 200 | the result: the reply, or nothing |
-//! | 400 | the body is empty, or no envelope with an id |
-//! | 401 | the signature is missing, too old, or wrong |
-//! | 404, 405 | another path, another method |
-//! | 408, 413 | the body is too slow, too large |
-//! | 500 | the handler failed; the body says why |
-//! | 503 | too much waits, or it ends |
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -86,7 +76,17 @@ pub(super) struct Pushed {
 /// What a handler has said.
 pub(super) type Said = Result<String, String>;
 
-/// Takes messages that are pushed to it, and answers each with its reply. The module has the answers.
+/// Takes messages that are pushed to it, and answers each with its reply.
+///
+/// | answer | |
+/// |---|---|
+/// | 200 | the result: the reply, or nothing |
+/// | 400 | the body is empty, or no envelope with an id |
+/// | 401 | the signature is missing, too old, or wrong |
+/// | 404, 405 | another path, another method |
+/// | 408, 413 | the body is too slow, too large |
+/// | 500 | the handler failed; the body says why |
+/// | 503 | too much waits, or it ends |
 ///
 /// A message that comes again within the last 256 answers gets the same one; its handler doesn't run again.
 #[derive(Debug)]

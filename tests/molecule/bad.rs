@@ -112,12 +112,14 @@ fn a_bad_message_is_told_as_json_rpc_tells_it() {
 }
 
 #[test]
-fn what_xml_cannot_carry_is_refused() {
+fn what_cannot_travel_is_refused() {
     let site = office();
     let scout = site.party("scout");
     let path = format!("/workspaces/{UUID}/a2a");
     scout.post(&path, &message("\u{0}", "m").to_string()).problem(422, "payload");
-    scout.post(&path, &message(&"x".repeat(2 << 20), "m").to_string()).problem(413, "too_large");
+    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n", scout.token);
+    let announced = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n", 2 << 20);
+    crate::kit::answer(scout.connect_and(announced.as_bytes())).problem(413, "too_large");
     nothing_came(&site);
 }
 

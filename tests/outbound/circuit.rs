@@ -79,3 +79,17 @@ async fn any_answer_closes_it_and_other_targets_have_their_own() {
     let other = systole::outbound::Delivery { target: "other".parse().unwrap(), ..delivery(4, &answers.url()) };
     deliver(&outbound, other).await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_moved_is_not_left_alone_for_what_it_left() {
+    let refusing = Refusing::new();
+    let folder = Folder::new();
+    let outbound = folder.start(with(3, 601)).await;
+    deliver(&outbound, delivery(1, &refusing.url())).await.unwrap_err();
+    assert!(matches!(outbound.circuit(&peer()), CircuitState::Open(_)));
+    outbound.close_circuit(&peer());
+    assert_eq!(outbound.circuit(&peer()), CircuitState::Closed);
+    let mut answers = Peer::start([OK]).await;
+    deliver(&outbound, delivery(2, &answers.url())).await.unwrap();
+    answers.next().await;
+}

@@ -188,15 +188,15 @@ fn an_agent_that_can_not_begin_says_why() {
         &run(site.systole(&["agent", "worker", "--url", &url, "--exec", "cat"]).env("A", "b")),
         "there is no token",
     );
-    refused(&run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])), "401 unauthorized");
-    refused(&run(&mut command(&site, &other, "agent", &["--exec", "cat"])), "409 claimed");
+    refused(&run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])), "lets nobody in as 'worker'");
+    refused(&run(&mut command(&site, &other, "agent", &["--exec", "cat"])), "403 forbidden");
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--workers", "0"])), "workers");
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--timeout", "soon"])), "timeout");
     refused(&run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])), "its scheme is another");
     let empty = site.folder.join("empty");
     std::fs::write(&empty, "\n").unwrap();
     let secret = ["--forward-to", "http://127.0.0.1:1", "--secret-file", empty.to_str().unwrap()];
-    refused(&run(&mut command(&site, &worker, "listen", &secret)), "holds no secret");
+    refused(&run(&mut command(&site, &worker, "listen", &secret)), "the secret in ");
     let mut by_variable = site.systole(&["agent", "worker", "--url", "ftp://x", "--exec", "cat"]);
     let output = by_variable.env("SYSTOLE_TOKEN", &worker.token).output().unwrap();
     refused(&output, "is no URL of a gateway");

@@ -1,24 +1,14 @@
 //! A contract accepts a payload that the actor has no handler for.
 
+use systole::inbox::payload::Get;
 use systole::prelude::*;
 
-#[derive(Serialize, Deserialize, JsonSchema)]
-struct Add {
-    a: i64,
-    b: i64,
-}
+struct Clerk;
 
-impl Payload for Add {
-    const NAMESPACE: &'static str = "urn:example:calculator:v1";
-    const ROOT: &'static str = "add";
-}
-
-struct Calculator;
-
-impl Actor for Calculator {
+impl Actor for Clerk {
     type Context = Context<Self>;
 }
 
 fn main() {
-    let _ = Organism::builder("demo").listener("calculator", || Calculator, |c| c.accepts::<Add>());
+    let _ = Organism::builder("demo").listener("clerk", || Clerk, |c| c.accepts::<Get>());
 }

@@ -1,23 +1,14 @@
 //! A contract takes an answer as a message, and faults, without handlers for them.
 
+use systole::inbox::payload::TaskPayload;
 use systole::prelude::*;
 
-#[derive(Serialize, Deserialize, JsonSchema)]
-struct Sum {
-    value: i64,
-}
+struct Clerk;
 
-impl Payload for Sum {
-    const NAMESPACE: &'static str = "urn:example:calculator:v1";
-    const ROOT: &'static str = "sum";
-}
-
-struct Asker;
-
-impl Actor for Asker {
+impl Actor for Clerk {
     type Context = Context<Self>;
 }
 
 fn main() {
-    let _ = Organism::builder("demo").listener("asker", || Asker, |c| c.returns::<Sum>().accepts_faults());
+    let _ = Organism::builder("demo").listener("clerk", || Clerk, |c| c.returns::<TaskPayload>().accepts_faults());
 }

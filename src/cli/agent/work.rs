@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::log;
 use crate::cli::screen::{Screen, Style};
 use crate::cli::signals::Signals;
-use crate::remote::{Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, run_agent_loop};
+use crate::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
 use crate::shell::command::kill_all;
 
 /// How the program ends when it was told twice to stop, as by SIGINT.
@@ -23,7 +23,7 @@ pub(super) fn work(mailbox: Mailbox, workers: u16, handler: Arc<dyn Handler>) ->
     let code = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(Failure::System)?;
         tokio::select! {
-            registered = register(&mailbox) => registered?,
+            greeted = greet(&mailbox) => greeted?,
             () = signals.stop() => return Ok(ExitCode::SUCCESS),
         }
         all(mailbox, workers, handler, &mut signals).await
@@ -33,15 +33,24 @@ pub(super) fn work(mailbox: Mailbox, workers: u16, handler: Arc<dyn Handler>) ->
 }
 
 /// A gateway that is away is waited for; one that says no is believed.
-async fn register(mailbox: &Mailbox) -> Result<(), Failure> {
-    match mailbox.register("poll").await {
-        Ok(()) => tracing::info!(listener = %mailbox.name(), "the agent is there"),
-        Err(error) if error.status().is_some_and(|status| (400..500).contains(&status) && status != 429) => {
-            return Err(Failure::unusable(error.to_string()));
+async fn greet(mailbox: &Mailbox) -> Result<(), Failure> {
+    let name = mailbox.name();
+    match mailbox.heartbeat().await {
+        Ok(AgentState::Removed) => Err(Failure::unusable(format!(
+            "the gateway lets nobody in as '{name}' with that token: make one with 'systole token new {name}'"
+        ))),
+        Ok(AgentState::Active | AgentState::Paused) => {
+            tracing::info!(listener = %name, "the agent is there");
+            Ok(())
         }
-        Err(error) => tracing::warn!(%error, "the gateway is away"),
+        Err(error) if error.status().is_some_and(|status| (400..500).contains(&status) && status != 429) => {
+            Err(Failure::unusable(error.to_string()))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the gateway is away");
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 async fn all(

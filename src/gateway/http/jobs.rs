@@ -16,6 +16,7 @@ use crate::gateway::problem::Problem;
 use crate::gateway::store::Kind;
 use crate::inbox::payload::{Find, Register, Remove, Submit};
 use crate::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox};
+use crate::shell::entropy::Entropy;
 use crate::vocab::{Name, TaskId, Time};
 
 /// Entries of a page, unless something else is asked for, and at most.
@@ -113,7 +114,7 @@ pub(super) async fn submit(
         detached: true,
         watched: wanted.watched,
     };
-    let (id, now) = (TaskId::from_uuid(uuid::Uuid::new_v4()), gate.mailboxes.clock().now());
+    let (id, now) = (TaskId::from_uuid(*Entropy::Real.root().as_uuid()), gate.mailboxes.clock().now());
     let taken = gate.organism.tasks().submit(&actor, &name, submission, id, now).await?;
     let value = json!({ "id": taken.id.to_string(), "status": taken.status, "new": taken.new });
     let status = if taken.new { StatusCode::CREATED } else { StatusCode::OK };

@@ -200,6 +200,8 @@ impl Pusher {
             .map(|(id, course)| (course.seq, *id))
             .collect();
         open.sort_unstable();
+        // What failed was the place that it left.
+        self.lane.outbound.close_circuit(name);
         for (_, id) in open {
             // One that ends at this moment has its end.
             if self.lane.outbound.cancel(id).await? {
