@@ -11,6 +11,7 @@
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
 //! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
 //! - `outbound`: the one way to other machines over HTTP, with the same feature;
+//! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`;
 //! - `remote`: what a program needs to be an agent of an organism elsewhere, with the same feature.
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
@@ -27,6 +28,8 @@ pub mod gateway;
 pub mod inbox;
 pub mod journal;
 pub mod ladder;
+#[cfg(feature = "compat-molecule")]
+pub mod molecule;
 #[cfg(feature = "gateway")]
 pub mod outbound;
 pub mod prelude;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 14] = [
+const LAYERS: [(&str, u8); 15] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, u8); 14] = [
     ("gateway", 3),
     ("outbound", 3),
     ("remote", 3),
+    ("molecule", 3),
     ("testing", 3),
     ("bench", 4),
     ("cli", 4),

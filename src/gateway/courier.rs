@@ -12,33 +12,43 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::store::{Reply, Store, StoreError, Submission};
+use super::mailboxes::Mailboxes;
+use super::store::{Item, Reply, State, Store, StoreError, Submission};
 use crate::core::Egress;
 use crate::shell::clock::Clock;
 use crate::shell::journal::JournalReader;
 use crate::shell::{Client, Organism, SendError, Unread};
-use crate::vocab::{MessageId, Name};
+use crate::vocab::{IdKey, MessageId, Name, Time};
 
 /// How long a message waits that the organism has no room for, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// Carries messages between clients and the organism.
 pub(super) struct Courier {
+    mailboxes: Mailboxes,
     store: Store,
     clock: Clock,
     clients: HashMap<Name, Client>,
+    /// Clients whose answers are put into a mailbox, too.
+    letters: HashMap<Name, Name>,
     /// Who waits for an answer to a message.
     watched: Mutex<HashMap<MessageId, Arc<Notify>>>,
 }
 
 impl Courier {
     /// A courier for all clients of an organism but those in `others`, whose answers go elsewhere.
-    pub(super) fn new(store: Store, organism: &Organism, others: &[&str]) -> Arc<Self> {
+    pub(super) fn new(
+        mailboxes: Mailboxes,
+        organism: &Organism,
+        others: &[&str],
+        letters: HashMap<Name, Name>,
+    ) -> Arc<Self> {
         let names = organism.blueprint().clients().map(|(_, client)| client.name.clone());
         let names = names.filter(|name| !others.contains(&name.as_str()));
         let clients =
             names.filter_map(|name| Some((name.clone(), organism.client(name.as_str()).ok()?.over_network())));
-        Arc::new(Self { store, clock: Clock::real(), clients: clients.collect(), watched: Mutex::default() })
+        let (store, clients) = (mailboxes.store().clone(), clients.collect());
+        Arc::new(Self { mailboxes, store, clock: Clock::real(), clients, letters, watched: Mutex::default() })
     }
 
     /// Whether somebody speaks through here.
@@ -108,24 +118,48 @@ impl Courier {
 
     async fn collect(self: Arc<Self>, client: Client) {
         while let Some(unread) = client.receive_unread().await {
-            tokio::spawn(self.clone().keep(unread));
+            let letter = self.letters.get(client.name()).cloned();
+            tokio::spawn(self.clone().keep(unread, letter));
         }
     }
 
     /// Keeps an answer; only then it is read.
-    async fn keep(self: Arc<Self>, unread: Unread) {
+    async fn keep(self: Arc<Self>, unread: Unread, letter: Option<Name>) {
         let egress = unread.egress();
         // What answers nothing that came in here is nobody's.
         let Some(id) = egress.in_reply_to.as_deref().and_then(|label| label.parse().ok()) else {
             unread.read();
             return;
         };
-        match self.store.answered(id, reply(egress), self.clock.now()).await {
+        let (reply, now) = (reply(egress), self.clock.now());
+        let copy = letter.clone().map(|mailbox| self.letter(mailbox, id, egress, &reply, now));
+        match self.store.answered(id, reply, copy, now).await {
             Ok(()) => {
                 unread.read();
+                letter.iter().for_each(|mailbox| self.mailboxes.ring(mailbox));
                 self.tell(id);
             }
             Err(error) => tracing::error!(%error, "an answer could not be written down: it comes again"),
+        }
+    }
+
+    /// An answer as a message of a mailbox: it wants none itself.
+    fn letter(&self, mailbox: Name, answered: MessageId, egress: &Egress, reply: &Reply, now: Time) -> Item {
+        let (id, _) = IdKey::new(*self.store.key()).derive(answered, reply.number);
+        Item {
+            seq: 0,
+            mailbox,
+            id,
+            thread: egress.root,
+            from: reply.from.clone(),
+            in_reply_to: Some(answered),
+            payload: reply.payload.clone(),
+            envelope: reply.envelope.clone(),
+            at: now,
+            state: State::Acked,
+            deliveries: 0,
+            due: Time::default(),
+            error: None,
         }
     }
 

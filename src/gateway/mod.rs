@@ -20,10 +20,13 @@ mod mailboxes;
 mod notices;
 mod problem;
 mod push;
+#[cfg(feature = "facade")]
+pub(crate) mod seam;
 mod store;
 mod tidy;
 mod token;
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -60,6 +63,10 @@ pub struct Gateway {
     mailboxes: Mailboxes,
     sessions: Arc<Sessions>,
     places: Option<Places>,
+    /// Clients whose answers are put into a mailbox, too.
+    letters: HashMap<Name, Name>,
+    /// What is served besides its own calls.
+    more: http::Routes,
 }
 
 /// Why a gateway can't be served.
@@ -111,7 +118,9 @@ impl Gateway {
         let sessions = Arc::new(Sessions::new(Arc::new(delegate)));
         let places = Places::declared(&mailboxes)?;
         block_on(mailboxes.pull()).map_err(StartError::from)?;
-        Ok(Self { settings: settings.clone(), journal: journal.clone(), listener, tls, mailboxes, sessions, places })
+        let (letters, more) = (HashMap::new(), http::Routes::new());
+        let (settings, journal) = (settings.clone(), journal.clone());
+        Ok(Self { settings, journal, listener, tls, mailboxes, sessions, places, letters, more })
     }
 
     /// Asks another delegate for what rides on responses, instead of the one that reads the mailboxes of clients.
@@ -164,7 +173,7 @@ impl Gateway {
     pub fn serve(self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let address = self.listener.local_addr()?;
-        let courier = Courier::new(self.mailboxes.store().clone(), organism, others);
+        let courier = Courier::new(self.mailboxes.clone(), organism, others, self.letters);
         let answer = organism.blueprint().limits.xml.message_bytes;
         let start = |places| runtime.block_on(Pusher::start(&self.mailboxes, places, &self.journal, answer));
         let pusher = self.places.map(start).transpose()?;
@@ -182,7 +191,8 @@ impl Gateway {
         });
         runtime.block_on(courier.start(&self.journal.file))?;
         let (end, ended) = watch::channel(false);
-        let (listener, tls, mailboxes, sessions) = (self.listener, self.tls, self.mailboxes.clone(), self.sessions);
+        let (listener, tls, more) = (self.listener, self.tls, self.more);
+        let (mailboxes, sessions) = (self.mailboxes.clone(), self.sessions);
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 tokio::spawn(sessions.lapse(mailboxes.clock().clone()));
@@ -190,7 +200,7 @@ impl Gateway {
                 tokio::spawn(tidy::tidy(mailboxes, outbound));
                 let push = pusher.map(|pusher| tokio::spawn(pusher.run(ended.clone())));
                 match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => serve(Entrance { listener, tls }, gate, ended).await,
+                    Ok(listener) => serve(Entrance { listener, tls, more }, gate, ended).await,
                     Err(error) => tracing::error!(%error, "the gateway can't be served"),
                 }
                 if let Some(push) = push {

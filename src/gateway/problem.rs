@@ -16,7 +16,7 @@ pub(super) const PROBLEM: &str = "application/problem+json";
 
 /// What is wrong with a request.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     status: StatusCode,
     /// Short, for machines: the last part of `type`.
     code: &'static str,
@@ -27,53 +27,53 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, title, detail: detail.into(), more: Box::default(), retry_after: None }
     }
 
-    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", "The request can't be read", detail)
     }
 
-    pub(super) fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         let detail = "send 'Authorization: Bearer TOKEN' with a token of 'systole token new'";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "Nobody is known by that token", detail)
     }
 
-    pub(super) fn forbidden(detail: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", detail)
     }
 
-    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "Not there", detail)
     }
 
-    pub(super) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, "Something else came first", detail)
     }
 
-    pub(super) fn too_large(limit: usize) -> Self {
+    pub(crate) fn too_large(limit: usize) -> Self {
         let detail = format!("a body may have {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large", detail)
     }
 
-    pub(super) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, "The content breaks a rule", detail)
     }
 
-    pub(super) fn too_many(code: &'static str, detail: impl Into<String>, seconds: u64) -> Self {
+    pub(crate) fn too_many(code: &'static str, detail: impl Into<String>, seconds: u64) -> Self {
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, code, "Too much at once", detail);
         Self { retry_after: Some(seconds), ..problem }
     }
 
-    pub(super) fn stopping() -> Self {
+    pub(crate) fn stopping() -> Self {
         let detail = "the organism is stopping";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Not at the moment", detail);
         Self { retry_after: Some(1), ..problem }
     }
 
     /// Says one thing more.
-    pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.more.insert(key.to_owned(), value.into());
         self
     }

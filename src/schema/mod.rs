@@ -40,6 +40,8 @@ mod xsd;
 pub(crate) use builtins::builtin;
 pub use catalog::Catalog;
 pub use contract::{ContractError, DocumentProblem, Place, RoundTrip, Shape};
+#[cfg(feature = "compat-molecule")]
+pub(crate) use decode::decode_canonical;
 pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
 pub use encode::{EncodeError, Unencodable, encode};
 pub use guide::guide;

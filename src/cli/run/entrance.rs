@@ -6,6 +6,8 @@ use super::CLIENT;
 use crate::cli::failure::Failure;
 use crate::core::Contract;
 use crate::gateway::{Gateway, GatewayError, RemoteListener, Serving};
+#[cfg(feature = "compat-molecule")]
+use crate::molecule;
 use crate::shell::config::{Config, Kind};
 use crate::shell::{Organism, OrganismBuilder};
 
@@ -24,7 +26,10 @@ impl Entrance {
             Kind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
             Kind::Command(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
         });
-        Ok(Self(Some(Gateway::open(settings, journal, remote).map_err(failure)?)))
+        let gateway = Gateway::open(settings, journal, remote).map_err(failure)?;
+        #[cfg(feature = "compat-molecule")]
+        let gateway = if settings.molecule { molecule::serve(gateway, &config.blueprint) } else { gateway };
+        Ok(Self(Some(gateway)))
     }
 
     /// Registers a remote listener. One without a gateway is refused with its configuration.

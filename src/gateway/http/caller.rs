@@ -14,7 +14,7 @@ use crate::schema::Payload;
 use crate::vocab::Name;
 
 /// Who makes a request, as its token says, and within its rate.
-pub(super) struct Caller(pub(super) Principal);
+pub(crate) struct Caller(pub(in crate::gateway) Principal);
 
 impl FromRequestParts<Arc<Gate>> for Caller {
     type Rejection = Problem;

@@ -17,7 +17,7 @@ use super::{Gate, view};
 use crate::core::{Foreseen, Party};
 use crate::gateway::problem::Problem;
 use crate::gateway::push::Order;
-use crate::gateway::store::{Accepted, Kind, Principal, Sent, Settled, Settlement, Submission};
+use crate::gateway::store::{Accepted, Item, Kind, Principal, Sent, Settled, Settlement, Submission};
 use crate::ladder::{Meta, write_envelope};
 use crate::shell::entropy::Entropy;
 use crate::vocab::{MessageId, Name, ThreadId};
@@ -47,29 +47,39 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
     let bytes = body(gate, request).await?;
+    let id = take(gate, from, bytes.clone(), key).await?;
+    Ok((answer_of(gate, id, wait).await?, bytes))
+}
+
+/// Keeps an envelope of a client and hands it over; `key` is what it knows it by.
+pub(in crate::gateway) async fn take(
+    gate: &Arc<Gate>,
+    from: Name,
+    bytes: Bytes,
+    key: Option<String>,
+) -> Result<MessageId, Problem> {
     if gate.mailboxes.is_stopping() {
         return Err(Problem::stopping());
     }
     let key = key.map(|key| (key, *blake3::hash(&bytes).as_bytes()));
-    let foreseen = judge(gate, &from, bytes.clone()).await?;
+    let foreseen = judge(gate, &from, bytes).await?;
     let submission = submission(from, foreseen, key, gate);
-    let id = match gate.mailboxes.store().accept(submission.clone(), gate.mailboxes.caps().accepted).await? {
+    match gate.mailboxes.store().accept(submission.clone(), gate.mailboxes.caps().accepted).await? {
         Accepted::Kept => {
             let id = submission.id;
             gate.courier.hand_over(submission);
-            id
+            Ok(id)
         }
-        Accepted::Before(id) => id,
+        Accepted::Before(id) => Ok(id),
         Accepted::KeyReused => {
             let detail = "another message came with that Idempotency-Key: use a new key for a new message";
-            return Err(Problem::conflict("key_reused", detail));
+            Err(Problem::conflict("key_reused", detail))
         }
         Accepted::Full => {
             let detail = "as many messages wait for the organism as may: try again later";
-            return Err(Problem::too_many("accepted_full", detail, 1));
+            Err(Problem::too_many("accepted_full", detail, 1))
         }
-    };
-    Ok((answer_of(gate, id, wait).await?, bytes))
+    }
 }
 
 /// `GET /v1/messages/{id}`
@@ -134,9 +144,16 @@ pub(super) async fn fail(
 
 async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
     let id = message_id(id)?;
-    let store = gate.mailboxes.store();
-    let (item, _) = store.item(id).await?.ok_or_else(no_message)?;
+    let (item, _) = gate.mailboxes.store().item(id).await?.ok_or_else(no_message)?;
     caller.may_answer(&item)?;
+    conclude(gate, &item, with).await?;
+    let value = json!({ "id": id.to_string(), "state": "queued" });
+    Ok(view::document(StatusCode::ACCEPTED, &value))
+}
+
+/// Ends a message of a mailbox, durably. The same once more is no mistake.
+pub(in crate::gateway) async fn conclude(gate: &Gate, item: &Item, with: Settlement) -> Result<(), Problem> {
+    let (store, id) = (gate.mailboxes.store(), item.id);
     match store.settle(id, with.clone(), gate.mailboxes.clock().now()).await? {
         Settled::Done(_) => {
             gate.mailboxes.end(id, with);
@@ -149,8 +166,7 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
         }
         Settled::Unknown | Settled::Stale => return Err(no_message()),
     }
-    let value = json!({ "id": id.to_string(), "state": "queued" });
-    Ok(view::document(StatusCode::ACCEPTED, &value))
+    Ok(())
 }
 
 /// What is known of a message, once it has an answer or the time is up.

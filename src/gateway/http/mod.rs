@@ -38,8 +38,19 @@ use super::problem::{PROBLEM, Problem};
 use crate::outbound::Outbound;
 use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
+#[cfg(feature = "facade")]
+pub(crate) use caller::Caller;
 use rate::Rate;
 pub(super) use serve::{Entrance, serve};
+#[cfg(feature = "facade")]
+pub(super) use {
+    messages::{conclude, take},
+    request::body,
+    view::document,
+};
+
+/// Routes of somebody above the gateway.
+pub(crate) type Routes = Router<Arc<Gate>>;
 
 /// How often principals may ask.
 pub(super) fn rate(settings: &Settings) -> Rate {
@@ -47,7 +58,7 @@ pub(super) fn rate(settings: &Settings) -> Rate {
 }
 
 /// What every request can see.
-pub(super) struct Gate {
+pub(crate) struct Gate {
     pub(super) settings: Settings,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: Mailboxes,
@@ -106,14 +117,14 @@ fn routes() -> Vec<Route> {
     routes
 }
 
-fn router(gate: Arc<Gate>) -> Router {
+fn router(gate: Arc<Gate>, more: Routes) -> Router {
     let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
     let not_so = || async {
         let detail = "that path is there, but not with that method: see /openapi.json";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
     };
-    let router = router.fallback(any(nowhere)).method_not_allowed_fallback(not_so);
+    let router = router.merge(more).fallback(any(nowhere)).method_not_allowed_fallback(not_so);
     router.layer(map_response(one_shape)).with_state(gate)
 }
 

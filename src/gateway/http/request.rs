@@ -107,7 +107,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
 }
 
 /// The bytes of an envelope or of payloads.
-pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
+pub(in crate::gateway) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
     read(gate, request, gate.organism.blueprint().limits.xml.message_bytes).await
 }
 

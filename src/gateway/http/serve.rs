@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::handshake::handshake;
-use super::{Gate, router};
+use super::{Gate, Routes, router};
 
 /// Bytes of the head of a request.
 const HEAD: usize = 64 << 10;
@@ -29,18 +29,21 @@ pub(in crate::gateway) struct Entrance {
     pub(in crate::gateway) listener: TcpListener,
     /// TLS, if they speak that.
     pub(in crate::gateway) tls: Option<TlsAcceptor>,
+    /// What is served besides the gateway's own calls.
+    pub(in crate::gateway) more: Routes,
 }
 
 /// Serves until told to end; then lets requests that are under way end.
 pub(in crate::gateway) async fn serve(entrance: Entrance, gate: Arc<Gate>, mut end: watch::Receiver<bool>) {
     let room = gate.room.clone();
     let (connections, header_time) = (gate.settings.connections, gate.settings.header_time);
-    let service = router(gate);
+    let Entrance { listener, tls, more } = entrance;
+    let service = router(gate, more);
     loop {
         // Past the limit connections wait with the system, until one of these ends.
         let entered = async {
             let permit = room.clone().acquire_owned().await;
-            (entrance.listener.accept().await, permit)
+            (listener.accept().await, permit)
         };
         let entered = tokio::select! {
             _ = end.wait_for(|end| *end) => break,
@@ -50,7 +53,7 @@ pub(in crate::gateway) async fn serve(entrance: Entrance, gate: Arc<Gate>, mut e
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let (service, tls, end) = (service.clone(), entrance.tls.clone(), end.clone());
+        let (service, tls, end) = (service.clone(), tls.clone(), end.clone());
         tokio::spawn(async move {
             // It only makes small answers wait for others.
             let _ = stream.set_nodelay(true);

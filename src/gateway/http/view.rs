@@ -12,7 +12,7 @@ use crate::inbox::{JobCard, Task};
 use crate::vocab::{Name, Time};
 
 /// A JSON document.
-pub(super) fn document(status: StatusCode, value: &Value) -> Response {
+pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Response {
     typed(status, "application/json", value.to_string())
 }
 

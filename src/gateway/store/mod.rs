@@ -5,8 +5,11 @@
 //! committed, as durably as the journal is. Another one reads. A process that is killed leaves the whole of a
 //! transaction or nothing. A file with damaged pages, or of another program, is refused and left as it is.
 
+#[cfg(feature = "facade")]
+mod history;
 mod items;
 mod lease;
+mod letters;
 mod notices;
 mod open;
 mod principals;
@@ -19,6 +22,8 @@ mod worker;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "facade")]
+pub(crate) use history::{History, Of};
 pub(crate) use items::{Item, Page, Position, Put, Range, State};
 pub(crate) use lease::{Lease, Leased};
 pub(crate) use notices::Reserve;

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::items::uuid;
+use super::items::{Item, uuid};
 use super::principals::time;
-use super::{Store, StoreError};
+use super::{Store, StoreError, letters};
 use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// A message on its way into the organism.
@@ -123,14 +123,24 @@ impl Store {
     }
 
     /// Something came back. The same once more, after a crash, is nothing new.
-    pub(crate) async fn answered(&self, id: MessageId, reply: Reply, now: Time) -> Result<(), StoreError> {
+    /// `copy` is put into its mailbox with it.
+    pub(crate) async fn answered(
+        &self,
+        id: MessageId,
+        reply: Reply,
+        copy: Option<Item>,
+        now: Time,
+    ) -> Result<(), StoreError> {
         self.write(move |db| {
             let (key, now) = (*id.as_uuid().as_bytes(), now.as_nanos().cast_signed());
             let sql = "INSERT OR IGNORE INTO answer SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 \
                        WHERE EXISTS (SELECT 1 FROM sent WHERE id = ?1)";
             let number = reply.number.cast_signed();
             let row = (key, number, reply.from, reply.payload, reply.envelope, reply.fault, now);
-            db.prepare_cached(sql)?.execute(row)?;
+            let new = db.prepare_cached(sql)?.execute(row)? > 0;
+            if let Some(copy) = copy.filter(|_| new) {
+                letters::put(db, &copy)?;
+            }
             let sql = "UPDATE sent SET state = 'queued', ended = ?2 WHERE id = ?1";
             db.prepare_cached(sql)?.execute((key, now)).map(drop)
         })

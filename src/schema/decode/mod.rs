@@ -49,7 +49,7 @@ pub fn decode<T: Payload>(payload: &Validated<Element>) -> Result<T, DecodeError
     decode_canonical(payload.payload())
 }
 
-pub(in crate::schema) fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, DecodeError> {
+pub(crate) fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, DecodeError> {
     payload.read(|cursor| {
         let mut reader = Reader::new(cursor);
         let value = reader.element().and_then(T::deserialize);

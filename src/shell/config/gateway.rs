@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::document::Node;
 use super::mistake::Mistake;
+use super::molecule;
 use super::reader::{At, Reader};
 use super::tls::{self, Tls};
 use crate::vocab::Name;
@@ -29,6 +30,8 @@ pub struct Gateway {
     pub body_time: Duration,
     /// Clients that have a mailbox: the remote listener whose mailbox it is.
     pub mailboxes: BTreeMap<Name, Name>,
+    /// Whether agents of Molecule AI's SDK are served (feature `compat-molecule`).
+    pub molecule: bool,
     /// What it shows by TLS; without it, it speaks plain HTTP.
     pub tls: Option<Tls>,
 }
@@ -42,6 +45,7 @@ impl Default for Gateway {
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             mailboxes: BTreeMap::new(),
+            molecule: false,
             tls: None,
         }
     }
@@ -63,6 +67,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
             *time = written;
         }
     }
+    gateway.molecule = fields.take("molecule").is_some_and(|node| molecule::read(reader, node));
     let span = fields.span;
     reader.finish(fields);
     Some(At { value: gateway, span })

@@ -164,6 +164,14 @@ pub enum Mistake {
     /// A gateway, or a listener behind it, whose messages would be forgotten.
     #[error("what comes in over the network must not be forgotten, but nothing here is durable")]
     NotDurable,
+    /// What this program was built without.
+    #[error("'{key}' needs a systole with the feature '{feature}', and this one was built without")]
+    NotBuilt {
+        /// The key.
+        key: &'static str,
+        /// The feature.
+        feature: &'static str,
+    },
     /// The mailbox of a client that nobody has.
     #[error("'{name}' has no mailbox to read: it is no remote listener, or is pushed to")]
     NoMailbox {
@@ -280,6 +288,7 @@ impl Mistake {
             Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
             Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
             Self::NotDurable => "write durability: process, or power".into(),
             Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),

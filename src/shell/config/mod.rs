@@ -24,6 +24,7 @@ mod gateway;
 mod limits;
 mod listener;
 mod mistake;
+mod molecule;
 mod near;
 mod organism;
 mod program;
@@ -230,6 +231,16 @@ mod tests {
     #[test]
     fn the_whole_file_is_right() {
         assert!(findings(GOOD).is_empty());
+    }
+
+    #[test]
+    fn another_platforms_agents_need_their_feature() {
+        let wanted = findings(&GOOD.replace("gateway: {", "gateway: { molecule: true,"));
+        let is_built = cfg!(feature = "compat-molecule");
+        assert_eq!(wanted.is_empty(), is_built, "{wanted:?}");
+        let refused = |finding: &Finding| matches!(finding.mistake(), Mistake::NotBuilt { key: "molecule", .. });
+        assert!(wanted.iter().all(refused), "{wanted:?}");
+        assert!(findings(&GOOD.replace("gateway: {", "gateway: { molecule: false,")).is_empty());
     }
 
     #[test]

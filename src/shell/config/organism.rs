@@ -4,7 +4,7 @@ use super::document::Node;
 use super::gateway::{self, Gateway};
 use super::listener::{self, Listener};
 use super::reader::{At, Fields, Reader};
-use super::{Mistake, limits};
+use super::{Mistake, limits, molecule};
 use crate::core::{Access, Client, MetaFlags, Scheduling};
 use crate::shell::journal::{Durability, Retention};
 use crate::vocab::{Limits, Name, QName};
@@ -51,10 +51,13 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let journal = journal(reader, &mut fields);
     let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
     let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
-    let clients = clients.iter().filter_map(|node| speaker(reader, node)).collect();
+    let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
     let entries =
         fields.require("listeners", "the file", reader).and_then(|node| reader.list(node)).unwrap_or_default();
     let listeners: Vec<_> = entries.iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
+    if gateway.as_ref().is_some_and(|gateway| gateway.value.molecule) {
+        clients.extend(molecule::voices(reader, &listeners));
+    }
     let complete = listeners.len() == entries.len();
     reader.finish(fields);
     let name = name.unwrap_or_default();

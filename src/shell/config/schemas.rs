@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Mistake;
 use super::finding::{File, Finding};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
+use super::{Mistake, molecule};
 use crate::inbox::payload;
 use crate::schema::{Catalog, ContractError, PayloadSchema, XsdDocument};
 use crate::vocab::{Position, Span};
@@ -42,6 +42,11 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path) -
             if let Err(error) = catalog.add(schema.clone()) {
                 reader.report(Mistake::Schema(error), place);
             }
+        }
+    }
+    for (schema, place) in molecule::schemas(organism) {
+        if let Err(error) = catalog.add(schema.clone()) {
+            reader.report(Mistake::Schema(error), place);
         }
     }
     (reader.findings.len() == before).then_some(catalog)

@@ -1,0 +1,121 @@
+//! What a façade over the gateway is made of: routes of its own, which judge, keep and deliver as the gateway's do.
+//!
+//! Whoever is above hands its routes over with [`Gateway::with_routes`]; they see the [`Gate`], and what can be done
+//! there is here. A façade can't let anybody in, nor reach a mailbox otherwise than the calls of the gateway do.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::http;
+pub(crate) use super::http::{Caller, Gate, Routes};
+pub(crate) use super::problem::Problem;
+pub(crate) use super::store::{History, Item, Of, State};
+use super::store::{Kind, Registered, Settlement};
+use super::{Gateway, Principal};
+use crate::shell::config::Mode;
+use crate::vocab::{MessageId, Name, Time};
+
+impl Gateway {
+    /// Serves these routes, too.
+    pub(crate) fn with_routes(self, routes: Routes) -> Self {
+        Self { more: self.more.merge(routes), ..self }
+    }
+
+    /// Puts what comes back to a client into a mailbox, too, as a message that wants no answer.
+    pub(crate) fn with_letters(mut self, letters: HashMap<Name, Name>) -> Self {
+        self.letters.extend(letters);
+        self
+    }
+}
+
+/// A JSON document.
+pub(crate) fn document(value: &Value) -> Response {
+    http::document(StatusCode::OK, value)
+}
+
+impl Caller {
+    /// Who it is.
+    pub(crate) fn who(&self) -> &Principal {
+        &self.0
+    }
+}
+
+impl Gate {
+    /// What time it is.
+    pub(crate) fn now(&self) -> Time {
+        self.mailboxes.clock().now()
+    }
+
+    /// Whether somebody has a mailbox that is read.
+    pub(crate) fn has_mailbox(&self, name: &Name) -> bool {
+        matches!(self.mailboxes.mode(name), Some(Mode::Poll | Mode::Stream))
+    }
+
+    /// Whether an agent is told to rest.
+    pub(crate) fn is_paused(&self, name: &Name) -> bool {
+        self.mailboxes.is_paused(name)
+    }
+
+    /// The body of a request, as long as a message may be.
+    pub(crate) async fn body(&self, request: Request) -> Result<Bytes, Problem> {
+        http::body(self, request).await
+    }
+
+    /// An agent says that it is there, and polls.
+    pub(crate) async fn sign_on(&self, name: Name) -> Result<(), Problem> {
+        let polls = Registered { mode: "poll", url: None, declared: None };
+        Ok(self.mailboxes.store().register(name, polls, self.now()).await?)
+    }
+
+    /// Looks through a mailbox.
+    pub(crate) async fn history(&self, of: History) -> Result<Vec<Item>, Problem> {
+        Ok(self.mailboxes.store().history(of).await?)
+    }
+
+    /// One message of a mailbox.
+    pub(crate) async fn item(&self, mailbox: &Name, id: MessageId) -> Result<Option<Item>, Problem> {
+        let found = self.mailboxes.store().item(id).await?;
+        Ok(found.map(|(item, _)| item).filter(|item| item.mailbox == *mailbox))
+    }
+
+    /// Replies to a message of a mailbox, durably.
+    pub(crate) async fn reply(&self, item: &Item, payload: Bytes) -> Result<(), Problem> {
+        http::conclude(self, item, Settlement::Reply(payload)).await
+    }
+
+    /// Sends an envelope of a client, durably: it is judged first, and handed over once.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        from: Name,
+        envelope: Bytes,
+        key: Option<String>,
+    ) -> Result<MessageId, Problem> {
+        if !self.courier.knows(&from) {
+            return Err(Problem::forbidden(format!("'{from}' sends nothing through the gateway")));
+        }
+        http::take(self, from, envelope, key).await
+    }
+}
+
+impl Principal {
+    /// Whether it sees to every mailbox.
+    pub(crate) fn is_admin(&self) -> bool {
+        self.kind == Kind::Admin
+    }
+
+    /// Whether it sees to the mailbox of its name.
+    pub(crate) fn is_listener(&self) -> bool {
+        self.kind == Kind::Listener
+    }
+
+    /// Whether it sends messages.
+    pub(crate) fn is_client(&self) -> bool {
+        self.kind == Kind::Client
+    }
+}

@@ -1,0 +1,137 @@
+//! Who is there: workspaces, listeners within the organism, people, and by which name each of them speaks.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::ids::{id_of, parse};
+use super::said;
+use super::said::Said;
+use crate::core::{Blueprint, Contract, Party};
+use crate::gateway::seam::Item;
+use crate::remote::{Source, SourceKind};
+use crate::vocab::{Name, NameError};
+
+/// What the client of a workspace is called behind the workspace's name.
+const VOICE: &str = ".voice";
+
+/// The client by which a workspace speaks of its own accord: in the pump only clients begin conversations.
+pub(crate) fn voice(workspace: &Name) -> Result<Name, NameError> {
+    Name::parse(&format!("{workspace}{VOICE}"))
+}
+
+/// Who is there.
+pub(super) struct People {
+    listeners: HashMap<Name, Listener>,
+    by_id: HashMap<Uuid, Name>,
+    /// The workspace of each voice.
+    voices: HashMap<Name, Name>,
+    clients: Vec<Name>,
+}
+
+/// A listener of the organism.
+#[derive(Debug, Clone)]
+pub(super) struct Listener {
+    pub(super) name: Name,
+    pub(super) id: Uuid,
+    pub(super) description: String,
+    /// Whether it takes what is said to it unasked.
+    pub(super) takes: bool,
+    /// Whether it may answer with what it says.
+    pub(super) replies: bool,
+    /// The client by which it begins conversations, if it may.
+    pub(super) voice: Option<Name>,
+}
+
+/// Who sent a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sender {
+    pub(super) kind: SourceKind,
+    /// The name of a listener, or what a person is known by.
+    pub(super) name: String,
+}
+
+impl People {
+    pub(super) fn of(blueprint: &Blueprint) -> Self {
+        let listener = |contract: &Contract| Listener {
+            name: contract.name.clone(),
+            id: id_of(&contract.name),
+            description: contract.description.clone(),
+            takes: contract.accepts.contains(&said()),
+            replies: contract.replies.contains(&said()),
+            voice: voice(&contract.name).ok().filter(|voice| is_client(blueprint, voice)),
+        };
+        let listeners: HashMap<_, _> =
+            blueprint.listeners().map(|(_, contract)| (contract.name.clone(), listener(contract))).collect();
+        let by_id = listeners.values().map(|listener| (listener.id, listener.name.clone())).collect();
+        let voiced = listeners.values().filter_map(|listener| Some((listener.voice.clone()?, listener.name.clone())));
+        let voices: HashMap<_, _> = voiced.collect();
+        let clients = blueprint.clients().map(|(_, client)| client.name.clone());
+        let clients = clients.filter(|name| !voices.contains_key(name)).collect();
+        Self { listeners, by_id, voices, clients }
+    }
+
+    /// Each voice, and whose it is.
+    pub(super) fn voices(&self) -> impl Iterator<Item = (Name, Name)> + use<> {
+        self.voices.clone().into_iter()
+    }
+
+    /// Whom a text means: a name, or an id.
+    pub(super) fn find(&self, text: &str) -> Option<&Listener> {
+        let by_name = Name::parse(text).ok().and_then(|name| self.listeners.get(&name));
+        by_name.or_else(|| self.listeners.get(self.by_id.get(&parse(text)?)?))
+    }
+
+    /// Everybody who takes what is said, by name.
+    pub(super) fn all(&self) -> Vec<&Listener> {
+        let mut all: Vec<_> = self.listeners.values().filter(|listener| listener.takes).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// Whether that is a client, and no voice of a workspace.
+    pub(super) fn is_person(&self, name: &Name) -> bool {
+        self.clients.contains(name)
+    }
+
+    /// The names by which a listener may have sent something.
+    pub(super) fn senders(&self, of: Uuid) -> Vec<Name> {
+        let listener = self.by_id.get(&of).and_then(|name| self.listeners.get(name));
+        listener.into_iter().flat_map(|one| std::iter::once(one.name.clone()).chain(one.voice.clone())).collect()
+    }
+
+    /// Who sent a message: as the pump stamped it. A listener may speak for a person, and for nobody else.
+    pub(super) fn sender(&self, item: &Item, said: &Said) -> Sender {
+        let Ok(from) = Name::parse(&item.from) else { return Sender::unknown() };
+        if let Some(workspace) = self.voices.get(&from) {
+            return Sender { kind: SourceKind::Peer, name: workspace.to_string() };
+        }
+        if self.is_person(&from) {
+            return Sender { kind: SourceKind::Person, name: from.to_string() };
+        }
+        let claimed = said.source.as_ref().map(|source| (source.kind.as_str(), source.id.as_deref()));
+        match claimed.map(|(kind, id)| Source::normalize(Some(kind), id)) {
+            Some(Source { kind: SourceKind::Person, id }) => {
+                Sender { kind: SourceKind::Person, name: id.unwrap_or_else(|| from.to_string()) }
+            }
+            _ => Sender { kind: SourceKind::Peer, name: from.to_string() },
+        }
+    }
+}
+
+impl Listener {
+    /// Whether a text means it: its name, or its id.
+    pub(super) fn is_called(&self, text: &str) -> bool {
+        text == self.name.as_str() || parse(text) == Some(self.id)
+    }
+}
+
+impl Sender {
+    fn unknown() -> Self {
+        Self { kind: SourceKind::Unknown, name: String::new() }
+    }
+}
+
+fn is_client(blueprint: &Blueprint, name: &Name) -> bool {
+    matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))
+}

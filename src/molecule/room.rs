@@ -1,0 +1,122 @@
+//! What most calls begin with: who asks, which workspace it is about, what the body says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::RequestExt;
+use axum::extract::{FromRequest, Path, Query, Request};
+use axum::http::HeaderMap;
+use serde::de::DeserializeOwned;
+
+use super::Facade;
+use super::people::Listener;
+use crate::gateway::seam::{Caller, Gate, Problem};
+use crate::vocab::Name;
+
+/// The headers by which a workspace says who it is, besides its token.
+const CLAIMS: [&str; 2] = ["x-source-workspace-id", "x-workspace-id"];
+
+/// A request of somebody who has shown a token.
+pub(super) struct Room {
+    pub(super) gate: Arc<Gate>,
+    pub(super) facade: Arc<Facade>,
+    caller: Caller,
+    /// The id in the path.
+    pub(super) id: String,
+    request: Request,
+}
+
+impl FromRequest<Arc<Gate>> for Room {
+    type Rejection = Problem;
+
+    async fn from_request(mut request: Request, gate: &Arc<Gate>) -> Result<Self, Problem> {
+        let caller: Caller = request.extract_parts_with_state(gate).await?;
+        let id = request.extract_parts::<Path<HashMap<String, String>>>().await;
+        let id = id.map(|Path(mut path)| path.remove("id").unwrap_or_default());
+        let id = id.map_err(|error| Problem::bad_request(error.body_text()))?;
+        let facade = request.extensions().get::<Arc<Facade>>().cloned().ok_or_else(Problem::stopping)?;
+        Ok(Self { gate: gate.clone(), facade, caller, id, request })
+    }
+}
+
+impl Room {
+    /// The workspace that a text means, if it is the caller's own.
+    pub(super) fn own(&self, id: &str) -> Result<Listener, Problem> {
+        let who = self.caller.who();
+        let found = self.facade.people.find(id).filter(|found| found.takes && self.gate.has_mailbox(&found.name));
+        match found {
+            Some(found) if who.is_admin() || self.speaks_as(found) => Ok(found.clone()),
+            None if who.is_admin() => {
+                Err(Problem::not_found(format!("'{id}' is no workspace: no remote listener that accepts what is said")))
+            }
+            _ => Err(Problem::forbidden("that workspace is somebody else's")),
+        }
+    }
+
+    /// The workspace of the path.
+    pub(super) fn workspace(&self) -> Result<Listener, Problem> {
+        self.own(&self.id)
+    }
+
+    /// The caller as a workspace.
+    pub(super) fn speaker(&self) -> Option<Listener> {
+        let found = self.facade.people.find(self.caller.who().name.as_str());
+        found.filter(|found| found.takes && self.speaks_as(found)).cloned()
+    }
+
+    /// The caller as a person.
+    pub(super) fn person(&self) -> Option<Name> {
+        let who = self.caller.who();
+        Some(who.name.clone()).filter(|name| who.is_client() && self.facade.people.is_person(name))
+    }
+
+    /// Whether what the headers say of the caller is true of that workspace.
+    pub(super) fn is_claimed(&self, by: &Listener) -> Result<(), Problem> {
+        let claims = CLAIMS.iter().flat_map(|header| self.headers().get_all(*header));
+        match claims.map(|claim| claim.to_str().unwrap_or_default()).find(|claim| !by.is_called(claim)) {
+            Some(other) => Err(Problem::forbidden(format!("'{other}' is not the workspace of this token"))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.request.headers()
+    }
+
+    /// The parameters of the query, each once; what nobody knows is left unread, as the platform does.
+    pub(super) fn query(&self) -> Result<HashMap<String, String>, Problem> {
+        let read = Query::<Vec<(String, String)>>::try_from_uri(self.request.uri());
+        let Query(pairs) = read.map_err(|error| Problem::bad_request(error.body_text()))?;
+        let mut query = HashMap::new();
+        for (key, value) in pairs {
+            if query.insert(key.clone(), value).is_some() {
+                return Err(Problem::bad_request(format!("the parameter '{key}' stands there twice")));
+            }
+        }
+        Ok(query)
+    }
+
+    /// The body, and the rest.
+    pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Said, T), Problem> {
+        let Self { gate, facade, request, .. } = self;
+        let body = read(&gate, request).await?;
+        Ok((Said { gate, facade }, body))
+    }
+
+    fn speaks_as(&self, listener: &Listener) -> bool {
+        let who = self.caller.who();
+        who.is_listener() && who.name == listener.name
+    }
+}
+
+/// What is left of a request that was read.
+pub(super) struct Said {
+    pub(super) gate: Arc<Gate>,
+    pub(super) facade: Arc<Facade>,
+}
+
+/// A JSON document; what nobody knows in it is left unread, as the platform does.
+pub(super) async fn read<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
+    let bytes = gate.body(request).await?;
+    serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+}

@@ -1,0 +1,120 @@
+//! Rows of activity: messages of a mailbox, in both shapes that are in use.
+
+use serde_json::{Value, json};
+
+use super::ids::id_of;
+use super::people::{People, Sender};
+use super::said::{self, Said};
+use crate::gateway::seam::{Gate, History, Item, Problem, State};
+use crate::protocol::read_fault;
+use crate::remote::SourceKind;
+use crate::vocab::Name;
+
+/// Bytes of text in a page, at least one row of which is in it.
+const BYTES: usize = 1 << 20;
+
+/// Characters of a summary.
+const SUMMARY: usize = 80;
+
+/// The type of what somebody says.
+pub(super) const RECEIVED: &str = "a2a_receive";
+
+/// The type of what became of something that the workspace said, and went wrong.
+pub(super) const ERROR: &str = "error";
+
+/// A message of a workspace's mailbox.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) item: Item,
+    pub(super) sender: Sender,
+    kind: &'static str,
+    text: String,
+}
+
+impl Row {
+    fn of(people: &People, item: Item) -> Option<Self> {
+        if let Some(said) = Said::read(&item.envelope) {
+            let sender = people.sender(&item, &said);
+            return Some(Self { item, sender, kind: RECEIVED, text: said.text });
+        }
+        let fault = read_fault(&said::payload(&item.envelope)?).ok()?;
+        let sender = Sender { kind: SourceKind::Unknown, name: item.from.clone() };
+        Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
+    }
+
+    /// Whether it wants an answer, or had one: what answers the workspace itself wants none.
+    pub(super) fn is_question(&self) -> bool {
+        !matches!(self.item.state, State::Acked | State::Terminated)
+    }
+
+    /// Whether a person sent it.
+    pub(super) fn is_persons(&self) -> bool {
+        self.sender.kind == SourceKind::Person
+    }
+
+    /// Whether a listener of that name sent it.
+    pub(super) fn is_peers(&self, name: &Name) -> bool {
+        self.sender.kind == SourceKind::Peer && self.sender.name == name.as_str()
+    }
+
+    /// It as its reader gets it.
+    pub(super) fn show(&self) -> Value {
+        let Self { item, sender, kind, text } = self;
+        let peer = Name::parse(&sender.name).ok().filter(|_| sender.kind == SourceKind::Peer);
+        let source_id = peer.as_ref().map(|name| id_of(name).to_string());
+        let source = match sender.kind {
+            SourceKind::Person => Some("canvas_user"),
+            SourceKind::Peer => Some("peer_agent"),
+            SourceKind::Unknown => None,
+        };
+        let role = if peer.is_some() { "agent" } else { "user" };
+        let (id, workspace) = (item.id.to_string(), id_of(&item.mailbox).to_string());
+        let part = json!({ "kind": "text", "text": text });
+        let message = json!({ "role": role, "messageId": id, "parts": [part] });
+        json!({
+            "id": id,
+            "type": kind,
+            "activity_type": kind,
+            "workspace_id": workspace,
+            "source_id": source_id,
+            "target_id": workspace,
+            "method": "message/send",
+            "summary": text.chars().take(SUMMARY).collect::<String>(),
+            "data": {
+                "source": source,
+                "source_id": source_id.as_deref().unwrap_or(&sender.name),
+                "peer_name": peer.as_ref().map_or("", Name::as_str),
+                "text": text,
+                "in_reply_to": item.in_reply_to.map(|id| id.to_string()),
+            },
+            "request_body": { "jsonrpc": "2.0", "id": id, "method": "message/send", "params": { "message": message } },
+            "status": if *kind == ERROR { "error" } else { "ok" },
+            "created_at": item.at.to_string(),
+        })
+    }
+}
+
+/// The rows that are wanted, oldest first, as many as `of` says at most.
+pub(super) async fn rows(
+    gate: &Gate,
+    people: &People,
+    mut of: History,
+    wanted: impl Fn(&Row) -> bool,
+) -> Result<Vec<Row>, Problem> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    loop {
+        let page = gate.history(of.clone()).await?;
+        let is_last = page.len() < of.limit;
+        of.after = page.last().map_or(of.after, |item| item.seq);
+        for row in page.into_iter().filter_map(|item| Row::of(people, item)).filter(&wanted) {
+            bytes += row.text.len();
+            if rows.len() == of.limit || bytes > BYTES && !rows.is_empty() {
+                return Ok(rows);
+            }
+            rows.push(row);
+        }
+        if is_last || rows.len() == of.limit {
+            return Ok(rows);
+        }
+    }
+}

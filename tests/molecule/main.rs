@@ -1,0 +1,13 @@
+//! Agents of another platform's SDK: every call of the façade over real sockets, against the real program.
+
+#[path = "../gateway/kit.rs"]
+#[allow(dead_code)]
+mod kit;
+
+mod activity;
+mod agent;
+mod bad;
+mod office;
+mod registry;
+mod relay;
+mod talk;

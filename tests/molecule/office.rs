@@ -1,0 +1,136 @@
+//! An organism with two workspaces, one of which is called by its id, two listeners within, and two people.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::kit::{Answer, Site, Who, text};
+
+/// The workspace whose name is an id.
+pub(crate) const UUID: &str = "0f9a3c52-1111-4222-8333-444455556666";
+
+/// `uuid.uuid5(uuid.NAMESPACE_URL, "urn:systole:workspace:scout")`
+pub(crate) const SCOUT: &str = "3578ee30-02d5-5a4d-a967-969ed819a346";
+
+const ORGANISM: &str = r#"organism: { name: chat }
+durability: process
+retention: { age: 90d }
+gateway: { listen: "127.0.0.1:0", molecule: true, GATEWAY }
+clients:
+  - { name: ada, calls: ["{urn:systole:chat:v1}said", "{urn:t}ask"] }
+  - { name: bob, calls: ["{urn:systole:chat:v1}said"] }
+listeners:
+  - name: scout
+    description: Looks around.
+    remote: { mode: poll }
+    routing: addressed
+    accepts: ["{urn:systole:chat:v1}said"]
+    replies: ["{urn:systole:chat:v1}said"]
+    calls: ["{urn:systole:chat:v1}said"]
+    returns: ["{urn:systole:chat:v1}said"]
+  - name: 0f9a3c52-1111-4222-8333-444455556666
+    remote: { mode: stream }
+    routing: addressed
+    accepts: ["{urn:systole:chat:v1}said"]
+    replies: ["{urn:systole:chat:v1}said"]
+    calls: ["{urn:systole:chat:v1}said"]
+    returns: ["{urn:systole:chat:v1}said"]
+  - name: mute
+    remote: { mode: poll }
+    routing: addressed
+    accepts: ["{urn:systole:chat:v1}said"]
+  - name: native
+    command: [python3, native.py]
+    routing: addressed
+    accepts: ["{urn:systole:chat:v1}said"]
+    replies: ["{urn:systole:chat:v1}said"]
+  - name: asker
+    command: [python3, asker.py]
+    schemas: [t.xsd]
+    accepts: ["{urn:t}ask"]
+    replies: ["{urn:t}answer"]
+    calls: ["{urn:systole:chat:v1}said"]
+    returns: ["{urn:systole:chat:v1}said"]
+"#;
+
+/// Says what it heard, and from whom; fails when it hears `fail`.
+const NATIVE: &str = r#"import os, sys
+import xml.etree.ElementTree as ET
+said = ET.fromstring(sys.stdin.buffer.read())
+text, source = (said.find("{urn:systole:chat:v1}" + name) for name in ("text", "source"))
+if text.text == "fail":
+    sys.exit(1)
+who = f"{source.get('kind')} {source.get('id')} {os.environ['SYSTOLE_FROM']}"
+print(f"<said xmlns='urn:systole:chat:v1'><text>{who}: {text.text}</text></said>")
+"#;
+
+/// Asks scout, for a person if it is asked 1, and replies with what scout says.
+const ASKER: &str = r#"import sys
+import xml.etree.ElementTree as ET
+message = ET.fromstring(sys.stdin.buffer.read())
+if message.tag == "{urn:t}ask":
+    source = "<source kind='user' id='eve'/>" if message.text == "1" else "<source kind='peer_agent' id='mute'/>"
+    said = f"<said xmlns='urn:systole:chat:v1'>{source}<text>what is {message.text}?</text></said>"
+    print(f"<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>x</from><to>scout</to></meta>{said}</message>")
+else:
+    print(f"<answer xmlns='urn:t'>{message.find('{urn:systole:chat:v1}text').text}</answer>")
+"#;
+
+/// The organism, running.
+pub(crate) fn office() -> Site {
+    with("requests: 1000000")
+}
+
+/// The same, with something more in `gateway:`.
+pub(crate) fn with(gateway: &str) -> Site {
+    let mut site = Site::idle(&ORGANISM.replace("GATEWAY", gateway));
+    fs::write(site.folder.join("native.py"), NATIVE).unwrap();
+    fs::write(site.folder.join("asker.py"), ASKER).unwrap();
+    site.start();
+    site
+}
+
+/// An envelope in which a client says something.
+pub(crate) fn said(to: &str, text: &str) -> String {
+    format!(
+        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>x</from><to>{to}</to></meta>\
+         <said xmlns=\"urn:systole:chat:v1\"><text>{text}</text></said></message>"
+    )
+}
+
+/// A request of JSON-RPC that says something.
+pub(crate) fn message(text: &str, id: &str) -> Value {
+    let message = json!({ "role": "user", "messageId": id, "parts": [{ "kind": "text", "text": text }] });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "message/send", "params": { "message": message } })
+}
+
+/// Somebody says something to a listener.
+pub(crate) fn a2a(who: &Who, to: &str, text: &str, id: &str) -> Answer {
+    who.post(&format!("/workspaces/{to}/a2a"), &message(text, id).to_string())
+}
+
+/// A workspace answers a person.
+pub(crate) fn notify(who: &Who, workspace: &str, text: &str) -> Answer {
+    who.post(&format!("/workspaces/{workspace}/notify"), &json!({ "message": text }).to_string())
+}
+
+/// The rows that a query finds, once there are that many.
+pub(crate) fn rows(who: &Who, workspace: &str, query: &str, count: usize) -> Vec<Value> {
+    let path = format!("/workspaces/{workspace}/activity?{query}");
+    let found = who.until(&path, |rows| rows.as_array().unwrap().len() >= count);
+    let found = found.as_array().unwrap().clone();
+    assert_eq!(found.len(), count, "{found:?}");
+    found
+}
+
+/// What rows say.
+pub(crate) fn texts(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| text(&row["data"]["text"])).collect()
+}
+
+/// What a client gets to a message, once it does.
+pub(crate) fn reply(who: &Who, sent: &Answer) -> String {
+    let path = format!("/v1/messages/{}", text(&sent.json()["id"]));
+    let done = who.until(&path, |message| !message["reply"].is_null());
+    text(&done["reply"]["envelope"]).to_owned()
+}

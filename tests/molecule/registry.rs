@@ -1,0 +1,88 @@
+//! Who is there.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::kit::{Who, text};
+use crate::office::{SCOUT, UUID, office};
+
+fn register(who: &Who, body: &Value) -> crate::kit::Answer {
+    who.post("/registry/register", &body.to_string())
+}
+
+#[test]
+fn a_workspace_registers_by_its_name_or_its_id_and_gets_no_token() {
+    let site = office();
+    let (scout, other) = (site.party("scout"), site.party(UUID));
+    for id in ["scout", SCOUT] {
+        let body = json!({ "id": id, "url": "remote://no-inbound", "agent_card": { "name": "s" }, "more": 1 });
+        let answer = register(&scout, &body).is(200).json();
+        assert_eq!(answer, json!({ "status": "registered", "id": SCOUT, "delivery_mode": "poll" }));
+    }
+    let answer = register(&other, &json!({ "id": UUID, "delivery_mode": "poll" })).is(200).json();
+    assert_eq!(text(&answer["id"]), UUID);
+    register(&other, &json!({ "id": "scout" })).problem(403, "forbidden");
+    register(&site.party("ada"), &json!({ "id": "ada" })).problem(403, "forbidden");
+    register(&site.who("syt_0"), &json!({ "id": "scout" })).problem(401, "unauthorized");
+}
+
+#[test]
+fn the_sdk_registers_without_a_token_and_learns_nothing() {
+    let site = office();
+    for id in ["scout", "nobody"] {
+        let body = format!("{{\"id\":\"{id}\",\"url\":\"remote://no-inbound\",\"agent_card\":{{}}}}");
+        let request = format!(
+            "POST /registry/register HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = crate::kit::answer(site.who("").connect_and(request.as_bytes())).is(200).json();
+        assert_eq!(answer, json!({ "status": "unverified", "delivery_mode": "poll" }));
+    }
+}
+
+#[test]
+fn a_workspace_hears_in_its_heartbeat_and_its_state_that_it_is_to_rest() {
+    let site = office();
+    let (scout, boss) = (site.party("scout"), site.who(&site.token(&["boss", "--kind", "admin"])));
+    let beat = |who: &Who, id: &str| {
+        let body = json!({ "workspace_id": id, "current_task": "", "active_tasks": 0, "error_rate": 0.0 });
+        who.post("/registry/heartbeat", &body.to_string())
+    };
+    assert_eq!(beat(&scout, SCOUT).is(200).json(), json!({ "status": "ok" }));
+    let state = scout.get("/workspaces/scout/state").is(200).json();
+    assert_eq!(state, json!({ "workspace_id": SCOUT, "status": "online", "paused": false, "deleted": false }));
+    boss.post("/v1/listeners/scout/pause", "").is(200);
+    assert_eq!(beat(&scout, "scout").is(200).json(), json!({ "status": "paused" }));
+    let state = scout.get(&format!("/workspaces/{SCOUT}/state")).is(200).json();
+    assert_eq!((text(&state["status"]), &state["paused"]), ("paused", &json!(true)));
+    beat(&scout, UUID).problem(403, "forbidden");
+    scout.get(&format!("/workspaces/{UUID}/state")).problem(403, "forbidden");
+    boss.get("/workspaces/native/state").problem(404, "not_found");
+}
+
+#[test]
+fn a_workspace_finds_whoever_takes_what_is_said() {
+    let site = office();
+    let scout = site.party("scout");
+    let peers = scout.get(&format!("/registry/{SCOUT}/peers")).is(200).json();
+    let names: Vec<_> = peers.as_array().unwrap().iter().map(|peer| text(&peer["name"]).to_owned()).collect();
+    assert_eq!(names, [UUID, "mute", "native"]);
+    for peer in peers.as_array().unwrap() {
+        for id in [text(&peer["id"]), text(&peer["name"])] {
+            assert_eq!(&scout.get(&format!("/registry/discover/{id}")).is(200).json(), peer);
+        }
+        assert_eq!(text(&peer["url"]), "remote://no-inbound");
+    }
+    scout.get("/registry/discover/asker").problem(404, "not_found");
+    scout.get(&format!("/registry/{UUID}/peers")).problem(403, "forbidden");
+    site.party("ada").get("/registry/discover/scout").problem(403, "forbidden");
+    site.who("syt_0").get("/registry/discover/scout").problem(401, "unauthorized");
+}
+
+#[test]
+fn an_id_is_what_python_makes_of_the_name() {
+    let script = "import uuid; print(uuid.uuid5(uuid.NAMESPACE_URL, 'urn:systole:workspace:scout'))";
+    let made = Command::new("python3").args(["-c", script]).output().unwrap();
+    assert_eq!(String::from_utf8(made.stdout).unwrap().trim(), SCOUT);
+}
