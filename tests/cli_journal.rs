@@ -304,9 +304,11 @@ fn a_journal_that_can_not_be_written_says_so() {
     for path in [file.clone(), format!("{file}-lock")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o444)).unwrap();
     }
-    // A copy, because the one that was built may be where nobody else may look.
+    // A copy, because the one that was built may be where nobody else may look. Made by a process of its own: a program
+    // can't be run while a file of ours writes it, and what another test starts meanwhile has our files, too.
     let program = folder.0.join("systole");
-    fs::copy(env!("CARGO_BIN_EXE_systole"), &program).unwrap();
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new(program);
     if rustix::process::geteuid().is_root() {
         command.uid(65534);
