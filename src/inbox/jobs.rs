@@ -19,6 +19,8 @@ pub struct Jobs {
     limits: JobsLimits,
     /// Names that nobody can register: their inboxes are elsewhere.
     reserved: BTreeSet<Name>,
+    /// Names that only those who are called so can register: others would pose as them.
+    parties: BTreeSet<Name>,
     slots: BTreeMap<Name, Slot>,
     /// Counts the changes to what [`directory`](Self::directory) says.
     pub(super) revision: u64,
@@ -117,7 +119,14 @@ impl Jobs {
     /// A registry without jobs, with the default limits.
     pub fn new(absent: Absent) -> Self {
         let limits = JobsLimits::default();
-        Self { absent, limits, reserved: BTreeSet::new(), slots: BTreeMap::new(), revision: 0 }
+        Self {
+            absent,
+            limits,
+            reserved: BTreeSet::new(),
+            parties: BTreeSet::new(),
+            slots: BTreeMap::new(),
+            revision: 0,
+        }
     }
 
     /// The same with other limits.
@@ -127,9 +136,9 @@ impl Jobs {
         self
     }
 
-    /// Nobody can register these names: their inboxes are elsewhere.
-    pub fn reserve(&mut self, names: BTreeSet<Name>) {
-        self.reserved = names;
+    /// Nobody can register the first names, whose inboxes are elsewhere; each of the second ones, who is called so alone.
+    pub fn reserve(&mut self, names: BTreeSet<Name>, parties: BTreeSet<Name>) {
+        (self.reserved, self.parties) = (names, parties);
     }
 
     /// Its bounds.
@@ -145,7 +154,12 @@ impl Jobs {
     pub fn register(&mut self, actor: &Principal, card: JobCard, now: Time) -> Result<Change, JobError> {
         self.judge(&card)?;
         let mut change = self.prune();
-        if self.slots.get(&card.name).is_some_and(|slot| slot.heir.as_ref().is_some_and(|heir| heir != actor)) {
+        if self.reserved.contains(&card.name) {
+            return Err(JobError::Reserved { job: card.name });
+        }
+        let poses = self.parties.contains(&card.name) && card.name != *actor.name();
+        if poses || self.slots.get(&card.name).is_some_and(|slot| slot.heir.as_ref().is_some_and(|heir| heir != actor))
+        {
             return Err(JobError::Taken { job: card.name, actor: actor.clone() });
         }
         let slot = self.slot(&card.name)?;

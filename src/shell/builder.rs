@@ -282,7 +282,9 @@ impl OrganismBuilder {
         blueprint.meta = self.meta;
         let (warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
-        self.words.refusals.extend(self.tasks.reserve());
+        let listeners = blueprint.listeners().map(|(_, listener)| listener.name.clone());
+        let clients = blueprint.clients().map(|(_, client)| client.name.clone());
+        self.words.refusals.extend(self.tasks.reserve(listeners.chain(clients).collect()));
         if !self.words.refusals.is_empty() {
             return Err(StartError::Refused(self.words.refusals));
         }

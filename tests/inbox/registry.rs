@@ -128,6 +128,8 @@ fn what_a_registry_refuses_says_why() {
         let error = register(&kit, "reviewer", elsewhere, &[]).unwrap_err();
         assert!(error.contains(&format!("'{elsewhere}' is a listener of the organism")), "{error}");
     }
+    // A job of the editor's name would be the one that the editor submits for.
+    assert!(register(&kit, "reviewer", "editor", &[]).unwrap_err().contains("belongs to somebody else"));
     register(&kit, "reviewer", "reviews", &[]).unwrap();
     assert!(register(&kit, "reviewer", "more", &[]).unwrap_err().contains("1 jobs are there"));
     let error = kit.ask("editor", call_to("drafts", detached("Read."))).unwrap_err().to_string();

@@ -140,14 +140,14 @@ impl TaskBoard {
         written.durable().await.map_err(BoardError::Lost)
     }
 
-    /// Keeps the names of its listeners from being registered.
-    pub(in crate::shell) fn reserve(&self) -> Option<Refusal> {
+    /// Keeps the names of its listeners from being registered, and those of all parties by others.
+    pub(in crate::shell) fn reserve(&self, parties: BTreeSet<Name>) -> Option<Refusal> {
         if let [first, second, ..] = self.registries.as_slice() {
             return Some(Refusal::Registries { first: first.name.clone(), second: second.name.clone() });
         }
         let registry = self.registries.first()?;
         let names = self.jobs.iter().map(|job| job.name.clone()).chain([registry.name.clone()]);
-        registry.lock().inboxes.reserve(names.collect());
+        registry.lock().inboxes.reserve(names.collect(), parties);
         None
     }
 
