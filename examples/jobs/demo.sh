@@ -2,25 +2,11 @@
 # A writer has something to do for a job that isn't there yet. A reviewer registers, reads its inbox as a model would, takes
 # the task on and completes it; the pump is killed in between.
 set -eu
-systole=${SYSTOLE:-systole}
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-started=
-trap 'kill $started 2>/dev/null || :; rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM
-
-sed 's/127.0.0.1:8420/127.0.0.1:0/' "$here/organism.yaml" >"$work/organism.yaml"
+. "$here/../organism.sh"
 cd "$work"
+copy "$here"
 
-start() {
-    "$systole" run organism.yaml </dev/null 2>run.log &
-    started=$!
-    until url=$(sed -n 's/.*the gateway listens address=/http:\/\//p' run.log) && [ -n "$url" ]; do
-        kill -0 $started 2>/dev/null || { cat run.log >&2; exit 1; }
-        sleep 0.1
-    done
-}
-for_name() { "$systole" token new "$1" 2>/dev/null | sed 's/^/Authorization: Bearer /' >"$1.auth"; }
 ask() {
     curl --silent --show-error --fail --header "@$1.auth" --request "$2" "$url$3" ${4:+--data "$4"}
 }
@@ -35,8 +21,7 @@ ask writer GET '/v1/jobs?skill=read'
 echo
 ask reviewer GET /v1/jobs/reviews/inbox.md
 ask reviewer POST "/v1/tasks/$task/accept" '{}' >/dev/null
-kill -9 $started
-wait $started 2>/dev/null || :
+crash
 start
 ask reviewer POST "/v1/tasks/$task/progress" '{"percent":50,"text":"half of it"}'
 echo
