@@ -12,7 +12,7 @@ use crate::inbox::payload::{
     Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
     Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
 };
-use crate::inbox::{ArtifactPart, Change, InboxError, InboxProblem, Principal, Submission, Task, TaskInbox};
+use crate::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox, page};
 use crate::protocol::Boot;
 use crate::shell::accepts::AsActor;
 use crate::shell::clock::Clock;
@@ -46,9 +46,7 @@ impl<I: Inboxes> JobActor<I> {
     ) -> ResponseFuture<Response> {
         let actor = Principal::new(delivery.from().clone());
         let acted = self.shared.act(delivery.thread(), None, |inboxes, now| {
-            let inbox = inboxes.holding_mut(id).map_err(failure)?;
-            let change = act(inbox, &actor, now).map_err(failure)?;
-            let status = inbox.get(id).map_err(failure)?.status;
+            let (change, status) = inboxes.step(id, |inbox| act(inbox, &actor, now)).map_err(failure)?;
             Ok((change, Changed { id, status }))
         });
         Box::pin(async move {
@@ -63,9 +61,7 @@ impl<I: Inboxes> JobActor<I> {
         let read = (**submit).clone().read_context(submit.proof().payload())?;
         let (actor, shared) = (Principal::new(submit.from().clone()), &self.shared);
         shared.act(submit.thread(), None, |inboxes, now| {
-            if read.watched && !shared.sends().events {
-                return Err(failure(InboxError::from(InboxProblem::NoEvents)));
-            }
+            shared.may_watch(read.watched).map_err(failure)?;
             if !read.detached {
                 may_wait(shared.waiters.load(Ordering::Relaxed), inboxes.limits().open)?;
             }
@@ -79,10 +75,7 @@ impl<I: Inboxes> JobActor<I> {
                 watched: read.watched,
             };
             let id = TaskId::from_uuid(*submit.id().as_uuid());
-            let crate::inbox::Submitted { id, new, change } =
-                inboxes.submit(&actor, read.to.as_ref(), submission, id, now).map_err(failure)?;
-            let status = inboxes.holding(id).and_then(|inbox| inbox.get(id)).map_err(failure)?.status;
-            Ok((change, Submitted { id, status, new }))
+            inboxes.take(&actor, read.to.as_ref(), submission, id, now).map_err(failure)
         })
     }
 }
@@ -257,20 +250,10 @@ impl<I: Inboxes> Handler<Delivery<List>> for JobActor<I> {
             let status = list.status.map_or(!task.status.is_ended(), |status| task.status == status);
             status && list.after.is_none_or(|after| task.place > after) && inbox.concerns(task, list.from())
         };
-        let mut tasks = inbox.tasks().filter(wanted).peekable();
-        let (mut brief, mut bytes) = (Vec::new(), 0);
-        while let Some(task) = tasks.next_if(|task| brief_fits(bytes, task)) {
-            bytes += size(task);
-            brief.push(Brief::from(task));
-        }
-        let more = u32::try_from(tasks.count()).unwrap_or(u32::MAX);
-        Ok(reply(Tasks { more, brief }))
+        let (tasks, behind) = page(inbox.tasks().filter(wanted), usize::MAX, LISTED, |task| size(task));
+        let more = u32::try_from(behind.count()).unwrap_or(u32::MAX);
+        Ok(reply(Tasks { more, brief: tasks.into_iter().map(Brief::from).collect() }))
     }
-}
-
-/// Whether there is room for one more; the first one always fits.
-fn brief_fits(bytes: usize, task: &Task) -> bool {
-    bytes == 0 || bytes + size(task) <= LISTED
 }
 
 /// At least what it takes in a list: its attributes, and a description in which nothing is longer than `&quot;`.

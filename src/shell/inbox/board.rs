@@ -3,10 +3,8 @@ use std::sync::Arc;
 
 use super::inboxes::Inboxes;
 use super::shared::{Shared, Written};
-use crate::inbox::{
-    Change, InboxError, InboxProblem, JobCard, JobError, Jobs, Principal, Status, Submission, Submitted, Task,
-    TaskInbox,
-};
+use crate::inbox::payload::Submitted;
+use crate::inbox::{Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox};
 use crate::shell::ledger::Resident;
 use crate::shell::start::Refusal;
 use crate::vocab::{Fault, Name, TaskId, Time};
@@ -34,17 +32,6 @@ impl From<InboxError> for BoardError {
     fn from(error: InboxError) -> Self {
         Self::Refused(error.into())
     }
-}
-
-/// A task that was taken, or the one that has its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
-    /// Its id.
-    pub id: TaskId,
-    /// How far it is.
-    pub status: Status,
-    /// Whether it is new.
-    pub new: bool,
 }
 
 impl TaskBoard {
@@ -100,7 +87,7 @@ impl TaskBoard {
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<Taken, BoardError> {
+    ) -> Result<Submitted, BoardError> {
         let (taken, written) = match self.job(job) {
             Some(shared) => shared.take(actor, None, submission, id, now)?,
             None => self.registry_for(job)?.take(actor, Some(job), submission, id, now)?,
@@ -178,14 +165,11 @@ impl<I: Inboxes> Shared<I> {
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<(Taken, Written), JobError> {
+    ) -> Result<(Submitted, Written), JobError> {
         self.change(|kept| {
-            if submission.watched && !self.sends().events {
-                return Err(InboxError::from(InboxProblem::NoEvents).into());
-            }
-            let Submitted { id, new, change } = kept.inboxes.submit(actor, to, submission, id, now)?;
-            let status = kept.inboxes.holding(id)?.get(id)?.status;
-            Ok((change, Vec::new(), Taken { id, status, new }))
+            self.may_watch(submission.watched)?;
+            let (change, taken) = kept.inboxes.take(actor, to, submission, id, now)?;
+            Ok((change, Vec::new(), taken))
         })
     }
 
@@ -195,9 +179,8 @@ impl<I: Inboxes> Shared<I> {
         act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
     ) -> Result<(Status, Written), InboxError> {
         self.change(|kept| {
-            let inbox = kept.inboxes.holding_mut(id)?;
-            let change = act(inbox)?;
-            Ok((change, Vec::new(), inbox.get(id)?.status))
+            let (change, status) = kept.inboxes.step(id, act)?;
+            Ok((change, Vec::new(), status))
         })
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::board::TaskBoard;
 use super::shared::Shared;
-use crate::inbox::{Change, ImportError, InboxError, InboxLimits, JobError, Jobs, Principal};
-use crate::inbox::{Submission, Submitted, TaskInbox};
+use crate::inbox::payload::Submitted as Taken;
+use crate::inbox::{
+    Change, ImportError, InboxError, InboxLimits, JobError, Jobs, Principal, Status, Submission, Submitted, TaskInbox,
+};
 use crate::journal::{Op, Recovered};
 use crate::vocab::{Name, TaskId, Time};
 
@@ -30,6 +32,31 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
         now: Time,
     ) -> Result<Submitted, JobError>;
     fn expire(&mut self, now: Time) -> Change;
+
+    /// Takes a task, and says how far it is.
+    fn take(
+        &mut self,
+        actor: &Principal,
+        to: Option<&Name>,
+        submission: Submission,
+        id: TaskId,
+        now: Time,
+    ) -> Result<(Change, Taken), JobError> {
+        let Submitted { id, new, change } = self.submit(actor, to, submission, id, now)?;
+        let status = self.holding(id)?.get(id)?.status;
+        Ok((change, Taken { id, status, new }))
+    }
+
+    /// Moves a task, and says how far it is then.
+    fn step(
+        &mut self,
+        id: TaskId,
+        act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
+    ) -> Result<(Change, Status), InboxError> {
+        let inbox = self.holding_mut(id)?;
+        let change = act(inbox)?;
+        Ok((change, inbox.get(id)?.status))
+    }
 
     /// What a journal writes down of a change to tasks.
     fn ops(&self, change: &Change) -> Vec<Op>;

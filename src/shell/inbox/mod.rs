@@ -25,7 +25,7 @@ mod shared;
 use std::fmt;
 use std::sync::Arc;
 
-pub use board::{BoardError, Taken, TaskBoard};
+pub use board::{BoardError, TaskBoard};
 use bytes::Bytes;
 pub use registry::JobRegistry;
 use setting::{Setting, contract, install, settings};

@@ -8,7 +8,7 @@ use super::setting::{Setting, contract, install, settings};
 use super::shared::{Shared, failure};
 use crate::core::{Contract, Failure, Routing};
 use crate::inbox::payload::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};
-use crate::inbox::{Absent, Change, Event, InboxError, JobError, Jobs, Principal};
+use crate::inbox::{Absent, Change, Event, InboxError, JobError, Jobs, Principal, page};
 use crate::shell::accepts::AsActor;
 use crate::shell::builder::OrganismBuilder;
 use crate::shell::contract::ContractBuilder;
@@ -180,13 +180,9 @@ impl Handler<Delivery<Find>> for JobActor<Jobs> {
                 && find.skill.as_ref().is_none_or(|skill| job.skill.contains(skill))
                 && find.after.as_ref().is_none_or(|after| job.name > *after)
         };
-        let mut found = kept.inboxes.cards().map(JobPayload::from).filter(wanted).peekable();
-        let (mut job, mut bytes) = (Vec::new(), 0);
-        while let Some(one) = found.next_if(|one| bytes == 0 || bytes + size(one) <= LISTED) {
-            bytes += size(&one);
-            job.push(one);
-        }
-        let more = u32::try_from(found.count()).unwrap_or(u32::MAX);
+        let found = kept.inboxes.cards().map(JobPayload::from).filter(wanted);
+        let (job, behind) = page(found, usize::MAX, LISTED, size);
+        let more = u32::try_from(behind.count()).unwrap_or(u32::MAX);
         Ok(reply(JobsPayload { more, job }))
     }
 }

@@ -84,6 +84,11 @@ impl<I: Inboxes> Shared<I> {
         self.setting.get().map(|setting| setting.sends).unwrap_or_default()
     }
 
+    /// Whether somebody may ask for the events of a task.
+    pub(super) fn may_watch(&self, watched: bool) -> Result<(), InboxError> {
+        if watched && !self.sends().events { Err(InboxProblem::NoEvents.into()) } else { Ok(()) }
+    }
+
     pub(super) fn description(&self) -> &str {
         self.setting.get().map_or("", |setting| &setting.description)
     }
