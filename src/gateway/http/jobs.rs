@@ -3,19 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::about::About;
 use super::caller::Caller;
 use super::request::{Query, idempotency_key, json, large_json};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::store::Kind;
 use crate::inbox::payload::{Find, Register, Remove, Submit};
-use crate::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox};
+use crate::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox, page};
 use crate::shell::entropy::Entropy;
 use crate::vocab::{Name, TaskId, Time};
 
@@ -49,13 +50,8 @@ struct Card {
 }
 
 /// `PUT /v1/jobs/{job}`: it is there from now on, and its caller's.
-pub(super) async fn register(
-    State(gate): State<Arc<Gate>>,
-    Path(job): Path<String>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn register(about: About) -> Result<Response, Problem> {
+    let About { gate, caller, name: job, request } = about.plain()?;
     caller.may::<Register>(&gate)?;
     let (name, Card { description, skills }) = (named(&job)?, json(&gate, request).await?);
     let card = JobCard { name: name.clone(), description, skills };
@@ -65,13 +61,8 @@ pub(super) async fn register(
 }
 
 /// `DELETE /v1/jobs/{job}`: it is there no longer; what waits for it waits for its owner.
-pub(super) async fn remove(
-    State(gate): State<Arc<Gate>>,
-    Path(job): Path<String>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn remove(about: About) -> Result<Response, Problem> {
+    let About { gate, caller, name: job, .. } = about.plain()?;
     caller.may::<Remove>(&gate)?;
     let (name, owner, now) = (named(&job)?, caller.principal(), gate.mailboxes.clock().now());
     gate.organism.tasks().enrol(&name, |jobs| jobs.remove(&owner, &name, now)).await?;
@@ -91,13 +82,8 @@ struct Wanted {
 }
 
 /// `POST /v1/jobs/{job}/tasks`
-pub(super) async fn submit(
-    State(gate): State<Arc<Gate>>,
-    Path(job): Path<String>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn submit(about: About) -> Result<Response, Problem> {
+    let About { gate, caller, name: job, request } = about.plain()?;
     caller.may::<Submit>(&gate)?;
     let name = named(&job)?;
     let key = idempotency_key(request.headers())?;
@@ -122,44 +108,29 @@ pub(super) async fn submit(
 }
 
 /// `GET /v1/jobs/{job}/tasks`: those that the caller owns or submitted.
-pub(super) async fn list(
-    State(gate): State<Arc<Gate>>,
-    Path(job): Path<String>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn list(about: About) -> Result<Response, Problem> {
+    let About { gate, caller, name: job, request } = about;
     let query = Query::of(&request, &["status", "after", "limit"])?;
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let after = query.number("after", 0, (0, u64::MAX))?;
     let status = query.text("status").map(status).transpose()?;
-    let page = |inbox: &TaskInbox| {
+    let listed = |inbox: &TaskInbox| {
         let wanted = |task: &&Task| {
             status.map_or(!task.status.is_ended(), |status| task.status == status)
                 && task.place > after
                 && caller.sees(inbox, task)
         };
-        let mut tasks = inbox.tasks().filter(wanted).peekable();
-        let (mut items, mut bytes, mut last) = (Vec::new(), 0, None);
-        while let Some(task) =
-            tasks.next_if(|task| items.is_empty() || items.len() < limit && bytes + task.description.len() <= BYTES)
-        {
-            bytes += task.description.len();
-            last = Some(task.place);
-            items.push(view::brief(task));
-        }
-        json!({ "items": items, "next": last, "has_more": tasks.peek().is_some() })
+        let (tasks, mut behind) = page(inbox.tasks().filter(wanted), limit, BYTES, |task| task.description.len());
+        let items: Vec<_> = tasks.iter().map(|task| view::brief(task)).collect();
+        let next = tasks.last().map(|task| task.place);
+        json!({ "items": items, "next": next, "has_more": behind.peek().is_some() })
     };
-    Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, page)?))
+    Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, listed)?))
 }
 
 /// `GET /v1/jobs/{job}/inbox.md`: what is pending, as a model reads it.
-pub(super) async fn markdown(
-    State(gate): State<Arc<Gate>>,
-    Path(job): Path<String>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
+    let About { gate, caller, name: job, .. } = about.plain()?;
     let is_admin = caller.0.kind == Kind::Admin;
     let text = gate.organism.tasks().inbox(&named(&job)?, |inbox| {
         let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);

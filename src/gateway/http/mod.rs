@@ -1,5 +1,6 @@
 //! The HTTP side: routes, and what each of them needs before it does anything.
 
+mod about;
 mod caller;
 mod desk;
 mod handshake;

@@ -1,15 +1,13 @@
 //! `/v1/sessions`: calls whose responses carry what is pending for the client.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::about::About;
 use super::caller::Caller;
-use super::request::{Query, json};
+use super::request::json;
 use super::{Gate, messages, view};
 use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
 use crate::gateway::problem::Problem;
@@ -17,12 +15,8 @@ use crate::gateway::store::Sent;
 use crate::vocab::Name;
 
 /// `POST /v1/sessions/{session}/call`
-pub(super) async fn call(
-    State(gate): State<Arc<Gate>>,
-    Caller(principal): Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn call(about: About) -> Result<Response, Problem> {
+    let About { gate, caller: Caller(principal), name, request } = about;
     let name = read_name(&name)?;
     messages::may_send(&gate, &principal)?;
     let clock = gate.mailboxes.clock();
@@ -41,13 +35,8 @@ pub(super) async fn call(
 }
 
 /// `POST /v1/sessions/{session}/heartbeat`
-pub(super) async fn heartbeat(
-    State(gate): State<Arc<Gate>>,
-    Caller(principal): Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn heartbeat(about: About) -> Result<Response, Problem> {
+    let About { gate, caller: Caller(principal), name, .. } = about.plain()?;
     hear(&gate, &principal.name, &name)?;
     Ok(view::nothing())
 }
@@ -60,13 +49,8 @@ struct Said {
 }
 
 /// `POST /v1/sessions/{session}/confirm`
-pub(super) async fn confirm(
-    State(gate): State<Arc<Gate>>,
-    Caller(principal): Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn confirm(about: About) -> Result<Response, Problem> {
+    let About { gate, caller: Caller(principal), name, request } = about.plain()?;
     let session = hear(&gate, &principal.name, &name)?;
     let text = match json(&gate, request).await? {
         Said { text: Some(text), token: None } | Said { text: None, token: Some(text) } => text,
@@ -80,13 +64,8 @@ pub(super) async fn confirm(
 }
 
 /// `GET /v1/sessions/{session}/notices`
-pub(super) async fn list(
-    State(gate): State<Arc<Gate>>,
-    Caller(principal): Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn list(about: About) -> Result<Response, Problem> {
+    let About { gate, caller: Caller(principal), name, .. } = about.plain()?;
     hear(&gate, &principal.name, &name)?;
     let (told, lapses) = gate.sessions.unconfirmed(&principal.name, &name).ok_or_else(no_session)?;
     let one = |told: &Told| json!({ "token": told.token.to_string(), "at": told.at.to_string(), "ids": told.ids });
@@ -95,13 +74,8 @@ pub(super) async fn list(
 }
 
 /// `DELETE /v1/sessions/{session}`
-pub(super) async fn end(
-    State(gate): State<Arc<Gate>>,
-    Caller(principal): Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn end(about: About) -> Result<Response, Problem> {
+    let About { gate, caller: Caller(principal), name, .. } = about.plain()?;
     let name = read_name(&name)?;
     if gate.sessions.end(&principal.name, &name).await { Ok(view::nothing()) } else { Err(no_session()) }
 }

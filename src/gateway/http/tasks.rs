@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{MethodRouter, post};
@@ -10,8 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::caller::Caller;
-use super::request::{Query, large_json};
+use super::about::About;
+use super::request::large_json;
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::inbox::payload::{
@@ -22,13 +21,8 @@ use crate::schema::Payload;
 use crate::vocab::{TaskId, Time};
 
 /// `GET /v1/tasks/{id}`
-pub(super) async fn look(
-    State(gate): State<Arc<Gate>>,
-    Path(id): Path<String>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+pub(super) async fn look(about: About) -> Result<Response, Problem> {
+    let About { gate, caller, name: id, .. } = about.plain()?;
     let id = task_id(&id)?;
     let seen = gate.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
     // What is not theirs is not there.
@@ -114,8 +108,8 @@ fn artifact(on: On<'_>, said: Artifact) -> Done {
 }
 
 fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> Done) -> MethodRouter<Arc<Gate>> {
-    post(async move |State(gate): State<Arc<Gate>>, Path(id): Path<String>, caller: Caller, request: Request| {
-        Query::of(&request, &[])?;
+    post(async move |about: About| {
+        let About { gate, caller, name: id, request } = about.plain()?;
         caller.may::<P>(&gate)?;
         let id = task_id(&id)?;
         let said: T = large_json(&gate, request).await?;
