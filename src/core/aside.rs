@@ -135,6 +135,7 @@ impl Item {
         match self {
             Self::Response(response) => Some(Place::Thread(response.thread)),
             Self::Calls(calls) => Some(Place::Thread(calls.thread)),
+            Self::Reattached(thread, _) => Some(Place::Thread(*thread)),
             Self::Entry(entry) => Some(Place::Root(entry.root)),
             Self::Left(root) | Self::Cancel(root) => Some(Place::Root(*root)),
             // Only what it says tells the conversation of a message; a letter has one of its own.
@@ -148,7 +149,7 @@ impl Item {
         match self {
             Self::Injected(_) | Self::Entry(_) | Self::Requeued(_) => true,
             Self::Judged(judged) => judged.item.is_message(),
-            Self::Response(_) | Self::Calls(_) | Self::Left(_) | Self::Cancel(_) => false,
+            Self::Response(_) | Self::Calls(_) | Self::Reattached(..) | Self::Left(_) | Self::Cancel(_) => false,
         }
     }
 }

@@ -25,7 +25,7 @@ impl Core {
             Owner::Client(_) => self.settle_root(key),
             Owner::Listener(_) if thread.is_spawned() && thread.origin == Origin::None => {}
             Owner::Listener(listener) => {
-                let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody);
+                let below_boot = self.is_below_boot(key);
                 match self.blueprint.contract(listener).silence {
                     _ if below_boot => self.end_child(key),
                     Silence::Error if self.threads[key].was_drained() => self.fail(key, faults::cancelled()),

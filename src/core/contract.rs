@@ -33,6 +33,9 @@ pub struct Contract {
     pub can_park: bool,
     /// Whether each shard has an instance of its own.
     pub stateless: bool,
+    /// Whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call is the
+    /// one that was made before if it asks the same. That of `<boot>` keeps its thread, and what it called goes on.
+    pub reattaches: bool,
 }
 
 impl Contract {
@@ -58,6 +61,7 @@ impl Contract {
             concurrency: Self::ACTOR_CONCURRENCY,
             can_park: true,
             stateless: false,
+            reattaches: false,
         }
     }
 }

@@ -55,6 +55,20 @@ pub enum Input {
         /// The group.
         call: CallId,
     },
+    /// What came of a group of calls is kept elsewhere: its handler, which [reattaches](super::Contract::reattaches),
+    /// won't ask for it again.
+    CallForgotten {
+        /// The handler.
+        task: TaskId,
+        /// The group.
+        call: CallId,
+    },
+    /// A handler that [reattaches](super::Contract::reattaches) has asked for all that it still wants of what it called
+    /// before.
+    Reattached {
+        /// The handler.
+        task: TaskId,
+    },
     /// A handler waits for nothing but calls: it gives its slot back.
     Parked {
         /// The handler.

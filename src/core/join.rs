@@ -142,8 +142,8 @@ impl Core {
     /// A handler gave a group of calls up.
     pub(super) fn drop_fan(&mut self, key: FanKey) {
         if let Some(fan) = self.fans.get(key) {
-            let fan = fan.id;
-            self.log(|_| Op::Dropped { fan });
+            let (fan, reattaches) = (fan.id, self.reattaches(fan.owner));
+            self.log(|_| if reattaches { Op::Forgotten { fan } } else { Op::Dropped { fan } });
         }
         self.abandon_fan(key);
     }

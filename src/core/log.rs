@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::io::{CallId, Draft, Emission, Join, Output, Remembered, Settled};
+use super::io::{Draft, Emission, Join, Output, Remembered, Settled};
 use super::join::Fan;
 use super::key::{FanKey, ThreadKey};
 use super::machine::Core;
@@ -378,9 +378,4 @@ pub(super) fn result_record(result: &Result<Vec<Settled>, Fault>) -> Result<Vec<
         Ok(settled) => Ok(settled.iter().map(settled_record).collect()),
         Err(fault) => Err(fault.clone()),
     }
-}
-
-/// The name of a fan-out.
-pub(super) fn fan_id(message: Number, call: Option<CallId>) -> FanId {
-    FanId { message, call: call.map(|call| call.0) }
 }

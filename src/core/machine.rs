@@ -182,6 +182,8 @@ pub(super) enum Item {
     Entry(Box<Entry>),
     Response(Response),
     Calls(Calls),
+    /// What a handler called before it said so comes first.
+    Reattached(ThreadKey, TaskId),
     Requeued(Requeued),
     /// One that was put aside.
     Judged(Box<Judged>),
@@ -250,6 +252,8 @@ impl Core {
             Input::Finished { task, outcome } => self.finished(task, outcome),
             Input::Called { task, call, requests, join } => self.called(task, call, requests, join),
             Input::CallDropped { task, call } => self.call_dropped(task, call),
+            Input::CallForgotten { task, call } => self.forget_call(task, call),
+            Input::Reattached { task } => self.reattached_later(task),
             Input::Parked { task } => self.parked(task),
             Input::Judged { judgement, findings } => self.judged(judgement, findings),
             Input::ListenerDown { listener } => self.set_down(listener, true),
@@ -373,6 +377,7 @@ impl Core {
             Item::Entry(entry) => self.enter(*entry),
             Item::Response(response) => self.respond(response),
             Item::Calls(calls) => self.place_calls(calls),
+            Item::Reattached(_, task) => self.reattached(task),
             Item::Requeued(letter) => self.reissue(letter),
             Item::Judged(judged) => self.resume_item(*judged),
             Item::Left(root) => self.leave(root),

@@ -6,6 +6,7 @@ use super::blueprint::{ClientId, ListenerId};
 use super::event::EventKind;
 use super::faults;
 use super::gauge::Permit;
+use super::io::Body;
 use super::key::ThreadKey;
 use super::log::Waits;
 use super::machine::Core;
@@ -38,15 +39,13 @@ impl Core {
     /// Sends `<boot>` to whoever accepts it, each on a thread below a root that nobody reads.
     pub(super) fn boot(&mut self, root: ThreadId) {
         let qname = protocol::boot_qname();
-        let listeners: Vec<ListenerId> = self.blueprint.accepting(&qname).to_vec();
+        let booting = self.threads.keys().filter(|&key| self.is_booting(key));
+        let resumed: Vec<_> = booting.filter_map(|key| self.threads[key].listener()).collect();
+        let mut listeners: Vec<ListenerId> = self.blueprint.accepting(&qname).to_vec();
+        listeners.retain(|listener| !resumed.contains(listener));
         if listeners.is_empty() {
             return;
         }
-        let boot = Boot {
-            organism: self.blueprint.organism.clone(),
-            started: self.started,
-            listeners: self.blueprint.listeners().count(),
-        };
         let (opened_by, _) = self.key.derive_entry(root, 0);
         let number = self.next_number();
         let parent = self.link_root(number, root, Owner::Nobody, opened_by);
@@ -55,7 +54,7 @@ impl Core {
         for (index, listener) in (1..).zip(listeners) {
             self.counts.made += 1;
             let ids = self.key.derive_entry(root, index);
-            match self.own_payload(listener, boot.write()) {
+            match self.boot_body(listener) {
                 Ok(body) => {
                     let (child, opened) = self.open_thread(parent, listener, ids);
                     let permit = self.gauge.count(0);
@@ -71,6 +70,16 @@ impl Core {
             }
         }
         self.settle(parent);
+    }
+
+    /// What `<boot>` says at this start.
+    pub(super) fn boot_body(&mut self, listener: ListenerId) -> Result<Body, Fault> {
+        let boot = Boot {
+            organism: self.blueprint.organism.clone(),
+            started: self.started,
+            listeners: self.blueprint.listeners().count(),
+        };
+        self.own_payload(listener, boot.write())
     }
 
     /// The root of a client's conversation, opened if it isn't there.

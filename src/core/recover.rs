@@ -22,15 +22,15 @@ use crate::journal::{
     MessageState, NoteRecord, Number, Op, Recovered, RememberedRecord, SettledRecord, ThreadRecord,
 };
 use crate::ladder::{Canonical, Element, Raw, Validated, climb};
-use crate::vocab::{Fault, Name, ThreadId, ThreadPath, XmlLimits};
+use crate::vocab::{Fault, MessageId, Name, ThreadId, ThreadPath, XmlLimits};
 
 /// Where the records of a journal are now.
 #[derive(Default)]
 struct Places {
     threads: HashMap<Number, ThreadKey>,
     fans: HashMap<FanId, FanKey>,
-    /// Threads below an earlier `<boot>`.
-    booted: HashSet<Number>,
+    /// Threads below an earlier `<boot>` that nobody takes up.
+    over: HashSet<Number>,
     /// Threads whose listener or client is not registered any more, or that were below one of those.
     lost: Vec<ThreadRecord>,
 }
@@ -39,6 +39,7 @@ impl Core {
     /// Takes up what the journal holds of the conversations of this shard.
     ///
     /// Every message that was not done is queued again, in order. What is below `<boot>` is over: each start boots anew.
+    /// Only a listener that [reattaches](super::contract::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
         let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, requeue, .. } = recovered;
         let mut places = Places::default();
@@ -105,9 +106,9 @@ impl Core {
             },
             journal::Owner::Nobody | journal::Owner::Boot => Some(Owner::Nobody),
         };
-        if record.owner == journal::Owner::Boot || record.parent.is_some_and(|parent| places.booted.contains(&parent)) {
+        if self.is_over(&record, owner, places) {
             self.log(|_| Op::Close { thread: record.number });
-            places.booted.insert(record.number);
+            places.over.insert(record.number);
             return;
         }
         let parent = record.parent.map(|parent| places.threads.get(&parent).copied());
@@ -120,7 +121,8 @@ impl Core {
             _ => self.link_root(record.number, record.id, owner, record.opened_by),
         };
         if record.parent.is_none() {
-            self.threads[key].extra().root.get_or_insert_default().left = record.left;
+            let root = self.threads[key].extra().root.get_or_insert_default();
+            (root.left, root.boot) = (record.left, record.owner == journal::Owner::Boot);
         }
         if let Owner::Client(client) = owner {
             self.roots.insert(record.id, key);
@@ -141,6 +143,13 @@ impl Core {
             self.spawned.insert(record.id, key);
         }
         places.threads.insert(record.number, key);
+    }
+
+    fn is_over(&self, record: &ThreadRecord, owner: Option<Owner>, places: &Places) -> bool {
+        let Some(parent) = record.parent else { return false };
+        let root = places.threads.get(&parent).and_then(|&parent| self.threads[parent].extra.as_ref()?.root.as_ref());
+        let kept = matches!(owner, Some(Owner::Listener(id)) if self.blueprint.contract(id).reattaches);
+        places.over.contains(&parent) || root.is_some_and(|root| root.boot) && !kept
     }
 
     fn recover_fan(&mut self, record: FanRecord, places: &mut Places) {
@@ -201,12 +210,15 @@ impl Core {
     fn recover_message(&mut self, record: MessageRecord, crashed: bool, places: &Places) {
         let MessageRecord { number, thread, id, in_reply_to, answers, state, attempts, .. } = record;
         let Some(&key) = places.threads.get(&thread) else {
-            if !places.booted.contains(&thread) {
+            if !places.over.contains(&thread) {
                 self.bury_record(record, faults::unregistered());
             }
             return;
         };
         let from = self.sender_named(&record.from);
+        if from == Sender::System && self.is_below_boot(key) && matches!(record.body, BodyRecord::Payload(_)) {
+            return self.boot_again(key, number, id);
+        }
         let content = match record.body {
             BodyRecord::Payload(payload) => Content::Stored(payload),
             BodyRecord::Fault(fault) => Content::Body(Body::Fault(fault)),
@@ -240,6 +252,20 @@ impl Core {
         }
     }
 
+    /// `<boot>` comes to a thread that it had come to before, under an id of its own: what is called in this start has
+    /// other ids than what was called before.
+    fn boot_again(&mut self, key: ThreadKey, number: Number, before: MessageId) {
+        self.counts.recovered += 1;
+        let index = self.next_number();
+        let (id, _) = self.key.derive(before, index);
+        let body = self.threads[key].listener().map(|listener| self.boot_body(listener));
+        let Some(Ok(body)) = body else { return self.counts.cancelled += 1 };
+        let permit = self.gauge.count(0);
+        let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), permit) };
+        self.queued += 1;
+        self.threads[key].mailbox.push(message);
+    }
+
     fn recover_note(&mut self, note: NoteRecord) {
         let replay = self.replays.entry(note.message).or_default();
         match note.index {
@@ -267,7 +293,8 @@ impl Core {
         let mut people: Vec<_> = places.threads.values().copied().collect();
         people.retain(|&key| {
             let listener = self.threads.get(key).and_then(|thread| thread.listener());
-            listener.is_some_and(|listener| self.blueprint.contract(listener).timeout.is_none())
+            let contract = listener.map(|listener| self.blueprint.contract(listener));
+            contract.is_some_and(|contract| contract.timeout.is_none() && !contract.reattaches)
         });
         people.sort_unstable();
         for key in people {
@@ -371,6 +398,9 @@ impl Core {
             return Vec::new();
         }
         let mut replay = self.replays.remove(&number).unwrap_or_default();
+        if self.tasks.get(task).is_some_and(|task| self.blueprint.contract(task.listener).reattaches) {
+            replay.reattach();
+        }
         let notes = std::mem::take(&mut replay.notes);
         for made in replay.calls.values() {
             if let MadeState::Open(fan) = made.state

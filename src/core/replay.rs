@@ -5,16 +5,20 @@
 //! handler did with them it does again; one that is still open is attached to the children that it has. A handler that
 //! asks for something else than before fails with both sides shown: it is not deterministic, and what it asked then
 //! has had its effect.
+//!
+//! A handler that reattaches goes on from what it keeps elsewhere, and is not held to an order: it finds a group that it
+//! made before by what it asked, and says when it wants none of the others, and which result it need not have again.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::faults;
 use super::io::{CallId, Emission, Settled};
-use super::key::{FanKey, TaskId};
+use super::join::FanKind;
+use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::requests_record;
-use super::machine::Core;
+use super::machine::{Core, Item};
 use super::task::Task;
-use crate::journal::{FanId, NoteRecord, Number, Request};
+use crate::journal::{FanId, NoteRecord, Number, Op, Request};
 use crate::vocab::Fault;
 
 /// What the journal says of the message that a handler works on.
@@ -47,6 +51,12 @@ pub(super) struct Replay {
     pub remembered: Option<Number>,
     /// Indices that its calls took.
     pub emitted: u64,
+    /// It finds groups by what it asked, in any order.
+    pub reattaches: bool,
+    /// The numbers below are those of groups that were made before it was run again.
+    pub before: u32,
+    /// The groups made before that it found again.
+    pub found: HashMap<CallId, FanId>,
 }
 
 /// A group of calls that a handler made before.
@@ -54,6 +64,13 @@ pub(super) struct Replay {
 pub(super) struct Made {
     pub requests: Vec<Request>,
     pub state: MadeState,
+}
+
+impl Made {
+    /// Whether it asked that, and was not given up.
+    fn is(&self, asked: &[Request]) -> bool {
+        self.requests == asked && !matches!(self.state, MadeState::Dropped)
+    }
 }
 
 #[derive(Debug)]
@@ -69,22 +86,34 @@ impl Core {
     pub(super) fn repeat_calls(&mut self, task: TaskId, call: CallId, requests: &[Emission]) -> bool {
         let Some(waiting) = self.tasks.get_mut(task).filter(|task| task.thread.is_some()) else { return false };
         let Some(log) = &mut waiting.log else { return false };
-        let Some(made) = log.replay.calls.remove(&call.0) else { return false };
+        if log.replay.calls.is_empty() {
+            return false;
+        }
+        let asked = requests_record(requests);
+        let Some((fan, made)) = log.replay.take(log.number, call, &asked) else { return false };
         let asked_at = waiting.asked.iter().position(|&asked| asked == call);
         asked_at.map(|at| waiting.asked.swap_remove(at));
         self.counts.emitted += requests.len() as u64;
         self.counts.cancelled += requests.len() as u64;
-        let asked = requests_record(requests);
         if asked != made.requests {
             self.diverge(task, &describe(&made.requests), &describe(&asked));
             return true;
         }
         let Some(waiting) = self.tasks.get_mut(task) else { return true };
         let Some(log) = &mut waiting.log else { return true };
+        if log.replay.reattaches {
+            log.replay.found.insert(call, fan);
+        }
         match made.state {
-            MadeState::Open(fan) => waiting.calls.push((call, fan)),
+            MadeState::Open(fan) => {
+                waiting.calls.push((call, fan));
+                if let Some(FanKind::Awaited { call: waits, .. }) = self.fans.get_mut(fan).map(|fan| &mut fan.kind) {
+                    *waits = call;
+                }
+            }
             // It waits for nothing that will come.
             MadeState::Dropped => log.replay.repeated.push(call),
+            MadeState::Decided(result) if log.replay.reattaches => self.call_ready(task, call, result),
             MadeState::Decided(result) => {
                 log.replay.results.insert(call, result);
                 log.replay.repeated.push(call);
@@ -119,8 +148,52 @@ impl Core {
                 replay.results.insert(CallId(call), result);
             }
         }
-        replay.decided.insert(order, CallId(call));
+        if !replay.reattaches {
+            replay.decided.insert(order, CallId(call));
+        }
         None
+    }
+
+    /// Whether the handlers of a thread reattach.
+    pub(super) fn reattaches(&self, key: ThreadKey) -> bool {
+        let listener = self.threads.get(key).and_then(|thread| thread.listener());
+        listener.is_some_and(|listener| self.blueprint.contract(listener).reattaches)
+    }
+
+    /// What came of a group need not be known any longer.
+    pub(super) fn forget_call(&mut self, task: TaskId, call: CallId) {
+        let Some(task) = self.tasks.get_mut(task) else { return };
+        let fan = task.fan_id(call);
+        let Some(replay) = task.log.as_mut().map(|log| &mut log.replay).filter(|replay| replay.reattaches) else {
+            return;
+        };
+        let fan = replay.found.remove(&call).unwrap_or(fan);
+        self.log(|_| Op::Forgotten { fan });
+    }
+
+    pub(super) fn reattached_later(&mut self, task: TaskId) {
+        if let Some(thread) = self.tasks.get(task).and_then(|task| task.thread) {
+            self.queue.push_back(Item::Reattached(thread, task));
+        }
+    }
+
+    /// The handler wants none of the groups that it has not found again.
+    pub(super) fn reattached(&mut self, task: TaskId) {
+        let Some(log) = self.tasks.get_mut(task).and_then(|task| task.log.as_mut()) else { return };
+        if !log.replay.reattaches {
+            return;
+        }
+        let message = log.number;
+        let mut left: Vec<_> = log.replay.calls.drain().collect();
+        left.sort_unstable_by_key(|(call, _)| *call);
+        for (call, made) in left {
+            match made.state {
+                MadeState::Open(fan) => self.drop_fan(fan),
+                MadeState::Decided(_) | MadeState::Dropped => {
+                    self.log(|_| Op::Forgotten { fan: FanId { message, call: Some(call) } });
+                }
+            }
+        }
     }
 
     /// Hands over the results that are next in the order of decisions.
@@ -159,6 +232,22 @@ impl Core {
 }
 
 impl Replay {
+    /// From now on groups are found by what they asked.
+    pub(super) fn reattach(&mut self) {
+        self.reattaches = true;
+        self.before = self.calls.keys().max().map_or(0, |last| last + 1);
+        self.decided.clear();
+    }
+
+    /// The group that was made before, if this is it.
+    fn take(&mut self, message: Number, call: CallId, asked: &[Request]) -> Option<(FanId, Made)> {
+        let call = match self.reattaches {
+            true => *self.calls.iter().filter(|(_, made)| made.is(asked)).map(|(call, _)| call).min()?,
+            false => call.0,
+        };
+        Some((FanId { message, call: Some(call) }, self.calls.remove(&call)?))
+    }
+
     /// The handler gives up a group that it asked for again; `false` if that is none.
     pub(super) fn gives_up(&mut self, call: CallId) -> bool {
         let Some(at) = self.repeated.iter().position(|other| *other == call) else { return false };
@@ -172,7 +261,7 @@ impl Replay {
 impl Task {
     /// Whether it asked for all that it had asked for before.
     pub(super) fn repeats_all(&self) -> bool {
-        self.log.as_ref().is_none_or(|log| log.replay.calls.is_empty())
+        self.log.as_ref().is_none_or(|log| log.replay.reattaches || log.replay.calls.is_empty())
     }
 
     /// The fault of a handler that ended without asking for all that it had asked for before.

@@ -9,11 +9,11 @@ use super::io::{CallId, Emission, EmissionKind, Join, Outcome};
 use super::join::{Fan, FanKind};
 use super::judge::{Refusal, Verdict};
 use super::key::{TaskId, ThreadKey};
-use super::log::{fan_id, join_word, requests_record};
+use super::log::{join_word, requests_record};
 use super::machine::{Core, Item};
 use super::replay::TaskLog;
 use super::thread::{Origin, Sender};
-use crate::journal::{self, CallRecord, Number};
+use crate::journal::{self, CallRecord, FanId, Number};
 use crate::vocab::MessageId;
 
 /// What a handler ended with.
@@ -153,7 +153,7 @@ impl Core {
             return self.call_ready(task, call, Err(fault));
         }
         let outcomes = vec![None; total];
-        let (id, kind) = (fan_id(number, Some(call)), FanKind::Awaited { task, call, join, outcomes });
+        let (id, kind) = (self.tasks[task].fan_id(call), FanKind::Awaited { task, call, join, outcomes });
         let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
         self.log_fan(fan, || {
             let (requests, join) = (requests_record(&calls.requests), join_word(join));
@@ -196,7 +196,7 @@ impl Core {
         }
         let fan = (total > 1).then(|| {
             let kind = FanKind::Mailbox { delivered: 0, counted_off: 0 };
-            let id = fan_id(number, None);
+            let id = FanId { message: number, call: None };
             let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
             self.log_fan(fan, || None);
             fan

@@ -12,8 +12,8 @@ use crate::ladder::Canonical;
 use crate::vocab::{Fault, MessageId, Name};
 
 impl Core {
-    /// Stops what would go on for ever: pending continues and boot handlers. A thread that has
-    /// nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
+    /// Stops what would go on for ever: pending continues and boot handlers, but those that the next start takes up.
+    /// A thread that has nothing but such a continue to wait for ends as `cancelled`, unless its silence is `idle`.
     pub(super) fn drain(&mut self) {
         self.draining = true;
         let mut keys: Vec<_> = self.threads.iter().map(|(key, thread)| (thread.sequence, key)).collect();
@@ -23,7 +23,9 @@ impl Core {
                 continue;
             }
             if self.is_booting(key) {
-                self.end_child(key);
+                if !(self.logs() && self.reattaches(key)) {
+                    self.end_child(key);
+                }
             } else if self.cancel_continues(key) {
                 self.settle(key);
             }
@@ -101,6 +103,7 @@ impl Core {
                 self.bury_emission(thread, None, None);
             }
             Item::Calls(calls) => self.bury_emissions(calls.thread, calls.requests),
+            Item::Reattached(..) => {}
             Item::Requeued(letter) => self.bury_again(letter, fault.clone()),
             Item::Left(root) | Item::Cancel(root) => self.outputs.push_back(Output::Gone { root }),
         }

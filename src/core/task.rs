@@ -13,7 +13,7 @@ use super::respond::{Response, Source};
 use super::thread::Turn;
 use super::timer::{Timer, TimerId};
 use super::{faults, io};
-use crate::journal::{NoteRecord, Number, Op};
+use crate::journal::{FanId, NoteRecord, Number, Op};
 use crate::vocab::{Fault, MessageId, Time};
 
 /// A handler that runs or is parked.
@@ -86,6 +86,12 @@ impl Task {
     fn awaits(&self) -> bool {
         let repeats = self.log.as_ref().is_some_and(|log| !log.replay.repeated.is_empty());
         repeats || !(self.asked.is_empty() && self.calls.is_empty() && self.ready.is_empty())
+    }
+
+    /// The name of a group of its calls in the journal.
+    pub(super) fn fan_id(&self, call: CallId) -> FanId {
+        let before = self.log.as_ref().map_or(0, |log| log.replay.before);
+        FanId { message: self.number(), call: Some(before + call.0) }
     }
 
     /// The number of its message in the journal; 0 if there is none.
@@ -242,6 +248,7 @@ impl Core {
         } else {
             task.asked.retain(|other| *other != call);
         }
+        self.forget_call(id, call);
         let Some(task) = self.tasks.get(id) else { return };
         if task.thread.is_some() && !task.is_running() && !task.awaits() {
             self.run_task(id, false);

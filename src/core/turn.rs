@@ -343,12 +343,16 @@ impl Core {
     /// Whether a thread below the root of boot has not come further than `<boot>` itself.
     pub(super) fn is_booting(&self, key: ThreadKey) -> bool {
         let thread = &self.threads[key];
-        let below_boot = thread.parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody);
         let waits = || match thread.mailbox.front().map(|message| (message.from, &message.content)) {
             Some((from, Content::Body(body))) => is_boot(from, body),
             Some((_, Content::Stored(_) | Content::Fatal(_))) | None => false,
         };
-        below_boot && thread.task.map_or_else(waits, |task| self.tasks.get(task).is_some_and(|task| task.boot))
+        self.is_below_boot(key)
+            && thread.task.map_or_else(waits, |task| self.tasks.get(task).is_some_and(|task| task.boot))
+    }
+
+    pub(super) fn is_below_boot(&self, key: ThreadKey) -> bool {
+        self.threads[key].parent.is_some_and(|parent| self.threads[parent].owner == Owner::Nobody)
     }
 
     pub(super) fn sender_name(&self, sender: Sender) -> Name {

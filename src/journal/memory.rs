@@ -80,6 +80,9 @@ impl MemoryJournal {
                 self.conclude(*fan, outcome);
             }
             Op::Dropped { fan } => self.conclude(*fan, Outcome::Dropped),
+            Op::Forgotten { fan } => {
+                self.fans.remove(fan);
+            }
             Op::Note(note) => {
                 if self.messages.contains_key(&note.message) {
                     self.notes.insert((note.message, note.index), note.clone());

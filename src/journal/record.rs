@@ -108,6 +108,11 @@ pub enum Op {
         /// The group of calls.
         fan: FanId,
     },
+    /// What came of a group of awaited calls need not be known any longer: a re-run does not ask for it.
+    Forgotten {
+        /// The group of calls.
+        fan: FanId,
+    },
     /// A handler learned something that a re-run must learn again; nothing, if its message is over.
     Note(NoteRecord),
     /// The context of a thread remembers a message.
@@ -491,7 +496,8 @@ impl Recovered {
         let mut roots = HashMap::new();
         let mut homes = HashMap::new();
         for thread in threads {
-            let next = roots.len() % usize::from(shards);
+            // The shard that boots has those that were booted before.
+            let next = if thread.owner == Owner::Boot { 0 } else { roots.len() % usize::from(shards) };
             let home = *roots.entry(thread.root).or_insert(next);
             homes.insert(thread.number, home);
             parts[home].threads.push(thread);

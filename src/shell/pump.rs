@@ -18,7 +18,7 @@ use super::link::Command;
 use super::organism::Shared;
 use super::scribe::Scribe;
 use crate::core::{Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start};
-use crate::journal::Step;
+use crate::journal::{Recovered, Step};
 use crate::vocab::Time;
 
 /// Steps of the core before everything else on the thread gets a turn.
@@ -60,11 +60,15 @@ impl Shard {
         desk: Rc<Desk>,
         shared: Arc<Shared>,
         config: CoreConfig,
+        recovered: Option<Recovered>,
         factories: &[HostFactory],
         ways: Ways,
     ) -> Self {
         let Ways { exits, events, commands, scribe } = ways;
-        let core = Core::new(config);
+        let mut core = Core::new(config);
+        if let Some(recovered) = recovered {
+            core.handle(Input::Recovered(Box::new(recovered)), desk.clock.now());
+        }
         let host = |(id, factory): (ListenerId, &HostFactory)| {
             (home(&desk, id) == desk.shard).then(|| factory(desk.clone(), id))
         };

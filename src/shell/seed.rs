@@ -14,7 +14,7 @@ use super::link::Command;
 use super::organism::Shared;
 use super::pump::{Shard, Ways};
 use super::scribe::Scribe;
-use crate::core::{CoreConfig, Decoders, Event, Input, ShardId};
+use crate::core::{CoreConfig, Decoders, Event, ShardId};
 use crate::journal::Recovered;
 use crate::vocab::IdKey;
 
@@ -87,11 +87,8 @@ impl Seed {
             epoch: recovered.as_ref().map(|recovered| recovered.epoch),
         };
         let exits = Exits::new(shard, &shared, ports);
-        if let Some(recovered) = recovered {
-            desk.tell(shard, Input::Recovered(Box::new(recovered)));
-        }
         let ways = Ways { exits, events, commands, scribe };
-        let shard = Shard::new(desk.clone(), shared, config, &hosts, ways);
+        let shard = Shard::new(desk.clone(), shared, config, recovered, &hosts, ways);
         (spawn_local(unconstrained(shard.pump())), desk)
     }
 }

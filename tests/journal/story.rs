@@ -178,13 +178,14 @@ impl Story {
     pub(crate) fn later(&mut self, kind: u8, pick: u16) -> Op {
         let n = pick as usize;
         let (inbox, id) = (name(n / 3), TaskId::from_uuid(Uuid::from_u128(n as u128 % 5)));
-        match kind % 5 {
+        match kind % 6 {
             0 => Op::TaskGone { inbox, id },
             1..3 => {
                 let (state, body) = ("pending".into(), format!("{{\"n\":{n}}}").into());
                 Op::Task(TaskRecord { inbox, id, place: self.number(), state, body })
             }
             3 => Op::State(StateRecord { listener: name(n), blob: payload(n) }),
+            4 => Op::Forgotten { fan: self.fan(n) },
             _ => {
                 let number = self.number();
                 Op::Open(ThreadRecord { owner: Owner::Boot, ..thread_record(number, number, n) })

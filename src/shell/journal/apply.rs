@@ -87,6 +87,7 @@ impl<'a> Apply<'a> {
                 self.conclude(*fan, &outcome)
             }
             Op::Dropped { fan } => self.conclude(*fan, &Outcome::Dropped),
+            Op::Forgotten { fan } => self.forget_fan(*fan),
             // What is noted beside the message's own shard may come when the message is over.
             Op::Note(note) if !self.waits(note.message)? => Ok(()),
             Op::Note(note) => {
@@ -271,6 +272,13 @@ impl<'a> Apply<'a> {
             Outcome::Open => Ok(()),
             outcome => self.conclude(fan.id, outcome),
         }
+    }
+
+    /// Its number may come again.
+    fn forget_fan(&mut self, fan: FanId) -> Result<(), Problem> {
+        let key = [fan.message.cast_signed(), call_number(fan.call)];
+        self.take("DELETE FROM fan WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)?;
+        self.take("DELETE FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)
     }
 
     fn put_settled(&mut self, fan: FanId, place: u32, extra: bool, settled: &SettledRecord) -> Result<(), Problem> {
