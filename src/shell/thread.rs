@@ -10,7 +10,7 @@ use super::desk::Desk;
 use super::entropy::Entropy;
 use super::handler::HandlerKey;
 use super::response::{Emit, IntoDraft, call_on, call_to};
-use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Join, Message, Remembered, Settled};
+use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Input, Join, Message, Remembered, Settled};
 use crate::journal::{NoteRecord, Number};
 use crate::schema::{DecodeError, Payload, decode};
 use crate::vocab::{Fault, FaultCode, ThreadId, Time};
@@ -174,6 +174,14 @@ impl Thread {
         self.await_all(collect(requests), join)
     }
 
+    /// Says that all that was called before a crash, and is still wanted, was called again: the rest is given up. For
+    /// listeners that [reattach](crate::core::Contract::reattaches).
+    pub(super) fn reattached(&self) {
+        if let Some(desk) = Desk::here(self.key.desk) {
+            desk.tell(self.key.origin, Input::Reattached { task: self.key.task });
+        }
+    }
+
     fn await_all(&self, requests: Result<Vec<Emission>, Fault>, join: Join) -> CallingAll {
         let state = match requests {
             Ok(requests) => Stage::New { requests, join },
@@ -273,6 +281,15 @@ impl Calling {
     pub async fn returning<T: Payload>(self) -> Result<T, Fault> {
         self.await?.decode().map_err(|error| failed(error.to_string()))
     }
+
+    /// Says that what came of it is kept elsewhere, durable before anything that comes later. For listeners that
+    /// [reattach](crate::core::Contract::reattaches).
+    pub(super) fn forget(self) {
+        let CallingAll { key, state } = &self.0;
+        if let (Stage::Done(Some(call)), Some(desk)) = (state, Desk::here(key.desk)) {
+            desk.tell(key.origin, Input::CallForgotten { task: key.task, call: *call });
+        }
+    }
 }
 
 impl Future for Calling {
@@ -299,7 +316,7 @@ enum Stage {
     Refused(Fault),
     New { requests: Vec<Emission>, join: Join },
     Waiting(CallId),
-    Done,
+    Done(Option<CallId>),
 }
 
 impl Future for CallingAll {
@@ -308,7 +325,7 @@ impl Future for CallingAll {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let key = self.key;
         let gone = || failed("an answer can only be awaited by its handler, on its own thread and while it runs");
-        match std::mem::replace(&mut self.state, Stage::Done) {
+        match std::mem::replace(&mut self.state, Stage::Done(None)) {
             Stage::Refused(fault) => return Poll::Ready(Err(fault)),
             Stage::New { requests, .. } if requests.is_empty() => return Poll::Ready(Ok(Answers(Vec::new()))),
             Stage::New { requests, join } => {
@@ -323,7 +340,7 @@ impl Future for CallingAll {
             None => Poll::Ready(Err(gone())),
         };
         answered.map(|answered| {
-            self.state = Stage::Done;
+            self.state = Stage::Done(Some(call));
             answered.map(Answers)
         })
     }

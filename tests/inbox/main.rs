@@ -10,6 +10,7 @@ mod payloads;
 mod pump;
 mod registry;
 mod render;
+mod told;
 
 use systole::inbox::{Change, EventKind, InboxError, Principal, Submission, TaskInbox};
 use systole::vocab::{TaskId, Time};

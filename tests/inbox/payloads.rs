@@ -214,7 +214,10 @@ fn types_and_document_agree_on_answers() {
         ],
         &["<result id='ID' status='completed'/>", "<result id='ID'><text/></result>"],
     );
-    each::<Question>(&["<question id='ID'>which?</question>"], &["<question id='ID'/>"]);
+    each::<Question>(
+        &["<question id='ID' number='3'>which?</question>"],
+        &["<question id='ID' number='3'/>", "<question id='ID'>which?</question>"],
+    );
     each::<EventPayload>(
         &[
             "<event id='ID' number='1' kind='submitted' at='AT'/>",

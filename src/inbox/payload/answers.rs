@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::context::{self, ContextPayload, WriteError};
 use super::is_false;
-use super::requests::{reference, telling_words};
+use super::requests::reference;
 use crate::inbox::{Artifact, Event, EventKind, InboxProblem, Status, Task};
 use crate::ladder::Canonical;
 use crate::protocol::{display, display_option};
@@ -14,9 +14,20 @@ reference! {
     Noted;
 }
 
-telling_words! {
-    /// The owner of an inbox asks the submitter. Answered by input.
-    Question;
+/// The owner of an inbox asks the submitter. Answered by input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Question {
+    /// The task.
+    #[serde(rename = "@id", with = "display")]
+    #[schemars(schema_with = "super::id")]
+    pub id: TaskId,
+    /// The number of the event among those of the task, which tells this question from others.
+    #[serde(rename = "@number")]
+    pub number: u32,
+    /// The text.
+    #[serde(rename = "$text")]
+    #[schemars(length(min = 1))]
+    pub text: String,
 }
 
 /// A detached task was taken.

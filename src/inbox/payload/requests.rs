@@ -125,7 +125,6 @@ macro_rules! telling_words {
         })*
     };
 }
-pub(super) use telling_words;
 
 reference! {
     /// All of a task that one owns or submitted, please. Answered by task.

@@ -174,11 +174,12 @@ async fn wait<I: Inboxes>(
         };
         let question = question.filter(|_| shared.sends().questions && place.is_first());
         let Some((number, text)) = question else {
+            submit.thread().reattached();
             place.waiter.rings.notified().await;
             continue;
         };
         asked = number;
-        let mut answer = submit.thread().call_to(submitter.as_str(), Question { id, text });
+        let mut answer = submit.thread().call_to(submitter.as_str(), Question { id, number, text });
         let answered = loop {
             tokio::select! {
                 answered = &mut answer => break Some(answered),
@@ -196,6 +197,7 @@ async fn wait<I: Inboxes>(
         {
             shared.answer(&Principal::new(submitter.clone()), id, number, &input.text, clock.now());
         }
+        answer.forget();
     }
 }
 

@@ -9,8 +9,8 @@
 //! [durable](OrganismBuilder::durable) organism it lives in the journal too: a change and the note that the handler has
 //! made it are one transaction, so that each message changes the inbox once, and whoever waited for a task waits again
 //! after a start. What the journal holds of a job then counts, whatever the [`Job`] held. What is sent to a submitter
-//! outside of its conversation (the result of a detached task, an event) is sent again if the process ends before its
-//! arrival was written: the id of the task and the number of the event tell a repetition.
+//! (the result of a detached task, an event, a question) is sent once: after a start it is the call that was made before,
+//! with all that came of it (`Contract::reattaches`).
 
 mod actor;
 mod board;

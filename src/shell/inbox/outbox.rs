@@ -1,4 +1,8 @@
 //! What comes of detached tasks is sent from the thread of `<boot>`: each call is a new conversation at its submitter.
+//!
+//! Each is made once. The contract of the listener [reattaches](crate::core::Contract::reattaches): what is owed after a
+//! crash is called again, and that is the call that was made before, if there was one, with all that came of it. It is
+//! forgotten when the inbox knows.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -42,6 +46,7 @@ struct Wait {
 pub(super) async fn send<I: Inboxes>(shared: &Arc<Shared<I>>, thread: &Thread, clock: &Clock) {
     let mut sending: Vec<Sending> = Vec::new();
     let mut waits: HashMap<TaskId, Wait> = HashMap::new();
+    let mut fresh = true;
     loop {
         let now = clock.now();
         shared.try_change(|inboxes| Ok(inboxes.expire(now)));
@@ -53,11 +58,18 @@ pub(super) async fn send<I: Inboxes>(shared: &Arc<Shared<I>>, thread: &Thread, c
             let retries = waits.values().map(|wait| wait.until).filter(|until| *until > now);
             retries.chain(kept.inboxes.inboxes().filter_map(TaskInbox::next_deadline)).min()
         };
-        let sleep = next.map_or(LONGEST, |next| clock.until(next)).min(LONGEST);
+        let sleep = match fresh {
+            true => Duration::ZERO,
+            false => next.map_or(LONGEST, |next| clock.until(next)).min(LONGEST),
+        };
         tokio::select! {
-            (done, outcome) = next_done(&mut sending) => settle(shared, clock, &done, outcome, &mut waits),
+            biased;
+            (done, outcome) = next_done(&mut sending) => settle(shared, clock, done, outcome, &mut waits),
             () = shared.outbox.notified() => {}
-            () = tokio::time::sleep(sleep) => {}
+            // Everything that is owed, and may be sent, was called.
+            () = tokio::time::sleep(sleep) => if std::mem::take(&mut fresh) {
+                thread.reattached();
+            }
         }
     }
 }
@@ -122,7 +134,8 @@ impl Sending {
         let to = submitter.as_str();
         let call = match event.kind {
             EventKind::InputRequired => {
-                thread.call_to(to, Question { id: task.id, text: event.text.clone().unwrap_or_default() })
+                let text = event.text.clone().unwrap_or_default();
+                thread.call_to(to, Question { id: task.id, number: event.number, text })
             }
             kind if kind.is_end() => thread.call_to(to, ResultPayload::from(task)),
             _ => thread.call_to(to, EventPayload::from(event)),
@@ -151,7 +164,7 @@ async fn next_done(sending: &mut Vec<Sending>) -> (Sending, Result<Answer, Fault
 fn settle<I: Inboxes>(
     shared: &Arc<Shared<I>>,
     clock: &Clock,
-    done: &Sending,
+    done: Sending,
     outcome: Result<Answer, Fault>,
     waits: &mut HashMap<TaskId, Wait>,
 ) {
@@ -174,4 +187,5 @@ fn settle<I: Inboxes>(
         // It got there; what its handler made of it is no matter of ours.
         Err(_) => shared.acknowledge(done.id, done.number),
     }
+    done.call.forget();
 }

@@ -70,6 +70,7 @@ fn fill<I: Inboxes>(
     let slots = u32::try_from(open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
     let contract = more(actor::contract(contract)).description(&setting.description).routing(setting.routing);
     let mut contract = contract.concurrency(slots).no_timeout();
+    contract.contract.reattaches = true;
     if setting.sends.results {
         contract = contract.calls::<ResultPayload>();
     }
