@@ -101,8 +101,12 @@ fn a_failure_answers_the_caller_and_is_a_dead_letter() {
 
     let dead = worker.get("/v1/mailboxes/worker/dead").is(200).json();
     assert_eq!((&dead["items"][0]["id"], text(&dead["items"][0]["last_error"])), (&leased[0]["id"], "no more coffee"));
+    let listed = worker.get("/v1/mailboxes/worker/messages").is(200).json();
+    let behind = format!("/v1/mailboxes/worker/messages?after={}", text(&listed["next"]));
+    assert_eq!(worker.get(&behind).json()["items"], json!([]));
     let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", &json!({ "id": id }).to_string()).is(200);
     assert_eq!(redriven.json()["redriven"], 1);
+    assert_eq!(worker.get(&behind).json()["items"][0]["id"], leased[0]["id"], "it comes to who reads on, too");
     let again = worker.lease("worker", "");
     assert_eq!((&again[0]["id"], &again[0]["deliveries"]), (&leased[0]["id"], &1.into()));
     worker.post(&format!("/v1/messages/{id}/fail"), "").is(202);

@@ -139,13 +139,27 @@ impl Store {
         .await
     }
 
-    /// Lets dead letters of a mailbox be leased again, all of them or one; whoever asked has had an answer.
+    /// Puts dead letters of a mailbox behind its last message, all of them or one, to be read, leased or pushed again;
+    /// whoever asked has had an answer.
     pub(crate) async fn redrive(&self, mailbox: Name, id: Option<MessageId>) -> Result<usize, StoreError> {
         self.write(move |db| {
-            let sql = "UPDATE item SET state = 'waiting', live = 2, deliveries = 0, due = 0, receipt = NULL, answer = NULL, \
-                       ended = NULL WHERE mailbox = ?1 AND state = 'dead' AND (?2 IS NULL OR id = ?2)";
             let id = id.map(|id| *id.as_uuid().as_bytes());
-            db.prepare_cached(sql)?.execute((mailbox.as_str(), id))
+            let sql =
+                "SELECT seq FROM item WHERE mailbox = ?1 AND state = 'dead' AND (?2 IS NULL OR id = ?2) ORDER BY seq";
+            let dead = db
+                .prepare_cached(sql)?
+                .query_map((mailbox.as_str(), id), |row| row.get(0))?
+                .collect::<Result<Vec<i64>, _>>()?;
+            // A row that is inserted would have this place.
+            let sql = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'item' RETURNING seq";
+            let mut place = db.prepare_cached(sql)?;
+            let sql = "UPDATE item SET seq = ?2, state = 'waiting', live = 2, deliveries = 0, due = 0, receipt = NULL, \
+                       answer = NULL, ended = NULL WHERE seq = ?1";
+            let mut again = db.prepare_cached(sql)?;
+            for seq in &dead {
+                again.execute((seq, place.query_row([], |row| row.get::<_, i64>(0))?))?;
+            }
+            Ok(dead.len())
         })
         .await
     }
