@@ -15,7 +15,7 @@ pub(crate) struct Handler {
     pub(crate) task: TaskId,
     pub(crate) message: MessageId,
     pub(crate) thread: ThreadId,
-    listener: usize,
+    pub(crate) listener: usize,
     script: Script,
     /// Groups of calls that it has made.
     made: u32,

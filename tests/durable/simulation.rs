@@ -149,10 +149,12 @@ impl Simulation {
             Output::Resume { task, call, result } => {
                 if let Some(handler) = self.handlers.iter_mut().find(|handler| handler.task == task) {
                     handler.resume(call, &result);
-                    let (id, resumed) = (handler.message, handler.resumed.clone());
+                    let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
                     self.say(|| format!("resume {id} with {call:?}: {result:?}"));
                     let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
-                    let both = resumed.len().min(recorded.len());
+                    // Whoever reattaches counts its groups anew.
+                    let held = !self.blueprint.listeners().nth(listener).is_some_and(|(_, it)| it.reattaches);
+                    let both = if held { resumed.len().min(recorded.len()) } else { 0 };
                     assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
                 }
             }
@@ -341,6 +343,7 @@ fn blueprint(random: &mut Random) -> Blueprint {
         contract.context = random.once_in(3);
         contract.concurrency = 1 + random.below(3) as u32;
         contract.silence = if random.once_in(10) { Silence::Idle } else { Silence::Error };
+        contract.reattaches = random.once_in(4);
         contract
     });
     let client = Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false };

@@ -18,6 +18,9 @@ pub(crate) struct Store {
     /// The groups of awaited calls of each message, in the order in which it is durable that they were decided.
     pub(crate) decided: HashMap<MessageId, Vec<u32>>,
     pub(crate) notes: HashMap<(MessageId, u32), String>,
+    /// How many groups of awaited calls each message may still make: a script has two, and one that is given up may be
+    /// made again.
+    groups: HashMap<Number, u32>,
 }
 
 impl Store {
@@ -73,6 +76,11 @@ impl Store {
                     assert!(self.done.insert(*id), "{id} is done twice");
                 }
             }
+            Op::Fan(fan) if fan.call.is_some() => {
+                let left = self.groups.entry(fan.id.message).or_insert(2);
+                *left = left.checked_sub(1).unwrap_or_else(|| panic!("{} makes its calls again", fan.source));
+            }
+            Op::Forgotten { fan } => *self.groups.entry(fan.message).or_insert(2) += 1,
             Op::Decided { fan, .. } => {
                 if let (Some(id), Some(call)) = (self.ids.get(&fan.message), fan.call) {
                     self.decided.entry(*id).or_default().push(call);
