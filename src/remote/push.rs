@@ -23,6 +23,10 @@ use crate::vocab::{MessageId, XmlLimits};
 const WAIT: Duration = Duration::from_secs(20);
 /// Answers that are remembered: a delivery that is tried again gets the one of the first time.
 const ANSWERS: usize = 256;
+/// Bytes of a message, unless the limits of its organism say otherwise.
+const MESSAGE: usize = 1 << 20;
+/// Bytes that an organism may write around it: who, whither, ids, times.
+const ENVELOPE: usize = 64 << 10;
 
 /// How pushes are taken.
 #[derive(Debug, Clone)]
@@ -33,7 +37,8 @@ pub struct PushOptions {
     pub secret: Option<Secret>,
     /// How old a signature may be, and how far the clocks of both sides may be apart (5 min).
     pub tolerance: Duration,
-    /// Bounds on an envelope; its bytes are those of a body (1 MiB).
+    /// Bounds on an envelope; its bytes are those of a body (1 MiB, as an organism's messages have, and 64 KiB for what
+    /// is written around them).
     pub limits: XmlLimits,
     /// Messages that wait for a batch (64); more are refused with 503.
     pub queue: usize,
@@ -57,7 +62,7 @@ impl PushOptions {
             path: "/".to_owned(),
             secret: None,
             tolerance: TOLERANCE,
-            limits: XmlLimits::default(),
+            limits: XmlLimits { message_bytes: MESSAGE + ENVELOPE, ..XmlLimits::default() },
             queue: 64,
             connections: 256,
             header_time: Duration::from_secs(10),
