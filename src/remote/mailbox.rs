@@ -137,6 +137,11 @@ impl Mailbox {
         self.handle(id, "ack", &json!({ "receipt": receipt })).await
     }
 
+    /// It is answered later, by whoever has it now: nobody else gets it.
+    pub(super) async fn hold(&self, id: MessageId, receipt: &str) -> Result<(), RemoteError> {
+        self.handle(id, "hold", &json!({ "receipt": receipt })).await
+    }
+
     /// It can't be done now: somebody may have it again after a while.
     pub(super) async fn nack(
         &self,

@@ -13,7 +13,7 @@ use super::BoxFuture;
 use super::delivery::InboundDelivery;
 use super::endpoint::{self, Endpoint};
 use super::error::RemoteError;
-use super::handler::{Handler, handle};
+use super::handler::{Handled, Handler, handle};
 use super::inbound::Inbound;
 use crate::outbound::signature::{Secret, TOLERANCE};
 use crate::shell::clock::Clock;
@@ -79,13 +79,14 @@ pub(super) struct Pushed {
 }
 
 /// What a handler has said.
-pub(super) type Said = Result<String, String>;
+pub(super) type Said = Result<Handled, String>;
 
 /// Takes messages that are pushed to it, and answers each with its reply.
 ///
 /// | answer | |
 /// |---|---|
 /// | 200 | the result: the reply, or nothing |
+/// | 202 | the handler has it, and replies later ([`Handled::Later`]) |
 /// | 400 | the body is empty, or no envelope with an id |
 /// | 401 | the signature is missing, too old, or wrong |
 /// | 404, 405 | another path, another method |
@@ -93,7 +94,7 @@ pub(super) type Said = Result<String, String>;
 /// | 500 | the handler failed; the body says why |
 /// | 503 | too much waits, or it ends |
 ///
-/// A message that comes again within the last 256 answers gets the same one; its handler doesn't run again.
+/// A message that comes again within the last 256 replies gets the same one; its handler doesn't run again.
 #[derive(Debug)]
 pub struct PushDelivery {
     address: SocketAddr,
@@ -142,7 +143,7 @@ impl PushDelivery {
             if !tell.is_closed() {
                 let id = message.id;
                 let said = match self.answered.iter().find(|(known, _)| *known == id) {
-                    Some((_, reply)) => Ok(reply.clone()),
+                    Some((_, reply)) => Ok(Handled::Reply(reply.clone())),
                     None => {
                         handled += 1;
                         handle(handler, message.clone()).await.map_err(|failed| failed.why)
@@ -158,7 +159,7 @@ impl PushDelivery {
 
     fn answer(&mut self, id: MessageId, said: Said) {
         match &said {
-            Ok(reply) if !self.answered.iter().any(|(known, _)| *known == id) => {
+            Ok(Handled::Reply(reply)) if !self.answered.iter().any(|(known, _)| *known == id) => {
                 self.answered.truncate(ANSWERS - 1);
                 self.answered.push_front((id, reply.clone()));
             }

@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 use systole::outbound::Secret;
 use systole::remote::{
-    Failed, Handler, Inbound, InboundDelivery, LoopEnd, LoopOptions, Mailbox, PushDelivery, PushOptions, run_agent_loop,
+    Failed, Handled, Handler, Inbound, InboundDelivery, LoopEnd, LoopOptions, Mailbox, PushDelivery, PushOptions,
+    run_agent_loop,
 };
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -264,6 +265,52 @@ fn a_message_that_is_as_large_as_may_be_arrives() {
     let sent = (0..).step_by(8).map(|less| send(room - less)).find(|sent| sent.status != 413);
     let known = answered(&ada, &sent.unwrap().is(202).json());
     assert_eq!(text(&known["state"]), "answered", "{known}");
+    agent.end();
+}
+
+#[test]
+fn an_agent_that_answers_later_is_not_pushed_to_again() {
+    let (mut site, mut ada, mut worker) = site();
+    stay_here(&site);
+    let seen = Seen::default();
+    let handler = {
+        let seen = seen.clone();
+        move |message: Inbound| {
+            seen.all().push(message);
+            std::future::ready(Ok::<_, Failed>(Handled::Later))
+        }
+    };
+    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let sent: Vec<Value> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
+    while seen.all().len() < 2 {
+        std::thread::yield_now();
+    }
+    let ids: Vec<_> = seen.all().iter().map(|message| message.id).collect();
+    // The answer of the first push of these is there when the second one comes; that of the second, in order.
+    site.stop();
+    site.start();
+    (ada.address, worker.address) = (site.address, site.address);
+    let third = ada.send(3).is(202).json();
+    while seen.all().len() < 3 {
+        std::thread::yield_now();
+    }
+    let told = mailbox(&worker, "worker");
+    let third_id = seen.all()[2].id;
+    on_this_thread().block_on(async {
+        told.reply(ids[0], answer("later")).await.unwrap();
+        told.fail(ids[1], "no more coffee").await.unwrap();
+        told.reply(third_id, answer("at once")).await.unwrap();
+    });
+    assert!(text(&answered(&ada, &sent[0])["reply"]["envelope"]).contains("later"));
+    failed(&ada, &sent[1], "no more coffee");
+    assert!(text(&answered(&ada, &third)["reply"]["envelope"]).contains("at once"));
+    // What failed is pushed once more when it is driven, and handled.
+    let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", "{}").is(200).json();
+    assert_eq!(redriven["redriven"], 1);
+    while seen.all().len() < 4 {
+        std::thread::yield_now();
+    }
+    assert_eq!(seen.numbers(), [1, 2, 3, 2]);
     agent.end();
 }
 
