@@ -67,7 +67,8 @@ pub(super) struct Agent {
 pub(super) struct Listen {
     #[command(flatten)]
     at: At,
-    /// The server: it gets each envelope as a POST, and answers 200 with the reply
+    /// The server: it gets each envelope as a POST, and answers 200 with the reply, or 202 and replies later by itself,
+    /// with POST /v1/messages/ID/reply and the token of the listener
     #[arg(long, value_name = "URL")]
     forward_to: String,
     /// A file with the secret that requests are signed with: 16 to 4096 bytes

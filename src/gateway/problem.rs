@@ -53,7 +53,15 @@ impl Problem {
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
-        let detail = format!("a body may have {limit} bytes");
+        Self::over(format!("a body may have {limit} bytes"))
+    }
+
+    /// A message that is larger as the organism gets it: canonical, with an id and a thread.
+    pub(crate) fn too_large_as_written(bytes: usize, limit: usize) -> Self {
+        Self::over(format!("the message has {bytes} bytes as the organism gets it, and may have {limit}: send less"))
+    }
+
+    fn over(detail: String) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body is too large", detail)
     }
 

@@ -27,6 +27,17 @@ pub enum Taken {
     Queued,
 }
 
+/// What an answer means for the message that it is an answer to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// That is its reply.
+    Reply(Bytes),
+    /// It is done, and there is no reply.
+    Nothing,
+    /// The peer has it, and answers by itself.
+    Later,
+}
+
 /// What JSON is, among media types: RFC 8259, section 11, and RFC 6839, section 3.1.
 fn is_json(content_type: Option<&str>) -> bool {
     content_type.is_some_and(|media| media == "application/json" || media.ends_with("+json"))
@@ -52,6 +63,15 @@ impl Answer {
         }
         let taken = if status == 202 || state == "queued" { Taken::Queued } else { Taken::Answered };
         Ok(Self { taken, status, content_type, body })
+    }
+
+    /// What it says, wherever a message was sent to a listener: pushed by a gateway, or forwarded by an agent.
+    pub(crate) fn said(self) -> Said {
+        match self.taken {
+            Taken::Queued => Said::Later,
+            Taken::Answered if self.body.iter().all(u8::is_ascii_whitespace) => Said::Nothing,
+            Taken::Answered => Said::Reply(self.body),
+        }
     }
 }
 
@@ -93,6 +113,19 @@ mod tests {
         assert_eq!(read(200, "application/json", r#"{"status":"queued"}"#), Ok(Taken::Queued));
         assert_eq!(read(200, "application/vnd.a+json", r#"{"status":"queued"}"#), Ok(Taken::Queued));
         assert_eq!(read(200, "text/plain", r#"{"status":"queued"}"#), Ok(Taken::Answered), "that is no JSON");
+    }
+
+    #[test]
+    fn an_answer_is_a_reply_or_nothing_or_comes_later() {
+        let said = |status, media: &str, body: &'static str| {
+            Answer::read(status, Some(media.to_owned()), body.into()).unwrap().said()
+        };
+        assert_eq!(said(200, "application/xml", "<a/>"), Said::Reply("<a/>".into()));
+        assert_eq!(said(200, "application/xml", " \r\n"), Said::Nothing);
+        assert_eq!(said(204, "text/plain", ""), Said::Nothing);
+        assert_eq!(said(202, "text/plain", ""), Said::Later);
+        assert_eq!(said(202, "application/xml", "<a/>"), Said::Later, "what comes later is the answer");
+        assert_eq!(said(200, "application/json", r#"{"status":"queued"}"#), Said::Later);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use outbox::{Report, Settled};
 pub use outcomes::Outcomes;
 pub use signature::Secret;
 
-pub(crate) use answer::{media_type, refusal};
+pub(crate) use answer::{Said, media_type, refusal};
 pub(crate) use client::{build, builder, unanswered, wait_of};
 pub(crate) use failure::readable;
 pub(crate) use tls::config as tls;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::BoxFuture;
 use super::delivery::InboundDelivery;
 use super::error::RemoteError;
-use super::handler::{Failed, Handler, contained};
+use super::handler::{Failed, Handled, Handler, contained};
 use super::inbound::Inbound;
 use super::presence::{AgentState, Presence};
 
@@ -185,7 +185,7 @@ struct Watched<'a> {
 }
 
 impl Handler for Watched<'_> {
-    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<Handled, Failed>> {
         self.began.store(true, Ordering::Release);
         self.handler.handle(message)
     }

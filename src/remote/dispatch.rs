@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::cursor::Cursor;
 use super::error::RemoteError;
-use super::handler::{Failed, Handler, handle};
+use super::handler::{Failed, Handled, Handler, handle};
 use super::inbound::{Inbound, Item};
 use super::mailbox::Mailbox;
 use super::source::Source;
@@ -22,8 +22,10 @@ const REFUSALS: u32 = 5;
 pub(super) enum Outcome {
     Reply(String),
     Fail(String),
-    /// Its reply is to come later, by another way, or never.
+    /// There is none.
     Nothing,
+    /// Somebody else says it.
+    Later,
 }
 
 /// Something that is still to be said of a message.
@@ -105,10 +107,11 @@ async fn outcome(handler: &dyn Handler, message: Inbound) -> Outcome {
 }
 
 /// What a handler's result is: a reply needs a source that it can go to.
-pub(super) fn of(handled: Result<String, Failed>, source: &Source) -> Outcome {
+pub(super) fn of(handled: Result<Handled, Failed>, source: &Source) -> Outcome {
     match handled {
-        Ok(text) if text.trim().is_empty() => Outcome::Nothing,
-        Ok(text) => {
+        Ok(Handled::Later) => Outcome::Later,
+        Ok(Handled::Reply(text)) if text.trim().is_empty() => Outcome::Nothing,
+        Ok(Handled::Reply(text)) => {
             source.transport().map_or_else(|unknown| Outcome::Fail(unknown.to_string()), |_| Outcome::Reply(text))
         }
         Err(failed) => Outcome::Fail(failed.why),
@@ -119,7 +122,8 @@ pub(super) fn of(handled: Result<String, Failed>, source: &Source) -> Outcome {
 /// that is refused for good becomes a failure.
 pub(super) async fn say(mailbox: &Mailbox, id: MessageId, outcome: &Outcome) -> Result<(), RemoteError> {
     let said = match outcome {
-        Outcome::Nothing => Ok(()),
+        // It waits, behind the cursor.
+        Outcome::Nothing | Outcome::Later => Ok(()),
         Outcome::Fail(why) => mailbox.fail(id, why).await,
         Outcome::Reply(text) => match mailbox.reply(id, text.clone()).await {
             Err(error) if error.is_final() && error.status() != Some(409) => {

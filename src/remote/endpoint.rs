@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep, timeout};
 
+use super::handler::Handled;
 use super::inbound::Inbound;
 use super::push::{PushOptions, Pushed};
 use crate::outbound::signature;
@@ -29,6 +30,8 @@ const HEAD: usize = 64 << 10;
 const GRACE: Duration = Duration::from_secs(2);
 /// How long nobody is let in after the system could not: it may be out of files.
 const PAUSE: Duration = Duration::from_millis(50);
+
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What every request can see.
 pub(super) struct Endpoint {
@@ -96,8 +99,9 @@ async fn connection(stream: TcpStream, endpoint: Arc<Endpoint>, mut end: watch::
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (status, kind, text) = match endpoint.take(request).await {
-        Ok(reply) => (StatusCode::OK, "application/xml", reply),
-        Err((status, why)) => (status, "text/plain; charset=utf-8", why),
+        Ok(Handled::Reply(reply)) => (StatusCode::OK, "application/xml", reply),
+        Ok(Handled::Later) => (StatusCode::ACCEPTED, TEXT, String::new()),
+        Err((status, why)) => (status, TEXT, why),
     };
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
@@ -109,8 +113,8 @@ async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Resp
 }
 
 impl Endpoint {
-    /// From a request to the reply of its message.
-    async fn take(&self, request: Request) -> Result<String, Refused> {
+    /// From a request to what came of its message.
+    async fn take(&self, request: Request) -> Result<Handled, Refused> {
         if request.uri().path() != self.options.path {
             return Err((StatusCode::NOT_FOUND, "nothing is pushed to that path".to_owned()));
         }

@@ -8,17 +8,18 @@ use reqwest::{Response, Url};
 
 use super::BoxFuture;
 use super::error::RemoteError;
-use super::handler::{Failed, Handler};
+use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
 use crate::outbound::signature::{HEADER, Secret};
-use crate::outbound::{Answer, Taken, build, builder, media_type, refusal, tls, unanswered};
+use crate::outbound::{Answer, Said, build, builder, media_type, refusal, tls, unanswered};
 use crate::shell::clock::Clock;
 
 /// Bytes of an answer.
 const ANSWER: usize = 1 << 20;
 
 /// Sends each message on to a server, as a gateway would push it: `POST` with the envelope, `Idempotency-Key`, and
-/// `Systole-Signature` if there is a secret. What it answers with 200 is the reply.
+/// `Systole-Signature` if there is a secret. What it answers with 200 is the reply; with 202 it has the message, and
+/// replies by itself ([`Handled::Later`]).
 ///
 /// A server that is away, or says 429 or 503, gets the message again: a lease gives it back. Every other answer is one,
 /// and one that says no fails the message.
@@ -44,7 +45,7 @@ impl ForwardHandler {
         Ok(Self { http: build(builder(tls(&[])?))?, url, secret, timeout })
     }
 
-    async fn forward(&self, message: Inbound) -> Result<String, Failed> {
+    async fn forward(&self, message: Inbound) -> Result<Handled, Failed> {
         let limit = self.timeout;
         let answered = async {
             let sent = self.http.post(self.url.clone()).headers(self.headers(&message)?).body(message.envelope).send();
@@ -68,7 +69,7 @@ impl ForwardHandler {
     }
 }
 
-fn answer(response: &Response, body: Bytes) -> Result<String, Failed> {
+fn answer(response: &Response, body: Bytes) -> Result<Handled, Failed> {
     let status = response.status();
     if !status.is_success() {
         let said = refusal(status.as_u16(), status.canonical_reason(), &body);
@@ -76,11 +77,12 @@ fn answer(response: &Response, body: Bytes) -> Result<String, Failed> {
     }
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(media_type);
     let answer = Answer::read(status.as_u16(), content_type, body).map_err(|failure| Failed::new(failure.message))?;
-    match answer.taken {
-        Taken::Answered => {
-            String::from_utf8(answer.body.into()).map_err(|_| Failed::new("the server answered with no UTF-8"))
-        }
-        Taken::Queued => Err(Failed::new("the server said 'queued': what it answers has to be the reply itself")),
+    match answer.said() {
+        Said::Reply(reply) => String::from_utf8(reply.into())
+            .map(Handled::Reply)
+            .map_err(|_| Failed::new("the server answered with no UTF-8")),
+        Said::Nothing => Ok(Handled::Reply(String::new())),
+        Said::Later => Ok(Handled::Later),
     }
 }
 
@@ -103,7 +105,7 @@ fn away(error: &reqwest::Error) -> Failed {
 }
 
 impl Handler for ForwardHandler {
-    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<Handled, Failed>> {
         Box::pin(self.forward(message))
     }
 }

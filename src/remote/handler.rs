@@ -7,25 +7,41 @@ use std::task::Poll;
 use super::BoxFuture;
 use super::inbound::Inbound;
 
-/// What an agent does with a message. Closures from [`Inbound`] to a future are handlers.
-///
-/// A text that is not blank is the reply: one payload or several, dirty or not. A panic is a failure of that message
-/// alone.
+/// What an agent does with a message. Closures from [`Inbound`] to a future of a text, or of what was [`Handled`], are
+/// handlers. A panic is a failure of that message alone.
 pub trait Handler: Send + Sync {
     /// Handles a message. It may come again after a crash, under the same id.
     ///
     /// # Errors
     /// [`Failed`]: the caller gets an `agent-error` with its words.
-    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>>;
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<Handled, Failed>>;
 }
 
-impl<F, Fut> Handler for F
+impl<F, Fut, T> Handler for F
 where
     F: Fn(Inbound) -> Fut + Send + Sync,
-    Fut: Future<Output = Result<String, Failed>> + Send + 'static,
+    Fut: Future<Output = Result<T, Failed>> + Send + 'static,
+    T: Into<Handled>,
 {
-    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
-        Box::pin(self(message))
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<Handled, Failed>> {
+        let handling = self(message);
+        Box::pin(async move { handling.await.map(Into::into) })
+    }
+}
+
+/// What came of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Handled {
+    /// Its reply: one payload or several, dirty or not. A blank text is none.
+    Reply(String),
+    /// It was taken, and is answered later, by whoever has it: with [`Mailbox::reply`](super::Mailbox::reply) or
+    /// [`fail`](super::Mailbox::fail). Until then it has no time but its caller's deadline, and nobody else gets it.
+    Later,
+}
+
+impl From<String> for Handled {
+    fn from(reply: String) -> Self {
+        Self::Reply(reply)
     }
 }
 
@@ -57,7 +73,7 @@ impl<E: std::error::Error> From<E> for Failed {
 }
 
 /// Handles a message; a panic is a failure like others.
-pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<String, Failed> {
+pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<Handled, Failed> {
     let id = message.id;
     let handled = contained(async move { handler.handle(message).await }).await;
     handled.unwrap_or_else(|panic| {

@@ -22,6 +22,8 @@ const VISIBILITY: Duration = Duration::from_secs(30);
 /// - At least once: a worker that dies gives its message to the next one when its time is over (30 s), 5 times in all;
 ///   then it is a dead letter, and its caller gets an `agent-error`.
 /// - A handler without a reply ends the message: by the contract's `silence` its caller is told or not.
+/// - One that answers later ([`Handled::Later`](super::Handled::Later)) holds it: no time runs, nobody else gets it, also
+///   after a start of the gateway or the end of this worker.
 /// - [`Failed::for_now`] gives a message back, to come again after a back-off; every other failure ends it.
 /// - A handler is dropped when its message is lost: its caller has gone, or somebody else has it by now.
 #[derive(Debug)]
@@ -91,6 +93,7 @@ impl LeaseDelivery {
             }
             handled => match of(handled, &source) {
                 Outcome::Nothing => settled(id, self.mailbox.ack(id, receipt).await),
+                Outcome::Later => settled(id, self.mailbox.hold(id, receipt).await),
                 outcome => say(&self.mailbox, id, &outcome).await,
             },
         }

@@ -63,13 +63,25 @@ impl Mailbox {
         &self.link.options
     }
 
-    /// Says that the agent is there; `mode` is `poll` or `stream`.
+    /// Says that the agent is there; `mode` is `poll` or `stream`, for what is pushed it is
+    /// [`register_push`](Self::register_push).
     ///
     /// # Errors
     /// [`RemoteError`]: 401 for a token that nobody has, 404 if the organism declares no such listener, 409 if the token
     /// is another one's.
     pub async fn register(&self, mode: &str) -> Result<(), RemoteError> {
         let body = json!({ "name": self.name.as_str(), "mode": mode });
+        self.link.ask(&Call::json(&["v1", "listeners"], &body)).await.map(drop)
+    }
+
+    /// Says that the agent is there, and where its messages are to be pushed to: the URL of its
+    /// [`PushDelivery`](super::PushDelivery), as its gateway reaches it. What isn't delivered is sent there, too.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register); 400 if the listener isn't declared with `mode: push`, or nothing is sent to
+    /// that URL.
+    pub async fn register_push(&self, url: &str) -> Result<(), RemoteError> {
+        let body = json!({ "name": self.name.as_str(), "mode": "push", "url": url });
         self.link.ask(&Call::json(&["v1", "listeners"], &body)).await.map(drop)
     }
 
@@ -123,6 +135,11 @@ impl Mailbox {
     /// It is done, without a reply.
     pub(super) async fn ack(&self, id: MessageId, receipt: &str) -> Result<(), RemoteError> {
         self.handle(id, "ack", &json!({ "receipt": receipt })).await
+    }
+
+    /// It is answered later, by whoever has it now: nobody else gets it.
+    pub(super) async fn hold(&self, id: MessageId, receipt: &str) -> Result<(), RemoteError> {
+        self.handle(id, "hold", &json!({ "receipt": receipt })).await
     }
 
     /// It can't be done now: somebody may have it again after a while.

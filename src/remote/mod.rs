@@ -35,7 +35,7 @@
 //! use std::path::PathBuf;
 //! use std::time::Duration;
 //!
-//! use systole::remote::{BoxFuture, Failed, Handler, Inbound, InboundDelivery, RemoteError};
+//! use systole::remote::{BoxFuture, Failed, Handled, Handler, Inbound, InboundDelivery, RemoteError};
 //! use systole::vocab::XmlLimits;
 //!
 //! /// Each file of a folder is a message; its reply is a file beside it.
@@ -50,7 +50,12 @@
 //!                 let Some("xml") = file.extension().and_then(|ending| ending.to_str()) else { continue };
 //!                 let text = std::fs::read_to_string(&file).unwrap_or_default();
 //!                 let reply = match Inbound::read(&text, None, &XmlLimits::default()) {
-//!                     Ok(message) => handler.handle(message).await.unwrap_or_else(|failed| failed.why),
+//!                     Ok(message) => match handler.handle(message).await {
+//!                         Ok(Handled::Reply(reply)) => reply,
+//!                         // Whoever has it writes the file.
+//!                         Ok(Handled::Later) => continue,
+//!                         Err(failed) => failed.why,
+//!                     },
 //!                     Err(broken) => broken.to_string(),
 //!                 };
 //!                 let _ = std::fs::write(file.with_extension("reply"), reply);
@@ -113,7 +118,7 @@ pub use agent_loop::{LoopEnd, LoopOptions, Tasks, run_agent_loop};
 pub use delivery::InboundDelivery;
 pub use error::RemoteError;
 pub use forward::ForwardHandler;
-pub use handler::{Failed, Handler};
+pub use handler::{Failed, Handled, Handler};
 pub use inbound::{BrokenInbound, Inbound};
 pub use lease::LeaseDelivery;
 pub use link::Options;

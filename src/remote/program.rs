@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::BoxFuture;
-use super::handler::{Failed, Handler};
+use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
 use crate::shell::command::{About, CommandSpec, Variable, call};
 use crate::vocab::Name;
@@ -64,7 +64,7 @@ impl ProgramHandler {
 }
 
 impl Handler for ProgramHandler {
-    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<String, Failed>> {
-        Box::pin(self.run(message))
+    fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<Handled, Failed>> {
+        Box::pin(async move { self.run(message).await.map(Handled::Reply) })
     }
 }

@@ -13,7 +13,7 @@ use super::BoxFuture;
 use super::delivery::InboundDelivery;
 use super::endpoint::{self, Endpoint};
 use super::error::RemoteError;
-use super::handler::{Handler, handle};
+use super::handler::{Handled, Handler, handle};
 use super::inbound::Inbound;
 use crate::outbound::signature::{Secret, TOLERANCE};
 use crate::shell::clock::Clock;
@@ -23,6 +23,10 @@ use crate::vocab::{MessageId, XmlLimits};
 const WAIT: Duration = Duration::from_secs(20);
 /// Answers that are remembered: a delivery that is tried again gets the one of the first time.
 const ANSWERS: usize = 256;
+/// Bytes of a message, unless the limits of its organism say otherwise.
+const MESSAGE: usize = 1 << 20;
+/// Bytes that an organism may write around it: who, whither, ids, times.
+const ENVELOPE: usize = 64 << 10;
 
 /// How pushes are taken.
 #[derive(Debug, Clone)]
@@ -33,7 +37,8 @@ pub struct PushOptions {
     pub secret: Option<Secret>,
     /// How old a signature may be, and how far the clocks of both sides may be apart (5 min).
     pub tolerance: Duration,
-    /// Bounds on an envelope; its bytes are those of a body (1 MiB).
+    /// Bounds on an envelope; its bytes are those of a body (1 MiB, as an organism's messages have, and 64 KiB for what
+    /// is written around them).
     pub limits: XmlLimits,
     /// Messages that wait for a batch (64); more are refused with 503.
     pub queue: usize,
@@ -57,7 +62,7 @@ impl PushOptions {
             path: "/".to_owned(),
             secret: None,
             tolerance: TOLERANCE,
-            limits: XmlLimits::default(),
+            limits: XmlLimits { message_bytes: MESSAGE + ENVELOPE, ..XmlLimits::default() },
             queue: 64,
             connections: 256,
             header_time: Duration::from_secs(10),
@@ -74,13 +79,14 @@ pub(super) struct Pushed {
 }
 
 /// What a handler has said.
-pub(super) type Said = Result<String, String>;
+pub(super) type Said = Result<Handled, String>;
 
 /// Takes messages that are pushed to it, and answers each with its reply.
 ///
 /// | answer | |
 /// |---|---|
 /// | 200 | the result: the reply, or nothing |
+/// | 202 | the handler has it, and replies later ([`Handled::Later`]) |
 /// | 400 | the body is empty, or no envelope with an id |
 /// | 401 | the signature is missing, too old, or wrong |
 /// | 404, 405 | another path, another method |
@@ -88,7 +94,7 @@ pub(super) type Said = Result<String, String>;
 /// | 500 | the handler failed; the body says why |
 /// | 503 | too much waits, or it ends |
 ///
-/// A message that comes again within the last 256 answers gets the same one; its handler doesn't run again.
+/// A message that comes again within the last 256 replies gets the same one; its handler doesn't run again.
 #[derive(Debug)]
 pub struct PushDelivery {
     address: SocketAddr,
@@ -137,7 +143,7 @@ impl PushDelivery {
             if !tell.is_closed() {
                 let id = message.id;
                 let said = match self.answered.iter().find(|(known, _)| *known == id) {
-                    Some((_, reply)) => Ok(reply.clone()),
+                    Some((_, reply)) => Ok(Handled::Reply(reply.clone())),
                     None => {
                         handled += 1;
                         handle(handler, message.clone()).await.map_err(|failed| failed.why)
@@ -153,7 +159,7 @@ impl PushDelivery {
 
     fn answer(&mut self, id: MessageId, said: Said) {
         match &said {
-            Ok(reply) if !self.answered.iter().any(|(known, _)| *known == id) => {
+            Ok(Handled::Reply(reply)) if !self.answered.iter().any(|(known, _)| *known == id) => {
                 self.answered.truncate(ANSWERS - 1);
                 self.answered.push_front((id, reply.clone()));
             }

@@ -126,6 +126,17 @@ fn who_asks_too_often_is_told_when_to_ask_again() {
 }
 
 #[test]
+fn what_the_organism_could_not_read_any_more_is_refused_at_once() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    let long = |bytes: usize| ask(1).replace(">1<", &format!(">{}1<", "0".repeat(bytes - ask(1).len())));
+    // It fits, and doesn't with the ids that it is given.
+    let problem = ada.post("/v1/messages", &long(1 << 20)).problem(413, "too_large");
+    assert!(text(&problem["detail"]).contains("as the organism gets it, and may have 1048576"), "{problem}");
+    ada.post("/v1/messages", &long((1 << 20) - 1024)).is(202);
+}
+
+#[test]
 fn bodies_have_a_bound_and_a_time() {
     let site = Site::with("requests: 1000000, header_time: 300ms, body_time: 300ms", "7d");
     let ada = site.party("ada");

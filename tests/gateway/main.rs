@@ -6,6 +6,7 @@ mod cursors;
 mod delegate;
 mod example;
 mod guard;
+mod hold;
 mod kit;
 mod many;
 mod notices;

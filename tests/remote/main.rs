@@ -8,6 +8,7 @@ mod kit;
 mod peer;
 
 mod agent_loop;
+mod joined;
 mod lease;
 mod poll;
 mod presence;

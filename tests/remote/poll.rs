@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use systole::remote::{
-    Failed, Inbound, InboundDelivery, LoopEnd, LoopOptions, PollDelivery, RemoteError, SourceKind, run_agent_loop,
+    Failed, Handled, Inbound, InboundDelivery, LoopEnd, LoopOptions, PollDelivery, RemoteError, SourceKind,
+    run_agent_loop,
 };
 use tokio::sync::{Notify, watch};
 
@@ -54,6 +55,23 @@ async fn the_caller_gets_the_reply_and_an_empty_one_is_none() {
     let waiting = waiting["items"].as_array().unwrap().iter().find(|item| item["state"] == "waiting").unwrap().clone();
     poll.reply(text(&waiting["id"]).parse().unwrap(), answer("later")).await.unwrap();
     assert!(text(&answered(&ada, &sent[0])["reply"]["envelope"]).contains("later"));
+}
+
+#[tokio::test]
+async fn what_is_answered_later_waits_behind_the_cursor() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let sent = ada.send(7).is(202).json();
+    let (agent, file) = (mailbox(&worker, "worker"), cursor(&site));
+    let later = |_: Inbound| std::future::ready(Ok::<_, Failed>(Handled::Later));
+    take(&mut PollDelivery::new(agent.clone()).cursor_file(&file).unwrap(), &later, 1).await;
+    // Also once the agent has begun anew.
+    let mut poll = PollDelivery::new(agent.clone()).cursor_file(&file).unwrap().wait(Duration::ZERO);
+    assert_eq!(poll.run_once(&later).await.unwrap(), 0);
+    let item = worker.get(ALL).json()["items"][0].clone();
+    assert_eq!(text(&item["state"]), "waiting", "{item}");
+    agent.reply(text(&item["id"]).parse().unwrap(), answer("later")).await.unwrap();
+    assert!(text(&answered(&ada, &sent)["reply"]["envelope"]).contains("later"));
 }
 
 #[tokio::test]

@@ -202,6 +202,56 @@ fn an_agent_that_can_not_begin_says_why() {
     refused(&output, "is no URL of a gateway");
 }
 
+/// Nobody gets anything of the worker's mailbox.
+async fn nothing(worker: &Who) {
+    let worker = worker.clone();
+    let leased = tokio::task::spawn_blocking(move || worker.lease("worker", r#"{"wait":2}"#)).await.unwrap();
+    assert_eq!(leased, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_server_that_says_202_answers_by_itself() {
+    let mut site = Site::new();
+    let (mut ada, mut worker) = (site.party("ada"), site.party("worker"));
+    let queued = r#"{"status":"queued"}"#;
+    let json = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 19\r\n\r\n{queued}");
+    let mut server = crate::peer::Peer::start([
+        crate::peer::Act::Say("HTTP/1.1 202 Accepted\r\ncontent-length: 6\r\n\r\nlater!"),
+        crate::peer::Act::Say(Box::leak(json.into_boxed_str())),
+    ])
+    .await;
+    let listen = command(&site, &worker, "listen", &["--forward-to", &server.url()]);
+    let forwarding = tokio::task::spawn_blocking(|| Beside::start(listen)).await.unwrap();
+    let mut sent = Vec::new();
+    let mut keys = Vec::new();
+    for number in 1..=2 {
+        sent.push(ada.send(number).is(202).json());
+        keys.push(server.next().await.key().to_owned());
+    }
+    // Told to end, it says first what came of the last one.
+    forwarding.signal();
+    let (code, said) = tokio::task::spawn_blocking(|| forwarding.end()).await.unwrap();
+    assert!(code == Some(0) && !said.contains("WARN"), "{said}");
+    nothing(&worker).await;
+    site.kill();
+    site.start();
+    (ada.address, worker.address) = (site.address, site.address);
+    // It is open, and nobody's but the server's: nobody was told anything.
+    nothing(&worker).await;
+    for sent in &sent {
+        let known = ada.get(&format!("/v1/messages/{}", text(&sent["id"]))).is(200).json();
+        assert!(known["reply"].is_null(), "{known}");
+    }
+    // The key of the request is the id of the message.
+    worker.post(&format!("/v1/messages/{}/reply", keys[0]), &crate::kit::reply("at last")).is(202);
+    worker.post(&format!("/v1/messages/{}/fail", keys[1]), r#"{"message":"no more coffee"}"#).is(202);
+    let known = told(&ada, &sent[0]).await;
+    assert!(text(&known["reply"]["envelope"]).contains("at last"), "{known}");
+    let known = told(&ada, &sent[1]).await;
+    assert!(text(&known["reply"]["envelope"]).contains("no more coffee"), "{known}");
+    assert!(server.rest().is_empty(), "it was asked once each");
+}
+
 /// As [`answered`], while the server goes on.
 async fn told(who: &Who, sent: &Value) -> Value {
     let (who, sent) = (who.clone(), sent.clone());

@@ -90,7 +90,7 @@ async fn each_push_has_the_answer_that_it_deserves() {
     check(&envelope(3), "POST", "/other", 3).await.is(404);
     check(&envelope(3), "POST", "/in/", 3).await.is(404);
     check(&envelope(3), "GET", "/in", 3).await.is(405);
-    check(&format!("<!--{}-->", "x".repeat(1 << 20)), "POST", "/in", 3).await.is(413);
+    check(&format!("<!--{}-->", "x".repeat(2 << 20)), "POST", "/in", 3).await.is(413);
     assert_eq!(seen.numbers(), [1, 502, 500, 501]);
 }
 

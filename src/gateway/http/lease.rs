@@ -87,6 +87,11 @@ pub(super) async fn extend(desk: Desk) -> Result<Response, Problem> {
     handle(desk, |gate, said, now| Ok(Handle::Extend { due: now.after(visibility(gate, said.visibility)?) })).await
 }
 
+/// `POST /v1/mailboxes/{mailbox}/messages/{id}/hold`
+pub(super) async fn hold(desk: Desk) -> Result<Response, Problem> {
+    handle(desk, |_, _, _| Ok(Handle::Hold)).await
+}
+
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/term`
 pub(super) async fn term(desk: Desk) -> Result<Response, Problem> {
     handle(desk, |_, said, _| Ok(Handle::Term { error: said.error })).await

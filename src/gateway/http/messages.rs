@@ -64,6 +64,11 @@ pub(in crate::gateway) async fn take(
     let key = key.map(|key| (key, *blake3::hash(&bytes).as_bytes()));
     let foreseen = judge(gate, &from, bytes).await?;
     let submission = submission(from, foreseen, key, gate);
+    // The organism reads it as it is written here.
+    let (written, most) = (submission.envelope.len(), gate.organism.blueprint().limits.xml.message_bytes);
+    if written > most {
+        return Err(Problem::too_large_as_written(written, most));
+    }
     match gate.mailboxes.store().accept(submission.clone(), gate.mailboxes.caps().accepted).await? {
         Accepted::Kept => {
             let id = submission.id;

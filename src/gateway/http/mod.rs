@@ -96,6 +96,7 @@ fn routes() -> Vec<Route> {
         ("/v1/mailboxes/{mailbox}/messages/{id}/ack", Method::POST, post(lease::ack)),
         ("/v1/mailboxes/{mailbox}/messages/{id}/nack", Method::POST, post(lease::nack)),
         ("/v1/mailboxes/{mailbox}/messages/{id}/extend", Method::POST, post(lease::extend)),
+        ("/v1/mailboxes/{mailbox}/messages/{id}/hold", Method::POST, post(lease::hold)),
         ("/v1/mailboxes/{mailbox}/messages/{id}/term", Method::POST, post(lease::term)),
         ("/v1/mailboxes/{mailbox}/stream", Method::GET, get(stream::stream)),
         ("/v1/mailboxes/{mailbox}/dead", Method::GET, get(mailbox::dead)),

@@ -1,7 +1,7 @@
 //! What the end of a delivery means for its message.
 
 use crate::gateway::store::Settlement;
-use crate::outbound::{Answer, Cause, Outcome, Taken, Undelivered};
+use crate::outbound::{Cause, Outcome, Said, Undelivered};
 
 /// What becomes of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,10 +17,12 @@ pub(super) enum Verdict {
 /// Reads the end of a delivery.
 pub(super) fn judge(outcome: Outcome) -> Verdict {
     match outcome {
-        Ok(Answer { taken: Taken::Queued, .. }) => Verdict::Awaits,
-        Ok(answer) if answer.body.iter().all(u8::is_ascii_whitespace) => Verdict::End(Settlement::Silent),
-        // It is judged as any reply is, by the pump.
-        Ok(answer) => Verdict::End(Settlement::Reply(answer.body)),
+        Ok(answer) => match answer.said() {
+            // It is judged as any reply is, by the pump.
+            Said::Reply(reply) => Verdict::End(Settlement::Reply(reply)),
+            Said::Nothing => Verdict::End(Settlement::Silent),
+            Said::Later => Verdict::Awaits,
+        },
         Err(Undelivered { cause: Cause::Cancelled, .. }) => Verdict::Leave,
         Err(undelivered) => Verdict::End(Settlement::Fail(told(&undelivered))),
     }
@@ -37,6 +39,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::outbound::{Answer, Taken};
     use crate::vocab::MessageId;
 
     fn answer(status: u16, taken: Taken, body: &'static str) -> Outcome {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::gateway::mailboxes::Mailboxes;
 use crate::gateway::store::StoreError;
+use crate::outbound::retry::Policy;
 use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, OutboxError, Secret};
 use crate::shell::config::{Journaled, Mode, Push, read_secret};
 use crate::shell::sqlite::beside;
@@ -101,6 +102,8 @@ impl Places {
         Options {
             // The envelope was judged by the organism's own limits.
             limits: OutboundLimits { answer, body: usize::MAX, ..OutboundLimits::default() },
+            // A listener that is full or ends says so, and means what it says.
+            policy: Policy { retry_after: true, ..Policy::default() },
             guards: guards.filter(|(name, _)| self.0[name].declared.allow_private).collect(),
             durability: journal.durability,
             retention: journal.retention,

@@ -73,17 +73,18 @@ impl Store {
             .await
     }
 
-    /// The listener has a message that was pushed, and will answer it.
+    /// The listener has a message that was pushed, and will answer it; a lease of an earlier run is over.
     pub(crate) async fn taken(&self, id: MessageId) -> Result<(), StoreError> {
-        let sql = "UPDATE item SET due = ?2 WHERE id = ?1 AND state = 'waiting'";
+        let sql = "UPDATE item SET due = ?2, receipt = NULL WHERE id = ?1 AND state = 'waiting'";
         let until = TAKEN.as_nanos().cast_signed();
         self.write(move |db| db.prepare_cached(sql)?.execute((id.as_uuid().as_bytes(), until)).map(drop)).await
     }
 
-    /// Lets the messages of a mailbox be leased that were pushed by an earlier run.
+    /// Lets the messages of a mailbox be leased that were pushed by an earlier run. What a reader holds has a receipt,
+    /// and stays with it.
     pub(crate) async fn pull(&self, mailbox: Name, deliveries: u32) -> Result<(), StoreError> {
         let sql = "UPDATE item SET due = 0, deliveries = 0 WHERE mailbox = ?1 AND state = 'waiting' \
-                   AND (due = ?2 OR receipt IS NULL AND deliveries >= ?3)";
+                   AND receipt IS NULL AND (due = ?2 OR deliveries >= ?3)";
         let taken = TAKEN.as_nanos().cast_signed();
         self.write(move |db| db.prepare_cached(sql)?.execute((mailbox.as_str(), taken, deliveries)).map(drop)).await
     }

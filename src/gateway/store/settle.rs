@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::items::{State, uuid};
 use super::principals::strange;
+use super::pushed::TAKEN;
 use super::{Store, StoreError};
 use crate::vocab::{MessageId, Name, Time};
 
@@ -28,6 +29,8 @@ pub(crate) enum Handle {
     Nack { error: Option<String>, due: Time },
     /// It takes longer.
     Extend { due: Time },
+    /// It has it, and answers later: nobody leases it any more.
+    Hold,
     /// Nobody shall have it again.
     Term { error: Option<String> },
 }
@@ -102,14 +105,18 @@ impl Store {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
                 })
                 .optional()?;
-            let Some((state, held, due, delivered)) = found else { return Ok(Settled::Unknown) };
-            if held != Some(receipt) {
+            let Some((state, shown, due, delivered)) = found else { return Ok(Settled::Unknown) };
+            if shown != Some(receipt) {
                 return Ok(Settled::Stale);
             }
+            let held = due.cast_unsigned() == TAKEN.as_nanos();
             match (state_of(&state)?, &with) {
+                // What was asked before may come behind it: it stays.
+                (State::Waiting, Handle::Hold | Handle::Extend { .. }) if held => return Ok(Settled::Already),
                 (State::Waiting, _) if due.cast_unsigned() > now.as_nanos() => {}
                 (State::Waiting, _) => return Ok(Settled::Stale),
-                (State::Replied | State::Acked, Handle::Ack) | (State::Terminated, Handle::Term { .. }) => {
+                (State::Replied | State::Acked, Handle::Ack | Handle::Hold)
+                | (State::Terminated, Handle::Term { .. }) => {
                     return Ok(Settled::Already);
                 }
                 (other, _) => return Ok(Settled::Over(other)),
@@ -196,12 +203,15 @@ fn apply(db: &Connection, id: MessageId, with: Handle, now: Time, last: bool) ->
             db.prepare_cached(sql)?.execute((key, due.as_nanos().cast_signed(), error))?;
             Ok(Settled::Done(None))
         }
-        Handle::Extend { due } => {
-            db.prepare_cached("UPDATE item SET due = ?2 WHERE id = ?1")?
-                .execute((key, due.as_nanos().cast_signed()))?;
-            Ok(Settled::Done(None))
-        }
+        Handle::Extend { due } => put_off(db, id, due),
+        Handle::Hold => put_off(db, id, TAKEN),
     }
+}
+
+fn put_off(db: &Connection, id: MessageId, due: Time) -> rusqlite::Result<Settled> {
+    let sql = "UPDATE item SET due = ?2 WHERE id = ?1";
+    db.prepare_cached(sql)?.execute((id.as_uuid().as_bytes(), due.as_nanos().cast_signed()))?;
+    Ok(Settled::Done(None))
 }
 
 /// The receipt stays: whoever replied may still acknowledge.

@@ -1,0 +1,346 @@
+//! Both sides of a push over real sockets: the gateway of an organism, and an agent that is pushed to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+use systole::outbound::Secret;
+use systole::remote::{
+    Failed, Handled, Handler, Inbound, InboundDelivery, LoopEnd, LoopOptions, Mailbox, PushDelivery, PushOptions,
+    run_agent_loop,
+};
+use tokio::sync::{Notify, Semaphore, watch};
+
+use crate::kit::{Site, Who, envelope, text};
+use crate::setup::{ALL, Seen, answer, answered, mailbox, stay_here};
+
+const SECRET: &[u8] = b"what both sides know";
+const ANYWHERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+/// An organism whose listener `worker` is pushed to; nobody is where it is declared to be.
+fn organism(secret: &str) -> String {
+    format!(
+        r#"organism: {{ name: remote }}
+durability: process
+gateway: {{ listen: "127.0.0.1:0", requests: 1000000 }}
+clients:
+  - {{ name: ada, calls: ["{{urn:t}}ask", "{{urn:t}}note"] }}
+listeners:
+  - name: worker
+    remote: {{ mode: push, url: "http://127.0.0.1:1/"{secret}, allow_private: true }}
+    schemas: [t.xsd]
+    accepts: ["{{urn:t}}ask", "{{urn:t}}note"]
+    replies: ["{{urn:t}}answer"]
+"#
+    )
+}
+
+/// A site that signs what it pushes, with its client and its listener.
+fn site() -> (Site, Who, Who) {
+    let mut site = Site::idle(&organism(", secret: worker.secret"));
+    std::fs::write(site.folder.join("worker.secret"), [SECRET, b"\n"].concat()).unwrap();
+    site.start();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    (site, ada, worker)
+}
+
+fn signed(secret: &[u8]) -> PushOptions {
+    PushOptions { path: "/in".to_owned(), ..PushOptions::signed(Secret::new(secret)) }
+}
+
+fn on_this_thread() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Listens, and says where.
+async fn bind(mailbox: &Mailbox, at: SocketAddr, options: PushOptions) -> PushDelivery {
+    let path = options.path.clone();
+    let delivery = PushDelivery::bind(at, options).await.unwrap();
+    mailbox.register_push(&format!("http://{}{path}", delivery.address())).await.unwrap();
+    delivery
+}
+
+/// An agent on a thread of its own, which lives until this is told to end.
+struct Agent {
+    stop: watch::Sender<bool>,
+    thread: JoinHandle<LoopEnd>,
+}
+
+impl Agent {
+    /// Comes back once it is registered.
+    fn start(who: &Who, options: PushOptions, handler: impl Handler + 'static) -> Self {
+        Self::at(ANYWHERE.into(), who, options, handler)
+    }
+
+    fn at(address: SocketAddr, who: &Who, options: PushOptions, handler: impl Handler + 'static) -> Self {
+        let mailbox = mailbox(who, "worker");
+        let (stop, stopped) = watch::channel(false);
+        let (tell, told) = channel();
+        let thread = std::thread::spawn(move || {
+            on_this_thread().block_on(async {
+                let mut delivery = bind(&mailbox, address, options).await;
+                tell.send(()).unwrap();
+                let options = LoopOptions { stop: Some(stopped), ..LoopOptions::default() };
+                run_agent_loop(&mut delivery, &handler, &mailbox, options).await
+            })
+        });
+        told.recv().expect("it is registered");
+        Self { stop, thread }
+    }
+
+    fn end(self) {
+        self.stop.send_replace(true);
+        assert_eq!(self.thread.join().unwrap(), LoopEnd::Stopped);
+    }
+}
+
+/// Its only answer is a fault that says so.
+fn failed(ada: &Who, sent: &Value, why: &str) {
+    let known = answered(ada, sent);
+    assert_eq!((text(&known["state"]), text(&known["reply"]["fault"])), ("faulted", "failed"), "{known}");
+    assert!(text(&known["reply"]["envelope"]).contains(why), "{known}");
+    assert_eq!(known["replies"].as_array().unwrap().len(), 1, "{known}");
+}
+
+fn dead(worker: &Who) -> Vec<Value> {
+    worker.get("/v1/mailboxes/worker/dead").is(200).json()["items"].as_array().unwrap().clone()
+}
+
+/// Pushes a dead letter once more, until it is replied to.
+fn redrive(worker: &Who, letter: &Value) -> Value {
+    let id = text(&letter["id"]);
+    let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", &json!({ "id": id }).to_string()).is(200);
+    assert_eq!(redriven.json()["redriven"], 1);
+    worker.until(&format!("/v1/messages/{id}"), |known| known["state"] == "replied")
+}
+
+#[test]
+fn what_a_client_asks_is_pushed_to_an_agent_and_its_reply_comes_back() {
+    let (_site, ada, worker) = site();
+    let seen = Seen::default();
+    let agent = Agent::start(&worker, signed(SECRET), seen.echo());
+    let at_once = ada.post("/v1/messages?wait=60", &crate::kit::ask(0)).is(200).body;
+    assert!(at_once.contains("<from>worker</from><to>ada</to>") && at_once.contains("to 0."), "{at_once}");
+    let sent: Vec<Value> = (1..20).map(|number| ada.send(number).is(202).json()).collect();
+    for (number, sent) in (1..20).zip(&sent) {
+        let known = answered(&ada, sent);
+        assert_eq!((text(&known["state"]), text(&known["reply"]["from"])), ("answered", "worker"), "{known}");
+        assert!(text(&known["reply"]["envelope"]).contains(&format!("to {number}.")), "{known}");
+    }
+    agent.end();
+    // Each was handled once, in the order of the mailbox, and is what stands there.
+    let page = worker.get(ALL).json();
+    let items = page["items"].as_array().unwrap();
+    let seen = seen.all();
+    assert_eq!((items.len(), seen.len()), (20, 20));
+    for (item, message) in items.iter().zip(seen.iter()) {
+        assert_eq!((text(&item["id"]), text(&item["state"])), (&*message.id.to_string(), "replied"), "{item}");
+        assert_eq!((text(&item["thread"]), &*message.from), (&*message.thread.to_string(), "ada"), "{item}");
+        assert_eq!((text(&item["envelope"]), &item["deliveries"]), (&*message.envelope, &1.into()), "{item}");
+    }
+}
+
+#[test]
+fn an_agent_that_fails_or_says_nothing_leaves_nobody_in_silence() {
+    let (_site, ada, worker) = site();
+    let seen = Seen::default();
+    let tried = seen.clone();
+    let handler = seen.handler(move |number, _| match number {
+        1 if tried.numbers().iter().filter(|&&number| number == 1).count() == 2 => Ok(answer("better")),
+        1 => Err(Failed::new("no more coffee")),
+        2 => panic!("it is broken"),
+        3 => Ok(String::new()),
+        4 => Ok(" \n".to_owned()),
+        _ => Ok("<bomb xmlns=\"urn:x\"/>".to_owned()),
+    });
+    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let ask = |number| ada.send(number).is(202).json();
+    failed(&ada, &ask(1), "500 Internal Server Error: no more coffee");
+    failed(&ada, &ask(2), "500 Internal Server Error: the agent panicked");
+    for number in [3, 4] {
+        assert_eq!(text(&answered(&ada, &ask(number))["reply"]["fault"]), "silent");
+    }
+    let broken = answered(&ada, &ask(5));
+    assert_eq!(text(&broken["state"]), "faulted", "{broken}");
+    // What failed is a dead letter each; pushed once more it is a new try, not the answer of the first time.
+    let letters = dead(&worker);
+    assert_eq!(letters.len(), 2, "{letters:?}");
+    assert!(text(&redrive(&worker, &letters[0])["reply"]).contains("better"));
+    assert_eq!(seen.numbers(), [1, 2, 3, 4, 5, 1]);
+    agent.end();
+}
+
+#[test]
+fn what_an_agent_does_not_believe_is_a_dead_letter_and_comes_again_when_it_is_driven() {
+    let (_site, ada, worker) = site();
+    let seen = Seen::default();
+    let agent = Agent::start(&worker, signed(b"something else altogether"), seen.echo());
+    failed(&ada, &ada.send(1).is(202).json(), "401 Unauthorized: systole-signature:");
+    agent.end();
+    let letters = dead(&worker);
+    assert_eq!((letters.len(), &letters[0]["deliveries"]), (1, &1.into()), "it isn't tried again: {letters:?}");
+    assert!(seen.all().is_empty());
+
+    let agent = Agent::start(&worker, signed(SECRET), seen.echo());
+    assert!(text(&redrive(&worker, &letters[0])["reply"]).contains("to 1."));
+    assert_eq!(text(&answered(&ada, &ada.send(2).is(202).json())["state"]), "answered");
+    assert_eq!(seen.numbers(), [1, 2]);
+    agent.end();
+}
+
+#[test]
+fn an_agent_with_a_secret_refuses_an_organism_without_one() {
+    let site = Site::of(&organism(""));
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let seen = Seen::default();
+    let agent = Agent::start(&worker, signed(SECRET), seen.echo());
+    failed(&ada, &ada.send(1).is(202).json(), "401 Unauthorized: there has to be one systole-signature");
+    agent.end();
+    assert!(seen.all().is_empty());
+    let agent = Agent::start(&worker, PushOptions::unsigned(), seen.echo());
+    assert_eq!(text(&answered(&ada, &ada.send(2).is(202).json())["state"]), "answered");
+    agent.end();
+}
+
+#[test]
+fn only_who_is_declared_so_registers_to_be_pushed_to() {
+    let (site, _, pushed) = site();
+    let polled = Site::new();
+    let status = |who: &Who, url: &str| {
+        let registered = on_this_thread().block_on(mailbox(who, "worker").register_push(url));
+        registered.unwrap_err().status()
+    };
+    assert_eq!(status(&polled.party("worker"), "http://127.0.0.1:1/"), Some(400));
+    assert_eq!(status(&pushed, "http://169.254.169.254/"), Some(400));
+    assert_eq!(status(&pushed, "no url"), Some(400));
+    assert_eq!(status(&site.who("nobody"), "http://127.0.0.1:1/"), Some(401));
+}
+
+#[test]
+fn an_agent_that_ends_before_it_answers_gets_the_message_when_it_is_there_again() {
+    let (_site, ada, worker) = site();
+    let began = Arc::new(Notify::new());
+    let hang = {
+        let began = began.clone();
+        move |_: Inbound| {
+            let began = began.clone();
+            async move {
+                began.notify_one();
+                std::future::pending::<Result<String, Failed>>().await
+            }
+        }
+    };
+    let (sent, address) = on_this_thread().block_on(async {
+        let mut delivery = bind(&mailbox(&worker, "worker"), ANYWHERE.into(), signed(SECRET)).await;
+        let sent = ada.send(7).is(202).json();
+        tokio::select! {
+            done = delivery.run_once(&hang) => panic!("it hangs: {done:?}"),
+            () = began.notified() => {}
+        }
+        // Whoever waits is told to come again.
+        delivery.stop().await;
+        (sent, delivery.address())
+    });
+    let seen = Seen::default();
+    let agent = Agent::at(address, &worker, signed(SECRET), seen.echo());
+    let known = answered(&ada, &sent);
+    assert!(text(&known["reply"]["envelope"]).contains("to 7."), "{known}");
+    assert_eq!((seen.numbers(), dead(&worker).len()), (vec![7], 0));
+    agent.end();
+}
+
+#[test]
+fn a_message_that_is_as_large_as_may_be_arrives() {
+    let (_site, ada, worker) = site();
+    let handler = |message: Inbound| async move { Ok::<_, Failed>(answer(&message.payload.len().to_string())) };
+    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let room = (1 << 20) - envelope("<note xmlns=\"urn:t\"></note>").len();
+    let send = |bytes| {
+        let note = envelope(&format!("<note xmlns=\"urn:t\">{}</note>", "x".repeat(bytes)));
+        ada.post("/v1/messages", &note)
+    };
+    // What the gateway takes, the agent takes, too.
+    let sent = (0..).step_by(8).map(|less| send(room - less)).find(|sent| sent.status != 413);
+    let known = answered(&ada, &sent.unwrap().is(202).json());
+    assert_eq!(text(&known["state"]), "answered", "{known}");
+    agent.end();
+}
+
+#[test]
+fn an_agent_that_answers_later_is_not_pushed_to_again() {
+    let (mut site, mut ada, mut worker) = site();
+    stay_here(&site);
+    let seen = Seen::default();
+    let handler = {
+        let seen = seen.clone();
+        move |message: Inbound| {
+            seen.all().push(message);
+            std::future::ready(Ok::<_, Failed>(Handled::Later))
+        }
+    };
+    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let sent: Vec<Value> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
+    while seen.all().len() < 2 {
+        std::thread::yield_now();
+    }
+    let ids: Vec<_> = seen.all().iter().map(|message| message.id).collect();
+    // The answer of the first push of these is there when the second one comes; that of the second, in order.
+    site.stop();
+    site.start();
+    (ada.address, worker.address) = (site.address, site.address);
+    let third = ada.send(3).is(202).json();
+    while seen.all().len() < 3 {
+        std::thread::yield_now();
+    }
+    let told = mailbox(&worker, "worker");
+    let third_id = seen.all()[2].id;
+    on_this_thread().block_on(async {
+        told.reply(ids[0], answer("later")).await.unwrap();
+        told.fail(ids[1], "no more coffee").await.unwrap();
+        told.reply(third_id, answer("at once")).await.unwrap();
+    });
+    assert!(text(&answered(&ada, &sent[0])["reply"]["envelope"]).contains("later"));
+    failed(&ada, &sent[1], "no more coffee");
+    assert!(text(&answered(&ada, &third)["reply"]["envelope"]).contains("at once"));
+    // What failed is pushed once more when it is driven, and handled.
+    let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", "{}").is(200).json();
+    assert_eq!(redriven["redriven"], 1);
+    while seen.all().len() < 4 {
+        std::thread::yield_now();
+    }
+    assert_eq!(seen.numbers(), [1, 2, 3, 2]);
+    agent.end();
+}
+
+#[test]
+fn a_gateway_that_is_killed_while_the_agent_works_gets_the_one_answer() {
+    let (mut site, ada, worker) = site();
+    stay_here(&site);
+    let (seen, go) = (Seen::default(), Arc::new(Semaphore::new(0)));
+    let handler = {
+        let (seen, go) = (seen.clone(), go.clone());
+        move |message: Inbound| {
+            let (seen, go) = (seen.clone(), go.clone());
+            async move {
+                seen.all().push(message);
+                go.acquire().await?.forget();
+                Ok::<_, Failed>(answer("once"))
+            }
+        }
+    };
+    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let sent = ada.send(1).is(202).json();
+    while seen.all().is_empty() {
+        std::thread::yield_now();
+    }
+    site.kill();
+    site.start();
+    go.add_permits(1);
+    let known = answered(&ada, &sent);
+    assert!(text(&known["reply"]["envelope"]).contains("once"), "{known}");
+    assert_eq!(known["replies"].as_array().unwrap().len(), 1, "{known}");
+    assert_eq!(seen.numbers(), [1], "it has the same id");
+    agent.end();
+}
