@@ -41,15 +41,12 @@ struct Mailbox {
     bell: Notify,
     /// Bytes that wait.
     bytes: AtomicUsize,
-    /// Its agent is told to rest, until the organism ends.
-    paused: AtomicBool,
 }
 
 impl Mailboxes {
     /// Mailboxes for the listeners of these names.
     pub fn new(store: Store, listeners: impl IntoIterator<Item = (Name, Mode)>) -> Self {
-        let mailbox =
-            |mode| Mailbox { mode, bell: Notify::new(), bytes: AtomicUsize::new(0), paused: AtomicBool::new(false) };
+        let mailbox = |mode| Mailbox { mode, bell: Notify::new(), bytes: AtomicUsize::new(0) };
         let (orders, ordered) = mpsc::unbounded_channel();
         Self(Arc::new(Inner {
             store,
@@ -123,18 +120,6 @@ impl Mailboxes {
     /// What is to be pushed, for the one who sees to it.
     pub(super) fn ordered(&self) -> Option<mpsc::UnboundedReceiver<Order>> {
         self.0.ordered.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Tells the agent of a mailbox to rest, or to work again.
-    pub(super) fn pause(&self, name: &Name, paused: bool) {
-        if let Some(mailbox) = self.0.boxes.get(name) {
-            mailbox.paused.store(paused, Ordering::Release);
-        }
-    }
-
-    /// Whether the agent of a mailbox is to rest.
-    pub(super) fn is_paused(&self, name: &Name) -> bool {
-        self.0.boxes.get(name).is_some_and(|mailbox| mailbox.paused.load(Ordering::Acquire))
     }
 
     /// Says that something can be read, or leased.

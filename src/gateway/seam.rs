@@ -58,8 +58,8 @@ impl Gate {
     }
 
     /// Whether an agent is told to rest.
-    pub(crate) fn is_paused(&self, name: &Name) -> bool {
-        self.mailboxes.is_paused(name)
+    pub(crate) async fn is_paused(&self, name: &Name) -> Result<bool, Problem> {
+        Ok(self.mailboxes.store().is_paused(name.clone()).await?)
     }
 
     /// The body of a request, as long as a message may be.

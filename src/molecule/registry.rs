@@ -74,14 +74,14 @@ pub(super) async fn heartbeat(room: Room) -> Result<Response, Problem> {
     let own = speaker
         .filter(|own| own.is_called(&workspace_id))
         .ok_or_else(|| Problem::forbidden("'workspace_id' is not the workspace of this token"))?;
-    let status = if said.gate.is_paused(&own.name) { "paused" } else { "ok" };
+    let status = if said.gate.is_paused(&own.name).await? { "paused" } else { "ok" };
     Ok(document(&json!({ "status": status })))
 }
 
 /// `GET /workspaces/{id}/state`
 pub(super) async fn state(room: Room) -> Result<Response, Problem> {
     let own = room.workspace()?;
-    let paused = room.gate.is_paused(&own.name);
+    let paused = room.gate.is_paused(&own.name).await?;
     let status = if paused { "paused" } else { "online" };
     let id = own.id.to_string();
     Ok(document(&json!({ "workspace_id": id, "status": status, "paused": paused, "deleted": false })))
@@ -94,20 +94,23 @@ pub(super) async fn discover(room: Room) -> Result<Response, Problem> {
     }
     let found = room.facade.people.find(&room.id).filter(|found| found.takes);
     let found = found.ok_or_else(|| Problem::not_found("nobody of that id takes what is said"))?;
-    Ok(document(&show(&room.gate, found)))
+    Ok(document(&show(&room.gate, found).await?))
 }
 
 /// `GET /registry/{id}/peers`
 pub(super) async fn peers(room: Room) -> Result<Response, Problem> {
     let own = room.workspace()?;
-    let others = room.facade.people.all().into_iter().filter(|other| other.name != own.name);
-    Ok(document(&others.map(|other| show(&room.gate, other)).collect()))
+    let mut others = Vec::new();
+    for other in room.facade.people.all().into_iter().filter(|other| other.name != own.name) {
+        others.push(show(&room.gate, other).await?);
+    }
+    Ok(document(&others.into()))
 }
 
-fn show(gate: &Gate, listener: &Listener) -> Value {
-    let status = if gate.is_paused(&listener.name) { "paused" } else { "online" };
+async fn show(gate: &Gate, listener: &Listener) -> Result<Value, Problem> {
+    let status = if gate.is_paused(&listener.name).await? { "paused" } else { "online" };
     let name = listener.name.as_str();
-    json!({
+    Ok(json!({
         "id": listener.id.to_string(),
         "name": name,
         "url": NO_INBOUND,
@@ -115,5 +118,5 @@ fn show(gate: &Gate, listener: &Listener) -> Value {
         "tier": 2,
         "status": status,
         "agent_card": { "name": name, "description": listener.description },
-    })
+    }))
 }

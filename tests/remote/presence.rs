@@ -6,7 +6,7 @@ use serde_json::json;
 use systole::remote::{AgentState, LeaseDelivery, LoopEnd, LoopOptions, PollDelivery, Presence, run_agent_loop};
 
 use crate::kit::{Site, text};
-use crate::setup::{Seen, mailbox};
+use crate::setup::{Seen, mailbox, stay_here};
 
 #[tokio::test]
 async fn an_agent_hears_what_it_is() {
@@ -32,6 +32,41 @@ async fn an_agent_hears_what_it_is() {
     site.kill();
     agent.heartbeat().await.unwrap_err();
     site.start();
+}
+
+#[tokio::test]
+async fn a_pause_outlives_whatever_happens_to_the_organism() {
+    let mut site = Site::new();
+    stay_here(&site);
+    let (worker, other) = (site.party("worker"), site.party("other"));
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let (agent, idle) = (mailbox(&worker, "worker"), mailbox(&other, "other"));
+    // Once more is no mistake.
+    for _ in 0..2 {
+        boss.post("/v1/listeners/worker/pause", "").is(200);
+    }
+    for killed in [true, false, true] {
+        if killed {
+            site.kill()
+        } else {
+            site.stop()
+        }
+        site.start();
+        // Nor does it end by what its agent says.
+        agent.register("poll").await.unwrap();
+        assert_eq!(agent.heartbeat().await.unwrap(), AgentState::Paused);
+        assert_eq!(idle.heartbeat().await.unwrap(), AgentState::Active);
+    }
+    let mut poll = PollDelivery::new(agent.clone());
+    let end = run_agent_loop(&mut poll, &Seen::default().echo(), &agent, LoopOptions::default()).await;
+    assert_eq!(end, LoopEnd::Paused);
+    for _ in 0..2 {
+        boss.post("/v1/listeners/worker/resume", "").is(200);
+        assert_eq!(agent.heartbeat().await.unwrap(), AgentState::Active);
+        site.kill();
+        site.start();
+    }
+    assert_eq!(agent.heartbeat().await.unwrap(), AgentState::Active);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Problem> {
     let name = caller.mailbox(&gate, &name)?;
     nothing(&gate, request).await?;
-    Ok(state(&gate, &name))
+    state(&gate, name).await
 }
 
 /// `POST /v1/listeners/{name}/pause`
@@ -52,8 +52,12 @@ async fn set(gate: &Gate, caller: &Caller, name: &str, request: Request, paused:
     }
     let name = caller.mailbox(gate, name)?;
     nothing(gate, request).await?;
-    gate.mailboxes.pause(&name, paused);
-    Ok(state(gate, &name))
+    let store = gate.mailboxes.store();
+    match paused {
+        true => store.pause(name.clone(), gate.mailboxes.clock().now()).await?,
+        false => store.resume(name.clone()).await?,
+    }
+    state(gate, name).await
 }
 
 /// The request says nothing besides its path.
@@ -66,7 +70,8 @@ async fn nothing(gate: &Gate, request: Request) -> Result<(), Problem> {
     }
 }
 
-fn state(gate: &Gate, name: &Name) -> Response {
-    let state = if gate.mailboxes.is_paused(name) { "paused" } else { "active" };
-    view::document(StatusCode::OK, &json!({ "name": name.as_str(), "state": state }))
+async fn state(gate: &Gate, name: Name) -> Result<Response, Problem> {
+    let paused = gate.mailboxes.store().is_paused(name.clone()).await?;
+    let state = if paused { "paused" } else { "active" };
+    Ok(view::document(StatusCode::OK, &json!({ "name": name.as_str(), "state": state })))
 }

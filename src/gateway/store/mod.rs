@@ -12,6 +12,7 @@ mod lease;
 mod letters;
 mod notices;
 mod open;
+mod pauses;
 mod principals;
 mod pushed;
 mod sent;

@@ -11,7 +11,12 @@ use crate::shell::sqlite::{self, Durability, Format, Lock, Opened, Opening, Prob
 pub(super) const FORMAT: Format = Format {
     name: "file of a gateway",
     id: 0x5379_4731,
-    migrations: &[include_str!("schema.sql"), include_str!("push.sql"), include_str!("notices.sql")],
+    migrations: &[
+        include_str!("schema.sql"),
+        include_str!("push.sql"),
+        include_str!("notices.sql"),
+        include_str!("pauses.sql"),
+    ],
 };
 
 /// Why the file of a gateway can't be used.

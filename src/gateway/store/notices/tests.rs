@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::super::open::FORMAT;
 use super::super::{Durability, Handle, Lease, Put, Retention, Settled, State};
 use super::*;
 use crate::shell::block_on;
@@ -177,23 +178,28 @@ fn a_process_that_ends_neither_loses_nor_doubles() {
 }
 
 #[test]
-fn a_file_of_version_1_becomes_one_of_version_3_and_keeps_what_it_has() {
-    let place = Place::new("upgrade");
-    let db = Connection::open(place.file()).unwrap();
-    db.execute_batch(include_str!("../schema.sql")).unwrap();
-    db.execute("INSERT INTO meta VALUES (1, ?1)", [[7_u8; 32]]).unwrap();
-    db.pragma_update(None, "application_id", 0x5379_4731).unwrap();
-    db.pragma_update(None, "user_version", 1).unwrap();
-    let sql = "INSERT INTO item VALUES (1, 'worker', ?1, ?1, 'bob', NULL, 't', '<m/>', 1, 'waiting', 1, 0, 0, NULL, NULL, \
-               NULL, NULL)";
-    db.execute(sql, [[1_u8; 16]]).unwrap();
-    drop(db);
-    let store = place.open();
-    assert_eq!((store.key(), state(&store, 1)), (&[7; 32], State::Waiting));
-    put(&store, 1..2, 10);
-    assert_eq!(reserve(&store, 1, 1), [message(1)]);
-    drop(store);
-    let db = Connection::open(place.file()).unwrap();
-    assert_eq!(db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), 3);
-    drop((db, place.open()));
+fn a_file_of_an_earlier_version_becomes_one_of_version_4_and_keeps_what_it_has() {
+    for version in 1..=3_u8 {
+        let place = Place::new(&format!("upgrade-{version}"));
+        let db = Connection::open(place.file()).unwrap();
+        FORMAT.migrations[..version.into()].iter().for_each(|step| db.execute_batch(step).unwrap());
+        db.execute("INSERT INTO meta VALUES (1, ?1)", [[7_u8; 32]]).unwrap();
+        db.pragma_update(None, "application_id", 0x5379_4731).unwrap();
+        db.pragma_update(None, "user_version", version).unwrap();
+        let sql = "INSERT INTO item VALUES (1, 'worker', ?1, ?1, 'bob', NULL, 't', '<m/>', 1, 'waiting', 1, 0, 0, NULL, \
+                   NULL, NULL, NULL)";
+        db.execute(sql, [[1_u8; 16]]).unwrap();
+        drop(db);
+        let store = place.open();
+        assert_eq!((store.key(), state(&store, 1)), (&[7; 32], State::Waiting));
+        put(&store, 1..2, 10);
+        assert_eq!(reserve(&store, 1, 1), [message(1)]);
+        block_on(store.pause("worker".parse().unwrap(), Time::default())).unwrap();
+        drop(store);
+        let db = Connection::open(place.file()).unwrap();
+        assert_eq!(db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), 4);
+        drop(db);
+        let paused = |name: &str| block_on(place.open().is_paused(name.parse().unwrap())).unwrap();
+        assert_eq!((paused("worker"), paused("other")), (true, false));
+    }
 }
