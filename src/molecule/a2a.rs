@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::notify::{answer, named, waiting};
 use super::people::Listener;
@@ -28,7 +28,7 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
         None => {}
     }
     let target = target.ok_or_else(nobody)?;
-    let (said, request): (room::Said, Value) = room.said().await?;
+    let (said, request) = room.asked().await?;
     let send = Send::read(&request)?;
     match (speaker, person) {
         (Some(own), _) => say(&said, &own, &target, send).await?,

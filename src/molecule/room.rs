@@ -7,9 +7,10 @@ use axum::RequestExt;
 use axum::extract::{FromRequest, Path, Query, Request};
 use axum::http::HeaderMap;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::Facade;
 use super::people::Listener;
+use super::{Facade, rpc};
 use crate::gateway::seam::{Caller, Gate, Problem};
 use crate::vocab::Name;
 
@@ -101,6 +102,13 @@ impl Room {
         let Self { gate, facade, request, .. } = self;
         let body = read(&gate, request).await?;
         Ok((Said { gate, facade }, body))
+    }
+
+    /// What the body says, in JSON-RPC.
+    pub(super) async fn asked(self) -> Result<(Said, Value), Problem> {
+        let Self { gate, facade, request, .. } = self;
+        let bytes = gate.body(request).await?;
+        Ok((Said { gate, facade }, rpc::parse(&bytes)?))
     }
 
     fn speaks_as(&self, listener: &Listener) -> bool {

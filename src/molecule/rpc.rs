@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::gateway::seam::Problem;
 
 /// Codes of errors (JSON-RPC 2.0, section 5.1).
+const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const NO_METHOD: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
@@ -25,14 +26,21 @@ pub(super) struct Send {
     pub(super) in_reply_to: Option<String>,
 }
 
+/// Reads the body of a request.
+pub(super) fn parse(body: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(body).map_err(|error| refused(&Value::Null, PARSE_ERROR, &format!("the body: {error}")))
+}
+
+fn refused(request: &Value, code: i32, detail: &str) -> Problem {
+    let error = serde_json::json!({ "code": code, "message": detail });
+    let id = request.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+    Problem::bad_request(detail).with("jsonrpc", "2.0").with("id", id).with("error", error)
+}
+
 impl Send {
     /// Reads a request.
     pub(super) fn read(request: &Value) -> Result<Self, Problem> {
-        let refused = |code: i32, detail: &str| {
-            let error = serde_json::json!({ "code": code, "message": detail });
-            let id = request.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
-            Problem::bad_request(detail).with("jsonrpc", "2.0").with("id", id).with("error", error)
-        };
+        let refused = |code, detail: &str| refused(request, code, detail);
         if request.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return Err(refused(INVALID_REQUEST, "'jsonrpc' has to be \"2.0\""));
         }

@@ -109,6 +109,8 @@ fn a_bad_message_is_told_as_json_rpc_tells_it() {
     let error = |problem: &Value| (problem["error"]["code"].clone(), problem["id"].clone());
     let expected = [-32600, -32601, -32600, -32602].map(|code| (json!(code), json!("m")));
     assert_eq!(codes.iter().map(error).collect::<Vec<_>>(), expected);
+    let broken = scout.post(&format!("/workspaces/{UUID}/a2a"), "{").problem(400, "bad_request");
+    assert_eq!(error(&broken), (json!(-32700), Value::Null));
 }
 
 #[test]
