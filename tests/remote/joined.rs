@@ -26,12 +26,16 @@ fn organism(secret: &str) -> String {
 durability: process
 gateway: {{ listen: "127.0.0.1:0", requests: 1000000 }}
 clients:
-  - {{ name: ada, calls: ["{{urn:t}}ask", "{{urn:t}}note"] }}
+  - {{ name: ada, calls: ["{{urn:t}}ask", "{{urn:t}}note", "{{urn:t}}order"] }}
 listeners:
   - name: worker
     remote: {{ mode: push, url: "http://127.0.0.1:1/"{secret}, allow_private: true }}
     schemas: [t.xsd]
     accepts: ["{{urn:t}}ask", "{{urn:t}}note"]
+    replies: ["{{urn:t}}answer"]
+  - name: mate
+    remote: {{ mode: push, url: "http://127.0.0.1:1/", allow_private: true }}
+    accepts: ["{{urn:t}}order"]
     replies: ["{{urn:t}}answer"]
 "#
     )
@@ -71,11 +75,10 @@ struct Agent {
 impl Agent {
     /// Comes back once it is registered.
     fn start(who: &Who, options: PushOptions, handler: impl Handler + 'static) -> Self {
-        Self::at(ANYWHERE.into(), who, options, handler)
+        Self::of(mailbox(who, "worker"), ANYWHERE.into(), options, handler)
     }
 
-    fn at(address: SocketAddr, who: &Who, options: PushOptions, handler: impl Handler + 'static) -> Self {
-        let mailbox = mailbox(who, "worker");
+    fn of(mailbox: Mailbox, address: SocketAddr, options: PushOptions, handler: impl Handler + 'static) -> Self {
         let (stop, stopped) = watch::channel(false);
         let (tell, told) = channel();
         let thread = std::thread::spawn(move || {
@@ -244,10 +247,90 @@ fn an_agent_that_ends_before_it_answers_gets_the_message_when_it_is_there_again(
         (sent, delivery.address())
     });
     let seen = Seen::default();
-    let agent = Agent::at(address, &worker, signed(SECRET), seen.echo());
+    let agent = Agent::of(mailbox(&worker, "worker"), address, signed(SECRET), seen.echo());
     let known = answered(&ada, &sent);
     assert!(text(&known["reply"]["envelope"]).contains("to 7."), "{known}");
     assert_eq!((seen.numbers(), dead(&worker).len()), (vec![7], 0));
+    agent.end();
+}
+
+#[test]
+fn what_comes_while_an_agent_rests_waits_until_it_works() {
+    let (mut site, mut ada, worker) = site();
+    stay_here(&site);
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    // Nobody is there: the first one is tried again, until that is enough.
+    let mut sent = vec![ada.send(1).is(202).json()];
+    worker.until(ALL, |page| page["items"].as_array().unwrap().iter().any(|item| item["last_error"].is_string()));
+    boss.post("/v1/listeners/worker/pause", "").is(200);
+    sent.push(ada.send(2).is(202).json());
+    worker.until(ALL, |page| page["items"].as_array().unwrap().len() == 2);
+    let fine = |_: Inbound| std::future::ready(Ok::<_, Failed>(answer("fine")));
+    let mate = Agent::of(mailbox(&site.party("mate"), "mate"), ANYWHERE.into(), PushOptions::unsigned(), fine);
+    let order = || envelope("<order xmlns=\"urn:t\">1</order>");
+    for killed in [false, true] {
+        if killed {
+            site.kill();
+            site.start();
+            ada.address = site.address;
+            sent.push(ada.send(3).is(202).json());
+            worker.until(ALL, |page| page["items"].as_array().unwrap().len() == 3);
+        }
+        // Whoever is pushed to behind them has its message, and they have not been tried.
+        assert!(ada.post("/v1/messages?wait=60", &order()).is(200).body.contains("fine"));
+        let page = worker.get(ALL).json();
+        for item in &page["items"].as_array().unwrap()[1..] {
+            assert_eq!((&item["deliveries"], text(&item["state"])), (&0.into(), "waiting"), "{item}");
+            assert!(item["last_error"].is_null(), "{item}");
+        }
+    }
+    // An agent that comes hears that it is to rest.
+    let seen = Seen::default();
+    let agent = Agent::start(&worker, signed(SECRET), seen.echo());
+    assert_eq!(agent.thread.join().unwrap(), LoopEnd::Paused);
+    assert!(seen.all().is_empty());
+    boss.post("/v1/listeners/worker/resume", "").is(200);
+    let agent = Agent::start(&worker, signed(SECRET), seen.echo());
+    for (number, sent) in (1..).zip(&sent) {
+        let known = answered(&ada, sent);
+        assert!(text(&known["reply"]["envelope"]).contains(&format!("to {number}.")), "{known}");
+    }
+    let mut numbers = seen.numbers();
+    numbers.sort_unstable();
+    assert_eq!((numbers, dead(&worker).len()), (vec![1, 2, 3], 0));
+    agent.end();
+    mate.end();
+}
+
+#[test]
+fn what_an_agent_has_when_it_is_told_to_rest_it_may_answer() {
+    let (site, ada, worker) = site();
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let (seen, go) = (Seen::default(), Arc::new(Semaphore::new(0)));
+    let handler = {
+        let (seen, go) = (seen.clone(), go.clone());
+        move |message: Inbound| {
+            let (seen, go) = (seen.clone(), go.clone());
+            async move {
+                seen.all().push(message);
+                go.acquire().await?.forget();
+                Ok::<_, Failed>(answer("done"))
+            }
+        }
+    };
+    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let first = ada.send(1).is(202).json();
+    while seen.all().is_empty() {
+        std::thread::yield_now();
+    }
+    boss.post("/v1/listeners/worker/pause", "").is(200);
+    let second = ada.send(2).is(202).json();
+    go.add_permits(2);
+    assert_eq!(text(&answered(&ada, &first)["state"]), "answered");
+    assert_eq!(seen.numbers(), [1]);
+    boss.post("/v1/listeners/worker/resume", "").is(200);
+    assert_eq!(text(&answered(&ada, &second)["state"]), "answered");
+    assert_eq!(seen.numbers(), [1, 2]);
     agent.end();
 }
 

@@ -11,6 +11,7 @@ use super::caller::Caller;
 use super::request::{Query, json};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
+use crate::gateway::push::Order;
 use crate::gateway::store::Kind;
 use crate::vocab::Name;
 
@@ -57,6 +58,7 @@ async fn set(gate: &Gate, caller: &Caller, name: &str, request: Request, paused:
         true => store.pause(name.clone(), gate.mailboxes.clock().now()).await?,
         false => store.resume(name.clone()).await?,
     }
+    gate.mailboxes.order(&name, Order::Presence(name.clone()));
     state(gate, name).await
 }
 

@@ -1,6 +1,6 @@
 //! Messages on their way to listeners that are pushed to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::Order;
-use super::answer::{Verdict, judge};
+use super::lane::{Lane, Stuck};
 use super::places::{Places, PushError, outbox};
 use crate::gateway::mailboxes::Mailboxes;
-use crate::gateway::store::{Item, Settled, Settlement, State as ItemState, StoreError, TAKEN};
-use crate::outbound::{Cause, DeliveryError, Handle, Outbound, OutboxError, Outcome, State};
+use crate::gateway::store::{Item, Settlement, State, StoreError, TAKEN};
+use crate::outbound::{Cause, DeliveryError, Handle, Outbound};
 use crate::shell::config::Journaled;
 use crate::vocab::{MessageId, Name};
 
@@ -28,12 +28,8 @@ pub(in crate::gateway) struct Pusher {
     /// What is under way, by its place in its mailbox.
     open: HashMap<MessageId, Course>,
     watches: JoinSet<MessageId>,
-}
-
-/// What all messages share.
-struct Lane {
-    mailboxes: Mailboxes,
-    outbound: Outbound,
+    /// Listeners that rest.
+    resting: HashSet<Name>,
 }
 
 /// A message under way.
@@ -41,19 +37,10 @@ struct Course {
     mailbox: Name,
     seq: u64,
     watch: AbortHandle,
-    /// It was answered otherwise.
-    answered: Arc<Notify>,
+    /// It is not to be sent any more.
+    enough: Arc<Notify>,
     /// It was to be pushed once more while it was.
     again: bool,
-}
-
-/// Why a message can't be seen to at the moment; the next start does.
-#[derive(Debug, thiserror::Error)]
-enum Stuck {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Outbox(#[from] OutboxError),
 }
 
 impl Pusher {
@@ -70,7 +57,13 @@ impl Pusher {
         let outbound = Outbound::start(&outbox(file), places.options(journal, answer)).await?;
         let lane = Arc::new(Lane { mailboxes: mailboxes.clone(), outbound });
         let orders = mailboxes.ordered().unwrap_or_else(|| mpsc::unbounded_channel().1);
-        let pusher = Self { lane, places, orders, open: HashMap::new(), watches: JoinSet::new() };
+        let mut resting = HashSet::new();
+        for name in places.names() {
+            if mailboxes.store().is_paused(name.clone()).await? {
+                resting.insert(name.clone());
+            }
+        }
+        let pusher = Self { lane, places, orders, open: HashMap::new(), watches: JoinSet::new(), resting };
         pusher.stop_stray().await?;
         Ok(pusher)
     }
@@ -97,13 +90,13 @@ impl Pusher {
         while self.watches.join_next().await.is_some() {}
     }
 
-    /// Ends deliveries of an earlier run whose message has ended, or whose listener is none that is pushed to.
+    /// Ends deliveries of an earlier run whose message has ended, or whose listener is none that is pushed to, or rests.
     async fn stop_stray(&self) -> Result<(), PushError> {
         let Lane { mailboxes, outbound } = &*self.lane;
         for id in outbound.open().await? {
             let item = mailboxes.store().item(id).await?.map(|(item, _)| item);
-            let wanted =
-                |item: &Item| item.state == ItemState::Waiting && self.places.names().any(|name| *name == item.mailbox);
+            let pushed = |name: &Name| self.places.names().any(|known| known == name) && !self.resting.contains(name);
+            let wanted = |item: &Item| item.state == State::Waiting && pushed(&item.mailbox);
             if !item.as_ref().is_some_and(wanted) {
                 outbound.cancel(id).await?;
             }
@@ -115,42 +108,52 @@ impl Pusher {
     async fn resume(&mut self) -> Result<(), StoreError> {
         let names: Vec<Name> = self.places.names().cloned().collect();
         for name in names {
-            for id in self.lane.mailboxes.store().awaited(name).await? {
-                self.obey(Order::Push(id)).await;
-            }
+            self.push_all(name).await?;
         }
         Ok(())
     }
 
-    async fn obey(&mut self, order: Order) {
-        let done = match order {
-            Order::Push(id) => match self.open.get_mut(&id) {
-                Some(course) => {
-                    course.again = true;
-                    Ok(())
-                }
-                None => self.take(id).await,
-            },
-            Order::Answered(id) => {
-                self.open.get(&id).iter().for_each(|course| course.answered.notify_one());
+    async fn push_all(&mut self, name: Name) -> Result<(), StoreError> {
+        for id in self.lane.mailboxes.store().awaited(name).await? {
+            self.push(id).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a message, now or after what is under way with it.
+    async fn push(&mut self, id: MessageId) {
+        let done = match self.open.get_mut(&id) {
+            Some(course) => {
+                course.again = true;
                 Ok(())
             }
+            None => self.take(id).await,
+        };
+        note(done);
+    }
+
+    async fn obey(&mut self, order: Order) {
+        let done = match order {
+            Order::Push(id) => return self.push(id).await,
+            Order::Answered(id) => {
+                self.open.get(&id).iter().for_each(|course| course.enough.notify_one());
+                Ok(())
+            }
+            Order::Presence(name) => self.rest_or_work(name).await,
             Order::Abandon(id) => self.lane.outbound.cancel(id).await.map(drop).map_err(Stuck::from),
             Order::Move(name, url) => match self.places.go(&name, url) {
                 true => self.redirect(&name).await,
                 false => Ok(()),
             },
         };
-        if let Err(error) = done {
-            tracing::error!(%error, "a message can't be pushed: it waits for the next start");
-        }
+        note(done);
     }
 
-    /// Sends a message, unless it was.
+    /// Sends a message, unless it was, or its listener rests.
     async fn take(&mut self, id: MessageId) -> Result<(), Stuck> {
         let Lane { mailboxes, outbound } = &*self.lane;
         let Some((item, _)) = mailboxes.store().item(id).await? else { return Ok(()) };
-        if item.state != ItemState::Waiting || item.due == TAKEN {
+        if item.state != State::Waiting || item.due == TAKEN || self.resting.contains(&item.mailbox) {
             return Ok(());
         }
         match outbound.report(id).await?.and_then(|report| report.outcome) {
@@ -185,10 +188,24 @@ impl Pusher {
     }
 
     fn follow(&mut self, item: &Item, handle: Handle) {
-        let answered = Arc::new(Notify::new());
-        let watch = self.watches.spawn(self.lane.clone().watch(item.id, handle, answered.clone()));
-        let course = Course { mailbox: item.mailbox.clone(), seq: item.seq, watch, answered, again: false };
+        let enough = Arc::new(Notify::new());
+        let watch = self.watches.spawn(self.lane.clone().watch(item.id, handle, enough.clone()));
+        let course = Course { mailbox: item.mailbox.clone(), seq: item.seq, watch, enough, again: false };
         self.open.insert(item.id, course);
+    }
+
+    /// Does as a listener is told now, whatever it was told before.
+    async fn rest_or_work(&mut self, name: Name) -> Result<(), Stuck> {
+        if !self.lane.mailboxes.store().is_paused(name.clone()).await? {
+            return if self.resting.remove(&name) { Ok(self.push_all(name).await?) } else { Ok(()) };
+        }
+        for course in self.open.values_mut().filter(|course| course.mailbox == name) {
+            // What it has at this moment it may answer.
+            course.again = false;
+            course.enough.notify_one();
+        }
+        self.resting.insert(name);
+        Ok(())
     }
 
     /// Sends what is open to the place where its listener is now.
@@ -223,69 +240,13 @@ impl Pusher {
         };
         self.open.remove(&id);
         if again {
-            self.obey(Order::Push(id)).await;
+            self.push(id).await;
         }
     }
 }
 
-impl Lane {
-    /// Follows a delivery to its end, and tells how far it has come.
-    async fn watch(self: Arc<Self>, id: MessageId, handle: Handle, answered: Arc<Notify>) -> MessageId {
-        if let Err(error) = self.try_watch(id, handle, &answered).await {
-            tracing::error!(%error, "what came of a push can't be written down: it is told at the next start");
-        }
-        id
-    }
-
-    async fn try_watch(&self, id: MessageId, mut handle: Handle, answered: &Notify) -> Result<(), Stuck> {
-        let (mut seen, mut over) = (State::Waiting, false);
-        loop {
-            let busy = matches!(seen, State::Attempting { .. });
-            if over && !busy {
-                self.outbound.cancel(id).await?;
-                return Ok(());
-            }
-            tokio::select! {
-                state = handle.wait_for(|state| *state != seen) => match state {
-                    // The next start goes on.
-                    Err(_) => return Ok(()),
-                    Ok(state) => seen = state,
-                },
-                () = answered.notified() => {
-                    over = true;
-                    continue;
-                }
-            }
-            match &seen {
-                State::Waiting => {}
-                State::Attempting { attempt } => self.mailboxes.store().attempted(id, *attempt, None).await?,
-                State::BackingOff { attempts, error, .. } => {
-                    self.mailboxes.store().attempted(id, *attempts, Some(error.clone())).await?;
-                }
-                State::Settled(outcome) => return Ok(self.end(id, outcome.clone()).await?),
-            }
-        }
-    }
-
-    /// A delivery has ended.
-    async fn end(&self, id: MessageId, outcome: Outcome) -> Result<(), StoreError> {
-        let store = self.mailboxes.store();
-        if let Ok(Some(report)) = self.outbound.report(id).await {
-            store.attempted(id, report.attempts, None).await?;
-        }
-        match judge(outcome) {
-            Verdict::End(with) => self.settle(id, with).await,
-            Verdict::Awaits => store.taken(id).await,
-            Verdict::Leave => Ok(()),
-        }
-    }
-
-    /// Ends a message, unless somebody else did.
-    async fn settle(&self, id: MessageId, with: Settlement) -> Result<(), StoreError> {
-        let now = self.mailboxes.clock().now();
-        if let Settled::Done(_) = self.mailboxes.store().settle(id, with.clone(), now).await? {
-            self.mailboxes.end(id, with);
-        }
-        Ok(())
+fn note(done: Result<(), Stuck>) {
+    if let Err(error) = done {
+        tracing::error!(%error, "a message can't be pushed: it waits for the next start");
     }
 }

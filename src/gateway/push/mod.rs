@@ -3,12 +3,13 @@
 //! A message waits in its mailbox as any other does; its delivery waits in the outbox under the same id. Whatever ends
 //! the delivery ends the message, in that order: so a start after a crash finds a delivery that goes on, or one that
 //! has ended and whose end is told now. A message that has been answered, or that nobody waits for any more, is not
-//! sent any further.
+//! sent any further. What is for a listener that rests stays in its mailbox alone until it works.
 //!
 //! Not here: when something is sent again, and where it may be sent: `docs/outbound.md`.
 
 mod answer;
 mod courses;
+mod lane;
 mod places;
 
 use crate::vocab::{MessageId, Name};
@@ -28,4 +29,6 @@ pub(super) enum Order {
     Abandon(MessageId),
     /// Those of a listener go elsewhere from now on.
     Move(Name, String),
+    /// A listener was told to rest, and nothing more is sent to it; or to work again.
+    Presence(Name),
 }
