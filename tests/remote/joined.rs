@@ -119,6 +119,19 @@ fn redrive(worker: &Who, letter: &Value) -> Value {
     worker.until(&format!("/v1/messages/{id}"), |known| known["state"] == "replied")
 }
 
+/// A handler that remembers what comes, and says that when it may go.
+fn held(seen: &Seen, go: &Arc<Semaphore>, said: &'static str) -> impl Handler + 'static {
+    let (seen, go) = (seen.clone(), go.clone());
+    move |message: Inbound| {
+        let (seen, go) = (seen.clone(), go.clone());
+        async move {
+            seen.all().push(message);
+            go.acquire().await?.forget();
+            Ok::<_, Failed>(answer(said))
+        }
+    }
+}
+
 #[test]
 fn what_a_client_asks_is_pushed_to_an_agent_and_its_reply_comes_back() {
     let (_site, ada, worker) = site();
@@ -307,18 +320,7 @@ fn what_an_agent_has_when_it_is_told_to_rest_it_may_answer() {
     let (site, ada, worker) = site();
     let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     let (seen, go) = (Seen::default(), Arc::new(Semaphore::new(0)));
-    let handler = {
-        let (seen, go) = (seen.clone(), go.clone());
-        move |message: Inbound| {
-            let (seen, go) = (seen.clone(), go.clone());
-            async move {
-                seen.all().push(message);
-                go.acquire().await?.forget();
-                Ok::<_, Failed>(answer("done"))
-            }
-        }
-    };
-    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let agent = Agent::start(&worker, signed(SECRET), held(&seen, &go, "done"));
     let first = ada.send(1).is(202).json();
     while seen.all().is_empty() {
         std::thread::yield_now();
@@ -402,18 +404,7 @@ fn a_gateway_that_is_killed_while_the_agent_works_gets_the_one_answer() {
     let (mut site, ada, worker) = site();
     stay_here(&site);
     let (seen, go) = (Seen::default(), Arc::new(Semaphore::new(0)));
-    let handler = {
-        let (seen, go) = (seen.clone(), go.clone());
-        move |message: Inbound| {
-            let (seen, go) = (seen.clone(), go.clone());
-            async move {
-                seen.all().push(message);
-                go.acquire().await?.forget();
-                Ok::<_, Failed>(answer("once"))
-            }
-        }
-    };
-    let agent = Agent::start(&worker, signed(SECRET), handler);
+    let agent = Agent::start(&worker, signed(SECRET), held(&seen, &go, "once"));
     let sent = ada.send(1).is(202).json();
     while seen.all().is_empty() {
         std::thread::yield_now();
