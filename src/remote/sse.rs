@@ -35,7 +35,8 @@ impl Parser {
     /// Takes some bytes; gives back the events that they complete, in order.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();
-        if std::mem::take(&mut self.returned) && bytes.first() == Some(&b'\n') {
+        let Some(first) = bytes.first() else { return Ok(events) };
+        if std::mem::take(&mut self.returned) && *first == b'\n' {
             bytes = &bytes[1..];
         }
         while let Some(end) = memchr2(b'\r', b'\n', bytes) {
@@ -123,6 +124,14 @@ mod tests {
             all("id: a\0b\ndata: 1\r\n\r\ndata: 2\r\r"),
             [event(None, "message", "1"), event(None, "message", "2")]
         );
+    }
+
+    #[test]
+    fn a_piece_of_nothing_does_not_part_the_two_ends_of_a_line() {
+        let mut parser = Parser::new(100);
+        let pieces =
+            ["data: 1\r", "", "\n", "", "\r", "", "\n"].map(|piece| parser.push(piece.as_bytes()).unwrap().len());
+        assert_eq!(pieces, [0, 0, 0, 0, 1, 0, 0]);
     }
 
     #[test]
