@@ -44,10 +44,11 @@ fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
     // The oldest one goes on waiting.
     leased[1..].iter().for_each(|item| drop(worker.handle("worker", item, "ack").is(204)));
     let lost = loop {
-        // Each write forgets a little.
+        // Each write forgets a little; what is forgotten last moves the place to go on from.
         worker.get("/readyz").is(200);
+        let left = worker.get(ALL).json()["items"].as_array().unwrap().len();
         let answer = worker.get(&after);
-        if answer.status == 410 {
+        if left == 1 && answer.status == 410 {
             break answer.problem(410, "cursor_lost");
         }
     };
