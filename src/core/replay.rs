@@ -171,6 +171,7 @@ impl Core {
         self.log(|_| Op::Forgotten { fan });
     }
 
+    /// Handlers ask on Queue 1, so what they say of that stands behind it there.
     pub(super) fn reattached_later(&mut self, task: TaskId) {
         if let Some(thread) = self.tasks.get(task).and_then(|task| task.thread) {
             self.queue.push_back(Item::Reattached(thread, task));
