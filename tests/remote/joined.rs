@@ -11,10 +11,10 @@ use systole::remote::{
     Failed, Handled, Handler, Inbound, InboundDelivery, LoopEnd, LoopOptions, Mailbox, PushDelivery, PushOptions,
     run_agent_loop,
 };
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use crate::kit::{Site, Who, envelope, text};
-use crate::setup::{ALL, Seen, answer, answered, mailbox, stay_here};
+use crate::setup::{ALL, Seen, answer, answered, hang, mailbox, stay_here};
 
 const SECRET: &[u8] = b"what both sides know";
 const ANYWHERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
@@ -237,17 +237,7 @@ fn only_who_is_declared_so_registers_to_be_pushed_to() {
 #[test]
 fn an_agent_that_ends_before_it_answers_gets_the_message_when_it_is_there_again() {
     let (_site, ada, worker) = site();
-    let began = Arc::new(Notify::new());
-    let hang = {
-        let began = began.clone();
-        move |_: Inbound| {
-            let began = began.clone();
-            async move {
-                began.notify_one();
-                std::future::pending::<Result<String, Failed>>().await
-            }
-        }
-    };
+    let (hang, began) = hang();
     let (sent, address) = on_this_thread().block_on(async {
         let mut delivery = bind(&mailbox(&worker, "worker"), ANYWHERE.into(), signed(SECRET)).await;
         let sent = ada.send(7).is(202).json();

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::kit::{Site, text};
 use crate::peer::{Act, Peer};
-use crate::setup::{Seen, answer, answered, asked, id, item, mailbox, of, say, status, take};
+use crate::setup::{Seen, answer, answered, asked, hang, id, item, mailbox, of, say, status, take};
 
 #[tokio::test]
 async fn several_workers_share_the_messages_and_each_is_handled_once() {
@@ -60,17 +60,7 @@ async fn what_a_worker_leaves_goes_to_the_next_one() {
     let site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     let sent = ada.send(0).is(202).json();
-    let began = Arc::new(Notify::new());
-    let hang = {
-        let began = began.clone();
-        move |_: Inbound| {
-            let began = began.clone();
-            async move {
-                began.notify_one();
-                std::future::pending::<Result<String, Failed>>().await
-            }
-        }
-    };
+    let (hang, began) = hang();
     let second = Duration::from_secs(1);
     let mut lease = LeaseDelivery::new(mailbox(&worker, "worker")).visibility(second);
     tokio::select! {

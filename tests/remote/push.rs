@@ -9,7 +9,7 @@ use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOption
 use systole::vocab::{MessageId, Time};
 
 use crate::kit::Answer;
-use crate::setup::{Seen, answer, id, item, number};
+use crate::setup::{Seen, answer, hang, id, item, number};
 
 const SECRET: &[u8] = b"what both sides know";
 
@@ -186,17 +186,7 @@ async fn who_waits_when_it_ends_is_told_to_come_again() {
 async fn a_message_whose_batch_was_dropped_is_handled_by_the_next_one() {
     let mut agent = bind(PushOptions::unsigned()).await;
     let address = agent.address();
-    let began = Arc::new(tokio::sync::Notify::new());
-    let hang = {
-        let began = began.clone();
-        move |_: Inbound| {
-            let began = began.clone();
-            async move {
-                began.notify_one();
-                std::future::pending::<Result<String, Failed>>().await
-            }
-        }
-    };
+    let (hang, began) = hang();
     let sent = tokio::spawn(async move {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use systole::outbound::retry::Policy;
 use systole::remote::{Failed, Handler, Inbound, InboundDelivery, Mailbox, Options, RemoteError};
+use tokio::sync::Notify;
 
 use crate::kit::{Site, Who, text};
 use crate::peer::{Act, Peer};
@@ -92,6 +93,20 @@ impl Seen {
     pub(crate) fn echo(&self) -> impl Handler + 'static {
         self.handler(|number, _| Ok(answer(&format!("to {number}."))))
     }
+}
+
+/// A handler that never answers, and a bell that rings when it begins.
+pub(crate) fn hang() -> (impl Handler + 'static, Arc<Notify>) {
+    let began = Arc::new(Notify::new());
+    let bell = began.clone();
+    let hang = move |_: Inbound| {
+        let bell = bell.clone();
+        async move {
+            bell.notify_one();
+            std::future::pending::<Result<String, Failed>>().await
+        }
+    };
+    (hang, began)
 }
 
 /// Takes batches until so many messages were handled.
