@@ -8,7 +8,7 @@ use super::blueprint::{ClientId, ListenerId};
 use super::event::EventKind;
 use super::faults;
 use super::gauge::Permit;
-use super::io::{Injected, Output, ShardId, ShardMessage};
+use super::io::{Attachment, Injected, Output, ShardId, ShardMessage};
 use super::join::protocol_index;
 use super::judge::{Refusal, Sound, Verdict};
 use super::key::ThreadKey;
@@ -34,8 +34,8 @@ pub(super) struct Entry {
     permit: Option<Permit>,
     /// Its conversation, which is busy with it while it waits.
     held: Option<ThreadKey>,
-    /// What its entrance calls it, if it waits to hear that it was taken.
-    pub ticket: Option<u64>,
+    /// What is written with the step that takes it.
+    pub attachment: Option<Attachment>,
 }
 
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
@@ -50,7 +50,7 @@ pub(super) fn read_envelope(raw: &Raw, limits: &XmlLimits) -> Result<Envelope, F
 impl Core {
     /// Takes one message of a client up the ladder and into its conversation.
     pub(super) fn admit(&mut self, message: Injected) {
-        let Injected { client, root, remote, last, ticket, .. } = message;
+        let Injected { client, root, remote, last, .. } = message;
         let is_lane = message.permit.is_lane();
         let read = if is_lane && !self.lane.take(client, self.now) {
             Err(faults::overload())
@@ -71,8 +71,8 @@ impl Core {
             Err(fault) => (Claims::default(), Err(fault)),
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
-        let permit = Some(message.permit);
-        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, held: None, ticket };
+        let (permit, attachment) = (Some(message.permit), message.attachment);
+        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, held: None, attachment };
         self.entry_events(&entry);
         if self.aside.holds(Some(Place::Root(root))) {
             let entry = Item::Entry(Box::new(self.hold(entry)));
@@ -82,11 +82,14 @@ impl Core {
         }
     }
 
-    /// A message was taken in, or has its fault; or it is left.
-    pub(super) fn taken(&mut self, ticket: Option<u64>, kept: bool) {
-        if let Some(ticket) = ticket {
-            self.outputs.push_back(Output::Taken { ticket, kept });
+    /// A message was taken in, or has its fault; or it is left. What is attached is written if it is kept.
+    pub(super) fn taken(&mut self, attachment: Option<Attachment>, kept: bool) {
+        let Some(Attachment { ops, ticket }) = attachment else { return };
+        let kept = kept && !self.is_sealed();
+        if kept {
+            ops.into_iter().for_each(|op| self.log(|_| op));
         }
+        self.outputs.push_back(Output::Taken { ticket, kept });
     }
 
     /// The conversation of a client that a message belongs to: the one that it names, if it is
@@ -115,21 +118,24 @@ impl Core {
             match self.threads.get_mut(key) {
                 Some(root) => root.judging -= 1,
                 None => {
-                    self.taken(entry.ticket, false);
+                    self.taken(entry.attachment, false);
                     return self.counts.cancelled += 1;
                 }
             }
         }
-        let (client, root, last, ticket) = (entry.client, entry.root, entry.last, entry.ticket);
+        let (client, root, last) = (entry.client, entry.root, entry.last);
         match self.judge_entry(&entry) {
-            Ok(verdict) => self.let_in(entry, verdict),
+            Ok(verdict) => {
+                let attachment = entry.attachment.take();
+                self.let_in(entry, verdict);
+                self.conclude_entry(client, root, last);
+                self.taken(attachment, true);
+            }
             Err(unproved) => {
                 let entry = self.hold(entry);
-                return self.put_aside(Item::Entry(Box::new(entry)), vec![unproved]);
+                self.put_aside(Item::Entry(Box::new(entry)), vec![unproved]);
             }
         }
-        self.conclude_entry(client, root, last);
-        self.taken(ticket, true);
     }
 
     /// Keeps the conversation of a message open while that waits.

@@ -11,7 +11,7 @@ use super::dead::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
 use super::key::{JudgementId, TaskId, ThreadKey};
-use crate::journal::{NoteRecord, Number, Recovered, Step};
+use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::ladder::{Canonical, Element, EnvelopeError, Raw, Validated};
 use crate::schema::{EncodeError, SchemaError};
 use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
@@ -62,6 +62,14 @@ pub enum Input {
         task: TaskId,
         /// The group.
         call: CallId,
+    },
+    /// A handler is about to end: what is attached is written in the step in which its message is consumed, or at
+    /// once where it is not consumed any more.
+    Attached {
+        /// The handler.
+        task: TaskId,
+        /// The attachment.
+        attachment: Attachment,
     },
     /// A handler that [reattaches](super::Contract::reattaches) has asked for all that it still wants of what it called
     /// before.
@@ -213,9 +221,9 @@ pub enum Output {
         /// What it changed.
         step: Step,
     },
-    /// Whether a message was taken: then it will not be forgotten, or its fault will not.
+    /// Whether the step that an [`Attachment`] waited for was made: then it will not be forgotten.
     Taken {
-        /// The number that its entrance gave it.
+        /// Its ticket.
         ticket: u64,
         /// `false`: the organism ends, and leaves it.
         kept: bool,
@@ -244,10 +252,19 @@ pub struct Injected {
     pub remote: bool,
     /// Whether the client sends nothing else: the conversation closes once it has no open child.
     pub last: bool,
-    /// What its entrance calls it, if it waits for [`Output::Taken`].
-    pub ticket: Option<u64>,
+    /// What is written with the step that takes it, and answered by [`Output::Taken`].
+    pub attachment: Option<Attachment>,
     /// Its place on Queue 1.
     pub permit: Permit,
+}
+
+/// Changes of a machine beside the core that become durable in the same step as an input takes effect, or not at all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attachment {
+    /// The changes.
+    pub ops: Vec<Op>,
+    /// Number under which [`Output::Taken`] reports the step.
+    pub ticket: u64,
 }
 
 /// The number of a group of awaited calls, counted by the handler.

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use super::io::{Draft, Emission, Join, Output, Remembered, Settled};
+use super::io::{Attachment, Draft, Emission, Join, Output, Remembered, Settled};
 use super::join::Fan;
-use super::key::{FanKey, ThreadKey};
+use super::key::{FanKey, TaskId, ThreadKey};
 use super::machine::Core;
 use super::replay::TaskLog;
 use super::thread::{Content, Origin, Owner, Queued};
@@ -173,10 +173,29 @@ impl Core {
     }
 
     /// The message of a handler that has ended was consumed.
-    pub(super) fn log_consumed(&mut self, log: Option<&TaskLog>) {
+    pub(super) fn log_consumed(&mut self, log: Option<&mut TaskLog>) {
         if let Some(log) = log {
             self.log_done(log.number, log.answered);
+            self.taken(log.attachment.take(), true);
         }
+    }
+
+    /// A handler that attached something is over, also where its message is not consumed any more.
+    pub(super) fn log_attached(&mut self, log: Option<Box<TaskLog>>) {
+        self.taken(log.and_then(|log| log.attachment), true);
+    }
+
+    /// A handler attaches changes to its end. One that is over already has them written at once.
+    pub(super) fn attach(&mut self, task: TaskId, attachment: Attachment) {
+        match self.tasks.get_mut(task).and_then(|task| task.log.as_mut()) {
+            Some(log) => log.attachment = Some(attachment),
+            None => self.taken(Some(attachment), true),
+        }
+    }
+
+    /// Whether nothing is written any more, because the organism ends.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.sealed)
     }
 
     /// A message was discarded, though its thread stays.

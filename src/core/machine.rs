@@ -253,6 +253,7 @@ impl Core {
             Input::Called { task, call, requests, join } => self.called(task, call, requests, join),
             Input::CallDropped { task, call } => self.call_dropped(task, call),
             Input::CallForgotten { task, call } => self.forget_call(task, call),
+            Input::Attached { task, attachment } => self.attach(task, attachment),
             Input::Reattached { task } => self.reattached_later(task),
             Input::Parked { task } => self.parked(task),
             Input::Judged { judgement, findings } => self.judged(judgement, findings),
@@ -391,7 +392,7 @@ impl Core {
     fn inject(&mut self, message: Injected) {
         self.counts.injected += 1;
         if self.blueprint.client(message.client).is_none() {
-            self.taken(message.ticket, false);
+            self.taken(message.attachment, false);
             return self.bury_stranger();
         }
         if self.stopped {
@@ -428,6 +429,7 @@ impl Core {
         match task.thread.filter(|&thread| self.threads.contains_key(thread)) {
             Some(thread) => self.thread_finished(thread, task, outcome),
             None => {
+                self.log_attached(task.log);
                 self.counts.emitted += emissions as u64;
                 self.counts.cancelled += emissions as u64;
             }

@@ -52,8 +52,8 @@ pub use event::{Event, EventKind};
 pub(crate) use foresee::{Foreseen, foresee};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
-    Answer, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join, JoinPosition, Message,
-    Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
+    Answer, Attachment, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join,
+    JoinPosition, Message, Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
 };
 pub use key::{JudgementId, TaskId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};

@@ -411,7 +411,7 @@ impl Core {
         }
         if let Some(task) = self.tasks.get_mut(task) {
             task.emitted = replay.emitted;
-            task.log = Some(Box::new(TaskLog { number, attempts, answered, replay }));
+            task.log = Some(Box::new(TaskLog { number, attempts, answered, replay, attachment: None }));
         }
         notes
     }

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::faults;
-use super::io::{CallId, Emission, Settled};
+use super::io::{Attachment, CallId, Emission, Settled};
 use super::join::FanKind;
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::requests_record;
@@ -32,6 +32,8 @@ pub(super) struct TaskLog {
     pub answered: Option<(FanId, u32)>,
     /// What the handler did before.
     pub replay: Replay,
+    /// What is written in the step in which the message is consumed.
+    pub attachment: Option<Attachment>,
 }
 
 /// What a handler did before, as far as it has not done it again.

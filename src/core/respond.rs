@@ -74,13 +74,13 @@ impl Core {
     }
 
     /// Judges a response as a whole, then lets it take effect.
-    pub(super) fn respond(&mut self, response: Response) {
+    pub(super) fn respond(&mut self, mut response: Response) {
         let key = response.thread;
         let emissions = response.len() as u64;
         let Some(thread) = self.threads.get_mut(key) else {
             self.counts.emitted += emissions;
             self.counts.cancelled += emissions;
-            return;
+            return self.log_attached(response.log);
         };
         thread.judging -= 1;
         // A spawned thread goes on after its answer, but what was said before it is over.
@@ -88,14 +88,14 @@ impl Core {
         let Some(listener) = thread.listener().filter(|_| !is_late) else {
             self.counts.emitted += emissions;
             self.counts.cancelled += emissions;
-            self.log_consumed(response.log.as_deref());
+            self.log_consumed(response.log.as_deref_mut());
             return self.settle(key);
         };
-        let Response { answers, source, log, outcome, .. } = response;
+        let Response { answers, source, mut log, outcome, .. } = response;
         match self.read(key, listener, outcome) {
             Ok(emissions) => match self.judge_all(key, listener, &emissions) {
                 Ok(verdicts) => {
-                    self.log_consumed(log.as_deref());
+                    self.log_consumed(log.as_deref_mut());
                     self.respond_with(key, listener, source, verdicts);
                 }
                 Err(unproved) => {
@@ -109,7 +109,7 @@ impl Core {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
                 self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
-                self.log_consumed(log.as_deref());
+                self.log_consumed(log.as_deref_mut());
                 let (about, _) = self.key.derive(source.message, source.index);
                 self.fault_to(key, Origin::None, about, None, fault);
                 self.note_mistake(key);

@@ -77,8 +77,8 @@ impl Core {
     /// An item of Queue 1 that will not be processed.
     pub(super) fn abandon(&mut self, item: Item, fault: &Fault) {
         match item {
-            Item::Injected(Injected { client, root, ticket, .. }) => {
-                self.taken(ticket, false);
+            Item::Injected(Injected { client, root, attachment, .. }) => {
+                self.taken(attachment, false);
                 self.counts.faulted += 1;
                 let about = self.entry_id(root).0;
                 self.last_fault(Recipient { client, root, label: None, traceparent: None }, about, fault);
@@ -86,19 +86,21 @@ impl Core {
                     self.outputs.push_back(Output::Closed { client, root });
                 }
             }
-            Item::Entry(entry) => {
+            Item::Entry(mut entry) => {
                 self.counts.faulted += 1;
-                self.taken(entry.ticket, false);
+                self.taken(entry.attachment.take(), false);
                 self.last_fault(entry.recipient(), entry.ids.0, fault);
                 if !self.roots.contains_key(&entry.root) {
                     self.outputs.push_back(Output::Closed { client: entry.client, root: entry.root });
                 }
             }
             Item::Judged(judged) => self.abandon(judged.item, fault),
-            Item::Response(Response { thread, outcome: Outcome::Emitted(emissions), .. }) => {
+            Item::Response(Response { thread, log, outcome: Outcome::Emitted(emissions), .. }) => {
+                self.log_attached(log);
                 self.bury_emissions(thread, emissions);
             }
-            Item::Response(Response { thread, .. }) => {
+            Item::Response(Response { thread, log, .. }) => {
+                self.log_attached(log);
                 self.counts.emitted += 1;
                 self.bury_emission(thread, None, None);
             }

@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// A handler ended whose thread is open.
-    pub(super) fn thread_finished(&mut self, key: ThreadKey, task: Task, outcome: Outcome) {
+    pub(super) fn thread_finished(&mut self, key: ThreadKey, mut task: Task, outcome: Outcome) {
         // A resume that stood in a queue for the ended handler has lost its purpose.
         if self.threads[key].turn != Turn::None {
             self.leave_turn(key);
@@ -188,7 +188,7 @@ impl Core {
             let response = Response { thread: key, answers, source, log: task.log, outcome };
             return self.queue.push_back(Item::Response(response));
         }
-        self.log_consumed(task.log.as_deref());
+        self.log_consumed(task.log.as_deref_mut());
         match outcome {
             Outcome::Emitted(_) | Outcome::Wrote(_) if !task.repeats_all() => self.fail_shown(key, task.unrepeated()),
             Outcome::Emitted(_) | Outcome::Wrote(_) => self.settle(key),

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::mailboxes::Mailboxes;
 use super::store::{Item, Reply, State, Store, StoreError, Submission};
 use crate::core::Egress;
+use crate::journal::SubmissionRecord;
 use crate::shell::clock::Clock;
 use crate::shell::journal::JournalReader;
 use crate::shell::{Client, Organism, SendError, Unread};
@@ -84,7 +85,7 @@ impl Courier {
             tokio::spawn(self.store.clone().note(message.id, why));
             return;
         };
-        match client.hand_over(message.root, message.envelope.clone()) {
+        match client.hand_over(message.root, message.envelope.clone(), message.record()) {
             Ok(taken) => {
                 tokio::spawn(self.clone().confirm(message.id, taken));
             }
@@ -109,7 +110,7 @@ impl Courier {
         while matches!(error, SendError::Overloaded(_) | SendError::Unread) {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(most);
-            match client.hand_over(message.root, message.envelope.clone()) {
+            match client.hand_over(message.root, message.envelope.clone(), message.record()) {
                 Ok(taken) => return self.confirm(message.id, taken).await,
                 Err(again) => error = again,
             }
@@ -197,6 +198,13 @@ pub enum StartError {
     /// The organism's journal.
     #[error(transparent)]
     Journal(#[from] crate::shell::journal::StoreError),
+}
+
+impl Submission {
+    fn record(&self) -> SubmissionRecord {
+        let key = self.key.as_ref().map(|(key, digest)| (key.as_str().into(), *digest));
+        SubmissionRecord { id: self.id, client: self.principal.clone(), root: self.root, key }
+    }
 }
 
 impl Store {

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::mail::{AgentRecord, MailRecord, MailStatus, OpenMail};
 use super::{EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
     FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
@@ -24,6 +25,9 @@ pub struct MemoryJournal {
     tasks: BTreeMap<(Name, TaskId), TaskRecord>,
     states: BTreeMap<Name, StateRecord>,
     requeue: BTreeSet<Number>,
+    mail: BTreeMap<Number, (MailRecord, MailStatus)>,
+    last_mail: Number,
+    agents: BTreeMap<Name, AgentRecord>,
 }
 
 impl MemoryJournal {
@@ -116,6 +120,31 @@ impl MemoryJournal {
             Op::State(state) => {
                 self.states.insert(state.listener.clone(), state.clone());
             }
+            Op::Mail(mail, status) => {
+                self.last_mail = self.last_mail.max(mail.seq);
+                if self.mail.values().all(|(known, _)| known.id != mail.id) {
+                    self.mail.insert(mail.seq, (mail.clone(), status.clone()));
+                }
+            }
+            Op::MailStatus { seq, status } => {
+                if let Some((_, known)) = self.mail.get_mut(seq) {
+                    *known = status.clone();
+                }
+            }
+            Op::MailMoved { from, to, status } => {
+                self.last_mail = self.last_mail.max(*to);
+                if let Some((mail, _)) = self.mail.remove(from) {
+                    self.mail.insert(*to, (MailRecord { seq: *to, ..mail }, status.clone()));
+                }
+            }
+            Op::MailGone { seq } => {
+                self.mail.remove(seq);
+            }
+            Op::Agent(agent) => {
+                self.agents.insert(agent.name.clone(), agent.clone());
+            }
+            // Nothing of it is taken up by a start.
+            Op::Submitted(_) => {}
         }
     }
 
@@ -181,12 +210,26 @@ impl Journal for MemoryJournal {
             tasks,
             states: self.states.values().cloned().collect(),
             requeue: self.requeue.iter().copied().collect(),
+            mail: self.mail.values().filter(|(_, status)| !status.state.is_over()).map(open_mail).collect(),
+            last_mail: self.last_mail,
+            agents: self.agents.values().cloned().collect(),
         })
     }
 
     fn close(&mut self) -> Result<(), JournalError> {
         self.running = false;
         Ok(())
+    }
+}
+
+fn open_mail((mail, status): &(MailRecord, MailStatus)) -> OpenMail {
+    OpenMail {
+        seq: mail.seq,
+        mailbox: mail.mailbox.clone(),
+        id: mail.id,
+        from: mail.from.clone(),
+        bytes: mail.envelope.len() as u64,
+        status: status.clone(),
     }
 }
 

@@ -8,6 +8,7 @@
 //! No store is here but [`MemoryJournal`]: the one on disk belongs to the shell.
 
 mod failing;
+mod mail;
 mod memory;
 mod record;
 
@@ -15,6 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use failing::FailingJournal;
+pub use mail::{AgentRecord, MailRecord, MailState, MailStatus, OpenMail, Registration, SubmissionRecord};
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::mail::{AgentRecord, MailRecord, MailStatus, OpenMail, SubmissionRecord};
 use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, Time};
 
 /// The name of a record: given in order, never twice in the life of a journal.
@@ -149,6 +150,33 @@ pub enum Op {
     },
     /// The state of a listener is as this says, and replaces the one before.
     State(StateRecord),
+    /// A message came into the mailbox of a remote listener. A second one of the same id changes nothing.
+    Mail(MailRecord, MailStatus),
+    /// The delivery status of a message in a mailbox is as this says.
+    MailStatus {
+        /// Place of the message.
+        seq: Number,
+        /// Its status.
+        status: MailStatus,
+    },
+    /// A dead letter of a mailbox moves behind its last message, with that status.
+    MailMoved {
+        /// Place that it leaves.
+        from: Number,
+        /// Place that it takes.
+        to: Number,
+        /// Its status there.
+        status: MailStatus,
+    },
+    /// A message of a mailbox is deleted.
+    MailGone {
+        /// Place of the message.
+        seq: Number,
+    },
+    /// The presence of a remote listener is as this says, and replaces the one before.
+    Agent(AgentRecord),
+    /// A client submitted a message.
+    Submitted(SubmissionRecord),
 }
 
 /// An open thread.
@@ -470,6 +498,12 @@ pub struct Recovered {
     pub tasks: Vec<TaskRecord>,
     /// The states of listeners, in order of name.
     pub states: Vec<StateRecord>,
+    /// The messages of mailboxes that have not ended, dead letters among them, in order of place.
+    pub mail: Vec<OpenMail>,
+    /// The last place that was given in any mailbox.
+    pub last_mail: Number,
+    /// Remote listeners, in order of name.
+    pub agents: Vec<AgentRecord>,
 }
 
 impl Recovered {
@@ -490,6 +524,9 @@ impl Recovered {
             requeue,
             tasks,
             states,
+            mail: _,
+            last_mail: _,
+            agents: _,
         } = self;
         let empty = Self { key, epoch, crashed, ..Self::default() };
         let mut parts: Vec<Self> = (0..shards).map(|_| empty.clone()).collect();

@@ -11,7 +11,9 @@ use super::letter::Letter;
 use super::link::Command;
 use super::organism::Shared;
 use super::thread::IntoRequest;
-use crate::core::{Answer, ClientId, Egress, Injected, Input, Overloaded, ShardId};
+use crate::core::{Answer, Attachment, ClientId, Egress, Injected, Input, Overloaded, ShardId};
+#[cfg(feature = "gateway")]
+use crate::journal::{Op, SubmissionRecord};
 use crate::ladder::Raw;
 use crate::vocab::{Fault, Name, ThreadId};
 
@@ -61,11 +63,11 @@ pub enum AskError {
     Ended,
 }
 
-/// How a message goes in: where its answers leave, and who waits until it was taken.
+/// How a message goes in: where its answers leave, and what is written with it.
 #[derive(Default)]
 struct Way {
     outlet: Option<Outlet>,
-    ticket: Option<u64>,
+    attachment: Option<Attachment>,
 }
 
 impl Client {
@@ -137,7 +139,7 @@ impl Client {
     pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.entropy.root();
         let (ticket, taken) = self.shared.tickets.issue();
-        let way = Way { outlet: None, ticket: Some(ticket) };
+        let way = Way { outlet: None, attachment: Some(Attachment { ops: Vec::new(), ticket }) };
         let sent =
             self.write(request).and_then(|envelope| self.inject(self.shared.next_shard(), root, envelope, true, way));
         if let Err(error) = sent {
@@ -158,9 +160,11 @@ impl Client {
         &self,
         root: ThreadId,
         envelope: Bytes,
+        submission: SubmissionRecord,
     ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
         let (ticket, taken) = self.shared.tickets.issue();
-        let way = Way { outlet: None, ticket: Some(ticket) };
+        let ops = vec![Op::Submitted(submission)];
+        let way = Way { outlet: None, attachment: Some(Attachment { ops, ticket }) };
         if let Err(error) = self.inject(self.shared.next_shard(), root, envelope, true, way) {
             self.shared.tickets.punch(ticket, false);
             return Err(error);
@@ -229,14 +233,15 @@ impl Client {
     }
 
     fn inject(&self, shard: ShardId, root: ThreadId, envelope: Bytes, last: bool, way: Way) -> Result<(), SendError> {
-        let Way { outlet, ticket } = way;
+        let Way { outlet, attachment } = way;
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(SendError::Closed);
         }
         self.shared.unread[self.id.0 as usize].admit(0).map_err(|_| SendError::Unread)?;
         let permit = self.shared.gauge.admit_entry(&envelope)?;
         let (client, remote) = (self.id, self.remote);
-        let input = Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, ticket, permit });
+        let input =
+            Input::Injected(Injected { client, raw: Raw::new(envelope), root, remote, last, attachment, permit });
         let command = match outlet {
             Some(outlet) => Command::Open { root, client, outlet, input },
             None => Command::Core(input),
@@ -311,7 +316,7 @@ impl Conversation {
 
     fn put(&mut self, envelope: Bytes, last: bool) -> Result<(), SendError> {
         let outlet = self.unopened.clone().or_else(|| self.outlet.upgrade()).ok_or(SendError::Closed)?;
-        self.client.inject(self.shard, self.root, envelope, last, Way { outlet: Some(outlet), ticket: None })?;
+        self.client.inject(self.shard, self.root, envelope, last, Way { outlet: Some(outlet), attachment: None })?;
         self.unopened = None;
         Ok(())
     }

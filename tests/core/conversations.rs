@@ -128,7 +128,7 @@ fn a_given_root_that_is_taken_opens_nobody_elses_door() {
     let (client, raw) = (world.client_id("alice"), systole::ladder::Raw::new(letter("ask", 2).bytes()));
     world.handle(
         0,
-        Input::Injected(Injected { client, raw, root: bobs, remote: false, last: false, ticket: None, permit }),
+        Input::Injected(Injected { client, raw, root: bobs, remote: false, last: false, attachment: None, permit }),
     );
     world.run();
     assert_eq!(world.egress.len(), 2);
@@ -250,7 +250,7 @@ fn ids_of_another_organism_open_no_door_and_break_nothing() {
     let (bytes, root) = (letter("ping", 1).bytes(), world.fresh_root());
     let permit = world.gauge.admit(bytes.len()).unwrap();
     let raw = systole::ladder::Raw::new(bytes);
-    let injected = Injected { client: stranger, raw, root, remote: false, last: true, ticket: None, permit };
+    let injected = Injected { client: stranger, raw, root, remote: false, last: true, attachment: None, permit };
     world.handle(0, Input::Injected(injected));
     world.handle(0, Input::ListenerDown { listener });
     world.handle(0, Input::Shard(ShardMessage::SlotReturned { listener }));

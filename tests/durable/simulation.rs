@@ -124,7 +124,7 @@ impl Simulation {
             root,
             remote: false,
             last,
-            ticket: Some(ticket),
+            attachment: Some(Attachment { ops: Vec::new(), ticket }),
             permit,
         }));
     }

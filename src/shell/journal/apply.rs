@@ -112,6 +112,9 @@ impl<'a> Apply<'a> {
                 self.take("DELETE FROM state WHERE listener = ?1 RETURNING sum", [state.listener.as_str()])?;
                 self.insert(state)
             }
+            // Nothing writes these yet.
+            Op::Mail(..) | Op::MailStatus { .. } | Op::MailMoved { .. } | Op::MailGone { .. } | Op::Agent(_) => Ok(()),
+            Op::Submitted(_) => Ok(()),
             Op::Unbury { letter } => {
                 self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
                 self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])

@@ -41,6 +41,9 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         requeue: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
         tasks: open.rows("ORDER BY inbox, place")?,
         states: open.rows("ORDER BY listener")?,
+        mail: Vec::new(),
+        last_mail: 0,
+        agents: Vec::new(),
     };
     if open.total != meta.total {
         return Err(Problem::damaged("rows are missing, or come from another time"));
