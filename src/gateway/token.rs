@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::shell::entropy::Entropy;
+pub(crate) use crate::shell::principal::TokenHash;
 
 /// What a token begins with, so that people and scanners know what they found.
 const PREFIX: &str = "syt_";
@@ -10,11 +11,6 @@ const PREFIX: &str = "syt_";
 /// What a principal shows to come in. Printing it for debugging shows nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
-
-/// What is kept of a token. Looking one up by it takes no time that depends on a secret: whoever guesses knows no hash
-/// that is near.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct TokenHash(pub(crate) [u8; 32]);
 
 impl Token {
     /// A new one.

@@ -132,8 +132,8 @@ impl MemoryJournal {
                 }
             }
             Op::MailMoved { from, to, status } => {
-                self.last_mail = self.last_mail.max(*to);
                 if let Some((mail, _)) = self.mail.remove(from) {
+                    self.last_mail = self.last_mail.max(*to);
                     self.mail.insert(*to, (MailRecord { seq: *to, ..mail }, status.clone()));
                 }
             }

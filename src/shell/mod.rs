@@ -31,6 +31,7 @@ mod letter;
 mod link;
 mod organism;
 mod pool;
+pub(crate) mod principal;
 mod pump;
 mod raw;
 mod response;

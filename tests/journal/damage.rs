@@ -15,7 +15,7 @@ fn ended(folder: &Folder) -> (Vec<u8>, MemoryJournal) {
     let mut memory = MemoryJournal::new(KEY);
     let mut store = open(&folder.journal());
     store.recover().unwrap();
-    let steps = Story::steps(1, STEPS);
+    let steps = Story::whole_steps(1, STEPS);
     for steps in steps.chunks(3) {
         store.append(steps).unwrap();
     }
@@ -42,7 +42,11 @@ fn goes_on(file: &Path, what: &str, memory: &MemoryJournal, more: &[Step]) -> bo
     let mut memory = memory.clone();
     let Some((mut store, recovered)) = read(file) else { return false };
     assert_eq!(recovered, content(memory.recover().unwrap()), "{what}");
-    store.append(more).unwrap();
+    match store.append(more) {
+        // A message of a mailbox that was over comes back: only then it is looked at.
+        Err(error) if error.message.contains(": damaged: mail ") => return false,
+        written => written.unwrap(),
+    }
     memory.append(more).unwrap();
     drop(store);
     let (_store, recovered) = read(file).unwrap_or_else(|| panic!("{what}: refused only after it was written"));
@@ -54,7 +58,7 @@ fn goes_on(file: &Path, what: &str, memory: &MemoryJournal, more: &[Step]) -> bo
 fn a_flipped_bit_is_found_or_changes_nothing() {
     let folder = Folder::new();
     let (bytes, memory) = ended(&folder);
-    let more = Story::steps(1, STEPS + 20).split_off(STEPS);
+    let more = Story::whole_steps(1, STEPS + 20).split_off(STEPS);
     let copy = folder.path().join("flipped.journal");
     let mut dice = Dice::new(5);
     let flips = std::env::var("SYSTOLE_FLIPS").map_or(700, |flips| flips.parse().unwrap());
@@ -124,7 +128,7 @@ fn logged(folder: &Folder) -> Logged {
     let mut store = open(&file);
     store.recover().unwrap();
     let mut states = vec![content(memory.clone().recover().unwrap())];
-    for steps in Story::steps(2, 40).chunks(4) {
+    for steps in Story::whole_steps(2, 40).chunks(4) {
         store.append(steps).unwrap();
         memory.append(steps).unwrap();
         states.push(content(memory.clone().recover().unwrap()));
@@ -213,7 +217,7 @@ fn a_log_that_was_being_written_back_is_no_damage() {
     let (folder, crashed) = (Folder::new(), Folder::new());
     let mut memory = MemoryJournal::new(KEY);
     let mut store = open(&folder.journal());
-    let steps = Story::steps(1, 400);
+    let steps = Story::whole_steps(1, 400);
     store.append(&steps).unwrap();
     memory.append(&steps).unwrap();
     for ending in ["", "-wal"] {

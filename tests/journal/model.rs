@@ -39,7 +39,7 @@ proptest! {
                 Act::Append(steps) => {
                     let step = |ops: &Vec<(u8, u16)>| {
                         let mut step = story.step(ops);
-                        let later = ops.iter().filter(|(kind, _)| *kind > 200);
+                        let later = ops.iter().filter(|(kind, _)| *kind > 150);
                         step.ops.extend(later.map(|&(kind, pick)| story.later(kind, pick)));
                         step
                     };

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use systole::journal::{
-    AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,
-    NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered, RememberedRecord, Request, SettledRecord, StateRecord,
-    Step, TaskRecord, ThreadRecord,
+    AgentRecord, AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MailRecord,
+    MailState, MailStatus, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, Recovered,
+    Registration, RememberedRecord, Request, SettledRecord, StateRecord, Step, SubmissionRecord, TaskRecord,
+    ThreadRecord,
 };
 use systole::shell::journal::{Options, SqliteJournal};
 use systole::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, TaskId, ThreadId, ThreadPath, Time};
@@ -83,6 +84,8 @@ pub(crate) struct Story {
     fans: Vec<FanId>,
     egress: Vec<Number>,
     letters: Vec<Number>,
+    mail: Vec<Number>,
+    last_mail: Number,
 }
 
 impl Story {
@@ -91,6 +94,19 @@ impl Story {
         let mut story = Self::default();
         let mut dice = Dice::new(seed);
         (0..count).map(|_| story.random_step(&mut dice)).collect()
+    }
+
+    /// The same with what version 1 of the store did not know.
+    pub(crate) fn whole_steps(seed: u64, count: usize) -> Vec<Step> {
+        let mut story = Self::default();
+        let mut dice = Dice::new(seed);
+        let step = |_| {
+            let mut step = story.random_step(&mut dice);
+            let later = (0..=dice.below(4)).map(|_| (dice.below(256) as u8, dice.below(1 << 16) as u16));
+            step.ops.extend(later.map(|(kind, pick)| story.later(kind, pick)));
+            step
+        };
+        (0..count).map(step).collect()
     }
 
     pub(crate) fn random_step(&mut self, dice: &mut Dice) -> Step {
@@ -178,7 +194,27 @@ impl Story {
     pub(crate) fn later(&mut self, kind: u8, pick: u16) -> Op {
         let n = pick as usize;
         let (inbox, id) = (name(n / 3), TaskId::from_uuid(Uuid::from_u128(n as u128 % 5)));
-        match kind % 6 {
+        match kind % 16 {
+            6..9 => {
+                self.last_mail += 1;
+                self.mail.push(self.last_mail);
+                Op::Mail(mail_record(self.last_mail, n), mail_status(n / 3))
+            }
+            9 => {
+                // It comes again, after a crash.
+                self.last_mail += 1;
+                Op::Mail(mail_record(self.last_mail, n % 4), mail_status(n))
+            }
+            10..12 => Op::MailStatus { seq: some(&self.mail, n), status: mail_status(n / 5) },
+            12 => {
+                let from = some(&self.mail, n);
+                self.last_mail += 1;
+                self.mail.push(self.last_mail);
+                Op::MailMoved { from, to: self.last_mail, status: mail_status(n) }
+            }
+            13 => Op::MailGone { seq: some(&self.mail, n) },
+            14 => Op::Agent(agent_record(n)),
+            15 => Op::Submitted(submission_record(some(&self.threads, n), n)),
             0 => Op::TaskGone { inbox, id },
             1..3 => {
                 let (state, body) = ("pending".into(), format!("{{\"n\":{n}}}").into());
@@ -293,6 +329,56 @@ fn egress_record(number: Number, n: usize) -> EgressRecord {
         envelope: payload(n),
         fault: (n.is_multiple_of(3)).then(|| fault(n)),
         payload: payload(n + 1),
+    }
+}
+
+fn mail_record(seq: Number, n: usize) -> MailRecord {
+    MailRecord {
+        seq,
+        mailbox: Name::parse(["remote", "far.away"][n % 2]).unwrap(),
+        id: message_id(n),
+        thread: ThreadId::from_uuid(Uuid::from_u128(n as u128 * 17)),
+        from: name(n),
+        in_reply_to: n.is_multiple_of(3).then(|| message_id(n + 1)),
+        payload: "{urn:example}note".parse().unwrap(),
+        envelope: payload(n),
+        at: Time::from_nanos(n as u64 * 1_000),
+    }
+}
+
+fn mail_status(n: usize) -> MailStatus {
+    MailStatus {
+        state: MailState::ALL[n % MailState::ALL.len()],
+        deliveries: n as u32 % 6,
+        due: if n.is_multiple_of(4) { Time::MAX } else { Time::from_nanos(n as u64) },
+        receipt: n.is_multiple_of(2).then(|| [n as u8; 16]),
+        spent: n as u64 * 1_000_003,
+        error: n.is_multiple_of(3).then(|| format!("refused {n}").into()),
+        answer: n.is_multiple_of(5).then(|| Bytes::from(vec![n as u8; n % 100])),
+    }
+}
+
+fn agent_record(n: usize) -> AgentRecord {
+    let registration = || Registration {
+        at: Time::from_nanos(n as u64),
+        mode: "push".into(),
+        url: n.is_multiple_of(2).then(|| "https://example.com/in".into()),
+        declared: n.is_multiple_of(5).then(|| "https://example.com/declared".into()),
+    };
+    AgentRecord {
+        name: name(n),
+        paused: n.is_multiple_of(3).then(|| Time::from_nanos(n as u64 * 7)),
+        registered: n.is_multiple_of(4).then(registration),
+    }
+}
+
+/// Of the conversation of a thread, if that is a root.
+fn submission_record(thread: Number, n: usize) -> SubmissionRecord {
+    SubmissionRecord {
+        id: message_id(n),
+        client: name(n),
+        root: ThreadId::from_uuid(Uuid::from_u128(thread as u128 * 31)),
+        key: n.is_multiple_of(2).then(|| (format!("key {n}").into(), [n as u8; 32])),
     }
 }
 

@@ -29,13 +29,13 @@ pub(crate) use items::{Item, Page, Position, Put, Range, State};
 pub(crate) use lease::{Lease, Leased};
 pub(crate) use notices::Reserve;
 pub use open::{OpenError, beside};
-pub use principals::{Kind, Principal};
 pub(crate) use pushed::{Registered, TAKEN};
 pub(crate) use sent::{Accepted, Reply, Sent, Submission};
 pub(crate) use settle::{Handle, Settled, Settlement, too_often};
 pub(crate) use tidy::Caps;
 pub use worker::StoreError;
 
+pub use crate::shell::principal::{Kind, Principal};
 use crate::shell::sqlite::{Durability, Lock, Problem, Retention, open_to_read};
 use open::FORMAT;
 use rusqlite::Connection;

@@ -1,48 +1,9 @@
 use rusqlite::{OptionalExtension, Row};
 
 use super::{Store, StoreError};
-use crate::gateway::token::{Token, TokenHash};
+use crate::gateway::token::Token;
+use crate::shell::principal::{Kind, Principal, TokenHash};
 use crate::vocab::{Name, NameError, Time};
-
-/// Somebody who is known to the gateway.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal {
-    /// Whom messages are stamped with.
-    pub name: Name,
-    /// What it may do.
-    pub kind: Kind,
-    /// Since when.
-    pub created: Time,
-}
-
-/// What a principal may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Send messages, and read what came of them.
-    Client,
-    /// See to the mailbox of its name.
-    Listener,
-    /// See to every mailbox.
-    Admin,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Client, Self::Listener, Self::Admin];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Listener => "listener",
-            Self::Admin => "admin",
-        }
-    }
-
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-}
 
 impl Store {
     /// Lets somebody in from now on, with a new token: an older one of that name is good no more.

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
+use uuid::Uuid;
 
 use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
 use super::row::{Loaded, Record, load, write};
 use super::text::{FaultText, ResultText};
 use crate::journal::{FanId, FanRecord, MessageRecord, Number, Op, Outcome, SettledRecord, Step, ThreadRecord};
 use crate::shell::sqlite::Problem;
+use crate::vocab::ThreadId;
 
 /// What reads the sums (and more) of rows of a key that are not over, and what ends them; its last parameter is when.
 macro_rules! over {
@@ -22,6 +24,7 @@ macro_rules! over {
         )
     };
 }
+pub(super) use over;
 
 /// The same for rows that are not kept when they are over.
 macro_rules! gone {
@@ -30,13 +33,21 @@ macro_rules! gone {
     };
 }
 
+/// What is known of open rows without a look into the tables.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Messages that have notes or awaited calls: few do, so the others need not be asked.
+    pub(super) noted: HashSet<Number>,
+    /// Roots of conversations.
+    pub(super) roots: HashSet<ThreadId>,
+}
+
 /// Applies steps to the tables.
 pub(super) struct Apply<'a> {
     pub(super) db: &'a Connection,
     /// The sums of all rows that are not over, added up.
     pub(super) total: i64,
-    /// Messages that have notes or awaited calls: few do, so the others need not be asked.
-    pub(super) noted: &'a mut HashSet<Number>,
+    pub(super) known: &'a mut Known,
     pub(super) buffer: &'a mut Vec<u8>,
     /// When the last step was made, in nanoseconds. No two steps have the same moment, so that rows tell what a
     /// conversation was between any two.
@@ -51,20 +62,30 @@ impl<'a> Apply<'a> {
         at: i64,
         db: &'a Connection,
         total: i64,
-        noted: &'a mut HashSet<Number>,
+        known: &'a mut Known,
         buffer: &'a mut Vec<u8>,
     ) -> Self {
-        Self { db, total, noted, buffer, at }
+        Self { db, total, known, buffer, at }
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
         self.at = step.at.as_nanos().cast_signed().max(self.at + 1);
-        step.ops.iter().try_for_each(|op| self.op(op))
+        step.ops.iter().try_for_each(|op| self.op(op))?;
+        // Whether a conversation goes on is known when the step is over.
+        step.ops.iter().try_for_each(|op| match op {
+            Op::Submitted(submission) => self.submitted(submission),
+            _ => Ok(()),
+        })
     }
 
     fn op(&mut self, op: &Op) -> Result<(), Problem> {
         match op {
-            Op::Open(thread) => self.put(thread, [thread.number.cast_signed()]),
+            Op::Open(thread) => {
+                if thread.root == thread.number {
+                    self.known.roots.insert(thread.id);
+                }
+                self.put(thread, [thread.number.cast_signed()])
+            }
             Op::Owes { thread, opened_by, origin } => self.with_thread(*thread, |thread| {
                 (thread.opened_by, thread.origin) = (*opened_by, *origin);
             }),
@@ -91,7 +112,7 @@ impl<'a> Apply<'a> {
             // What is noted beside the message's own shard may come when the message is over.
             Op::Note(note) if !self.waits(note.message)? => Ok(()),
             Op::Note(note) => {
-                self.noted.insert(note.message);
+                self.known.noted.insert(note.message);
                 self.put(note, [note.message.cast_signed(), note.index.into()])
             }
             Op::Remember(entry) => self.put(entry, [entry.number.cast_signed()]),
@@ -112,8 +133,11 @@ impl<'a> Apply<'a> {
                 self.take("DELETE FROM state WHERE listener = ?1 RETURNING sum", [state.listener.as_str()])?;
                 self.insert(state)
             }
-            // Nothing writes these yet.
-            Op::Mail(..) | Op::MailStatus { .. } | Op::MailMoved { .. } | Op::MailGone { .. } | Op::Agent(_) => Ok(()),
+            Op::Mail(mail, status) => self.mail(mail, status),
+            Op::MailStatus { seq, status } => self.mail_status(*seq, status),
+            Op::MailMoved { from, to, status } => self.mail_moved(*from, *to, status),
+            Op::MailGone { seq } => self.mail_gone(*seq),
+            Op::Agent(agent) => self.agent(agent),
             Op::Submitted(_) => Ok(()),
             Op::Unbury { letter } => {
                 self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
@@ -143,14 +167,14 @@ impl<'a> Apply<'a> {
     }
 
     /// Writes a row whose key is free.
-    fn insert<R: Record>(&mut self, record: &R) -> Result<(), Problem> {
+    pub(super) fn insert<R: Record>(&mut self, record: &R) -> Result<(), Problem> {
         let sum = write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.buffer)?;
         self.total = self.total.wrapping_add(sum);
         Ok(())
     }
 
     /// Deletes rows by a statement that returns their sums.
-    fn take(&mut self, sql: &str, params: impl Params) -> Result<(), Problem> {
+    pub(super) fn take(&mut self, sql: &str, params: impl Params) -> Result<(), Problem> {
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         while let Some(row) = rows.next()? {
@@ -160,7 +184,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Ends or deletes rows of a key.
-    fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), Problem> {
+    pub(super) fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), Problem> {
         self.end_each(statements, key, |_| Ok(()))
     }
 
@@ -196,8 +220,8 @@ impl<'a> Apply<'a> {
         Ok(self.db.prepare_cached(sql)?.exists([message.cast_signed()])?)
     }
 
-    /// Reads a row that is not over, by a condition on its key.
-    fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, Problem> {
+    /// Reads a row by a condition.
+    pub(super) fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, Problem> {
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         rows.next()?.map(|row| load(row, self.buffer)).transpose()
@@ -225,7 +249,15 @@ impl<'a> Apply<'a> {
 
     fn close(&mut self, thread: Number) -> Result<(), Problem> {
         let key = &[thread.cast_signed()];
-        self.end(over!("thread", "number = ?1", "ended = ?2"), key)?;
+        let mut root = None;
+        self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "ended = ?2"), key, |row| {
+            root = row.get::<_, Option<[u8; 16]>>(1)?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id)));
+            Ok(())
+        })?;
+        if let Some(root) = root {
+            self.known.roots.remove(&root);
+            self.end_submissions(root)?;
+        }
         let mut messages = Vec::new();
         let cancel = over!("message", ", number", "thread = ?1", "ended = ?2, ending = 'cancelled'");
         self.end_each(cancel, key, |row| {
@@ -249,7 +281,7 @@ impl<'a> Apply<'a> {
 
     /// Calls of a response outlive the message that made them; awaited ones don't, nor do notes.
     fn forget_notes(&mut self, message: Number) -> Result<(), Problem> {
-        if !self.noted.remove(&message) {
+        if !self.known.noted.remove(&message) {
             return Ok(());
         }
         let key = &[message.cast_signed()];
@@ -267,7 +299,7 @@ impl<'a> Apply<'a> {
         self.end_settled(fan.id.message.cast_signed(), call)?;
         self.put(&FanRow::of(fan), [fan.id.message.cast_signed(), call])?;
         let Some(call) = &fan.call else { return Ok(()) };
-        self.noted.insert(fan.id.message);
+        self.known.noted.insert(fan.id.message);
         for (place, settled) in (0..).zip(&call.settled) {
             self.put_settled(fan.id, place, false, settled)?;
         }

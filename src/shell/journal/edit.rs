@@ -55,10 +55,10 @@ impl SqliteJournal {
     ) -> Result<bool, StoreError> {
         let mut found = false;
         self.transaction(|journal| {
-            let Self { db, meta, noted, buffer, retain, .. } = journal;
+            let Self { db, meta, known, buffer, retain, .. } = journal;
             let sql = "SELECT count(*) FROM letter WHERE number = ?1";
             found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
-            let mut apply = Apply::after(retain.now(), db, meta.total, noted, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, buffer);
             if found {
                 change(&mut apply)?;
             }
@@ -77,8 +77,9 @@ impl SqliteJournal {
         loop {
             let mut gone = 0;
             self.transaction(|journal| {
-                gone = journal.retain.sweep_at(&journal.db, now)?;
-                Ok(journal.meta.clone())
+                let swept = journal.retain.sweep_at(&journal.db, now)?;
+                gone = swept.rows;
+                Ok(journal.meta.after(&swept))
             })?;
             rows += gone as u64;
             if gone == 0 {

@@ -115,12 +115,12 @@ impl SqliteJournal {
         let now = Clock::real().now();
         let mut id = fork.conversation;
         self.transaction(|journal| {
-            let Self { db, meta, noted, buffer, retain, .. } = journal;
+            let Self { db, meta, known, buffer, retain, .. } = journal;
             let epoch = meta.next_epoch()?;
             let mut renewal = Renewal::new(IdKey::new(meta.key), epoch, &moment, now.since(at))?;
             id = renewal.root();
             let step = Step { ops: renewal.ops(moment, &owner)?, at: now };
-            let mut apply = Apply::after(retain.now(), db, meta.total, noted, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, buffer);
             apply.step(&step)?;
             Ok(Meta { epoch, total: apply.total, ..meta.clone() })
         })?;

@@ -1,5 +1,6 @@
 use rusqlite::types::ToSqlOutput;
 
+use super::retain::Swept;
 use super::row::{Cells, Record, blob, flag, number, statements};
 use crate::shell::sqlite::Problem;
 
@@ -17,6 +18,11 @@ pub(super) struct Meta {
 }
 
 impl Meta {
+    /// Once something was swept.
+    pub(super) fn after(&self, swept: &Swept) -> Self {
+        Self { total: self.total.wrapping_add(swept.sum), ..self.clone() }
+    }
+
     /// The next start.
     pub(super) fn next_epoch(&self) -> Result<u16, Problem> {
         let epoch = self.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());

@@ -8,9 +8,14 @@ mod edit;
 mod error;
 mod fan;
 mod fork;
+mod mail;
+mod mailbox;
 mod meta;
 mod moment;
 mod open;
+mod principals;
+#[cfg(feature = "gateway")]
+mod query;
 mod reader;
 mod records;
 mod recover;
@@ -28,6 +33,10 @@ pub use super::sqlite::{Cut, Durability, Problem, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};
+#[cfg(feature = "facade")]
+pub(crate) use query::{History, Of};
+#[cfg(feature = "gateway")]
+pub(crate) use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use verify::Verdict;

@@ -107,10 +107,28 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if there is none, it is none, or it can't be read.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        let db = open_to_read(file, FORMAT).map_err(|problem| problem.of(file))?;
+        let reader = Self::open_for_queries(file)?;
         // One transaction, so that all that is read is of one moment.
-        db.execute_batch("BEGIN").map_err(|error| Problem::from(error).of(file))?;
+        reader.told(reader.db.execute_batch("BEGIN").map_err(Problem::from))?;
+        Ok(reader)
+    }
+
+    /// Opens a journal to be read [`at_one_moment`](Self::at_one_moment) again and again.
+    pub(super) fn open_for_queries(file: &Path) -> Result<Self, StoreError> {
+        let db = open_to_read(file, FORMAT).map_err(|problem| problem.of(file))?;
         Ok(Self { db, file: file.to_owned() })
+    }
+
+    /// Reads what was committed at the moment of this call.
+    #[cfg(feature = "gateway")]
+    pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, Problem>) -> Result<T, StoreError> {
+        let within = || {
+            let moment = self.db.unchecked_transaction()?;
+            let found = read(self)?;
+            moment.finish()?;
+            Ok(found)
+        };
+        self.told(within())
     }
 
     /// What it holds, in numbers.
@@ -330,7 +348,7 @@ impl JournalReader {
         params: impl Params,
         mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<T, Problem>,
     ) -> Result<Vec<T>, Problem> {
-        let mut statement = self.db.prepare(&[R::SELECT, condition].concat())?;
+        let mut statement = self.db.prepare_cached(&[R::SELECT, condition].concat())?;
         let mut rows = statement.query(params)?;
         let (mut found, mut buffer) = (Vec::new(), Vec::new());
         while let Some(row) = rows.next()? {
@@ -341,6 +359,6 @@ impl JournalReader {
     }
 }
 
-fn time(nanos: i64) -> Time {
+pub(super) fn time(nanos: i64) -> Time {
     Time::from_nanos(nanos.cast_unsigned())
 }

@@ -4,8 +4,8 @@ use rusqlite::types::ToSqlOutput;
 use uuid::Uuid;
 
 use super::row::{
-    Cells, Record, blob, flag, number, optional_number, optional_owned_text, optional_text, owned_text, parse_time,
-    statements, text, time,
+    Cells, Record, blob, flag, number, optional_blob, optional_number, optional_owned_text, optional_text, owned_text,
+    parse_time, statements, text, time,
 };
 use super::text as write;
 use crate::journal::{
@@ -99,10 +99,7 @@ impl Record for MessageRecord {
         cell(number(self.thread))?;
         cell(blob(self.id.as_uuid().as_bytes()))?;
         cell(text(self.from.as_str().as_bytes()))?;
-        match &self.in_reply_to {
-            Some(id) => cell(blob(id.as_uuid().as_bytes()))?,
-            None => cell(optional_number(None))?,
-        }
+        cell(optional_blob(self.in_reply_to.as_ref().map(|id| id.as_uuid().as_bytes().as_slice())))?;
         cell(optional_owned_text(write::origin(self.answers)))?;
         cell(text(state.as_bytes()))?;
         cell(optional_number(due))?;
@@ -131,10 +128,7 @@ impl Record for MessageRecord {
             thread: cells.number()?,
             id: message_id(cells)?,
             from: cells.name()?,
-            in_reply_to: match cells.value()?.as_blob_or_null().ok()? {
-                Some(bytes) => Some(MessageId::from_uuid(Uuid::from_slice(bytes).ok()?)),
-                None => None,
-            },
+            in_reply_to: cells.optional_blob()?.map(|id| MessageId::from_uuid(Uuid::from_bytes(id))),
             answers: write::parse_origin(cells.optional_text()?)?,
             state: match (cells.text()?, cells.optional_number()?, cells.optional_text()?) {
                 ("queued", None, None) => MessageState::Queued,

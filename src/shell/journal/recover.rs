@@ -1,14 +1,16 @@
 //! Reads what is not over, and adds up whether that is all of it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
+use super::apply::Known;
 use super::fan::{FanRow, SettledRow};
+use super::mail::{Gone, StatusRow};
 use super::meta::Meta;
 use super::records::Requeue;
 use super::row::{Record, load};
-use crate::journal::{FanId, Number, Recovered};
+use crate::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
 use crate::shell::sqlite::Problem;
 
 /// What is not over.
@@ -27,6 +29,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         let answers = settled.remove(&row.id).unwrap_or_default();
         fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a fan-out says nothing"))?);
     }
+    let (mail, last_mail) = mailboxes(&mut open)?;
     let recovered = Recovered {
         key: meta.key,
         epoch: meta.epoch,
@@ -41,20 +44,50 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         requeue: open.rows("ORDER BY letter")?.into_iter().map(|Requeue(letter)| letter).collect(),
         tasks: open.rows("ORDER BY inbox, place")?,
         states: open.rows("ORDER BY listener")?,
-        mail: Vec::new(),
-        last_mail: 0,
-        agents: Vec::new(),
+        mail,
+        last_mail,
+        agents: open.rows("ORDER BY name")?,
     };
+    open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
     if open.total != meta.total {
         return Err(Problem::damaged("rows are missing, or come from another time"));
     }
     Ok(recovered)
 }
 
-/// The messages that have notes or awaited calls.
-pub(super) fn noted(recovered: &Recovered) -> HashSet<Number> {
+/// The messages that have not ended, and the last place that was given.
+fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
+    // Envelopes are read, to be judged by their sums, and not kept.
+    let mail = open.each(
+        "WHERE seq IN (SELECT seq FROM mail_status WHERE ended IS NULL) ORDER BY seq",
+        |mail: MailRecord| OpenMail {
+            seq: mail.seq,
+            mailbox: mail.mailbox,
+            id: mail.id,
+            from: mail.from,
+            bytes: mail.envelope.len() as u64,
+            status: MailStatus::default(),
+        },
+    )?;
+    let statuses: Vec<StatusRow> = open.rows("WHERE ended IS NULL ORDER BY seq")?;
+    let paired = mail.len() == statuses.len() && mail.iter().zip(&statuses).all(|(mail, row)| mail.seq == row.seq);
+    if !paired {
+        return Err(Problem::damaged("messages of mailboxes and their statuses do not belong together"));
+    }
+    let mail = mail.into_iter().zip(statuses).map(|(mail, row)| OpenMail { status: row.status, ..mail }).collect();
+    let gone: Vec<Gone> = open.rows("")?;
+    let last: Option<i64> = open.db.query_row("SELECT max(seq) FROM mail", [], |row| row.get(0))?;
+    let last = gone.iter().map(|gone| gone.last).chain(last.map(i64::cast_unsigned)).max();
+    Ok((mail, last.unwrap_or_default()))
+}
+
+/// What is known of open rows without a look into the tables.
+pub(super) fn known(recovered: &Recovered) -> Known {
     let called = recovered.fans.iter().filter(|fan| fan.call.is_some()).map(|fan| fan.id.message);
-    called.chain(recovered.notes.iter().map(|note| note.message)).collect()
+    Known {
+        noted: called.chain(recovered.notes.iter().map(|note| note.message)).collect(),
+        roots: recovered.threads.iter().filter(|thread| thread.root == thread.number).map(|root| root.id).collect(),
+    }
 }
 
 struct Open<'a> {
@@ -65,13 +98,17 @@ struct Open<'a> {
 
 impl Open<'_> {
     fn rows<R: Record>(&mut self, condition: &str) -> Result<Vec<R>, Problem> {
+        self.each(condition, |record| record)
+    }
+
+    fn each<R: Record, T>(&mut self, condition: &str, keep: impl Fn(R) -> T) -> Result<Vec<T>, Problem> {
         let mut statement = self.db.prepare(&[R::SELECT, condition].concat())?;
         let mut rows = statement.query([])?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {
             let loaded = load::<R>(row, &mut self.buffer)?;
             self.total = self.total.wrapping_add(loaded.sum);
-            records.push(loaded.record);
+            records.push(keep(loaded.record));
         }
         Ok(records)
     }

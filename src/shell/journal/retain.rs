@@ -1,9 +1,12 @@
 //! What is over goes after a while: a few rows at once, with the steps that come and while none come, so that no step
 //! waits for it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 
 use super::Retention;
+use super::mailbox::{delete_mail, note_gone};
 use super::meta::Horizon;
 use super::row::{Record, load, write};
 use crate::shell::sqlite::{Problem, used};
@@ -17,7 +20,7 @@ const ROWS: i64 = 512;
 
 /// What takes rows of a table that ended before a moment, oldest first. The row is asked again, because an index may
 /// lie where a row does not.
-const DELETE: [(&str, &str); 7] = [
+const DELETE: [(&str, &str); 8] = [
     ("thread", "number"),
     ("message", "number"),
     ("fan", "(message, call)"),
@@ -25,7 +28,23 @@ const DELETE: [(&str, &str); 7] = [
     ("note", "(message, place)"),
     ("remembered", "number"),
     ("egress", "number"),
+    ("submission", "id"),
 ];
+
+/// The same for statuses of messages in mailboxes, whose other row goes with them.
+const DELETE_MAIL: &str = "DELETE FROM mail_status WHERE seq IN \
+     (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL RETURNING ended, seq";
+
+/// What went at one look.
+#[derive(Debug, Default)]
+pub(super) struct Swept {
+    /// How many rows.
+    pub(super) rows: usize,
+    /// What that adds to the total of `meta`.
+    pub(super) sum: i64,
+    /// When the last of them ended.
+    last: i64,
+}
 
 /// Sees to it that what is over goes.
 #[derive(Debug)]
@@ -47,20 +66,20 @@ impl Retain {
     }
 
     /// Takes note of steps, the last of which was made at a moment, and deletes some of what has had its time.
-    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<(), Problem> {
+    pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, Problem> {
         self.now = self.now.max(at);
         self.steps += steps;
         if self.steps < EVERY {
-            return Ok(());
+            return Ok(Swept::default());
         }
         self.steps = 0;
-        self.sweep(db).map(drop)
+        self.sweep(db)
     }
 
     /// Whether something has had its time at a moment.
     pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
         let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
-        for (table, _) in DELETE {
+        for table in DELETE.map(|(table, _)| table).into_iter().chain(["mail_status"]) {
             let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
             if db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))? {
                 return Ok(true);
@@ -69,8 +88,8 @@ impl Retain {
         Ok(false)
     }
 
-    /// Deletes some of what has had its time at a moment; how many rows went.
-    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<usize, Problem> {
+    /// Deletes some of what has had its time at a moment.
+    pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<Swept, Problem> {
         self.now = self.now.max(now.as_nanos().cast_signed());
         self.sweep(db)
     }
@@ -81,9 +100,9 @@ impl Retain {
         Ok(if used(db)? > self.retention.bytes { i64::MAX } else { now.saturating_sub(age) })
     }
 
-    fn sweep(&self, db: &Connection) -> Result<usize, Problem> {
+    fn sweep(&self, db: &Connection) -> Result<Swept, Problem> {
         let before = self.before(db, self.now)?;
-        let (mut gone, mut last) = (0, 0);
+        let mut swept = Swept::default();
         for (table, key) in DELETE {
             let sql = format!(
                 "DELETE FROM {table} WHERE {key} IN \
@@ -94,14 +113,41 @@ impl Retain {
             let mut delete = db.prepare_cached(&sql)?;
             let mut rows = delete.query(params![before, ROWS])?;
             while let Some(row) = rows.next()? {
-                gone += 1;
-                last = row.get::<_, i64>(0)?.max(last);
+                swept.row(row.get(0)?);
             }
         }
-        if gone > 0 && last > horizon(db)? {
-            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(last), self.now, &mut Vec::new())?;
+        self.sweep_mail(db, before, &mut swept)?;
+        if swept.rows > 0 && swept.last > horizon(db)? {
+            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(swept.last), self.now, &mut Vec::new())?;
         }
-        Ok(gone)
+        Ok(swept)
+    }
+
+    /// Messages of mailboxes leave a mark of the place up to which some are forgotten.
+    fn sweep_mail(&self, db: &Connection, before: i64, swept: &mut Swept) -> Result<(), Problem> {
+        let mut delete = db.prepare_cached(DELETE_MAIL)?;
+        let gone = delete.query_map(params![before, ROWS], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+        let mut marks = BTreeMap::new();
+        for (ended, seq) in gone.collect::<rusqlite::Result<Vec<_>>>()? {
+            swept.row(ended);
+            let seq = seq.cast_unsigned();
+            if let Some(mailbox) = delete_mail(db, seq)? {
+                let mark = marks.entry(mailbox).or_insert(seq);
+                *mark = seq.max(*mark);
+            }
+        }
+        for (mailbox, seq) in marks {
+            let change = note_gone(db, &mailbox, (seq, seq), self.now, &mut Vec::new())?;
+            swept.sum = swept.sum.wrapping_add(change);
+        }
+        Ok(())
+    }
+}
+
+impl Swept {
+    fn row(&mut self, ended: i64) {
+        self.rows += 1;
+        self.last = self.last.max(ended);
     }
 }
 

@@ -145,6 +145,17 @@ impl<'a> Cells<'a> {
         self.value()?.as_blob().ok()?.try_into().ok()
     }
 
+    pub(super) fn optional_blob<const LEN: usize>(&mut self) -> Option<Option<[u8; LEN]>> {
+        match self.value()?.as_blob_or_null().ok()? {
+            Some(bytes) => bytes.try_into().ok().map(Some),
+            None => Some(None),
+        }
+    }
+
+    pub(super) fn optional_bytes(&mut self) -> Option<Option<Bytes>> {
+        Some(self.value()?.as_blob_or_null().ok()?.map(Bytes::copy_from_slice))
+    }
+
     pub(super) fn name(&mut self) -> Option<Name> {
         super::text::parse_name(self.text()?)
     }
@@ -187,6 +198,10 @@ pub(super) fn optional_owned_text(text: Option<String>) -> ToSqlOutput<'static> 
 /// 16 bytes where the text has 36: an id stands in every row, some in two columns.
 pub(super) fn blob(bytes: &[u8]) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
+}
+
+pub(super) fn optional_blob(bytes: Option<&[u8]>) -> ToSqlOutput<'_> {
+    bytes.map_or(ToSqlOutput::Borrowed(ValueRef::Null), blob)
 }
 
 /// The end of time is no time.

@@ -11,6 +11,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("requeue.sql"),
         include_str!("tasks.sql"),
         include_str!("history.sql"),
+        include_str!("mail.sql"),
     ],
 };
 

@@ -1,18 +1,17 @@
-use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use super::Options;
-use super::apply::Apply;
+use super::apply::{Apply, Known};
 use super::error::StoreError;
 use super::meta::Meta;
 use super::open::open;
-use super::recover::{noted, recover};
+use super::recover::{known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
-use crate::journal::{Journal, JournalError, Number, Recovered, Step};
+use crate::journal::{Journal, JournalError, Recovered, Step};
 use crate::shell::sqlite::{Cut, Lock, Opened, Problem};
 use crate::vocab::Time;
 
@@ -25,7 +24,7 @@ pub struct SqliteJournal {
     pub(super) db: Connection,
     pub(super) file: PathBuf,
     pub(super) meta: Meta,
-    pub(super) noted: HashSet<Number>,
+    pub(super) known: Known,
     pub(super) retain: Retain,
     cut: Option<Cut>,
     failed: Option<String>,
@@ -54,7 +53,7 @@ impl SqliteJournal {
             db,
             file: file.to_owned(),
             meta: meta.record,
-            noted: HashSet::new(),
+            known: Known::default(),
             retain: Retain::new(options.retention, meta.at),
             cut,
             failed: None,
@@ -104,12 +103,12 @@ impl fmt::Debug for SqliteJournal {
 impl Journal for SqliteJournal {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         self.transaction(|journal| {
-            let Self { db, meta, noted, buffer, retain, .. } = journal;
-            let mut apply = Apply::after(retain.now(), db, meta.total, noted, buffer);
+            let Self { db, meta, known, buffer, retain, .. } = journal;
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, buffer);
             steps.iter().try_for_each(|step| apply.step(step))?;
             let (total, at) = (apply.total, apply.at);
-            retain.after(db, steps.len(), at)?;
-            Ok(Meta { total, ..meta.clone() })
+            let swept = retain.after(db, steps.len(), at)?;
+            Ok(Meta { total, ..meta.clone() }.after(&swept))
         })?;
         Ok(())
     }
@@ -118,7 +117,7 @@ impl Journal for SqliteJournal {
         let mut recovered = Recovered::default();
         self.transaction(|journal| {
             recovered = recover(&journal.db, &journal.meta)?;
-            journal.noted = noted(&recovered);
+            journal.known = known(&recovered);
             recovered.epoch = journal.meta.next_epoch()?;
             Ok(Meta { epoch: recovered.epoch, running: true, ..journal.meta.clone() })
         })?;
@@ -130,8 +129,8 @@ impl Journal for SqliteJournal {
             return Ok(false);
         }
         self.transaction(|journal| {
-            journal.retain.sweep_at(&journal.db, now)?;
-            Ok(journal.meta.clone())
+            let swept = journal.retain.sweep_at(&journal.db, now)?;
+            Ok(journal.meta.after(&swept))
         })?;
         Ok(true)
     }
@@ -145,7 +144,7 @@ impl Journal for SqliteJournal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{BodyRecord, MessageRecord, MessageState, Op, Origin};
+    use crate::journal::{BodyRecord, MessageRecord, MessageState, Number, Op, Origin};
     use crate::shell::journal::Durability;
     use crate::vocab::{MessageId, Name};
 

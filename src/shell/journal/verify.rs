@@ -2,14 +2,17 @@
 
 use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
+use super::mail::{Gone, StatusRow};
 use super::meta::Horizon;
 use super::open::meta;
+use super::principals::PrincipalRow;
 use super::reader::JournalReader;
 use super::records::Requeue;
 use super::retain::horizon;
 use super::row::{Record, load};
 use crate::journal::{
-    EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
+    AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord,
+    SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use crate::shell::sqlite::{Problem, inspect, writer};
 
@@ -60,6 +63,14 @@ impl JournalReader {
         if self.has::<TaskRecord>()? {
             check.rows::<TaskRecord>()?;
             check.rows::<StateRecord>()?;
+        }
+        if self.has::<MailRecord>()? {
+            check.rows::<MailRecord>()?;
+            check.rows::<StatusRow>()?;
+            check.rows::<Gone>()?;
+            check.rows::<AgentRecord>()?;
+            check.rows::<SubmissionRecord>()?;
+            check.principals()?;
         }
         let known = meta(&self.db)?.record.total;
         if check.verdict.faults.is_empty() && check.total != known {
@@ -115,6 +126,14 @@ impl Check<'_> {
             Err(Problem::Damaged { what }) => self.fault(what),
             other => drop(other?),
         }
+        Ok(())
+    }
+
+    /// Other processes write them: they are in no total.
+    fn principals(&mut self) -> Result<(), Problem> {
+        let total = self.total;
+        self.rows::<PrincipalRow>()?;
+        self.total = total;
         Ok(())
     }
 

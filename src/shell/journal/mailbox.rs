@@ -1,0 +1,171 @@
+//! Changes of mailboxes, of remote listeners and of submissions as statements.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::apply::{Apply, over};
+use super::mail::{Gone, StatusRow};
+use super::row::{Record, load, write};
+use crate::journal::{AgentRecord, MailRecord, MailStatus, Number, SubmissionRecord};
+use crate::shell::sqlite::Problem;
+use crate::vocab::{Name, ThreadId};
+
+impl Apply<'_> {
+    /// A message comes into its mailbox, once.
+    pub(super) fn mail(&mut self, mail: &MailRecord, status: &MailStatus) -> Result<(), Problem> {
+        let sql = "SELECT 1 FROM mail WHERE id = ?1";
+        if self.db.prepare_cached(sql)?.exists([mail.id.as_uuid().as_bytes()])? {
+            // Its place was given all the same.
+            return self.gone(&mail.mailbox, mail.seq);
+        }
+        self.insert(mail)?;
+        let row = StatusRow { seq: mail.seq, status: status.clone() };
+        self.insert(&row)?;
+        if status.state.is_over() {
+            self.end_mail(mail.seq)?;
+        }
+        Ok(())
+    }
+
+    /// The status of a message that is kept changes; one that is over may come back.
+    pub(super) fn mail_status(&mut self, seq: Number, status: &MailStatus) -> Result<(), Problem> {
+        let Some((old, is_over)) = self.status_of(seq)? else { return Ok(()) };
+        let row = StatusRow { seq, status: status.clone() };
+        let sum = write(&mut *self.db.prepare_cached(StatusRow::REPLACE)?, &row, self.at, self.buffer)?;
+        self.total = self.total.wrapping_add(sum);
+        match is_over {
+            false => self.total = self.total.wrapping_sub(old),
+            true => self.total = self.total.wrapping_add(self.mail_sum(seq)?),
+        }
+        match (is_over, status.state.is_over()) {
+            (_, true) => self.end_mail(seq),
+            // Nobody has looked at it since it was over.
+            (true, false) => self.mail_at(seq).map(drop),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// A message moves behind the others.
+    pub(super) fn mail_moved(&mut self, from: Number, to: Number, status: &MailStatus) -> Result<(), Problem> {
+        let Some(found) = self.mail_at(from)? else { return Ok(()) };
+        let moved = MailRecord { seq: to, ..found };
+        self.take_mail(from)?;
+        self.mail(&moved, status)
+    }
+
+    /// A message is deleted.
+    pub(super) fn mail_gone(&mut self, seq: Number) -> Result<(), Problem> {
+        match self.take_mail(seq)? {
+            Some(mailbox) => self.gone(&mailbox, seq),
+            None => Ok(()),
+        }
+    }
+
+    /// A remote listener is as this says.
+    pub(super) fn agent(&mut self, agent: &AgentRecord) -> Result<(), Problem> {
+        self.take("DELETE FROM agent WHERE name = ?1 RETURNING sum", [agent.name.as_str()])?;
+        self.insert(agent)
+    }
+
+    /// A client has submitted a message. It is over as soon as its conversation is.
+    pub(super) fn submitted(&mut self, submission: &SubmissionRecord) -> Result<(), Problem> {
+        let sql = "SELECT 1 FROM submission WHERE id = ?1";
+        if self.db.prepare_cached(sql)?.exists([submission.id.as_uuid().as_bytes()])? {
+            return Ok(());
+        }
+        self.insert(submission)?;
+        if self.known.roots.contains(&submission.root) { Ok(()) } else { self.end_submissions(submission.root) }
+    }
+
+    fn mail_at(&mut self, seq: Number) -> Result<Option<MailRecord>, Problem> {
+        let sql = [MailRecord::SELECT, "WHERE seq = ?1"].concat();
+        Ok(self.find::<MailRecord>(&sql, [seq.cast_signed()])?.map(|found| found.record))
+    }
+
+    /// The sum of a status, and whether it is over.
+    fn status_of(&self, seq: Number) -> Result<Option<(i64, bool)>, Problem> {
+        let sql = "SELECT sum, ended IS NOT NULL FROM mail_status WHERE seq = ?1";
+        let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], row).optional()?)
+    }
+
+    fn mail_sum(&self, seq: Number) -> Result<i64, Problem> {
+        let sql = "SELECT sum FROM mail WHERE seq = ?1";
+        let found = self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
+        found.ok_or_else(|| Problem::damaged(format!("mail {seq} has a status alone")))
+    }
+
+    /// Both rows of a message that is not over are.
+    fn end_mail(&mut self, seq: Number) -> Result<(), Problem> {
+        self.total = self.total.wrapping_sub(self.mail_sum(seq)?);
+        self.end(over!("mail_status", "seq = ?1", "ended = ?2"), &[seq.cast_signed()])
+    }
+
+    /// What was submitted into a conversation is over with it.
+    pub(super) fn end_submissions(&mut self, root: ThreadId) -> Result<(), Problem> {
+        let (select, end) = over!("submission", "root = ?1", "ended = ?2");
+        let root = root.as_uuid().as_bytes();
+        let sums = self
+            .db
+            .prepare_cached(select)?
+            .query_map([root], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<i64>>>()?;
+        if !sums.is_empty() {
+            self.total = sums.into_iter().fold(self.total, i64::wrapping_sub);
+            self.db.prepare_cached(end)?.execute((root, self.at))?;
+        }
+        Ok(())
+    }
+
+    /// Deletes both rows of a message; the mailbox that it was in.
+    fn take_mail(&mut self, seq: Number) -> Result<Option<Name>, Problem> {
+        let Some((sum, is_over)) = self.status_of(seq)? else { return Ok(None) };
+        if !is_over {
+            self.total = self.total.wrapping_sub(sum).wrapping_sub(self.mail_sum(seq)?);
+        }
+        self.db.prepare_cached("DELETE FROM mail_status WHERE seq = ?1")?.execute([seq.cast_signed()])?;
+        delete_mail(self.db, seq)
+    }
+
+    /// A place of a mailbox was given, and nothing stands there.
+    fn gone(&mut self, mailbox: &Name, seq: Number) -> Result<(), Problem> {
+        let change = note_gone(self.db, mailbox, (0, seq), self.at, self.buffer)?;
+        self.total = self.total.wrapping_add(change);
+        Ok(())
+    }
+}
+
+/// Deletes the first row of a message; the mailbox that it was in.
+pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, Problem> {
+    let sql = "DELETE FROM mail WHERE seq = ?1 RETURNING mailbox";
+    let found = db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get::<_, String>(0)).optional()?;
+    let parse = |name: String| {
+        super::text::parse_name(&name).ok_or_else(|| Problem::damaged(format!("mail {seq} is in no mailbox")))
+    };
+    found.map(parse).transpose()
+}
+
+/// Notes that places are gone from a mailbox: the greatest that was pruned, and the greatest of all. Gives back what
+/// that adds to the total.
+pub(super) fn note_gone(
+    db: &Connection,
+    mailbox: &Name,
+    (pruned, last): (Number, Number),
+    at: i64,
+    buffer: &mut Vec<u8>,
+) -> Result<i64, Problem> {
+    let sql = [Gone::SELECT, "WHERE mailbox = ?1"].concat();
+    let old = {
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut rows = statement.query([mailbox.as_str()])?;
+        rows.next()?.map(|row| load::<Gone>(row, buffer)).transpose()?
+    };
+    let (known, sum) = match old {
+        Some(old) => (old.record, old.sum),
+        None => (Gone { mailbox: mailbox.clone(), pruned: 0, last: 0 }, 0),
+    };
+    if known.pruned >= pruned && known.last >= last {
+        return Ok(0);
+    }
+    let gone = Gone { pruned: known.pruned.max(pruned), last: known.last.max(last), ..known };
+    Ok(write(&mut *db.prepare_cached(Gone::REPLACE)?, &gone, at, buffer)?.wrapping_sub(sum))
+}

@@ -1,0 +1,343 @@
+//! Looks up what is committed, for whoever serves it while the organism runs.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use rusqlite::{Params, named_params};
+use tokio::sync::oneshot;
+
+use super::error::StoreError;
+use super::mail::{Gone, StatusRow};
+use super::open::meta;
+use super::principals::PrincipalRow;
+use super::reader::{JournalReader, time};
+use crate::journal::{EgressRecord, MailRecord, MailStatus, Number, SubmissionRecord};
+use crate::ladder::{Raw, climb};
+use crate::shell::principal::{Principal, TokenHash};
+use crate::shell::sqlite::Problem;
+use crate::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
+
+/// Looks into the journal of an organism from any task: a thread of its own reads, on a connection of its own.
+///
+/// Each query sees one moment, in which all is committed, and gives back no row that is not as it was written.
+#[derive(Clone)]
+pub(crate) struct JournalQuery {
+    inbox: Sender<Work>,
+    secret: Arc<[u8; 32]>,
+    file: Arc<Path>,
+}
+
+/// Why something can't be looked up.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct QueryError(#[from] Arc<StoreError>);
+
+type Work = Box<dyn FnOnce(&JournalReader) + Send>;
+
+/// A message of a mailbox and its delivery status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredMail {
+    pub(crate) record: MailRecord,
+    pub(crate) status: MailStatus,
+}
+
+/// Which messages of a mailbox are asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    pub(crate) mailbox: Name,
+    /// Behind that place.
+    pub(crate) after: Number,
+    pub(crate) limit: usize,
+    /// Of that payload.
+    pub(crate) payload: Option<String>,
+    /// From that sender.
+    pub(crate) peer: Option<String>,
+    /// That came earlier.
+    pub(crate) before: Option<Time>,
+    /// Dead letters alone.
+    pub(crate) dead: bool,
+}
+
+/// Some messages of a mailbox, in order of their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) items: Vec<StoredMail>,
+    pub(crate) has_more: bool,
+    pub(crate) position: Position,
+}
+
+/// What is left of a mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Up to this place something was forgotten.
+    pub(crate) pruned: Number,
+    /// The place of the oldest message.
+    pub(crate) oldest: Option<Number>,
+}
+
+/// What is looked for in a mailbox.
+#[cfg(feature = "facade")]
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    pub(crate) mailbox: Name,
+    /// Behind that place.
+    pub(crate) after: Number,
+    pub(crate) limit: usize,
+    /// Of that payload; or of its namespace alone, where the local name is not told.
+    pub(crate) of: Of,
+    /// From one of these senders.
+    pub(crate) senders: Option<Vec<Name>>,
+    /// That came at that time or later.
+    pub(crate) since: Option<Time>,
+    /// That came earlier.
+    pub(crate) before: Option<Time>,
+    /// That has no answer and can have one.
+    pub(crate) waiting: bool,
+}
+
+/// Of which kind.
+#[cfg(feature = "facade")]
+#[derive(Debug, Clone)]
+pub(crate) enum Of {
+    /// Of that payload.
+    Payload(QName),
+    /// Of any payload of that namespace.
+    Namespace(&'static str),
+}
+
+/// What is known of a message that a client submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) submission: SubmissionRecord,
+    /// When the pump took it.
+    pub(crate) at: Time,
+    /// In order of number.
+    pub(crate) answers: Vec<SentAnswer>,
+}
+
+/// Something that came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SentAnswer {
+    pub(crate) number: Number,
+    pub(crate) from: Name,
+    pub(crate) payload: QName,
+    pub(crate) envelope: bytes::Bytes,
+    /// The code of the fault, if it is one.
+    pub(crate) fault: Option<FaultCode>,
+    pub(crate) at: Time,
+}
+
+impl JournalQuery {
+    /// Opens a journal that its organism has opened before.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is none, it is none, it can't be read, or there can be no more threads.
+    pub(crate) fn open(file: &Path) -> Result<Self, StoreError> {
+        let reader = JournalReader::open_for_queries(file)?;
+        let secret = reader.at_one_moment(|reader| Ok(meta(&reader.db)?.record.key))?;
+        let (inbox, work) = channel::<Work>();
+        let run = move || work.into_iter().for_each(|next| next(&reader));
+        let thread = std::thread::Builder::new().name("journal-read".into()).spawn(run);
+        thread.map_err(|error| Problem::from(error).of(file))?;
+        Ok(Self { inbox, secret: secret.into(), file: file.into() })
+    }
+
+    /// The secret of the organism.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+
+    /// Messages of a mailbox in order of their places.
+    pub(crate) async fn page(&self, range: Range) -> Result<Page, QueryError> {
+        self.run(move |reader| page(reader, &range)).await
+    }
+
+    /// A message of any mailbox.
+    pub(crate) async fn mail(&self, id: MessageId) -> Result<Option<StoredMail>, QueryError> {
+        self.run(move |reader| Ok(mail(reader, "WHERE id = ?1", [id.as_uuid().as_bytes()])?.pop())).await
+    }
+
+    /// The messages at these places, in their order, without those that are gone.
+    pub(crate) async fn mail_at(&self, seqs: Vec<Number>) -> Result<Vec<StoredMail>, QueryError> {
+        self.run(move |reader| {
+            let at = |seq: Number| Ok(mail(reader, "WHERE seq = ?1", [seq.cast_signed()])?.pop());
+            seqs.into_iter().filter_map(|seq| at(seq).transpose()).collect()
+        })
+        .await
+    }
+
+    /// What is found in a mailbox, oldest first.
+    #[cfg(feature = "facade")]
+    pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, QueryError> {
+        self.run(move |reader| history(reader, &of)).await
+    }
+
+    /// The places of the dead letters of a mailbox, all of them or one.
+    pub(crate) async fn dead(&self, mailbox: Name, one: Option<MessageId>) -> Result<Vec<Number>, QueryError> {
+        self.run(move |reader| {
+            let sql = format!(
+                "SELECT seq FROM mail WHERE seq IN ({DEAD}) AND +mailbox = ?1 AND (?2 IS NULL OR id = ?2) ORDER BY seq"
+            );
+            let one = one.map(|id| *id.as_uuid().as_bytes());
+            let mut dead = reader.db.prepare_cached(&sql)?;
+            let found = dead.query_map((mailbox.as_str(), one), |row| row.get::<_, i64>(0).map(i64::cast_unsigned))?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    /// What is known of a message that a client submitted.
+    pub(crate) async fn submission(&self, id: MessageId) -> Result<Option<Sent>, QueryError> {
+        self.run(move |reader| {
+            let found = reader
+                .rows("WHERE id = ?1", [id.as_uuid().as_bytes()], |_, submission, at, _| Ok((submission, time(at))))?;
+            let Some((submission, at)) = found.into_iter().next() else { return Ok(None) };
+            let answers = answers(reader, &submission)?;
+            Ok(Some(Sent { submission, at, answers }))
+        })
+        .await
+    }
+
+    /// What a client submitted under an idempotency key.
+    pub(crate) async fn submission_of_key(
+        &self,
+        client: Name,
+        key: Arc<str>,
+    ) -> Result<Option<SubmissionRecord>, QueryError> {
+        self.run(move |reader| {
+            let newest = "WHERE client = ?1 AND key = ?2 ORDER BY at DESC LIMIT 1";
+            Ok(reader.rows(newest, (client.as_str(), &*key), |_, submission, _, _| Ok(submission))?.pop())
+        })
+        .await
+    }
+
+    /// Whose token that is.
+    pub(crate) async fn bearer(&self, token: TokenHash) -> Result<Option<Principal>, QueryError> {
+        self.run(move |reader| {
+            let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;
+            Ok(row.into_iter().next())
+        })
+        .await
+    }
+
+    /// Everybody who may come in, by name.
+    pub(crate) async fn principals(&self) -> Result<Vec<Principal>, QueryError> {
+        self.run(|reader| reader.rows("ORDER BY name", [], |_, row: PrincipalRow, _, _| Ok(row.principal))).await
+    }
+
+    /// Does work on the thread.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&JournalReader) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        let (tell, told) = oneshot::channel();
+        let work = move |reader: &JournalReader| {
+            // Whoever asked may have gone.
+            let _ = tell.send(reader.at_one_moment(work).map_err(Arc::new));
+        };
+        let gone = || Arc::new(Problem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
+        self.inbox.send(Box::new(work)).map_err(|_| gone())?;
+        Ok(told.await.map_err(|_| gone())??)
+    }
+}
+
+impl fmt::Debug for JournalQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JournalQuery").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// The places of all dead letters: they are few among those that are not over, which an index finds.
+const DEAD: &str = "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state = 'dead'";
+
+/// The same of what waits for an answer.
+#[cfg(feature = "facade")]
+const WAITING: &str =
+    "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state IN ('waiting', 'redriven')";
+
+fn mail(reader: &JournalReader, condition: &str, params: impl Params) -> Result<Vec<StoredMail>, Problem> {
+    reader.rows(condition, params, |reader, record: MailRecord, _, _| {
+        let of_it = "WHERE seq = ?1";
+        let status = reader.rows(of_it, [record.seq.cast_signed()], |_, row: StatusRow, _, _| Ok(row.status))?.pop();
+        let status = status.ok_or_else(|| Problem::damaged(format!("mail {} has no status", record.seq)))?;
+        Ok(StoredMail { record, status })
+    })
+}
+
+fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
+    let mailbox = range.mailbox.as_str();
+    let of = match range.dead {
+        true => format!("seq IN ({DEAD}) AND +mailbox = :mailbox"),
+        false => "mailbox = :mailbox".to_owned(),
+    };
+    let condition = format!(
+        "WHERE {of} AND seq > :after AND (:payload IS NULL OR payload = :payload) \
+         AND (:peer IS NULL OR sender = :peer) AND (:before IS NULL OR came < :before) ORDER BY seq LIMIT :limit"
+    );
+    let limit = i64::try_from(range.limit).unwrap_or(i64::MAX).saturating_add(1);
+    let params = named_params! {
+        ":mailbox": mailbox,
+        ":after": range.after.cast_signed(),
+        ":payload": range.payload,
+        ":peer": range.peer,
+        ":before": range.before.map(|before| before.as_nanos().cast_signed()),
+        ":limit": limit,
+    };
+    let mut items = mail(reader, &condition, params)?;
+    let has_more = items.len() > range.limit;
+    items.truncate(range.limit);
+    let gone = reader.rows("WHERE mailbox = ?1", [mailbox], |_, gone: Gone, _, _| Ok(gone.pruned))?.pop();
+    let oldest = "SELECT min(seq) FROM mail WHERE mailbox = ?1";
+    let oldest: Option<i64> = reader.db.prepare_cached(oldest)?.query_row([mailbox], |row| row.get(0))?;
+    let position = Position { pruned: gone.unwrap_or_default(), oldest: oldest.map(i64::cast_unsigned) };
+    Ok(Page { items, has_more, position })
+}
+
+#[cfg(feature = "facade")]
+fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Problem> {
+    let from = match of.waiting {
+        true => format!("seq IN ({WAITING}) AND +mailbox = :mailbox"),
+        false => "mailbox = :mailbox".to_owned(),
+    };
+    let condition = format!(
+        "WHERE {from} AND seq > :after AND substr(payload, 1, length(:payload)) = :payload \
+         AND (:whole = 0 OR payload = :payload) \
+         AND (:senders IS NULL OR sender IN (SELECT value FROM json_each(:senders))) \
+         AND (:since IS NULL OR came >= :since) AND (:before IS NULL OR came < :before) ORDER BY seq LIMIT :limit"
+    );
+    let (payload, whole) = match &of.of {
+        Of::Payload(payload) => (payload.to_string(), true),
+        Of::Namespace(namespace) => (format!("{{{namespace}}}"), false),
+    };
+    let names = |names: &Vec<Name>| serde_json::json!(names.iter().map(Name::as_str).collect::<Vec<_>>()).to_string();
+    let params = named_params! {
+        ":mailbox": of.mailbox.as_str(),
+        ":after": of.after.cast_signed(),
+        ":payload": payload,
+        ":whole": whole,
+        ":senders": of.senders.as_ref().map(names),
+        ":since": of.since.map(|since| since.as_nanos().cast_signed()),
+        ":before": of.before.map(|before| before.as_nanos().cast_signed()),
+        ":limit": i64::try_from(of.limit).unwrap_or(i64::MAX),
+    };
+    mail(reader, &condition, params)
+}
+
+/// What left for a client in the conversation of a submission, read or not.
+fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<SentAnswer>, Problem> {
+    let root = submission.root.as_uuid().as_bytes();
+    reader.rows("WHERE root = ?1 ORDER BY number", [root], |_, egress: EgressRecord, at, _| {
+        let payload = climb(&Raw::new(egress.payload), &XmlLimits::UNLIMITED)
+            .map_err(|error| Problem::damaged(format!("egress {} is no XML: {error}", egress.number)))?;
+        Ok(SentAnswer {
+            number: egress.number,
+            from: egress.from,
+            payload: payload.root().clone(),
+            envelope: egress.envelope,
+            fault: egress.fault.map(|fault| fault.code),
+            at: time(at),
+        })
+    })
+}
