@@ -108,7 +108,7 @@ impl SqliteJournal {
     /// # Errors
     /// [`ForkError`]: nothing is written.
     pub fn fork(&mut self, fork: &Fork) -> Result<ThreadId, ForkError> {
-        let reader = JournalReader::open(&self.file)?;
+        let reader = JournalReader::join(&self.file)?.begin()?;
         let (moment, at) = fork.read(&reader)?;
         drop(reader);
         let owner = fork.owner(&moment)?;

@@ -13,6 +13,8 @@ mod mailbox;
 mod meta;
 mod moment;
 mod open;
+mod principal;
+#[cfg(feature = "gateway")]
 mod principals;
 #[cfg(feature = "gateway")]
 mod query;
@@ -33,6 +35,8 @@ pub use super::sqlite::{Cut, Durability, Problem, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};
+#[cfg(feature = "gateway")]
+pub use principals::Principals;
 #[cfg(feature = "facade")]
 pub(crate) use query::{History, Of};
 #[cfg(feature = "gateway")]

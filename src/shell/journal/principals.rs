@@ -1,34 +1,131 @@
 //! Who may come in over a network: rows that `systole token` writes, whether the organism runs or not.
 
-use rusqlite::types::ToSqlOutput;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::row::{Cells, Record, blob, number, statements, text};
-use crate::shell::principal::{Kind, Principal, TokenHash};
-use crate::vocab::Time;
+use rusqlite::Connection;
 
-/// Somebody, and what is kept of their token.
-pub(super) struct PrincipalRow {
-    pub(super) principal: Principal,
-    pub(super) token: TokenHash,
+use super::principal::PrincipalRow;
+use super::row::{Record, load, write};
+use super::schema::FORMAT;
+use super::{Options, SqliteJournal, StoreError};
+use crate::gateway::Token;
+use crate::shell::principal::{Kind, Principal};
+use crate::shell::sqlite::{Problem, join};
+use crate::vocab::{Name, Time};
+
+/// Whoever has the journal may be about to make it, or to bring it to this version.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Principals of an organism, for those who let them in or dismiss them, while it runs or not.
+///
+/// While the organism runs each change is a short transaction beside its own; it knows at once. Else the journal is in
+/// use until this is dropped.
+pub struct Principals {
+    journal: Opened,
+    file: PathBuf,
 }
 
-impl Record for PrincipalRow {
-    statements!("principal", "0", "NULL", "name, kind, created, token", "?, ?, ?, ?");
+enum Opened {
+    Alone(Box<SqliteJournal>),
+    Beside(Connection),
+}
 
-    fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-        let Principal { name, kind, created } = &self.principal;
-        cell(text(name.as_str().as_bytes()))?;
-        cell(text(kind.as_str().as_bytes()))?;
-        cell(number(created.as_nanos()))?;
-        cell(blob(&self.token.0))
+impl Principals {
+    /// Opens a journal, or makes one where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it is something else, damaged, of another version than the program that uses it, or can't be
+    /// written. It is left as it was.
+    pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+        for _ in 1..TRIES {
+            match Self::try_open(file, options) {
+                Err(StoreError {
+                    problem: Problem::Missing | Problem::Older { .. } | Problem::InUse { .. }, ..
+                }) => {
+                    std::thread::sleep(PAUSE);
+                }
+                opened => return opened,
+            }
+        }
+        Self::try_open(file, options)
     }
 
-    fn read(cells: &mut Cells<'_>) -> Option<Self> {
-        let principal = Principal {
-            name: cells.name()?,
-            kind: Kind::parse(cells.text()?)?,
-            created: Time::from_nanos(cells.number()?),
+    fn try_open(file: &Path, options: &Options) -> Result<Self, StoreError> {
+        let journal = match SqliteJournal::open(file, options) {
+            Err(StoreError { problem: Problem::InUse { .. }, .. }) if !file.exists() => Err(Problem::Missing.of(file)),
+            Err(StoreError { problem: Problem::InUse { .. }, .. }) => {
+                join(file, FORMAT, options.durability).map(Opened::Beside).map_err(|problem| problem.of(file))
+            }
+            opened => opened.map(|journal| Opened::Alone(Box::new(journal))),
         };
-        Some(Self { principal, token: TokenHash(cells.blob()?) })
+        Ok(Self { journal: journal?, file: file.to_owned() })
+    }
+
+    /// Lets somebody in from now on, with a new token: an older one of that name is good no more.
+    ///
+    /// # Errors
+    /// [`StoreError`]: nothing has changed.
+    pub fn admit(&mut self, name: Name, kind: Kind, now: Time) -> Result<Token, StoreError> {
+        let token = Token::draw();
+        let row = PrincipalRow { principal: Principal { name, kind, created: now }, token: token.hash() };
+        self.change(|db| {
+            write(&mut db.prepare(PrincipalRow::REPLACE)?, &row, now.as_nanos().cast_signed(), &mut Vec::new())
+        })?;
+        Ok(token)
+    }
+
+    /// Lets somebody in no more; whether they were let in before.
+    ///
+    /// # Errors
+    /// [`StoreError`]: nothing has changed.
+    pub fn dismiss(&mut self, name: &Name) -> Result<bool, StoreError> {
+        Ok(self.change(|db| db.execute("DELETE FROM principal WHERE name = ?1", [name.as_str()]))? > 0)
+    }
+
+    /// Everybody who may come in, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they can't be read.
+    pub fn list(&self) -> Result<Vec<Principal>, StoreError> {
+        let read = || {
+            let mut statement = self.db().prepare(&[PrincipalRow::SELECT, "ORDER BY name"].concat())?;
+            let mut rows = statement.query([])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(load::<PrincipalRow>(row, &mut Vec::new())?.record.principal);
+            }
+            Ok(found)
+        };
+        read().map_err(|problem: Problem| problem.of(&self.file))
+    }
+
+    fn db(&self) -> &Connection {
+        match &self.journal {
+            Opened::Alone(journal) => &journal.db,
+            Opened::Beside(db) => db,
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let changed = || {
+            let db = self.db();
+            db.execute_batch("BEGIN IMMEDIATE")?;
+            let done = change(db).and_then(|done| db.execute_batch("COMMIT").map(|()| done));
+            if done.is_err() {
+                // Some errors have rolled it back already.
+                let _ = db.execute_batch("ROLLBACK");
+            }
+            done
+        };
+        changed().map_err(|error| Problem::from(error).of(&self.file))
+    }
+}
+
+impl fmt::Debug for Principals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Principals").field("file", &self.file).finish_non_exhaustive()
     }
 }

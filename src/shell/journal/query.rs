@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::error::StoreError;
 use super::mail::{Gone, StatusRow};
 use super::open::meta;
-use super::principals::PrincipalRow;
+use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
 use crate::journal::{EgressRecord, MailRecord, MailStatus, Number, SubmissionRecord};
 use crate::ladder::{Raw, climb};
@@ -135,7 +135,7 @@ impl JournalQuery {
     /// # Errors
     /// [`StoreError`] if there is none, it is none, it can't be read, or there can be no more threads.
     pub(crate) fn open(file: &Path) -> Result<Self, StoreError> {
-        let reader = JournalReader::open_for_queries(file)?;
+        let reader = JournalReader::join(file)?;
         let secret = reader.at_one_moment(|reader| Ok(meta(&reader.db)?.record.key))?;
         let (inbox, work) = channel::<Work>();
         let run = move || work.into_iter().for_each(|next| next(&reader));

@@ -12,7 +12,7 @@ use super::records::Requeue;
 use super::row::{Record, load};
 use super::schema::FORMAT;
 use crate::journal::{EgressRecord, LetterRecord, MessageRecord, Number, SettledRecord, ThreadRecord};
-use crate::shell::sqlite::{Problem, beside, open_to_read, used, writer};
+use crate::shell::sqlite::{Problem, beside, join_to_read, open_to_read, used, writer};
 use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
 /// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
@@ -107,16 +107,18 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if there is none, it is none, or it can't be read.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        let reader = Self::open_for_queries(file)?;
-        // One transaction, so that all that is read is of one moment.
-        reader.told(reader.db.execute_batch("BEGIN").map_err(Problem::from))?;
-        Ok(reader)
+        Self { db: open_to_read(file, FORMAT).map_err(|problem| problem.of(file))?, file: file.to_owned() }.begin()
     }
 
-    /// Opens a journal to be read [`at_one_moment`](Self::at_one_moment) again and again.
-    pub(super) fn open_for_queries(file: &Path) -> Result<Self, StoreError> {
-        let db = open_to_read(file, FORMAT).map_err(|problem| problem.of(file))?;
-        Ok(Self { db, file: file.to_owned() })
+    /// Opens a journal that this process has open.
+    pub(super) fn join(file: &Path) -> Result<Self, StoreError> {
+        Ok(Self { db: join_to_read(file, FORMAT).map_err(|problem| problem.of(file))?, file: file.to_owned() })
+    }
+
+    /// Begins one transaction, so that all that is read is of one moment.
+    pub(super) fn begin(self) -> Result<Self, StoreError> {
+        self.told(self.db.execute_batch("BEGIN").map_err(Problem::from))?;
+        Ok(self)
     }
 
     /// Reads what was committed at the moment of this call.

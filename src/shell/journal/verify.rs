@@ -5,7 +5,7 @@ use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow};
 use super::meta::Horizon;
 use super::open::meta;
-use super::principals::PrincipalRow;
+use super::principal::PrincipalRow;
 use super::reader::JournalReader;
 use super::records::Requeue;
 use super::retain::horizon;

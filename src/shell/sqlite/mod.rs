@@ -13,7 +13,7 @@ pub(crate) use format::Format;
 pub(crate) use lock::{Lock, beside, writer};
 #[cfg(feature = "gateway")]
 pub(crate) use open::join;
-pub(crate) use open::{Opened, Opening, open_to_read, truncate_log, used};
+pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};
 use std::time::Duration;
 
 pub use problem::Problem;

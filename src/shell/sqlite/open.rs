@@ -106,17 +106,36 @@ impl<T> Opening<'_, T> {
     }
 }
 
-/// Opens a file for writing that another process has opened, and found in order, and writes too.
+/// Opens a file for writing that somebody else has opened, and found in order, and writes too.
+///
+/// SQLite alone opens it: closing any other handle would free what this process has locked in it.
 #[cfg(feature = "gateway")]
 pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Connection, Problem> {
-    recognize(file, format)?;
     let db = open_to_write(file, durability)?;
-    let version = format.version_of(&db)?;
-    format.compare(&db, version)?;
+    let version = judge(&db, format)?;
     if version < format.version() {
         return Err(Problem::Older { found: version });
     }
     Ok(db)
+}
+
+/// Opens a file for reading that this process has opened, and found in order. SQLite alone opens it, as above.
+pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Connection, Problem> {
+    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    settle(&db)?;
+    judge(&db, format)?;
+    Ok(db)
+}
+
+/// The version of a file, if it is of that format.
+fn judge(db: &Connection, format: Format) -> Result<i64, Problem> {
+    let id: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if id != format.id {
+        return Err(Problem::Foreign { format: format.name });
+    }
+    let version = format.version_of(db)?;
+    format.compare(db, version)?;
+    Ok(version)
 }
 
 fn open_to_write(file: &Path, durability: Durability) -> Result<Connection, Problem> {
@@ -140,11 +159,7 @@ pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Connection, Pr
         return Err(Problem::Missing);
     }
     recognize(file, format)?;
-    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    settle(&db)?;
-    let version = format.version_of(&db)?;
-    format.compare(&db, version)?;
-    Ok(db)
+    join_to_read(file, format)
 }
 
 impl Durability {
