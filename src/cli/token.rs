@@ -8,10 +8,11 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use crate::core::Party;
-use crate::gateway::{Kind, Store, StoreError, beside};
-use crate::shell::block_on;
+use crate::gateway::Kind;
 use crate::shell::clock::Clock;
 use crate::shell::config::{Config, Kind as ListenerKind};
+use crate::shell::entropy::Entropy;
+use crate::shell::journal::{Options, Principals, StoreError};
 use crate::vocab::Name;
 
 #[derive(Debug, Subcommand)]
@@ -68,22 +69,22 @@ impl From<Chosen> for Kind {
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
         Action::New { name, kind, of } => {
-            let (config, store) = of.open()?;
+            let (config, mut principals) = of.open()?;
             let kind = judge(&config, name, kind.map(Kind::from))?;
-            let token = block_on(store.admit(name.clone(), kind, Clock::real().now())).map_err(failure)?;
+            let token = principals.admit(name.clone(), kind, Clock::real().now()).map_err(failure)?;
             writeln!(std::io::stdout(), "{}", token.reveal())?;
             eprintln!("{name} may come in as {}; this is shown once", kind.as_str());
         }
         Action::List { of } => {
-            let (_, store) = of.open()?;
+            let (_, principals) = of.open()?;
             let mut out = std::io::stdout().lock();
-            for principal in block_on(store.principals()).map_err(failure)? {
+            for principal in principals.list().map_err(failure)? {
                 writeln!(out, "{}\t{}\t{}", principal.name, principal.kind.as_str(), principal.created)?;
             }
         }
         Action::Revoke { name, of } => {
-            let (_, store) = of.open()?;
-            if !block_on(store.dismiss(name.clone())).map_err(failure)? {
+            let (_, mut principals) = of.open()?;
+            if !principals.dismiss(name).map_err(failure)? {
                 return Err(Failure::no(format!("{name} has no token")));
             }
         }
@@ -92,15 +93,16 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
 }
 
 impl Of {
-    fn open(&self) -> Result<(Config, Store), Failure> {
+    fn open(&self) -> Result<(Config, Principals), Failure> {
         let config = Config::load(&self.organism).map_err(Failure::Config)?;
         let (Some(_), Some(journal)) = (&config.gateway, &config.journal) else {
             let file = self.organism.display();
             return Err(Failure::unusable(format!("{file} has no gateway: add gateway: {{ listen: 127.0.0.1:8420 }}")));
         };
-        let store = Store::open_beside(&beside(&journal.file), journal.durability, journal.retention);
-        let store = store.map_err(|error| Failure::unusable(error.to_string()))?;
-        Ok((config, store))
+        let (durability, retention) = (journal.durability, journal.retention);
+        let options = Options { durability, retention, ..Options::new(Entropy::Real.secret()) };
+        let principals = Principals::open(&journal.file, &options).map_err(failure)?;
+        Ok((config, principals))
     }
 }
 
