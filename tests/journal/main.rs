@@ -3,5 +3,7 @@
 mod damage;
 mod files;
 mod kill;
+mod mail;
 mod model;
 mod story;
+mod takeover;

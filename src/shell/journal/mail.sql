@@ -42,3 +42,8 @@ CREATE TABLE principal (
     name TEXT PRIMARY KEY, kind TEXT NOT NULL, created INTEGER NOT NULL, token BLOB NOT NULL UNIQUE,
     sum INTEGER NOT NULL, at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- One row once the files of an older organism, `….gateway` and `….outbox`, were read into this one.
+CREATE TABLE taken_over (
+    id INTEGER PRIMARY KEY CHECK (id = 1), sum INTEGER NOT NULL, at INTEGER NOT NULL
+) STRICT;

@@ -27,6 +27,7 @@ mod row;
 mod schema;
 mod sqlite;
 mod sum;
+mod takeover;
 mod text;
 mod verify;
 mod writer;
@@ -43,6 +44,7 @@ pub(crate) use query::{History, Of};
 pub(crate) use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
+pub use takeover::Takeover;
 pub use verify::Verdict;
 pub use writer::{JournalSender, JournalWriter, Told, Written};
 

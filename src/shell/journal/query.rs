@@ -341,3 +341,6 @@ fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

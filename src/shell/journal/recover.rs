@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::apply::Known;
 use super::fan::{FanRow, SettledRow};
-use super::mail::{Gone, StatusRow};
+use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Meta;
 use super::records::Requeue;
 use super::row::{Record, load};
@@ -49,6 +49,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         agents: open.rows("ORDER BY name")?,
     };
     open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
+    open.each("", |_: TakenOver| ())?;
     if open.total != meta.total {
         return Err(Problem::damaged("rows are missing, or come from another time"));
     }

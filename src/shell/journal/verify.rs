@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
-use super::mail::{Gone, StatusRow};
+use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Horizon;
 use super::open::meta;
 use super::principal::PrincipalRow;
@@ -70,6 +70,7 @@ impl JournalReader {
             check.rows::<Gone>()?;
             check.rows::<AgentRecord>()?;
             check.rows::<SubmissionRecord>()?;
+            check.rows::<TakenOver>()?;
             check.principals()?;
         }
         let known = meta(&self.db)?.record.total;
