@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::Connection;
+#[cfg(feature = "gateway")]
 use systole::gateway::Kind;
-use systole::journal::{Journal, MailRecord, MailState, MailStatus, MemoryJournal, Op, Owner, Step, SubmissionRecord};
-use systole::shell::journal::{JournalReader, Options, Principals, Retention, SqliteJournal};
+#[cfg(feature = "gateway")]
+use systole::journal::MemoryJournal;
+use systole::journal::{Journal, MailRecord, MailState, MailStatus, Op, Owner, Step, SubmissionRecord};
+#[cfg(feature = "gateway")]
+use systole::shell::journal::Principals;
+use systole::shell::journal::{JournalReader, Options, Retention, SqliteJournal};
 use systole::vocab::{MessageId, ThreadId, Time};
 use uuid::Uuid;
 
-use crate::story::{Folder, KEY, Story, content, open};
+#[cfg(feature = "gateway")]
+use crate::story::content;
+use crate::story::{Folder, KEY, Story, open};
 
 const HOUR: u64 = 3_600_000_000_000;
 
@@ -134,6 +141,7 @@ fn a_submission_stays_while_its_conversation_is_open_and_its_time_after_that() {
     in_order(&folder);
 }
 
+#[cfg(feature = "gateway")]
 #[test]
 fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
     let folder = Folder::new();

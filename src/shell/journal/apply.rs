@@ -1,11 +1,10 @@
 //! Steps as statements, within a transaction that the caller opens and ends.
 
-use std::collections::HashSet;
-
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
 use uuid::Uuid;
 
 use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
+use super::recover::Known;
 use super::row::{Loaded, Record, load, write};
 use super::text::{FaultText, ResultText};
 use crate::journal::{FanId, FanRecord, MessageRecord, Number, Op, Outcome, SettledRecord, Step, ThreadRecord};
@@ -31,15 +30,6 @@ macro_rules! gone {
     ($table:literal, $key:literal) => {
         (concat!("SELECT sum FROM ", $table, " WHERE ", $key), concat!("DELETE FROM ", $table, " WHERE ", $key))
     };
-}
-
-/// What is known of open rows without a look into the tables.
-#[derive(Default)]
-pub(super) struct Known {
-    /// Messages that have notes or awaited calls: few do, so the others need not be asked.
-    pub(super) noted: HashSet<Number>,
-    /// Roots of conversations.
-    pub(super) roots: HashSet<ThreadId>,
 }
 
 /// Applies steps to the tables.

@@ -1,10 +1,9 @@
 //! Reads what is not over, and adds up whether that is all of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::Connection;
 
-use super::apply::Known;
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Meta;
@@ -12,6 +11,7 @@ use super::records::Requeue;
 use super::row::{Record, load};
 use crate::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
 use crate::shell::sqlite::Problem;
+use crate::vocab::ThreadId;
 
 /// What is not over.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
@@ -83,6 +83,15 @@ fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
 }
 
 /// What is known of open rows without a look into the tables.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Messages that have notes or awaited calls: few do, so the others need not be asked.
+    pub(super) noted: HashSet<Number>,
+    /// Roots of conversations.
+    pub(super) roots: HashSet<ThreadId>,
+}
+
+/// What is known of what is not over.
 pub(super) fn known(recovered: &Recovered) -> Known {
     let called = recovered.fans.iter().filter(|fan| fan.call.is_some()).map(|fan| fan.id.message);
     Known {

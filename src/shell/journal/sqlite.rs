@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::Options;
-use super::apply::{Apply, Known};
+use super::apply::Apply;
 use super::error::StoreError;
 use super::meta::Meta;
 use super::open::open;
-use super::recover::{known, recover};
+use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
 use crate::journal::{Journal, JournalError, Recovered, Step};
