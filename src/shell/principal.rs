@@ -1,5 +1,7 @@
 //! Who may come in over a network.
 
+#![cfg_attr(not(feature = "gateway"), expect(unreachable_pub, reason = "the gateway shows them"))]
+
 use crate::vocab::{Name, Time};
 
 /// Somebody who is known to the gateway.
