@@ -8,6 +8,7 @@
 //! - [`journal`]: what an organism writes down, so that it survives its process;
 //! - [`core`]: the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
+//! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
 //! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
 //! - `outbound`: the one way to other machines over HTTP, with the same feature;
@@ -28,6 +29,7 @@ pub mod gateway;
 pub mod inbox;
 pub mod journal;
 pub mod ladder;
+pub mod mailbox;
 #[cfg(feature = "compat-molecule")]
 pub mod molecule;
 #[cfg(feature = "gateway")]

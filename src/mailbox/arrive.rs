@@ -1,0 +1,90 @@
+//! Messages that come into mailboxes, and those that the pump takes back.
+
+use super::entry::Entry;
+use super::io::{Change, Delivery, Refused};
+use super::{Mailboxes, Name};
+use crate::journal::{MailRecord, MailState, MailStatus, Op};
+use crate::vocab::{MessageId, Time};
+
+impl Mailboxes {
+    pub(super) fn arrived(&mut self, mail: MailRecord, now: Time, change: &mut Change) -> Result<(), Refused> {
+        let (id, bytes, limit) = (mail.id, mail.envelope.len() as u64, self.limits.bytes);
+        let known = self.places.contains_key(&id);
+        let mailbox = self.mailbox(&mail.mailbox)?;
+        if mailbox.bytes.saturating_add(bytes) > limit {
+            return Err(Refused::Full(limit));
+        }
+        let name = mail.mailbox.clone();
+        if known {
+            self.arrived_again(id, change);
+        } else {
+            let seq = self.next_place();
+            let (mail, status) = (MailRecord { seq, ..mail }, MailStatus::default());
+            let entry = Entry { id, bytes, status: status.clone(), awaited: true, reserved: None, indexed: None };
+            let mailbox = self.mailbox(&name)?;
+            mailbox.entries.insert(seq, entry);
+            mailbox.bytes += bytes;
+            self.places.insert(id, (name.clone(), seq));
+            change.ops.push(Op::Mail(mail, status));
+        }
+        change.rings.push(name);
+        self.index(id, now);
+        Ok(())
+    }
+
+    /// A message of an earlier run is run again by the pump.
+    fn arrived_again(&mut self, id: MessageId, change: &mut Change) {
+        let Some((mailbox, seq)) = self.entry(id) else { return };
+        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| !entry.awaited) else { return };
+        entry.awaited = true;
+        mailbox.bytes += entry.bytes;
+        // It was abandoned, or had become a dead letter, and the pump wants it anyway.
+        if entry.status.state != MailState::Waiting {
+            entry.status = MailStatus { error: entry.status.error.take(), ..MailStatus::default() };
+            change.ops.extend(mailbox.write(seq));
+        }
+    }
+
+    pub(super) fn letter(&mut self, mail: MailRecord, change: &mut Change) {
+        if self.boxes.contains_key(&mail.mailbox) {
+            let seq = self.next_place();
+            change.rings.push(mail.mailbox.clone());
+            let status = MailStatus { state: MailState::Acked, ..MailStatus::default() };
+            change.ops.push(Op::Mail(MailRecord { seq, ..mail }, status));
+        }
+    }
+
+    pub(super) fn abandoned(&mut self, id: MessageId, now: Time, change: &mut Change) {
+        let Some((mailbox, seq)) = self.entry(id) else { return };
+        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.awaited) else { return };
+        entry.awaited = false;
+        mailbox.bytes -= entry.bytes;
+        entry.status.state = MailState::Gone;
+        change.ops.extend(mailbox.write(seq));
+        if mailbox.delivery == Delivery::Pushed {
+            change.withdrawn.extend(self.places.get(&id).map(|(name, _)| (name.clone(), id)));
+        }
+        change.ended.push(id);
+        self.index(id, now);
+    }
+
+    /// The end of a message is durable.
+    pub(super) fn durable(&mut self, id: MessageId) {
+        if self.find(id).is_some_and(|(_, state)| state.is_over()) {
+            self.forget(id);
+        }
+    }
+
+    /// Deletes the oldest dead letters past the bound.
+    pub(super) fn bound_dead_letters(&mut self, name: &Name, change: &mut Change) {
+        let most = self.limits.dead_letters;
+        while let Some(mailbox) = self.boxes.get(name)
+            && mailbox.dead.len() > most
+            && let Some(seq) = mailbox.dead.first().copied()
+            && let Some(id) = mailbox.entries.get(&seq).map(|entry| entry.id)
+        {
+            change.ops.push(Op::MailGone { seq });
+            self.forget(id);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! One message of a mailbox.
+
+use super::io::Settlement;
+use crate::journal::{MailState, MailStatus};
+use crate::vocab::{MessageId, Time};
+
+/// A message that has not ended, or whose end is not durable yet.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: MessageId,
+    pub(super) bytes: u64,
+    pub(super) status: MailStatus,
+    /// Whether the pump waits for its end.
+    pub(super) awaited: bool,
+    /// Session and token that have it.
+    pub(super) reserved: Option<Reservation>,
+    /// Time in the index of due times.
+    pub(super) indexed: Option<Time>,
+}
+
+/// A session's hold on a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) session: [u8; 16],
+    pub(super) token: [u8; 16],
+}
+
+impl Entry {
+    pub(super) fn is_open(&self) -> bool {
+        self.status.state.is_open()
+    }
+
+    /// Whether it is to be delivered, now or when it is due: it is open, and no session has it.
+    pub(super) fn is_wanted(&self) -> bool {
+        let wanted = self.awaited || self.status.state == MailState::Redriven;
+        self.is_open() && wanted && self.reserved.is_none()
+    }
+
+    /// Whether its state is the one that a settlement leads to.
+    pub(super) fn is_settled_with(&self, settlement: &Settlement) -> bool {
+        settled_with(&self.status, settlement)
+    }
+}
+
+/// Whether a message with that status ended with a settlement.
+pub(super) fn settled_with(status: &MailStatus, settlement: &Settlement) -> bool {
+    let answer = status.answer.as_deref();
+    match settlement {
+        Settlement::Reply(reply) => status.state == MailState::Replied && answer == Some(&reply[..]),
+        Settlement::Fail(why) => status.state == MailState::Dead && answer == Some(why.as_bytes()),
+        Settlement::Silent => matches!(status.state, MailState::Acked | MailState::Terminated),
+    }
+}

@@ -1,0 +1,265 @@
+//! Inputs of the machine, and what comes out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::journal::{MailRecord, MailState, Number, Op, Registration};
+use crate::vocab::{MessageId, Name, Time};
+
+/// Way in which the messages of a mailbox get to their listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// The listener asks for them: by polls, leases or streams.
+    Pulled,
+    /// They are sent to the listener.
+    Pushed,
+}
+
+/// Everything that can move the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Time has passed: leases end.
+    Tick,
+    /// The pump has a message for a listener and waits for its end. Its place is given here. The pump runs a message
+    /// again after a restart: then it is known.
+    Arrived(MailRecord),
+    /// An answer to a client is put into a mailbox, to be read there. It has ended from the start.
+    Letter(MailRecord),
+    /// The pump waits for a message no more.
+    Abandoned {
+        /// The message.
+        id: MessageId,
+    },
+    /// The listener ends a message. It needs no lease.
+    Settle {
+        /// The message.
+        id: MessageId,
+        /// Its end.
+        settlement: Settlement,
+    },
+    /// The listener has read a mailbox in order and goes on behind a place: what it passed over without an answer is
+    /// done without one.
+    Passed {
+        /// The mailbox.
+        mailbox: Name,
+        /// Last place that it has read.
+        through: Number,
+    },
+    /// The end of a message is durable: it is forgotten.
+    Durable {
+        /// The message.
+        id: MessageId,
+    },
+    /// A reader leases the oldest free messages, as many as there are receipts.
+    Lease {
+        /// The mailbox.
+        mailbox: Name,
+        /// Duration of the lease.
+        visibility: Duration,
+        /// Receipts, which can't be guessed.
+        receipts: Vec<[u8; 16]>,
+    },
+    /// A reader says what becomes of a message.
+    Handle {
+        /// The mailbox.
+        mailbox: Name,
+        /// The message.
+        id: MessageId,
+        /// Receipt of its lease.
+        receipt: [u8; 16],
+        /// What becomes of it.
+        action: Action,
+    },
+    /// A reader in order keeps a message that nobody has without a time limit, and answers later.
+    Keep {
+        /// The mailbox.
+        mailbox: Name,
+        /// The message.
+        id: MessageId,
+        /// Receipt, which can't be guessed.
+        receipt: [u8; 16],
+    },
+    /// Dead letters of a mailbox go behind its last message, to be delivered again.
+    Redrive {
+        /// The mailbox.
+        mailbox: Name,
+        /// One dead letter; all without it.
+        id: Option<MessageId>,
+    },
+    /// Dead letters of a mailbox are deleted.
+    Bury {
+        /// The mailbox.
+        mailbox: Name,
+        /// One dead letter; all without it.
+        id: Option<MessageId>,
+    },
+    /// A session takes the oldest free messages, until it confirms or releases them.
+    Reserve {
+        /// The mailbox.
+        mailbox: Name,
+        /// The session.
+        session: [u8; 16],
+        /// Token that they are confirmed by.
+        token: [u8; 16],
+        /// Messages at most.
+        rows: usize,
+        /// Bytes of envelopes at most, past the first message.
+        bytes: u64,
+    },
+    /// A session has what it took under a token: done without a reply.
+    Confirm {
+        /// The session.
+        session: [u8; 16],
+        /// The token.
+        token: [u8; 16],
+    },
+    /// What a session took is free again.
+    Release {
+        /// The session.
+        session: [u8; 16],
+        /// One token; all without it.
+        token: Option<[u8; 16]>,
+    },
+    /// An attempt to push a message begins.
+    Attempt {
+        /// The message.
+        id: MessageId,
+        /// Attempts, with this one.
+        attempts: u32,
+        /// Time that it took so far.
+        spent: Duration,
+    },
+    /// An attempt to push a message failed; the next one is due later.
+    BackOff {
+        /// The message.
+        id: MessageId,
+        /// Time of the next attempt.
+        until: Time,
+        /// Reason of the failure.
+        error: Arc<str>,
+        /// Time that it took so far.
+        spent: Duration,
+    },
+    /// A listener that was pushed to has the message, and answers later.
+    Taken {
+        /// The message.
+        id: MessageId,
+    },
+    /// An operator tells a listener to rest.
+    Pause {
+        /// The listener.
+        name: Name,
+    },
+    /// An operator tells a listener to work again.
+    Resume {
+        /// The listener.
+        name: Name,
+    },
+    /// A listener registers.
+    Register {
+        /// The listener.
+        name: Name,
+        /// Its registration.
+        registration: Registration,
+    },
+}
+
+/// End of a message, as its listener says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    /// Bytes of a reply, dirty or not.
+    Reply(Bytes),
+    /// A failure: the caller gets an `agent-error`.
+    Fail(Arc<str>),
+    /// Done without a reply.
+    Silent,
+}
+
+/// What a reader does with a message that it has leased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// It is done, without a reply.
+    Ack,
+    /// It is given back, to be delivered again from a time on.
+    Nack {
+        /// Reason.
+        error: Option<Arc<str>>,
+        /// Time of the next delivery.
+        due: Time,
+    },
+    /// The lease goes on until a time.
+    Extend {
+        /// End of the lease.
+        due: Time,
+    },
+    /// The reader keeps the message without a time limit, and answers later.
+    Hold,
+    /// Nobody shall have it again; without a reply.
+    Term {
+        /// Reason.
+        error: Option<Arc<str>>,
+    },
+}
+
+/// Effects of an input.
+#[derive(Debug, Default, PartialEq)]
+#[must_use = "operations are to be written, ends to be handed to the pump"]
+pub struct Change {
+    /// Operations for the journal.
+    pub ops: Vec<Op>,
+    /// Ends of messages that the pump waits for.
+    pub ends: Vec<End>,
+    /// Messages that ended, by operations in `ops`: [`Input::Durable`] follows when those are.
+    pub ended: Vec<MessageId>,
+    /// Mailboxes that have something new to read or to deliver.
+    pub rings: Vec<Name>,
+    /// Messages that a lease or a reservation took.
+    pub given: Vec<Given>,
+    /// Messages that a session confirmed, and whether that ended them.
+    pub confirmed: Vec<(MessageId, bool)>,
+    /// Dead letters that were redriven or deleted.
+    pub count: usize,
+    /// Pushed messages that nobody waits for any more: attempts are broken off.
+    pub withdrawn: Vec<(Name, MessageId)>,
+    /// Pushed messages that are not to be tried again after the attempt that runs.
+    pub answered: Vec<(Name, MessageId)>,
+    /// Whether the input had taken effect before.
+    pub repeated: bool,
+}
+
+/// End of a message that the pump waits for.
+#[derive(Debug, PartialEq)]
+pub struct End {
+    /// The message.
+    pub id: MessageId,
+    /// Its end, which the pump judges like any emission.
+    pub settlement: Settlement,
+    /// Operations that are written in the step that consumes the message.
+    pub ops: Vec<Op>,
+}
+
+/// A message that a reader got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// Its place.
+    pub seq: Number,
+    /// Its id.
+    pub id: MessageId,
+    /// Receipt or token that it is held by.
+    pub receipt: [u8; 16],
+}
+
+/// Reason why an input has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// No such message is remembered, or no such mailbox is there.
+    Unknown,
+    /// The receipt is not that of the lease in force.
+    Stale,
+    /// The message has ended otherwise.
+    Over(MailState),
+    /// The mailbox is full: so many bytes wait in it.
+    Full(u64),
+}

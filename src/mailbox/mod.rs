@@ -1,0 +1,256 @@
+//! Layer 2, mailboxes: messages that wait for remote listeners, as a deterministic state machine.
+//!
+//! [`Mailboxes::handle`] takes one [`Input`] and gives back a [`Change`]: operations for the journal, ends of messages
+//! for the pump, and who is to be woken. No clock, no store and no HTTP are here; time comes in with each input.
+//! Envelopes are in the journal alone: the machine knows their sizes.
+//!
+//! ```text
+//!              lease: receipt, due            lapse, nack, release
+//!            +------------------------> leased --------------------------+
+//!            |  hold: receipt, no limit                                  |
+//!  arrived   |  reserve: session token     | reply -> replied            v
+//! ---------> free <----------------------- + ack, confirm, pass -> acked   (deliveries used up) -> dead
+//!            |  push: attempt, back-off    | term -> terminated
+//!            |                             | fail -> dead ---- redrive ----> free (redriven: nobody waits)
+//!            +-- abandoned by the pump --> gone          \--- bury ------> deleted
+//! ```
+//!
+//! What always holds:
+//! - A message is in its mailbox once, under the id of the pump, and ends once. The first end counts; the same end again
+//!   is no mistake, another one is refused.
+//! - The end of a message that the pump waits for is not written by itself: its operations travel with the answer into
+//!   the step of the core that consumes the message ([`End`]), so that both are durable together. The message is
+//!   remembered until [`Input::Durable`] says so.
+//! - A lease, a hold and a reservation exclude each other. Reservations end with the process and are not written.
+//! - Bytes of a mailbox and the number of its dead letters are bounded.
+
+mod arrive;
+mod deliver;
+mod end;
+mod entry;
+mod io;
+mod present;
+mod recover;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::journal::{MailState, Number, Op, Registration};
+use crate::vocab::{MessageId, Name, Time};
+
+pub use end::Repeated;
+use entry::{Entry, Reservation};
+pub use io::{Action, Change, Delivery, End, Given, Input, Refused, Settlement};
+
+/// Mailboxes of all remote listeners of an organism.
+#[derive(Debug)]
+pub struct Mailboxes {
+    limits: MailboxLimits,
+    boxes: BTreeMap<Name, Mailbox>,
+    /// Mailbox and place of each message that is remembered.
+    places: HashMap<MessageId, (Name, Number)>,
+    /// Ends of leases and back-offs, in order.
+    dues: BTreeSet<(Time, MessageId)>,
+    /// Last place that was given.
+    last: Number,
+}
+
+/// Bounds of mailboxes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MailboxLimits {
+    /// Bytes of envelopes that wait in one mailbox. Default: 256 MiB.
+    pub bytes: u64,
+    /// Leases of one message before it is a dead letter. Default: 5.
+    pub deliveries: u32,
+    /// Duration of a lease that names none. Default: 30 s.
+    pub visibility: Duration,
+    /// Dead letters of one mailbox; past it the oldest one is deleted. Default: 10,000.
+    pub dead_letters: usize,
+}
+
+impl Default for MailboxLimits {
+    fn default() -> Self {
+        Self { bytes: 256 << 20, deliveries: 5, visibility: Duration::from_secs(30), dead_letters: 10_000 }
+    }
+}
+
+/// Mailbox of one listener.
+#[derive(Debug)]
+struct Mailbox {
+    delivery: Delivery,
+    paused: Option<Time>,
+    registered: Option<Registration>,
+    /// Messages that have not ended, or whose end is not durable yet; in order of arrival.
+    entries: BTreeMap<Number, Entry>,
+    /// Places of messages that can be delivered now.
+    free: BTreeSet<Number>,
+    /// Places of dead letters.
+    dead: BTreeSet<Number>,
+    /// Bytes of messages that the pump waits for.
+    bytes: u64,
+}
+
+impl Mailboxes {
+    /// Makes the mailboxes of these listeners.
+    pub fn new(listeners: impl IntoIterator<Item = (Name, Delivery)>, limits: MailboxLimits) -> Self {
+        let boxes = listeners.into_iter().map(|(name, delivery)| (name, Mailbox::new(delivery))).collect();
+        Self { limits, boxes, places: HashMap::new(), dues: BTreeSet::new(), last: 0 }
+    }
+
+    /// Bounds that are in force.
+    pub fn limits(&self) -> &MailboxLimits {
+        &self.limits
+    }
+
+    /// Takes one input. What time alone changes is in the change even where the input is refused.
+    pub fn handle(&mut self, input: Input, now: Time) -> (Change, Result<(), Refused>) {
+        let mut change = Change::default();
+        self.lapse(now, &mut change);
+        let done = match input {
+            Input::Tick => Ok(()),
+            Input::Arrived(mail) => self.arrived(mail, now, &mut change),
+            Input::Letter(mail) => {
+                self.letter(mail, &mut change);
+                Ok(())
+            }
+            Input::Abandoned { id } => {
+                self.abandoned(id, now, &mut change);
+                Ok(())
+            }
+            Input::Settle { id, settlement } => self.settle(id, settlement, now, &mut change),
+            Input::Passed { mailbox, through } => self.pass(&mailbox, through, now, &mut change),
+            Input::Durable { id } => {
+                self.durable(id);
+                Ok(())
+            }
+            Input::Lease { mailbox, visibility, receipts } => {
+                self.lease(&mailbox, (now, now.after(visibility)), receipts, &mut change)
+            }
+            Input::Handle { mailbox, id, receipt, action } => self.act(&mailbox, id, receipt, action, now, &mut change),
+            Input::Keep { mailbox, id, receipt } => self.keep(&mailbox, id, receipt, now, &mut change),
+            Input::Redrive { mailbox, id } => self.redrive(&mailbox, id, now, &mut change),
+            Input::Bury { mailbox, id } => self.bury(&mailbox, id, &mut change),
+            Input::Reserve { mailbox, session, token, rows, bytes } => {
+                self.reserve(&mailbox, Reservation { session, token }, (rows, bytes), now, &mut change)
+            }
+            Input::Confirm { session, token } => self.confirm(Reservation { session, token }, now, &mut change),
+            Input::Release { session, token } => {
+                self.release(session, token, now, &mut change);
+                Ok(())
+            }
+            Input::Attempt { id, attempts, spent } => self.attempt(id, attempts, spent, &mut change),
+            Input::BackOff { id, until, error, spent } => self.back_off(id, until, error, spent, now, &mut change),
+            Input::Taken { id } => self.taken(id, now, &mut change),
+            Input::Pause { name } => self.pause(&name, Some(now), &mut change),
+            Input::Resume { name } => self.pause(&name, None, &mut change),
+            Input::Register { name, registration } => self.register(&name, registration, &mut change),
+        };
+        (change, done)
+    }
+
+    /// Time at which [`Input::Tick`] is due.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.dues.first().map(|(due, _)| *due)
+    }
+
+    /// Messages that have not ended, in all mailboxes.
+    pub fn waiting(&self) -> usize {
+        self.boxes.values().map(|mailbox| mailbox.entries.values().filter(|entry| entry.is_open()).count()).sum()
+    }
+
+    /// Dead letters, in all mailboxes.
+    pub fn dead_letters(&self) -> usize {
+        self.boxes.values().map(|mailbox| mailbox.dead.len()).sum()
+    }
+
+    /// Mailbox that a message is in, and its state, if it is remembered.
+    pub fn find(&self, id: MessageId) -> Option<(&Name, MailState)> {
+        let (name, seq) = self.places.get(&id)?;
+        Some((name, self.boxes.get(name)?.entries.get(seq)?.status.state))
+    }
+
+    /// Whether a mailbox has a message that can be delivered now.
+    pub fn has_free(&self, mailbox: &Name) -> bool {
+        self.boxes.get(mailbox).is_some_and(|mailbox| !mailbox.free.is_empty())
+    }
+
+    fn mailbox(&mut self, name: &Name) -> Result<&mut Mailbox, Refused> {
+        self.boxes.get_mut(name).ok_or(Refused::Unknown)
+    }
+
+    fn entry(&mut self, id: MessageId) -> Option<(&mut Mailbox, Number)> {
+        let (name, seq) = self.places.get(&id)?;
+        Some((self.boxes.get_mut(name)?, *seq))
+    }
+
+    /// Brings the indices up to date with the status of a message.
+    fn index(&mut self, id: MessageId, now: Time) {
+        let Some((name, seq)) = self.places.get(&id) else { return };
+        let Some(mailbox) = self.boxes.get_mut(name) else { return };
+        let Some(entry) = mailbox.entries.get_mut(seq) else { return };
+        let wanted = entry.is_wanted();
+        // The sender of pushed messages keeps their order, and so waits for the first one.
+        let pushed = mailbox.delivery == Delivery::Pushed && entry.status.receipt.is_none();
+        let due = Some(entry.status.due).filter(|due| wanted && !pushed && *due > now && *due < Time::MAX);
+        if entry.indexed != due {
+            if let Some(old) = std::mem::replace(&mut entry.indexed, due) {
+                self.dues.remove(&(old, id));
+            }
+            self.dues.extend(due.map(|due| (due, id)));
+        }
+        if wanted && (entry.status.due <= now || pushed && entry.status.due < Time::MAX) {
+            mailbox.free.insert(*seq);
+        } else {
+            mailbox.free.remove(seq);
+        }
+        if entry.status.state == MailState::Dead {
+            mailbox.dead.insert(*seq);
+        } else {
+            mailbox.dead.remove(seq);
+        }
+    }
+
+    /// Forgets a message that the journal deletes, or that is over durably.
+    fn forget(&mut self, id: MessageId) {
+        let Some((name, seq)) = self.places.remove(&id) else { return };
+        let Some(mailbox) = self.boxes.get_mut(&name) else { return };
+        mailbox.free.remove(&seq);
+        mailbox.dead.remove(&seq);
+        if let Some(due) = mailbox.entries.remove(&seq).and_then(|entry| entry.indexed) {
+            self.dues.remove(&(due, id));
+        }
+    }
+
+    fn next_place(&mut self) -> Number {
+        self.last += 1;
+        self.last
+    }
+}
+
+impl Mailbox {
+    fn new(delivery: Delivery) -> Self {
+        Self {
+            delivery,
+            paused: None,
+            registered: None,
+            entries: BTreeMap::new(),
+            free: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Writes the status of a message down.
+    fn write(&self, seq: Number) -> Option<Op> {
+        self.entries.get(&seq).map(|entry| Op::MailStatus { seq, status: entry.status.clone() })
+    }
+}
+
+/// Text of the failure of a message whose leases were used up.
+fn too_often(deliveries: u32) -> Arc<str> {
+    format!("the listener took this message {deliveries} times and never answered").into()
+}

@@ -1,0 +1,71 @@
+//! Presence of listeners: pauses, registrations, and what is to be pushed to them.
+
+use super::io::{Change, Delivery, Refused};
+use super::{Mailboxes, Name};
+use crate::journal::{AgentRecord, MailStatus, Number, Op, Registration};
+use crate::vocab::Time;
+
+impl Mailboxes {
+    /// Whether an operator has a listener paused.
+    pub fn is_paused(&self, name: &Name) -> bool {
+        self.boxes.get(name).is_some_and(|mailbox| mailbox.paused.is_some())
+    }
+
+    /// Last registration of a listener.
+    pub fn registration(&self, name: &Name) -> Option<&Registration> {
+        self.boxes.get(name)?.registered.as_ref()
+    }
+
+    /// Place and delivery status of the message that is to be pushed to a listener next; none while the listener rests.
+    pub fn to_push(&self, name: &Name) -> Option<(Number, &MailStatus)> {
+        let mailbox = self.boxes.get(name).filter(|mailbox| mailbox.delivery == Delivery::Pushed)?;
+        let seq = mailbox.free.first().filter(|_| mailbox.paused.is_none())?;
+        let entry = mailbox.entries.get(seq)?;
+        Some((*seq, &entry.status))
+    }
+
+    pub(super) fn pause(&mut self, name: &Name, since: Option<Time>, change: &mut Change) -> Result<(), Refused> {
+        let mailbox = self.mailbox(name)?;
+        if mailbox.paused.is_some() == since.is_some() {
+            change.repeated = true;
+            return Ok(());
+        }
+        mailbox.paused = since;
+        if mailbox.delivery == Delivery::Pushed && since.is_some() {
+            // An attempt that runs may be answered.
+            let free = mailbox.free.iter().filter_map(|seq| mailbox.entries.get(seq));
+            change.answered = free.map(|entry| (name.clone(), entry.id)).collect();
+        }
+        if mailbox.delivery == Delivery::Pushed && since.is_none() {
+            // It had its reasons to rest: what waits has all attempts again.
+            let free: Vec<Number> = mailbox.free.iter().copied().collect();
+            for seq in free {
+                if let Some(entry) = mailbox.entries.get_mut(&seq) {
+                    let status = &mut entry.status;
+                    (status.deliveries, status.spent, status.due) = (0, 0, Time::default());
+                }
+                change.ops.extend(mailbox.write(seq));
+            }
+        }
+        change.rings.push(name.clone());
+        change.ops.push(self.agent(name)?);
+        Ok(())
+    }
+
+    pub(super) fn register(
+        &mut self,
+        name: &Name,
+        registration: Registration,
+        change: &mut Change,
+    ) -> Result<(), Refused> {
+        self.mailbox(name)?.registered = Some(registration);
+        change.ops.push(self.agent(name)?);
+        Ok(())
+    }
+
+    fn agent(&mut self, name: &Name) -> Result<Op, Refused> {
+        let mailbox = self.mailbox(name)?;
+        let (paused, registered) = (mailbox.paused, mailbox.registered.clone());
+        Ok(Op::Agent(AgentRecord { name: name.clone(), paused, registered }))
+    }
+}

@@ -1,0 +1,56 @@
+//! Mailboxes as a journal has them.
+
+use std::collections::HashSet;
+
+use super::entry::Entry;
+use super::io::{Change, Delivery};
+use super::{Mailbox, Mailboxes};
+use crate::journal::{MailState, OpenMail, Recovered};
+use crate::vocab::Time;
+
+impl Mailboxes {
+    /// Takes up what a journal holds, before any input. A message that the pump does not run again is abandoned: its
+    /// thread closed right before the crash.
+    pub fn recover(&mut self, recovered: &Recovered, now: Time) -> Change {
+        let mut change = Change::default();
+        let run_again: HashSet<_> = recovered.messages.iter().map(|message| message.id).collect();
+        self.last = recovered.last_mail;
+        for agent in &recovered.agents {
+            let mailbox = self.boxes.entry(agent.name.clone()).or_insert_with(|| Mailbox::new(Delivery::Pulled));
+            (mailbox.paused, mailbox.registered) = (agent.paused, agent.registered.clone());
+        }
+        for mail in &recovered.mail {
+            self.last = self.last.max(mail.seq);
+            self.take_up(mail, now);
+            if mail.status.state == MailState::Waiting && !run_again.contains(&mail.id) {
+                self.recovered_gone(mail, now, &mut change);
+            }
+        }
+        change
+    }
+
+    fn take_up(&mut self, mail: &OpenMail, now: Time) {
+        let (id, most) = (mail.id, self.limits.deliveries);
+        let mailbox = self.boxes.entry(mail.mailbox.clone()).or_insert_with(|| Mailbox::new(Delivery::Pulled));
+        let mut status = mail.status.clone();
+        // It was pushed by an earlier run, and is pulled now.
+        let was_pushed = status.receipt.is_none() && (status.due == Time::MAX || status.deliveries >= most);
+        if mailbox.delivery == Delivery::Pulled && status.state.is_open() && was_pushed {
+            (status.due, status.deliveries) = (Time::default(), 0);
+        }
+        let entry = Entry { id, bytes: mail.bytes, status, awaited: false, reserved: None, indexed: None };
+        mailbox.entries.insert(mail.seq, entry);
+        self.places.insert(id, (mail.mailbox.clone(), mail.seq));
+        self.index(id, now);
+    }
+
+    fn recovered_gone(&mut self, mail: &OpenMail, now: Time, change: &mut Change) {
+        let Some((mailbox, seq)) = self.entry(mail.id) else { return };
+        if let Some(entry) = mailbox.entries.get_mut(&seq) {
+            entry.status.state = MailState::Gone;
+        }
+        change.ops.extend(mailbox.write(seq));
+        change.ended.push(mail.id);
+        self.index(mail.id, now);
+    }
+}

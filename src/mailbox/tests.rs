@@ -1,0 +1,440 @@
+//! The machine against a pump, a journal and readers that know nothing of it, in random histories with crashes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+use crate::journal::{
+    BodyRecord, Journal, MailRecord, MemoryJournal, MessageRecord, MessageState, Origin, Recovered, Step,
+};
+use crate::vocab::ThreadId;
+
+const MAILBOXES: [&str; 2] = ["ada", "bob"];
+const LEASE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone)]
+enum Act {
+    Arrive {
+        mailbox: usize,
+        bytes: usize,
+    },
+    Abandon {
+        which: usize,
+    },
+    Lease {
+        mailbox: usize,
+        max: usize,
+    },
+    Handle {
+        which: usize,
+        action: u8,
+    },
+    Settle {
+        which: usize,
+        end: u8,
+    },
+    Pass {
+        mailbox: usize,
+        through: u64,
+    },
+    Keep {
+        which: usize,
+    },
+    Redrive {
+        mailbox: usize,
+    },
+    Bury {
+        mailbox: usize,
+    },
+    Reserve {
+        mailbox: usize,
+        session: u8,
+        rows: usize,
+    },
+    Confirm {
+        which: usize,
+    },
+    Release {
+        session: u8,
+    },
+    Pause {
+        mailbox: usize,
+        on: bool,
+    },
+    Wait {
+        seconds: u64,
+    },
+    /// The journal writes some of what it was handed.
+    Write {
+        steps: usize,
+    },
+    Crash,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let mailbox = 0..MAILBOXES.len();
+    let which = 0..16usize;
+    prop_oneof![
+        6 => (mailbox.clone(), 1..200usize).prop_map(|(mailbox, bytes)| Act::Arrive { mailbox, bytes }),
+        1 => which.clone().prop_map(|which| Act::Abandon { which }),
+        5 => (mailbox.clone(), 0..4usize).prop_map(|(mailbox, max)| Act::Lease { mailbox, max }),
+        5 => (which.clone(), 0..5u8).prop_map(|(which, action)| Act::Handle { which, action }),
+        4 => (which.clone(), 0..3u8).prop_map(|(which, end)| Act::Settle { which, end }),
+        1 => (mailbox.clone(), 0..40u64).prop_map(|(mailbox, through)| Act::Pass { mailbox, through }),
+        1 => which.clone().prop_map(|which| Act::Keep { which }),
+        1 => mailbox.clone().prop_map(|mailbox| Act::Redrive { mailbox }),
+        1 => mailbox.clone().prop_map(|mailbox| Act::Bury { mailbox }),
+        2 => (mailbox.clone(), 0..2u8, 0..4usize)
+            .prop_map(|(mailbox, session, rows)| Act::Reserve { mailbox, session, rows }),
+        2 => which.prop_map(|which| Act::Confirm { which }),
+        1 => (0..2u8).prop_map(|session| Act::Release { session }),
+        1 => (mailbox, any::<bool>()).prop_map(|(mailbox, on)| Act::Pause { mailbox, on }),
+        3 => (0..40u64).prop_map(|seconds| Act::Wait { seconds }),
+        6 => (1..5usize).prop_map(|steps| Act::Write { steps }),
+        1 => Just(Act::Crash),
+    ]
+}
+
+/// What is handed to the journal and not written yet.
+#[derive(Debug)]
+struct Unwritten {
+    ops: Vec<Op>,
+    /// Messages that the pump consumes with it, and their ends.
+    consumed: Option<(MessageId, Settlement)>,
+    ended: Vec<MessageId>,
+}
+
+/// A message, as the pump and its readers know it.
+#[derive(Debug, Default)]
+struct Known {
+    mailbox: usize,
+    /// Whether the pump waits for its end.
+    open: bool,
+    ends: usize,
+    /// Last receipt, and the end of its lease.
+    lease: Option<([u8; 16], Time)>,
+    reserved: Option<(u8, [u8; 16])>,
+    /// Whether it came back from the dead letters.
+    redriven: bool,
+}
+
+struct World {
+    machine: Mailboxes,
+    journal: MemoryJournal,
+    unwritten: Vec<Unwritten>,
+    known: BTreeMap<MessageId, Known>,
+    now: Time,
+    drawn: u128,
+}
+
+fn mailboxes() -> Mailboxes {
+    let limits = MailboxLimits { deliveries: 3, dead_letters: 5, ..MailboxLimits::default() };
+    Mailboxes::new(MAILBOXES.iter().map(|name| (name.parse().unwrap(), Delivery::Pulled)), limits)
+}
+
+fn name(mailbox: usize) -> Name {
+    MAILBOXES[mailbox].parse().unwrap()
+}
+
+impl World {
+    fn new() -> Self {
+        let mut journal = MemoryJournal::new([0; 32]);
+        let recovered = journal.recover().unwrap();
+        let mut world = Self {
+            machine: mailboxes(),
+            journal,
+            unwritten: Vec::new(),
+            known: BTreeMap::new(),
+            now: Time::default().after(Duration::from_secs(1)),
+            drawn: 0,
+        };
+        world.recover(recovered);
+        world
+    }
+
+    fn draw(&mut self) -> [u8; 16] {
+        self.drawn += 1;
+        self.drawn.to_be_bytes()
+    }
+
+    fn mail(id: MessageId, mailbox: usize, bytes: usize) -> MailRecord {
+        MailRecord {
+            seq: 0,
+            mailbox: name(mailbox),
+            id,
+            thread: ThreadId::from_uuid(Uuid::from_u128(1)),
+            from: "cli".parse().unwrap(),
+            in_reply_to: None,
+            payload: "{urn:t}a".parse().unwrap(),
+            envelope: vec![b'x'; bytes].into(),
+            at: Time::default(),
+        }
+    }
+
+    fn handle(&mut self, input: Input) -> (Change, Result<(), Refused>) {
+        let (mut change, done) = self.machine.handle(input, self.now);
+        for End { id, settlement, ops } in std::mem::take(&mut change.ends) {
+            let known = self.known.get_mut(&id).unwrap();
+            assert!(known.open, "the pump is told an end that it does not wait for");
+            known.open = false;
+            self.unwritten.push(Unwritten { ops, consumed: Some((id, settlement)), ended: vec![id] });
+        }
+        let (ops, ended) = (std::mem::take(&mut change.ops), std::mem::take(&mut change.ended));
+        if !ops.is_empty() {
+            self.unwritten.push(Unwritten { ops, consumed: None, ended });
+        }
+        for Given { id, .. } in &change.given {
+            let known = &self.known[id];
+            let leased = known.lease.is_some_and(|(_, until)| until > self.now);
+            assert!(!leased, "{id} is given while another reader has it");
+            assert!(known.reserved.is_none(), "{id} is given while a session has it");
+        }
+        (change, done)
+    }
+
+    fn pick(&self, which: usize) -> Option<MessageId> {
+        let ids: Vec<_> = self.known.keys().collect();
+        (!ids.is_empty()).then(|| *ids[which % ids.len()])
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Arrive { mailbox, bytes } => {
+                let id = MessageId::from_uuid(Uuid::from_bytes(self.draw()));
+                self.known.insert(id, Known { mailbox, open: true, ..Known::default() });
+                self.handle(Input::Arrived(Self::mail(id, mailbox, bytes))).1.unwrap();
+            }
+            Act::Abandon { which } => {
+                if let Some(id) = self.pick(which).filter(|id| self.known[id].open) {
+                    self.known.get_mut(&id).unwrap().open = false;
+                    // The thread has closed before.
+                    self.unwritten.push(Unwritten {
+                        ops: Vec::new(),
+                        consumed: Some((id, Settlement::Silent)),
+                        ended: vec![],
+                    });
+                    self.known.get_mut(&id).unwrap().lease = None;
+                    self.known.get_mut(&id).unwrap().reserved = None;
+                    self.handle(Input::Abandoned { id }).1.unwrap();
+                }
+            }
+            Act::Lease { mailbox, max } => {
+                let receipts = (0..max).map(|_| self.draw()).collect();
+                let (change, done) = self.handle(Input::Lease { mailbox: name(mailbox), visibility: LEASE, receipts });
+                done.unwrap();
+                assert!(change.given.is_sorted_by_key(|given| given.seq), "{change:?}");
+                for Given { id, receipt, .. } in change.given {
+                    self.known.get_mut(&id).unwrap().lease = Some((receipt, self.now.after(LEASE)));
+                }
+            }
+            Act::Handle { which, action } => {
+                let Some(id) = self.pick(which) else { return };
+                let (receipt, until) = self.known[&id].lease.unwrap_or(([0xff; 16], Time::default()));
+                let due = self.now.after(LEASE);
+                let action = match action {
+                    0 => Action::Ack,
+                    1 => Action::Nack { error: Some("no".into()), due: self.now },
+                    2 => Action::Extend { due },
+                    3 => Action::Hold,
+                    _ => Action::Term { error: None },
+                };
+                let mailbox = name(self.known[&id].mailbox);
+                let input = Input::Handle { mailbox, id, receipt, action: action.clone() };
+                let (_, done) = self.handle(input);
+                let ended = done.is_ok() && matches!(action, Action::Ack | Action::Term { .. } | Action::Nack { .. });
+                let known = self.known.get_mut(&id).unwrap();
+                match (done, action) {
+                    (Ok(()), Action::Extend { due }) if until < Time::MAX && known.lease.is_some() => {
+                        known.lease = Some((receipt, due));
+                    }
+                    (Ok(()), Action::Hold) => known.lease = Some((receipt, Time::MAX)),
+                    _ if ended => known.lease = None,
+                    _ => {}
+                }
+            }
+            Act::Settle { which, end } => {
+                let Some(id) = self.pick(which) else { return };
+                let settlement = match end {
+                    0 => Settlement::Reply("<r/>".into()),
+                    1 => Settlement::Fail("it failed".into()),
+                    _ => Settlement::Silent,
+                };
+                if self.handle(Input::Settle { id, settlement: settlement.clone() }).1.is_ok() {
+                    let known = self.known.get_mut(&id).unwrap();
+                    (known.lease, known.reserved) = (None, None);
+                    // The same once more is no mistake, and changes nothing.
+                    if self.machine.find(id).is_some() {
+                        let (change, done) = self.machine.handle(Input::Settle { id, settlement }, self.now);
+                        assert!(done.is_ok() && change.repeated && change.ops.is_empty() && change.ends.is_empty());
+                    }
+                }
+            }
+            Act::Pass { mailbox, through } => {
+                self.handle(Input::Passed { mailbox: name(mailbox), through }).1.unwrap();
+            }
+            Act::Keep { which } => {
+                let Some(id) = self.pick(which) else { return };
+                let receipt = self.draw();
+                let mailbox = name(self.known[&id].mailbox);
+                if self.handle(Input::Keep { mailbox, id, receipt }).1.is_ok() {
+                    self.known.get_mut(&id).unwrap().lease = Some((receipt, Time::MAX));
+                }
+            }
+            Act::Redrive { mailbox } => {
+                self.handle(Input::Redrive { mailbox: name(mailbox), id: None }).1.unwrap();
+                for known in self.known.values_mut().filter(|known| known.mailbox == mailbox && !known.open) {
+                    known.redriven = true;
+                    known.lease = known.lease.filter(|(_, until)| *until > self.now);
+                }
+            }
+            Act::Bury { mailbox } => {
+                self.handle(Input::Bury { mailbox: name(mailbox), id: None }).1.unwrap();
+            }
+            Act::Reserve { mailbox, session, rows } => {
+                let token = self.draw();
+                let input = Input::Reserve { mailbox: name(mailbox), session: [session; 16], token, rows, bytes: 100 };
+                let (change, done) = self.handle(input);
+                done.unwrap();
+                for Given { id, .. } in change.given {
+                    self.known.get_mut(&id).unwrap().reserved = Some((session, token));
+                }
+            }
+            Act::Confirm { which } => {
+                let Some((session, token)) = self.pick(which).and_then(|id| self.known[&id].reserved) else { return };
+                let (change, done) = self.handle(Input::Confirm { session: [session; 16], token });
+                done.unwrap();
+                for (id, _) in change.confirmed {
+                    let known = self.known.get_mut(&id).unwrap();
+                    let held = known.reserved.take();
+                    assert!(held.is_none_or(|held| held == (session, token)), "confirmed by another's token");
+                }
+            }
+            Act::Release { session } => {
+                self.handle(Input::Release { session: [session; 16], token: None }).1.unwrap();
+                let of = self.known.values_mut().filter(|known| known.reserved.is_some_and(|(by, _)| by == session));
+                of.for_each(|known| known.reserved = None);
+            }
+            Act::Pause { mailbox, on } => {
+                let name = name(mailbox);
+                let input = if on { Input::Pause { name } } else { Input::Resume { name } };
+                self.handle(input).1.unwrap();
+            }
+            Act::Wait { seconds } => {
+                self.now = self.now.after(Duration::from_secs(seconds));
+                self.handle(Input::Tick).1.unwrap();
+            }
+            Act::Write { steps } => (0..steps).for_each(|_| self.write()),
+            Act::Crash => self.crash(),
+        }
+    }
+
+    /// The journal writes the oldest of what it was handed.
+    fn write(&mut self) {
+        if self.unwritten.is_empty() {
+            return;
+        }
+        let Unwritten { ops, consumed, ended } = self.unwritten.remove(0);
+        let mut step = Step { ops, at: self.now };
+        if let Some((id, _)) = &consumed {
+            let known = self.known.get_mut(id).unwrap();
+            known.ends += 1;
+            assert_eq!(known.ends, 1, "{id} is consumed twice");
+            step.ops.push(Op::Done { message: number(*id) });
+        }
+        self.journal.append(&[step]).unwrap();
+        for id in ended {
+            self.machine.handle(Input::Durable { id }, self.now);
+        }
+    }
+
+    fn crash(&mut self) {
+        self.unwritten.clear();
+        let mut recovered = self.journal.recover().unwrap();
+        // The pump has all messages that it has not consumed. What arrived is in its journal before.
+        for (id, known) in &mut self.known {
+            known.reserved = None;
+            if known.ends == 0 {
+                known.open = true;
+                recovered.messages.push(message(*id));
+            } else {
+                known.open = false;
+            }
+        }
+        self.recover(recovered);
+    }
+
+    fn recover(&mut self, recovered: Recovered) {
+        self.machine = mailboxes();
+        let change = self.machine.recover(&recovered, self.now);
+        if !change.ops.is_empty() {
+            self.unwritten.push(Unwritten { ops: change.ops, consumed: None, ended: change.ended });
+        }
+        let leases: BTreeMap<_, _> =
+            recovered.mail.iter().map(|mail| (mail.id, (mail.status.receipt, mail.status.due))).collect();
+        for (id, known) in &mut self.known {
+            known.lease = leases.get(id).and_then(|(receipt, due)| Some(((*receipt)?, *due)));
+        }
+        for message in recovered.messages {
+            let mailbox = self.known[&message.id].mailbox;
+            self.handle(Input::Arrived(Self::mail(message.id, mailbox, 50))).1.unwrap();
+        }
+    }
+
+    /// All that waits can be ended by a reader who does nothing but lease and acknowledge.
+    fn finish(&mut self) {
+        for session in 0..2 {
+            self.act(Act::Release { session });
+        }
+        let held: Vec<_> = self.known.iter().filter(|(_, known)| known.open).map(|(id, _)| *id).collect();
+        for id in held {
+            self.handle(Input::Settle { id, settlement: Settlement::Silent }).1.unwrap();
+        }
+        while !self.unwritten.is_empty() {
+            self.write();
+        }
+        assert!(self.known.values().all(|known| known.ends == 1), "every message ends once");
+        let recovered = self.journal.recover().unwrap();
+        let left = recovered.mail.iter().filter(|mail| mail.status.state == MailState::Waiting);
+        assert_eq!(left.count(), 0, "no message waits for nobody");
+        let remembered: BTreeSet<_> = recovered.mail.iter().map(|mail| mail.id).collect();
+        let here: BTreeSet<_> = self.machine.places.keys().copied().collect();
+        assert_eq!(here, remembered, "memory and journal agree");
+        for mailbox in self.machine.boxes.values() {
+            assert_eq!(mailbox.bytes, 0, "nothing waits");
+            assert!(mailbox.dead.len() <= 5);
+        }
+    }
+}
+
+fn number(id: MessageId) -> Number {
+    id.as_uuid().as_u128() as Number
+}
+
+fn message(id: MessageId) -> MessageRecord {
+    MessageRecord {
+        number: number(id),
+        place: number(id),
+        thread: 1,
+        id,
+        from: "cli".parse().unwrap(),
+        in_reply_to: None,
+        answers: Origin::None,
+        state: MessageState::Queued,
+        body: BodyRecord::Payload("<a xmlns='urn:t'/>".into()),
+        attempts: 0,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_message_ends_once_whatever_readers_do_and_wherever_it_crashes(acts in prop::collection::vec(act(), 1..80)) {
+        let mut world = World::new();
+        acts.into_iter().for_each(|act| world.act(act));
+        world.finish();
+    }
+}
