@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::answer::Answer;
 use super::cause::Cause;
@@ -14,8 +14,8 @@ use super::error::{OutboxError, Outcome, Undelivered};
 use super::handle::{Handles, State};
 use super::lines::Lines;
 use super::options::Options;
-use super::outbox::{End, Job, Keeper, Outbox};
 use super::retry::{Decision, Ended, Tried};
+use super::store::{DeliveryStore, Job};
 use crate::shell::clock::Clock;
 use crate::shell::entropy::Entropy;
 use crate::vocab::{MessageId, Name, Time};
@@ -25,7 +25,7 @@ use crate::vocab::{MessageId, Name, Time};
 pub(super) struct Shared {
     pub(super) options: Options,
     pub(super) client: Client,
-    pub(super) keeper: Keeper,
+    pub(super) store: Arc<dyn DeliveryStore>,
     pub(super) clock: Clock,
     pub(super) handles: Handles,
     pub(super) lines: Lines,
@@ -57,11 +57,7 @@ impl From<OutboxError> for Stopped {
 pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
     loop {
         shared.lines.look(&target);
-        let head = {
-            let target = target.clone();
-            shared.keeper.run(move |outbox| outbox.head(&target)).await
-        };
-        match head {
+        match shared.store.head(target.clone()).await {
             Ok(Some(job)) => match shared.serve(&target, job).await {
                 Ok(()) | Err(Stopped::Ended) => {}
                 Err(Stopped::Closing) => return,
@@ -77,34 +73,25 @@ pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
 impl Shared {
     /// Sends a delivery until it has ended, by itself or by somebody else.
     async fn serve(&self, target: &Name, job: Job) -> Result<(), Stopped> {
-        let stop = self.lines.run(target, job.delivery.id);
+        let (stop, enough) = self.lines.run(target, job.delivery.id);
         tokio::select! {
-            done = Course::of(self, job).run() => done,
+            done = Course::of(self, job, enough).run() => done,
             () = stop.notified() => Ok(()),
         }
     }
 
-    /// Ends a delivery that isn't wanted any more. Whether it was open until now.
-    pub(super) async fn cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
-        let (limit, now) = (self.options.policy.attempts.max(1), self.clock.now());
-        let cancelled = self.keeper.run(move |outbox| outbox.cancel(id, limit, now)).await?;
-        let Some(undelivered) = cancelled else { return Ok(false) };
-        self.lines.stop(&undelivered.target, id);
-        self.tell_settled(id, Err(undelivered));
-        Ok(true)
-    }
-
     /// Says how a delivery has ended, to whoever waits for it.
-    fn tell_settled(&self, id: MessageId, outcome: Outcome) {
+    pub(super) fn tell_settled(&self, id: MessageId, outcome: Outcome) {
         self.handles.tell(id, State::Settled(outcome));
         self.settled.send_modify(|settled| *settled += 1);
     }
 
-    async fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
+    async fn sleep(&self, duration: Duration, enough: &Notify) -> Result<(), Stopped> {
         let mut closing = self.closing.subscribe();
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Err(Stopped::Closing),
+            () = enough.notified() => Err(Stopped::Ended),
             () = tokio::time::sleep(duration) => Ok(()),
         }
     }
@@ -117,20 +104,22 @@ struct Course<'a> {
     tried: Tried,
     due: Option<Time>,
     last_error: Option<String>,
+    /// Rings when it is not to be tried any further.
+    enough: Arc<Notify>,
 }
 
 impl<'a> Course<'a> {
     /// It goes on where it was: the time in which nobody sent anything doesn't count.
-    fn of(shared: &'a Shared, job: Job) -> Self {
+    fn of(shared: &'a Shared, job: Job, enough: Arc<Notify>) -> Self {
         let since = shared.clock.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
         let tried = Tried { attempts: job.attempts, since: Time::from_nanos(since) };
-        Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error }
+        Self { shared, delivery: job.delivery, tried, due: job.next, last_error: job.last_error, enough }
     }
 
     async fn run(mut self) -> Result<(), Stopped> {
         if let Some(due) = self.due.take() {
             // A clock that was set back must not make it wait for longer than it would have.
-            self.shared.sleep(self.shared.clock.until(due).min(self.left())).await?;
+            self.shared.sleep(self.shared.clock.until(due).min(self.left()), &self.enough).await?;
         }
         loop {
             let ended = match self.ready().await? {
@@ -157,7 +146,7 @@ impl<'a> Course<'a> {
             }
             match self.shared.lines.circuit(&self.delivery.target, self.shared.options.circuit, now) {
                 CircuitState::Open(until) if until.since(now) >= self.left() => return Ok(Err(Cause::CircuitOpen)),
-                CircuitState::Open(until) => self.shared.sleep(until.since(now)).await?,
+                CircuitState::Open(until) => self.shared.sleep(until.since(now), &self.enough).await?,
                 CircuitState::Closed | CircuitState::HalfOpen => return Ok(Ok(())),
             }
         }
@@ -175,7 +164,7 @@ impl<'a> Course<'a> {
         }
         self.tried.attempts += 1;
         let (id, attempts, spent) = (self.delivery.id, self.tried.attempts, self.spent());
-        if !shared.keeper.run(move |outbox| outbox.begin(id, attempts, spent)).await? {
+        if !shared.store.begin(id, attempts, spent).await? {
             return Err(Stopped::Ended);
         }
         shared.handles.tell(id, State::Attempting { attempt: attempts });
@@ -234,11 +223,11 @@ impl<'a> Course<'a> {
         tracing::debug!(delivery = %id, target = %self.delivery.target, attempts = self.tried.attempts, ?wait, error,
             "an attempt failed");
         let state = State::BackingOff { attempts: self.tried.attempts, until, error: error.clone() };
-        if !shared.keeper.run(move |outbox| outbox.back_off(id, until, &error, spent)).await? {
+        if !shared.store.back_off(id, until, error, spent).await? {
             return Err(Stopped::Ended);
         }
         shared.handles.tell(id, state);
-        shared.sleep(shared.clock.until(until)).await
+        shared.sleep(shared.clock.until(until), &self.enough).await
     }
 
     async fn settle(self, outcome: Outcome) -> Result<(), Stopped> {
@@ -250,9 +239,7 @@ impl<'a> Course<'a> {
                 attempts = undelivered.attempts, message = undelivered.message, "a delivery was given up");
         }
         let told = shared.handles.has(id);
-        let written = outcome.clone();
-        let end = move |outbox: &mut Outbox| outbox.settle(id, &End { outcome: &written, spent, now, told });
-        if shared.keeper.run(end).await? {
+        if shared.store.settle(id, outcome.clone(), spent, now, told).await? {
             shared.tell_settled(id, outcome);
         }
         Ok(())

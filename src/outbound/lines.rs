@@ -18,10 +18,20 @@ struct Line {
     drained: bool,
     /// Whether something came since the one who drains it looked.
     news: bool,
-    running: Option<(MessageId, Arc<Notify>)>,
+    running: Option<Running>,
     /// What was stopped since then, while nothing ran: the next one may be among it.
     stopped: Vec<MessageId>,
     circuit: Circuit,
+}
+
+/// The delivery that is sent now.
+#[derive(Debug)]
+struct Running {
+    id: MessageId,
+    /// Breaks it off.
+    stop: Arc<Notify>,
+    /// Ends it after the attempt that runs.
+    enough: Arc<Notify>,
 }
 
 impl Lines {
@@ -64,16 +74,17 @@ impl Lines {
         true
     }
 
-    /// A delivery is the one that is sent to a target now; what is returned hears when it isn't wanted any more.
-    pub(super) fn run(&self, target: &Name, id: MessageId) -> Arc<Notify> {
-        let stop = Arc::new(Notify::new());
+    /// A delivery is the one that is sent to a target now. The first bell breaks it off, the second one ends it after
+    /// the attempt that runs.
+    pub(super) fn run(&self, target: &Name, id: MessageId) -> (Arc<Notify>, Arc<Notify>) {
+        let (stop, enough) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         if let Some(line) = self.lock().get_mut(target) {
             if line.stopped.contains(&id) {
                 stop.notify_one();
             }
-            line.running = Some((id, stop.clone()));
+            line.running = Some(Running { id, stop: stop.clone(), enough: enough.clone() });
         }
-        stop
+        (stop, enough)
     }
 
     /// Ends what is sent to a target, if it is this delivery.
@@ -81,10 +92,26 @@ impl Lines {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(target) else { return };
         match &line.running {
-            Some((running, stop)) if *running == id => stop.notify_one(),
+            Some(running) if running.id == id => running.stop.notify_one(),
             Some(_) => {}
             None if line.drained => line.stopped.push(id),
             None => {}
+        }
+    }
+
+    /// Ends what is sent to a target after the attempt that runs, if it is this delivery.
+    pub(super) fn finish(&self, target: &Name, id: MessageId) {
+        if let Some(running) = self.lock().get(target).and_then(|line| line.running.as_ref())
+            && running.id == id
+        {
+            running.enough.notify_one();
+        }
+    }
+
+    /// Breaks off whatever is sent to a target: it is looked up anew.
+    pub(super) fn restart(&self, target: &Name) {
+        if let Some(running) = self.lock().get(target).and_then(|line| line.running.as_ref()) {
+            running.stop.notify_one();
         }
     }
 
@@ -130,9 +157,9 @@ mod tests {
         assert!(lines.wake(&peer, POLICY, Time::default()));
         lines.look(&peer);
         lines.stop(&peer, id(1));
-        assert!(is_stopped(&lines.run(&peer, id(1))).await);
+        assert!(is_stopped(&lines.run(&peer, id(1)).0).await);
         lines.look(&peer);
-        let other = lines.run(&peer, id(2));
+        let other = lines.run(&peer, id(2)).0;
         lines.stop(&peer, id(1));
         assert!(!is_stopped(&other).await);
         lines.stop(&peer, id(2));

@@ -15,6 +15,7 @@ mod cause;
 mod circuit;
 mod client;
 mod delivery;
+mod engine;
 mod error;
 mod failure;
 mod handle;
@@ -27,14 +28,14 @@ mod progress;
 pub mod retry;
 mod retry_after;
 pub mod signature;
+mod store;
 mod tls;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 pub use address::{AddressRefused, Guard};
 pub use answer::{Answer, Taken};
@@ -51,8 +52,11 @@ pub use outcomes::Outcomes;
 pub use signature::Secret;
 
 pub(crate) use answer::{Said, media_type, refusal};
+
 pub(crate) use client::{build, builder, unanswered, wait_of};
+pub(crate) use engine::Engine;
 pub(crate) use failure::readable;
+pub(crate) use store::{DeliveryStore, Job, Stored};
 pub(crate) use tls::config as tls;
 
 pub use crate::shell::sqlite::{Durability, Problem, Retention};
@@ -60,9 +64,7 @@ pub use crate::shell::sqlite::{Durability, Problem, Retention};
 use crate::shell::clock::Clock;
 use crate::vocab::{MessageId, Name, Time};
 use client::Client;
-use handle::Handles;
-use line::{Shared, drain};
-use lines::Lines;
+use line::Shared;
 use outbox::{Keeper, Outbox, Put};
 
 /// What sends. Clones are the same; when the last one is dropped, everything stops where it is, as in a crash.
@@ -71,10 +73,10 @@ pub struct Outbound(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    shared: Arc<Shared>,
-    /// The lines; dropped with this, they end.
-    lines: Mutex<JoinSet<()>>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    engine: Engine,
+    keeper: Keeper,
+    /// Task of the keeper.
+    keeping: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Outbound {
@@ -90,20 +92,13 @@ impl Outbound {
         let outbox = open(file, &options, clock.clone()).await?;
         let (keeper, task) = Keeper::start(outbox);
         let targets = keeper.run(|outbox| outbox.targets()).await?;
-        let shared = Arc::new(Shared {
-            client,
-            keeper,
-            clock,
-            handles: Handles::default(),
-            lines: Lines::default(),
-            slots: Semaphore::new(options.limits.attempts.clamp(1, Semaphore::MAX_PERMITS)),
-            settled: watch::Sender::new(0),
-            closing: watch::Sender::new(false),
-            options,
-        });
-        let outbound = Self(Arc::new(Inner { shared, lines: Mutex::default(), keeper: Mutex::new(Some(task)) }));
-        targets.into_iter().for_each(|target| outbound.wake(target));
-        Ok(outbound)
+        let engine = Engine::over(Arc::new(keeper.clone()), client, options, clock);
+        targets.into_iter().for_each(|target| engine.wake(target));
+        Ok(Self(Arc::new(Inner { engine, keeper, keeping: Mutex::new(Some(task)) })))
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        self.0.engine.shared()
     }
 
     /// Takes a delivery: it is in the outbox when this returns, and will be sent. The same delivery under the same id
@@ -115,21 +110,21 @@ impl Outbound {
     /// # Cancel safety
     /// If it is dropped, the delivery is taken or not; if it is, it is sent. It can be sent again under its id.
     pub async fn send(&self, delivery: Delivery) -> Result<Handle, DeliveryError> {
-        let shared = &self.0.shared;
+        let shared = self.shared();
         delivery.check(&shared.options.limits, shared.options.guard(&delivery.target))?;
         let outbound = self.clone();
         whole(async move { outbound.take(delivery).await }).await
     }
 
     async fn take(&self, delivery: Delivery) -> Result<Handle, DeliveryError> {
-        let shared = &self.0.shared;
+        let shared = self.shared();
         let (id, target) = (delivery.id, delivery.target.clone());
         let handle = shared.handles.of(id);
         let (limits, now) = (shared.options.limits, shared.clock.now());
-        let put = shared.keeper.run(move |outbox| outbox.put(&delivery, &limits, now)).await;
+        let put = self.0.keeper.run(move |outbox| outbox.put(&delivery, &limits, now)).await;
         let taken = match put {
             Ok(Put::New) => {
-                self.wake(target);
+                self.0.engine.wake(target);
                 return Ok(handle);
             }
             Ok(Put::Open) => return Ok(handle),
@@ -151,8 +146,18 @@ impl Outbound {
     /// # Cancel safety
     /// If it is dropped, the delivery is cancelled all the same.
     pub async fn cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
-        let shared = self.0.shared.clone();
-        whole(async move { shared.cancel(id).await }).await
+        let outbound = self.clone();
+        whole(async move { outbound.try_cancel(id).await }).await
+    }
+
+    async fn try_cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
+        let shared = self.shared();
+        let (limit, now) = (shared.options.policy.attempts.max(1), shared.clock.now());
+        let cancelled = self.0.keeper.run(move |outbox| outbox.cancel(id, limit, now)).await?;
+        let Some(undelivered) = cancelled else { return Ok(false) };
+        shared.lines.stop(&undelivered.target, id);
+        shared.tell_settled(id, Err(undelivered));
+        Ok(true)
     }
 
     /// Forgets a delivery that has ended, before its retention is over: its id can be taken again. Whether there was one.
@@ -163,7 +168,7 @@ impl Outbound {
     /// # Cancel safety
     /// If it is dropped, the delivery is forgotten all the same.
     pub async fn forget(&self, id: MessageId) -> Result<bool, OutboxError> {
-        self.0.shared.keeper.run(move |outbox| outbox.forget(id)).await
+        self.0.keeper.run(move |outbox| outbox.forget(id)).await
     }
 
     /// Deletes what has had its retention; when the next of what is left will have had it, if anything is left.
@@ -174,11 +179,11 @@ impl Outbound {
     /// # Cancel safety
     /// It can be dropped and called again.
     pub async fn tidy(&self) -> Result<Option<Time>, OutboxError> {
-        let shared = &self.0.shared;
+        let shared = self.shared();
         loop {
             // A little in each transaction: nobody waits long for it.
             let now = shared.clock.now();
-            if let Some(due) = shared.keeper.run(move |outbox| outbox.tidy(now)).await? {
+            if let Some(due) = self.0.keeper.run(move |outbox| outbox.tidy(now)).await? {
                 return Ok(due);
             }
         }
@@ -189,7 +194,7 @@ impl Outbound {
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
     pub async fn open(&self) -> Result<Vec<MessageId>, OutboxError> {
-        self.0.shared.keeper.run(|outbox| outbox.open_ids()).await
+        self.0.keeper.run(|outbox| outbox.open_ids()).await
     }
 
     /// What is known of a delivery; nothing if it never came, or its retention is over.
@@ -197,12 +202,12 @@ impl Outbound {
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
     pub async fn report(&self, id: MessageId) -> Result<Option<Report>, OutboxError> {
-        self.0.shared.keeper.run(move |outbox| outbox.report(id)).await
+        self.0.keeper.run(move |outbox| outbox.report(id)).await
     }
 
     /// The deliveries that have ended and that nobody has heard of, from the oldest on.
     pub fn outcomes(&self) -> Outcomes {
-        Outcomes::new(self.0.shared.keeper.clone(), self.0.shared.settled.subscribe())
+        Outcomes::new(self.0.keeper.clone(), self.shared().settled.subscribe())
     }
 
     /// Notes that somebody has dealt with the end of a delivery, so that it doesn't come again. Whether that is news.
@@ -210,48 +215,32 @@ impl Outbound {
     /// # Errors
     /// [`OutboxError`] if the outbox can't be written, or is closed.
     pub async fn acknowledge(&self, id: MessageId) -> Result<bool, OutboxError> {
-        self.0.shared.keeper.run(move |outbox| outbox.tell(id)).await
+        self.0.keeper.run(move |outbox| outbox.tell(id)).await
     }
 
     /// The state of the circuit to a target.
     pub fn circuit(&self, target: &Name) -> CircuitState {
-        let shared = &self.0.shared;
+        let shared = self.shared();
         shared.lines.circuit(target, shared.options.circuit, shared.clock.now())
     }
 
     /// Closes the circuit to a target, because it is somewhere else now. A delivery that waits for it already waits on;
     /// what comes next, or again after it was cancelled and forgotten, doesn't.
     pub fn close_circuit(&self, target: &Name) {
-        self.0.shared.lines.answered(target);
+        self.shared().lines.answered(target);
     }
 
     /// Begins nothing any more, waits so long for the attempts that run, and closes the outbox. What waits goes on at
     /// the next start. Clones that are left take nothing.
     pub async fn close(&self, grace: Duration) {
-        let shared = &self.0.shared;
-        shared.closing.send_replace(true);
-        let mut lines = std::mem::take(&mut *self.0.lines.lock().unwrap_or_else(PoisonError::into_inner));
-        let ended = async { while lines.join_next().await.is_some() {} };
-        // What runs for longer is counted as an attempt that failed.
-        let _ = tokio::time::timeout(grace, ended).await;
-        lines.shutdown().await;
-        shared.keeper.close().await;
-        let keeper = self.0.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(keeper) = keeper {
-            // What it has to say, it has logged.
-            let _ = keeper.await;
+        self.0.engine.close(grace).await;
+        self.0.keeper.close().await;
+        let keeping = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeping) = keeping {
+            // A panic of it is in the log.
+            let _ = keeping.await;
         }
-        shared.handles.close();
-    }
-
-    /// Sees to it that what waits for a target is sent.
-    fn wake(&self, target: Name) {
-        let shared = &self.0.shared;
-        if shared.lines.wake(&target, shared.options.circuit, shared.clock.now()) {
-            let mut lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            while lines.try_join_next().is_some() {}
-            lines.spawn(drain(shared.clone(), target));
-        }
+        self.shared().handles.close();
     }
 }
 

@@ -1,12 +1,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::Outbox;
-use crate::outbound::error::OutboxError;
+use super::{End, Outbox};
+use crate::outbound::error::{OutboxError, Outcome};
+use crate::outbound::store::{DeliveryStore, Job, Stored};
 use crate::shell::sqlite::Problem;
+use crate::vocab::{MessageId, Name, Time};
 
 /// At most so many orders wait, and are one transaction.
 const BATCH: usize = 64;
@@ -72,6 +75,24 @@ impl Keeper {
 
     fn end(&self) -> OutboxError {
         self.failed.get().cloned().unwrap_or(OutboxError::Closed)
+    }
+}
+
+impl DeliveryStore for Keeper {
+    fn head(&self, target: Name) -> Stored<'_, Option<Job>> {
+        Box::pin(self.run(move |outbox| outbox.head(&target)))
+    }
+
+    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, bool> {
+        Box::pin(self.run(move |outbox| outbox.begin(id, attempts, spent)))
+    }
+
+    fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
+        Box::pin(self.run(move |outbox| outbox.back_off(id, until, &error, spent)))
+    }
+
+    fn settle(&self, id: MessageId, outcome: Outcome, spent: Duration, now: Time, told: bool) -> Stored<'_, bool> {
+        Box::pin(self.run(move |outbox| outbox.settle(id, &End { outcome: &outcome, spent, now, told })))
     }
 }
 

@@ -16,11 +16,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::delivery::{Delivery, OutboundLimits, shown};
 use super::error::{Outcome, Undelivered};
+use super::store::Job;
 use crate::shell::sqlite::{Durability, Format, Lock, Opened, Opening, Problem, Retention, used};
 use crate::vocab::{MessageId, Name, Time};
 
 pub(super) use keeper::Keeper;
-pub(super) use row::Job;
 pub use row::{Report, Settled};
 
 /// `SyO1`, and its tables.

@@ -10,22 +10,9 @@ use super::End;
 use crate::outbound::answer::{Answer, Taken};
 use crate::outbound::delivery::{Delivery, shown};
 use crate::outbound::error::{Outcome, Undelivered};
+use crate::outbound::store::Job;
 use crate::shell::sqlite::Problem;
 use crate::vocab::{MessageId, Name, Time};
-
-/// A delivery whose turn has come.
-#[derive(Debug, Clone)]
-pub(in crate::outbound) struct Job {
-    pub(in crate::outbound) delivery: Delivery,
-    /// Attempts that were begun.
-    pub(in crate::outbound) attempts: u32,
-    /// What it took of its budget.
-    pub(in crate::outbound) spent: Duration,
-    /// When its next attempt is due; none if at once.
-    pub(in crate::outbound) next: Option<Time>,
-    /// What was said when its last attempt failed.
-    pub(in crate::outbound) last_error: Option<String>,
-}
 
 /// What is known of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,91 @@
+//! Sending: deliveries of a store, to each target one after the other, until each has ended.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::client::Client;
+use super::error::OutboundError;
+use super::handle::Handles;
+use super::line::{Shared, drain};
+use super::lines::Lines;
+use super::options::Options;
+use super::store::DeliveryStore;
+use crate::shell::clock::Clock;
+use crate::vocab::{MessageId, Name};
+
+/// Sender of the deliveries of a store. When it is dropped, everything stops where it is, as in a crash.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    shared: Arc<Shared>,
+    /// The lines; dropped with this, they end.
+    lines: Mutex<JoinSet<()>>,
+}
+
+impl Engine {
+    /// Makes a sender for a store of one's own. It runs on the tokio runtime that it is used in.
+    ///
+    /// # Errors
+    /// [`OutboundError`] if TLS can't be set up.
+    pub(crate) fn start(store: Arc<dyn DeliveryStore>, options: Options, clock: Clock) -> Result<Self, OutboundError> {
+        let client = Client::new(&options)?;
+        Ok(Self::over(store, client, options, clock))
+    }
+
+    pub(super) fn over(store: Arc<dyn DeliveryStore>, client: Client, options: Options, clock: Clock) -> Self {
+        let shared = Arc::new(Shared {
+            client,
+            store,
+            clock,
+            handles: Handles::default(),
+            lines: Lines::default(),
+            slots: Semaphore::new(options.limits.attempts.clamp(1, Semaphore::MAX_PERMITS)),
+            settled: watch::Sender::new(0),
+            closing: watch::Sender::new(false),
+            options,
+        });
+        Self { shared, lines: Mutex::default() }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Sees to it that what waits for a target is sent.
+    pub(crate) fn wake(&self, target: Name) {
+        let shared = &self.shared;
+        if shared.lines.wake(&target, shared.options.circuit, shared.clock.now()) {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            while lines.try_join_next().is_some() {}
+            lines.spawn(drain(shared.clone(), target));
+        }
+    }
+
+    /// Breaks off a delivery that nobody wants any more.
+    pub(crate) fn stop(&self, target: &Name, id: MessageId) {
+        self.shared.lines.stop(target, id);
+    }
+
+    /// Ends a delivery after the attempt that runs.
+    pub(crate) fn finish(&self, target: &Name, id: MessageId) {
+        self.shared.lines.finish(target, id);
+    }
+
+    /// Sends to a target that is somewhere else now: its circuit closes, and what is sent is looked up anew.
+    pub(crate) fn move_target(&self, target: &Name) {
+        self.shared.lines.answered(target);
+        self.shared.lines.restart(target);
+    }
+
+    /// Begins nothing any more, and waits so long for the attempts that run. What waits goes on at the next start.
+    pub(crate) async fn close(&self, grace: Duration) {
+        self.shared.closing.send_replace(true);
+        let mut lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = async { while lines.join_next().await.is_some() {} };
+        // What runs for longer is counted as an attempt that failed.
+        let _ = tokio::time::timeout(grace, ended).await;
+        lines.shutdown().await;
+    }
+}
