@@ -224,7 +224,9 @@ impl Core {
     }
 
     pub(super) fn event(&mut self, key: ThreadKey, kind: impl FnOnce() -> EventKind) {
+        // What a durable core that has ended leaves is not over.
         if self.events
+            && !self.leaves()
             && let Some(thread) = self.threads.get(key)
         {
             let root = self.threads.get(thread.root).unwrap_or(thread).id;

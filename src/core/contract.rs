@@ -36,6 +36,9 @@ pub struct Contract {
     /// Whether its handlers, run again after a crash, need not do all that they did, nor in that order: a call is the
     /// one that was made before if it asks the same. That of `<boot>` keeps its thread, and what it called goes on.
     pub reattaches: bool,
+    /// Whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism that
+    /// ends leaves them to its next start, rather than waiting for them.
+    pub outlives: bool,
 }
 
 impl Contract {
@@ -62,6 +65,7 @@ impl Contract {
             can_park: true,
             stateless: false,
             reattaches: false,
+            outlives: false,
         }
     }
 }

@@ -193,6 +193,11 @@ impl Core {
         }
     }
 
+    /// Whether what happens from now on is only in memory, since the next start takes everything up.
+    pub(super) fn leaves(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.sealed && !log.broken)
+    }
+
     /// Whether nothing is written any more, because the organism ends.
     pub(super) fn is_sealed(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.sealed)

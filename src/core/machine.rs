@@ -314,8 +314,17 @@ impl Core {
 
     /// Whether nothing is queued, running or parked. Delayed continues and boot handlers don't count.
     pub fn is_idle(&self) -> bool {
-        let waiting = self.queue.len() + self.queued + self.resumes + self.unsaid();
-        waiting == 0 && self.running == 0 && self.aside.is_empty()
+        let moving = self.queue.len() + self.resumes + self.unsaid();
+        moving == 0 && self.aside.is_empty() && (self.queued == 0 && self.running == 0 || self.rests())
+    }
+
+    /// Whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
+    /// [outlive](super::Contract::outlives) the process, and what waits for those.
+    fn rests(&self) -> bool {
+        let outlives = |task: &Task| self.blueprint.contract(task.listener).outlives;
+        self.draining
+            && self.logs()
+            && self.tasks.values().all(|task| !task.is_running() || task.boot || outlives(task))
     }
 
     /// What became of all messages so far.

@@ -95,6 +95,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
         Some(Written::Remote(_)) => {
             contract.timeout = None;
             contract.concurrency = gateway::WAITING;
+            contract.outlives = true;
         }
         Some(Written::Tasks { .. }) => contract.routing = tasks::ROUTING,
         Some(Written::Echo) | None => {}
