@@ -1,4 +1,4 @@
-//! Looks at what clients send before it is kept: on a thread of its own, so that no long document holds up a request.
+//! Looks at what clients send before it is submitted: on a thread of its own, so that no long document holds up a request.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,36 @@ use crate::schema::Validator;
 use crate::shell::Organism;
 use crate::vocab::Fault;
 
-/// Hands documents to the thread.
-pub(super) struct Judge(Sender<Case>);
+/// Judges documents before the pump does.
+pub(super) enum Judge {
+    /// On a thread of its own.
+    Thread(Sender<Case>),
+    /// On the thread that asks: on a simulated clock nothing may happen elsewhere.
+    Here(Arc<Organism>),
+}
 
-struct Case {
+/// A document that waits for its judgement.
+pub(super) struct Case {
     client: Client,
     bytes: Bytes,
     tell: oneshot::Sender<Result<Foreseen, Fault>>,
+}
+
+/// What is needed to judge.
+struct Bench {
+    organism: Arc<Organism>,
+    validator: Validator,
+}
+
+impl Bench {
+    fn new(organism: Arc<Organism>) -> Self {
+        let validator = Validator::new(Arc::new(organism.catalog().clone()));
+        Self { organism, validator }
+    }
+
+    fn judge(&mut self, client: &Client, bytes: Bytes) -> Result<Foreseen, Fault> {
+        foresee(&Raw::new(bytes), client, self.organism.blueprint(), &mut self.validator)
+    }
 }
 
 impl Judge {
@@ -27,20 +50,29 @@ impl Judge {
     pub(super) fn of(organism: Arc<Organism>) -> io::Result<Self> {
         let (sender, cases) = channel::<Case>();
         let judge = move || {
-            let mut validator = Validator::new(Arc::new(organism.catalog().clone()));
+            let mut bench = Bench::new(organism);
             while let Ok(Case { client, bytes, tell }) = cases.recv() {
-                // Whoever asked may have gone.
-                let _ = tell.send(foresee(&Raw::new(bytes), &client, organism.blueprint(), &mut validator));
+                // The request may have gone.
+                let _ = tell.send(bench.judge(&client, bytes));
             }
         };
         std::thread::Builder::new().name("gateway-judge".to_owned()).spawn(judge)?;
-        Ok(Self(sender))
+        Ok(Self::Thread(sender))
     }
 
-    /// What the pump would say; `None` if the thread has ended.
+    /// A judge that works where it is asked.
+    pub(super) fn here(organism: Arc<Organism>) -> Self {
+        Self::Here(organism)
+    }
+
+    /// The verdict of the pump, in advance; `None` if the thread has ended.
     pub(super) async fn judge(&self, client: Client, bytes: Bytes) -> Option<Result<Foreseen, Fault>> {
+        let sender = match self {
+            Self::Thread(sender) => sender,
+            Self::Here(organism) => return Some(Bench::new(organism.clone()).judge(&client, bytes)),
+        };
         let (tell, told) = oneshot::channel();
-        self.0.send(Case { client, bytes, tell }).ok()?;
+        sender.send(Case { client, bytes, tell }).ok()?;
         told.await.ok()
     }
 }

@@ -1,85 +1,88 @@
 use std::rc::Rc;
+use std::sync::Arc;
 
-use super::mailboxes::Mailboxes;
-use super::push::Order;
-use super::store::{Item, Put, Settlement, State};
+use tokio::sync::oneshot;
+
+use super::service::{ActError, Ended, MailboxService, UNPLACED};
 use crate::core::{Body, Failure, Message, Outcome};
+use crate::journal::MailRecord;
 use crate::ladder::{Meta, Raw, write_envelope};
+use crate::mailbox::{Refused, Settlement};
 use crate::protocol::write_fault;
-use crate::shell::{LocalBoxFuture, RawListener, RunContext};
+use crate::shell::{LocalBoxFuture, RawListener, RunContext, Thread};
 use crate::vocab::{MessageId, Name, Time};
 
-/// A listener that is elsewhere: each of its messages waits in its mailbox until somebody answers there.
+/// A listener that is elsewhere: each of its messages waits in its mailbox until the listener answers there.
 ///
-/// What was answered is judged like anything that a listener emits. After a crash the pump runs the same message again
-/// and finds it in the mailbox, maybe with its answer.
+/// The answer is judged like anything that a listener emits, and is durable in the same step as what follows from it.
+/// After a crash the pump runs a message without an answer again, and finds it in the mailbox.
 #[derive(Debug, Clone)]
 pub struct RemoteListener {
-    mailboxes: Mailboxes,
+    mailboxes: MailboxService,
 }
 
 impl RemoteListener {
     /// A listener whose mailbox is among these, under the name of its contract.
-    pub fn new(mailboxes: Mailboxes) -> Self {
+    pub fn new(mailboxes: MailboxService) -> Self {
         Self { mailboxes }
     }
 
-    async fn answer(&self, item: Item) -> Outcome {
-        let (id, bytes) = (item.id, item.envelope.len());
-        if !self.mailboxes.take(&item.mailbox, bytes) {
-            let cap = self.mailboxes.caps().mailbox_bytes;
-            return failed(format!("the mailbox of {} is full: {cap} bytes wait in it", item.mailbox));
-        }
-        let told = self.mailboxes.await_end(id);
-        let mut stay = Stay { mailboxes: &self.mailboxes, name: item.mailbox.clone(), id, bytes, over: false };
-        let settled = match self.mailboxes.store().put(item).await {
-            Ok(Put::Settled(settled)) => Ok(settled),
-            Ok(Put::Waits) => {
-                self.mailboxes.ring(&stay.name);
-                self.mailboxes.order(&stay.name, Order::Push(id));
-                told.await.map_err(|_| "the mailbox was closed".to_owned())
+    async fn answer(&self, mail: MailRecord, thread: Thread) -> Outcome {
+        let (id, name) = (mail.id, mail.mailbox.clone());
+        let told = match self.mailboxes.arrive(mail) {
+            Ok(told) => told,
+            Err(ActError::Refused(Refused::Full(cap))) => {
+                return failed(format!("the mailbox of {name} is full: {cap} bytes wait in it"));
             }
-            Err(error) => Err(error.to_string()),
+            Err(_) => return failed(format!("the mailbox of {name} takes no messages")),
         };
-        stay.over = true;
-        match settled {
-            Ok(Settlement::Reply(bytes)) => Outcome::Wrote(Raw::new(bytes)),
-            Ok(Settlement::Fail(why)) => failed(why),
-            Ok(Settlement::Silent) => Outcome::Emitted(Vec::new()),
-            Err(why) => failed(why),
+        let mut stay = Stay { mailboxes: &self.mailboxes, id, told: Some(told) };
+        let Some(Ended { settlement, attachment }) = stay.ended().await else {
+            return failed(format!("the mailbox of {name} was closed"));
+        };
+        if let Err(attachment) = thread.attach(attachment) {
+            self.mailboxes.append_attached(attachment);
+        }
+        match settlement {
+            Settlement::Reply(bytes) => Outcome::Wrote(Raw::new(bytes)),
+            Settlement::Fail(why) => Outcome::Failed(Failure { message: why, fault: None }),
+            Settlement::Silent => Outcome::Emitted(Vec::new()),
         }
     }
 }
 
 impl RawListener for RemoteListener {
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
-        let item = item(&message, context.contract().name.clone(), self.mailboxes.clock().now());
-        Box::pin(async move { self.answer(item).await })
+        let mail = mail(&message, context.contract().name.clone(), self.mailboxes.now());
+        let thread = context.thread().clone();
+        Box::pin(async move { self.answer(mail, thread).await })
     }
 }
 
-/// A message while its handler waits. If the handler is dropped, nobody waits for its answer any more, unless the
-/// organism itself ends.
+/// A message while its handler waits. If the handler is dropped, the pump waits for the end of the message no more.
 struct Stay<'a> {
-    mailboxes: &'a Mailboxes,
-    name: Name,
+    mailboxes: &'a MailboxService,
     id: MessageId,
-    bytes: usize,
-    over: bool,
+    told: Option<oneshot::Receiver<Ended>>,
+}
+
+impl Stay<'_> {
+    async fn ended(&mut self) -> Option<Ended> {
+        let ended = self.told.as_mut()?.await.ok();
+        self.told = None;
+        ended
+    }
 }
 
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
-        self.mailboxes.give_back(&self.name, self.bytes);
-        self.mailboxes.forget(self.id);
-        if !self.over && !self.mailboxes.is_stopping() {
-            self.mailboxes.store().abandon(self.id, self.mailboxes.clock().now());
-            self.mailboxes.order(&self.name, Order::Abandon(self.id));
+        if let Some(told) = self.told.take() {
+            self.mailboxes.leave(self.id, told);
         }
     }
 }
 
-fn item(message: &Message, mailbox: Name, now: Time) -> Item {
+fn mail(message: &Message, mailbox: Name, now: Time) -> MailRecord {
     let payload = match &message.body {
         Body::Payload { payload, .. } => payload.payload().clone(),
         Body::Fault(fault) => write_fault(fault),
@@ -93,24 +96,19 @@ fn item(message: &Message, mailbox: Name, now: Time) -> Item {
         deadline: message.deadline.filter(|deadline| *deadline < Time::MAX),
         traceparent: message.traceparent.as_deref().map(str::to_owned),
     };
-    let envelope = write_envelope(&meta, &payload);
-    Item {
-        seq: 0,
+    MailRecord {
+        seq: UNPLACED,
         mailbox,
         id: message.id,
         thread: message.thread,
-        from: message.from.to_string(),
+        from: message.from.clone(),
         in_reply_to: message.in_reply_to,
-        payload: payload.root().to_string(),
-        envelope: String::from_utf8_lossy(&envelope).into_owned(),
+        payload: payload.root().clone(),
+        envelope: write_envelope(&meta, &payload),
         at: now,
-        state: State::Waiting,
-        deliveries: 0,
-        due: Time::default(),
-        error: None,
     }
 }
 
-fn failed(why: String) -> Outcome {
+fn failed(why: impl Into<Arc<str>>) -> Outcome {
     Outcome::Failed(Failure { message: why.into(), fault: None })
 }

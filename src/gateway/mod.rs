@@ -11,19 +11,17 @@
 //!
 //! `docs/gateway.md` has the calls.
 
-mod courier;
 mod cursor;
 mod http;
 mod judge;
 mod listener;
-mod mailboxes;
 mod notices;
 mod problem;
 mod push;
 #[cfg(feature = "facade")]
 pub(crate) mod seam;
-mod store;
-mod tidy;
+mod service;
+mod submissions;
 mod token;
 
 use std::collections::HashMap;
@@ -31,96 +29,108 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
+use axum::Router;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-pub use courier::StartError;
+pub use crate::shell::principal::{Kind, Principal};
 pub use listener::RemoteListener;
-pub use mailboxes::Mailboxes;
 pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 pub use push::PushError;
-pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
+pub use service::MailboxService;
 pub use token::Token;
 
 use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
-use crate::shell::{Organism, block_on};
-use crate::vocab::Name;
-use courier::Courier;
+use crate::shell::journal::{JournalQuery, StoreError, Takeover};
+use crate::shell::{Organism, OrganismBuilder};
+use crate::vocab::{IdKey, Name};
 use http::{Entrance, Gate, serve};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
 use push::{Places, Pusher};
+use submissions::Submissions;
 
 /// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
 const BACKLOG: i32 = 4096;
 
-/// A gateway that has its file and its address, and waits for its organism.
+/// A gateway that waits for its organism.
 pub struct Gateway {
     settings: Settings,
     journal: Journaled,
-    listener: TcpListener,
-    tls: Option<TlsAcceptor>,
-    mailboxes: Mailboxes,
-    sessions: Arc<Sessions>,
+    mailboxes: MailboxService,
+    delegate: Option<Arc<dyn QueueDelegate>>,
     places: Option<Places>,
     /// Clients whose answers are put into a mailbox, too.
     letters: HashMap<Name, Name>,
-    /// What is served besides its own calls.
+    /// Routes besides its own calls.
     more: http::Routes,
+    door: Option<Door>,
 }
 
-/// Why a gateway can't be served.
+/// Address and certificate of a gateway that is served over the network.
+struct Door {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+}
+
+/// Reason why a gateway can't be served.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// Its file.
+    /// The journal of the organism can't be read.
     #[error(transparent)]
-    Open(#[from] OpenError),
-    /// Its address.
+    Journal(#[from] StoreError),
+    /// The address can't be listened at.
     #[error("can't listen at {address}: {cause}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// Reason that the system gives.
         cause: io::Error,
     },
-    /// Its certificate.
+    /// The certificate can't be used.
     #[error(transparent)]
     Tls(#[from] TlsProblem),
-    /// What is pushed.
+    /// The organism was built without the mailboxes of this gateway.
+    #[error("the gateway is not installed: hand the builder of the organism to Gateway::install before it starts")]
+    NotInstalled,
+    /// Messages can't be pushed.
     #[error(transparent)]
     Push(#[from] PushError),
-    /// Its thread.
+    /// The system refuses a thread.
     #[error("the system refuses what the gateway needs: {0}")]
     System(#[from] io::Error),
-    /// What an earlier run left.
-    #[error(transparent)]
-    Start(#[from] StartError),
 }
 
 impl Gateway {
-    /// Opens the file beside a journal and takes the address; `listeners` are the remote ones.
+    /// Lays out the gateway of an organism with a journal; `listeners` are the remote ones.
     ///
     /// # Errors
-    /// [`GatewayError`] if one of them can't be had.
-    pub fn open(
+    /// [`GatewayError`] if the secret of a listener can't be read.
+    pub fn new(
         settings: &Settings,
         journal: &Journaled,
         listeners: impl IntoIterator<Item = (Name, Mode)>,
     ) -> Result<Self, GatewayError> {
-        let tls = settings.tls.as_ref().map(Tls::load).transpose()?.map(|config| Arc::new(config).into());
-        let store = Store::open(&beside(&journal.file), journal.durability, journal.retention)?;
-        let address = settings.listen;
-        let listener = TcpListener::bind(address).map_err(|cause| GatewayError::Listen { address, cause })?;
-        listener.set_nonblocking(true)?;
-        rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
-        let mailboxes = Mailboxes::new(store, listeners);
-        let delegate = MailboxDelegate::new(mailboxes.clone(), settings.mailboxes.clone());
-        let sessions = Arc::new(Sessions::new(Arc::new(delegate)));
+        let mailboxes = MailboxService::new(listeners);
         let places = Places::declared(&mailboxes)?;
-        block_on(mailboxes.pull()).map_err(StartError::from)?;
         let (letters, more) = (HashMap::new(), http::Routes::new());
         let (settings, journal) = (settings.clone(), journal.clone());
-        Ok(Self { settings, journal, listener, tls, mailboxes, sessions, places, letters, more })
+        Ok(Self { settings, journal, mailboxes, delegate: None, places, letters, more, door: None })
+    }
+
+    /// Takes the address, before the organism starts: connections wait until it is served.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if the address or the certificate can't be used.
+    pub fn listen(self) -> Result<Self, GatewayError> {
+        let door = Some(Door::open(&self.settings)?);
+        Ok(Self { door, ..self })
+    }
+
+    /// Lets the mailboxes live in the journal of the organism.
+    #[must_use]
+    pub fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
+        builder.resident(self.mailboxes.resident())
     }
 
     /// Asks another delegate for what rides on responses, instead of the one that reads the mailboxes of clients.
@@ -151,67 +161,144 @@ impl Gateway {
     /// let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
     /// let file = folder.join("office.journal");
     /// let journal = Journaled { file, durability: Durability::Process, retention: Retention::default() };
-    /// let gateway = Gateway::open(&settings, &journal, [])?.with_delegate(Quiet);
+    /// let gateway = Gateway::new(&settings, &journal, [])?.with_delegate(Quiet);
     /// # drop(gateway);
     /// # std::fs::remove_dir_all(&folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn with_delegate(self, delegate: impl QueueDelegate) -> Self {
-        Self { sessions: Arc::new(Sessions::new(Arc::new(delegate))), ..self }
+        Self { delegate: Some(Arc::new(delegate)), ..self }
     }
 
     /// The mailboxes of its remote listeners.
-    pub fn mailboxes(&self) -> &Mailboxes {
+    pub fn mailboxes(&self) -> &MailboxService {
         &self.mailboxes
     }
 
-    /// Serves an organism, on a thread of its own. `others` are clients whose answers go elsewhere.
+    /// Takes the address of the gateway, and serves an organism there on a thread of its own. `others` are clients whose
+    /// answers go elsewhere.
     ///
     /// # Errors
-    /// [`GatewayError`] if what an earlier run left can't be read, or there is no thread.
-    pub fn serve(self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
+    /// [`GatewayError`] if the address can't be had, or the journal can't be read.
+    pub fn serve(mut self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
+        let door = self.door.take();
+        let Door { listener, tls } = door.map_or_else(|| Door::open(&self.settings), Ok)?;
+        let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let address = self.listener.local_addr()?;
-        let courier = Courier::new(self.mailboxes.clone(), organism, others, self.letters);
+        let (end, ended) = watch::channel(false);
+        let mailboxes = self.mailboxes.clone();
+        let served = self.attach(organism, others)?;
+        let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let Attached { gate, router, work } = served;
+                let work = tokio::spawn(work.run(ended.clone()));
+                match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => serve(Entrance { listener, tls, router }, gate, ended).await,
+                    Err(error) => tracing::error!(%error, "the gateway can't be served"),
+                }
+                // A panic of it is in the log.
+                let _ = work.await;
+            });
+            runtime.shutdown_background();
+        })?;
+        tracing::info!(%address, "the gateway listens");
+        Ok(Serving { address, mailboxes, end, thread: Some(thread) })
+    }
+
+    /// Joins the gateway to its organism, which runs.
+    fn attach(self, organism: &Arc<Organism>, others: &[&str]) -> Result<Attached, GatewayError> {
+        let clock = self.mailboxes.clock().ok_or(GatewayError::NotInstalled)?;
+        // On a simulated clock nothing may happen on other threads.
+        let simulated = clock.is_simulated();
+        let file = &self.journal.file;
+        let query = if simulated { JournalQuery::here(file)? } else { JournalQuery::open(file)? };
+        let secret = query.secret();
+        let delegate = self.delegate.unwrap_or_else(|| {
+            let owned = self.settings.mailboxes.clone();
+            Arc::new(MailboxDelegate::new(self.mailboxes.clone(), query.clone(), owned))
+        });
+        let ids = IdKey::new(blake3::derive_key("systole gateway 2026 letters", secret));
+        let submissions = Submissions::new(self.mailboxes.clone(), query.clone(), ids, organism, others, self.letters);
+        let sessions = Arc::new(Sessions::new(delegate));
         let answer = organism.blueprint().limits.xml.message_bytes;
-        let start = |places| runtime.block_on(Pusher::start(&self.mailboxes, places, &self.journal, answer));
-        let pusher = self.places.map(start).transpose()?;
-        let outbound = pusher.as_ref().map(Pusher::outbound);
+        let pusher =
+            self.places.map(|places| Pusher::new(&self.mailboxes, query.clone(), places, &self.journal, answer));
+        let pusher = pusher.transpose()?.flatten();
         let gate = Arc::new(Gate {
             rate: http::rate(&self.settings),
             room: Arc::new(Semaphore::new(self.settings.connections)),
             settings: self.settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
-            sessions: self.sessions.clone(),
-            courier: courier.clone(),
-            outbound: outbound.clone(),
-            judge: Judge::of(organism.clone())?,
+            cursors: blake3::derive_key("systole gateway 2026 cursors", secret),
+            query,
+            sessions: sessions.clone(),
+            submissions: submissions.clone(),
+            judge: if simulated { Judge::here(organism.clone()) } else { Judge::of(organism.clone())? },
         });
-        runtime.block_on(courier.start(&self.journal.file))?;
+        let router = http::router(gate.clone(), self.more);
+        let takeover = organism.takeover();
+        let work = Work { mailboxes: self.mailboxes, submissions, sessions, pusher, takeover };
+        Ok(Attached { gate, router, work })
+    }
+}
+
+impl Door {
+    fn open(settings: &Settings) -> Result<Self, GatewayError> {
+        let tls = settings.tls.as_ref().map(Tls::load).transpose()?.map(|config| Arc::new(config).into());
+        let address = settings.listen;
+        let listener = TcpListener::bind(address).map_err(|cause| GatewayError::Listen { address, cause })?;
+        listener.set_nonblocking(true)?;
+        rustix::net::listen(&listener, BACKLOG).map_err(io::Error::from)?;
+        Ok(Self { listener, tls })
+    }
+}
+
+impl Gateway {
+    /// Joins the gateway to an organism on a simulated clock: its calls, and the work besides them, which runs until the
+    /// sender is told so or dropped. On the runtime of the organism.
+    pub(crate) fn simulate(
+        self,
+        organism: &Arc<Organism>,
+        others: &[&str],
+    ) -> Result<(Router, watch::Sender<bool>), GatewayError> {
         let (end, ended) = watch::channel(false);
-        let (listener, tls, more) = (self.listener, self.tls, self.more);
-        let (mailboxes, sessions) = (self.mailboxes.clone(), self.sessions);
-        let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
-            runtime.block_on(async move {
-                tokio::spawn(sessions.lapse(mailboxes.clock().clone()));
-                tokio::spawn(mailboxes.clone().lapse());
-                tokio::spawn(tidy::tidy(mailboxes, outbound));
-                let push = pusher.map(|pusher| tokio::spawn(pusher.run(ended.clone())));
-                match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => serve(Entrance { listener, tls, more }, gate, ended).await,
-                    Err(error) => tracing::error!(%error, "the gateway can't be served"),
-                }
-                if let Some(push) = push {
-                    // What it said in a panic stands in the log.
-                    let _ = push.await;
-                }
-            });
-            runtime.shutdown_background();
-        })?;
-        tracing::info!(%address, "the gateway listens");
-        Ok(Serving { address, mailboxes: self.mailboxes, end, thread: Some(thread) })
+        let Attached { router, work, .. } = self.attach(organism, others)?;
+        tokio::spawn(work.run(ended));
+        Ok((router, end))
+    }
+}
+
+/// A gateway that has its organism.
+struct Attached {
+    gate: Arc<Gate>,
+    router: Router,
+    work: Work,
+}
+
+/// Work of a gateway besides its requests.
+struct Work {
+    mailboxes: MailboxService,
+    submissions: Arc<Submissions>,
+    sessions: Arc<Sessions>,
+    pusher: Option<Pusher>,
+    takeover: Takeover,
+}
+
+impl Work {
+    /// Runs until it is told to end.
+    async fn run(self, mut end: watch::Receiver<bool>) {
+        self.submissions.start();
+        tokio::spawn(self.submissions.take_over(self.takeover));
+        let lapse = tokio::spawn(self.mailboxes.clone().lapse());
+        let silence = self.mailboxes.clock().map(|clock| tokio::spawn(self.sessions.lapse(clock.clone())));
+        match self.pusher {
+            Some(pusher) => pusher.run(end).await,
+            None => drop(end.wait_for(|end| *end).await),
+        }
+        lapse.abort();
+        silence.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }
 
@@ -219,7 +306,7 @@ impl Gateway {
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
-    mailboxes: Mailboxes,
+    mailboxes: MailboxService,
     end: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }

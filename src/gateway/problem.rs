@@ -6,9 +6,13 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use super::notices::Trouble;
-use super::store::StoreError;
+use super::service::{ActError, Ending};
+use super::submissions::SubmitError;
 use crate::inbox::{InboxError, InboxProblem, JobError};
+use crate::mailbox::Refused;
+use crate::shell::SendError;
 use crate::shell::inbox::BoardError;
+use crate::shell::journal::QueryError;
 use crate::vocab::{Fault, FaultCode};
 
 /// The media type of problem details.
@@ -87,11 +91,53 @@ impl Problem {
     }
 }
 
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        let title = "Nothing can be kept";
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        let title = "Nothing can be looked up";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
         Self { retry_after: Some(1), ..problem }
+    }
+}
+
+impl From<Ending> for Problem {
+    fn from(_: Ending) -> Self {
+        Self::stopping()
+    }
+}
+
+impl From<ActError> for Problem {
+    fn from(error: ActError) -> Self {
+        match error {
+            ActError::Ending => Self::stopping(),
+            ActError::Refused(Refused::Over(state)) => {
+                Self::conflict("settled", format!("the message is {} by now", state.as_str()))
+            }
+            ActError::Refused(Refused::Stale) => {
+                Self::conflict("stale_receipt", "that lease has ended: lease the message again")
+            }
+            ActError::Refused(Refused::Unknown) => Self::not_found("there is no such message, or it was forgotten"),
+            ActError::Refused(Refused::Full(cap)) => {
+                Self::too_many("full", format!("{cap} bytes wait in that mailbox"), 1)
+            }
+        }
+    }
+}
+
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Query(error) => error.into(),
+            SubmitError::Stranger(_) => Self::forbidden(error.to_string()),
+            SubmitError::Send(SendError::Closed) => Self::stopping(),
+            SubmitError::Send(SendError::Overloaded(_)) => {
+                let title = "The organism is full";
+                let detail = format!("{error}: send the message again later");
+                let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overload", title, detail);
+                Self { retry_after: Some(1), ..problem }
+            }
+            SubmitError::Send(SendError::Unread) => Self::too_many("unread", error.to_string(), 1),
+            SubmitError::Send(SendError::Unwritable { .. }) => Self::unprocessable("unwritable", error.to_string()),
+        }
     }
 }
 

@@ -15,10 +15,12 @@ use serde_json::Value;
 use super::http;
 pub(crate) use super::http::{Caller, Gate, Routes};
 pub(crate) use super::problem::Problem;
-pub(crate) use super::store::{History, Item, Of, State};
-use super::store::{Kind, Registered, Settlement};
-use super::{Gateway, Principal};
+use super::{Gateway, Kind, Principal};
+pub(crate) use crate::journal::MailState;
+use crate::journal::Registration;
+use crate::mailbox::{Input, Settlement};
 use crate::shell::config::Mode;
+pub(crate) use crate::shell::journal::{History, Of, StoredMail};
 use crate::vocab::{MessageId, Name, Time};
 
 impl Gateway {
@@ -49,7 +51,7 @@ impl Caller {
 impl Gate {
     /// What time it is.
     pub(crate) fn now(&self) -> Time {
-        self.mailboxes.clock().now()
+        self.mailboxes.now()
     }
 
     /// Whether somebody has a mailbox that is read.
@@ -58,8 +60,8 @@ impl Gate {
     }
 
     /// Whether an agent is told to rest.
-    pub(crate) async fn is_paused(&self, name: &Name) -> Result<bool, Problem> {
-        Ok(self.mailboxes.store().is_paused(name.clone()).await?)
+    pub(crate) fn is_paused(&self, name: &Name) -> bool {
+        self.mailboxes.look(|machine| machine.is_paused(name))
     }
 
     /// The body of a request, as long as a message may be.
@@ -69,24 +71,23 @@ impl Gate {
 
     /// An agent says that it is there, and polls.
     pub(crate) async fn sign_on(&self, name: Name) -> Result<(), Problem> {
-        let polls = Registered { mode: "poll", url: None, declared: None };
-        Ok(self.mailboxes.store().register(name, polls, self.now()).await?)
+        let registration = Registration { at: self.now(), mode: "poll".into(), url: None, declared: None };
+        Ok(self.mailboxes.act(Input::Register { name, registration })?.durable().await?)
     }
 
     /// Looks through a mailbox.
-    pub(crate) async fn history(&self, of: History) -> Result<Vec<Item>, Problem> {
-        Ok(self.mailboxes.store().history(of).await?)
+    pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, Problem> {
+        Ok(self.query.history(of).await?)
     }
 
     /// One message of a mailbox.
-    pub(crate) async fn item(&self, mailbox: &Name, id: MessageId) -> Result<Option<Item>, Problem> {
-        let found = self.mailboxes.store().item(id).await?;
-        Ok(found.map(|(item, _)| item).filter(|item| item.mailbox == *mailbox))
+    pub(crate) async fn mail(&self, mailbox: &Name, id: MessageId) -> Result<Option<StoredMail>, Problem> {
+        Ok(self.query.mail(id).await?.filter(|mail| mail.record.mailbox == *mailbox))
     }
 
     /// Replies to a message of a mailbox, durably.
-    pub(crate) async fn reply(&self, item: &Item, payload: Bytes) -> Result<(), Problem> {
-        http::conclude(self, item, Settlement::Reply(payload)).await
+    pub(crate) async fn reply(&self, id: MessageId, payload: Bytes) -> Result<(), Problem> {
+        http::conclude(self, id, Settlement::Reply(payload)).await
     }
 
     /// Sends an envelope of a client, durably: it is judged first, and handed over once.
@@ -96,7 +97,7 @@ impl Gate {
         envelope: Bytes,
         key: Option<String>,
     ) -> Result<MessageId, Problem> {
-        if !self.courier.knows(&from) {
+        if !self.submissions.knows(&from) {
             return Err(Problem::forbidden(format!("'{from}' sends nothing through the gateway")));
         }
         http::take(self, from, envelope, key).await

@@ -42,7 +42,7 @@ async fn say(said: &room::Said, own: &Listener, target: &Listener, send: Send) -
     let (gate, facade) = (&said.gate, &said.facade);
     let before = send.id.as_deref().and_then(|id| facade.turns.before(&own.name, id));
     let item = match (before, &send.in_reply_to) {
-        (Some(row), _) => gate.item(&own.name, row).await?,
+        (Some(row), _) => gate.mail(&own.name, row).await?,
         (None, Some(id)) => Some(named(gate, own, id).await?),
         (None, None) => waiting(gate, facade, own, &Whose::Peer(target.name.clone())).await?,
     };

@@ -73,10 +73,10 @@ async fn history(
 /// The place of a row. What is nowhere and what is somebody else's are told alike.
 async fn behind(gate: &Gate, own: &Name, id: &str) -> Result<u64, Problem> {
     let item = match id.parse() {
-        Ok(id) => gate.item(own, id).await?,
+        Ok(id) => gate.mail(own, id).await?,
         Err(_) => None,
     };
-    item.map(|item| item.seq).ok_or_else(|| {
+    item.map(|mail| mail.record.seq).ok_or_else(|| {
         let detail = "no row of this workspace has that 'since_id', or it was forgotten: go on without one";
         Problem::new(StatusCode::GONE, "cursor_lost", "That place is lost", detail)
     })

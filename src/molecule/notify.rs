@@ -11,7 +11,7 @@ use super::rows::rows;
 use super::said::Said;
 use super::turns::Whose;
 use super::{a2a, said};
-use crate::gateway::seam::{Gate, History, Item, Of, Problem, document};
+use crate::gateway::seam::{Gate, History, Of, Problem, StoredMail, document};
 use crate::vocab::MessageId;
 
 #[derive(Deserialize)]
@@ -37,9 +37,9 @@ pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
 }
 
 /// The row that an answer names.
-pub(super) async fn named(gate: &Gate, own: &Listener, id: &str) -> Result<Item, Problem> {
+pub(super) async fn named(gate: &Gate, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
     let found = match id.parse::<MessageId>() {
-        Ok(id) => gate.item(&own.name, id).await?,
+        Ok(id) => gate.mail(&own.name, id).await?,
         Err(_) => None,
     };
     found.ok_or_else(|| Problem::not_found("'in_reply_to' is no row of this workspace"))
@@ -51,9 +51,9 @@ pub(super) async fn waiting(
     facade: &Facade,
     own: &Listener,
     whose: &Whose,
-) -> Result<Option<Item>, Problem> {
+) -> Result<Option<StoredMail>, Problem> {
     if let Some(next) = facade.turns.next(&own.name, whose)
-        && let Some(item) = gate.item(&own.name, next).await?
+        && let Some(item) = gate.mail(&own.name, next).await?
     {
         return Ok(Some(item));
     }
@@ -67,7 +67,7 @@ pub(super) async fn answer(
     gate: &Gate,
     facade: &Facade,
     own: &Listener,
-    item: &Item,
+    item: &StoredMail,
     text: String,
     under: Option<String>,
 ) -> Result<(), Problem> {
@@ -76,7 +76,7 @@ pub(super) async fn answer(
         return Err(Problem::forbidden(detail));
     }
     let payload = Said::by("peer_agent", own.name.as_str(), text).write()?;
-    gate.reply(item, payload.bytes().clone()).await?;
-    facade.turns.answered(&own.name, item.id, under);
+    gate.reply(item.record.id, payload.bytes().clone()).await?;
+    facade.turns.answered(&own.name, item.record.id, under);
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::ids::{id_of, parse};
 use super::said;
 use super::said::Said;
 use crate::core::{Blueprint, Contract, Party};
-use crate::gateway::seam::Item;
+use crate::gateway::seam::StoredMail;
 use crate::remote::{Source, SourceKind};
 use crate::vocab::{Name, NameError};
 
@@ -101,8 +101,8 @@ impl People {
     }
 
     /// Who sent a message: as the pump stamped it. A listener may speak for a person, and for nobody else.
-    pub(super) fn sender(&self, item: &Item, said: &Said) -> Sender {
-        let Ok(from) = Name::parse(&item.from) else { return Sender::unknown() };
+    pub(super) fn sender(&self, item: &StoredMail, said: &Said) -> Sender {
+        let from = item.record.from.clone();
         if let Some(workspace) = self.voices.get(&from) {
             return Sender { kind: SourceKind::Peer, name: workspace.to_string() };
         }
@@ -123,12 +123,6 @@ impl Listener {
     /// Whether a text means it: its name, or its id.
     pub(super) fn is_called(&self, text: &str) -> bool {
         text == self.name.as_str() || parse(text) == Some(self.id)
-    }
-}
-
-impl Sender {
-    fn unknown() -> Self {
-        Self { kind: SourceKind::Unknown, name: String::new() }
     }
 }
 

@@ -74,14 +74,14 @@ pub(super) async fn heartbeat(room: Room) -> Result<Response, Problem> {
     let own = speaker
         .filter(|own| own.is_called(&workspace_id))
         .ok_or_else(|| Problem::forbidden("'workspace_id' is not the workspace of this token"))?;
-    let status = if said.gate.is_paused(&own.name).await? { "paused" } else { "ok" };
+    let status = if said.gate.is_paused(&own.name) { "paused" } else { "ok" };
     Ok(document(&json!({ "status": status })))
 }
 
 /// `GET /workspaces/{id}/state`
 pub(super) async fn state(room: Room) -> Result<Response, Problem> {
     let own = room.workspace()?;
-    let paused = room.gate.is_paused(&own.name).await?;
+    let paused = room.gate.is_paused(&own.name);
     let status = if paused { "paused" } else { "online" };
     let id = own.id.to_string();
     Ok(document(&json!({ "workspace_id": id, "status": status, "paused": paused, "deleted": false })))
@@ -108,7 +108,7 @@ pub(super) async fn peers(room: Room) -> Result<Response, Problem> {
 }
 
 async fn show(gate: &Gate, listener: &Listener) -> Result<Value, Problem> {
-    let status = if gate.is_paused(&listener.name).await? { "paused" } else { "online" };
+    let status = if gate.is_paused(&listener.name) { "paused" } else { "online" };
     let name = listener.name.as_str();
     Ok(json!({
         "id": listener.id.to_string(),

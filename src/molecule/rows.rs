@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::ids::id_of;
 use super::people::{People, Sender};
 use super::said::{self, Said};
-use crate::gateway::seam::{Gate, History, Item, Problem, State};
+use crate::gateway::seam::{Gate, History, MailState, Problem, StoredMail};
 use crate::protocol::read_fault;
 use crate::remote::SourceKind;
 use crate::vocab::Name;
@@ -25,26 +25,26 @@ pub(super) const ERROR: &str = "error";
 /// A message of a workspace's mailbox.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) item: Item,
+    pub(super) item: StoredMail,
     pub(super) sender: Sender,
     kind: &'static str,
     text: String,
 }
 
 impl Row {
-    fn of(people: &People, item: Item) -> Option<Self> {
-        if let Some(said) = Said::read(&item.envelope) {
+    fn of(people: &People, item: StoredMail) -> Option<Self> {
+        if let Some(said) = Said::read(&item.record.envelope) {
             let sender = people.sender(&item, &said);
             return Some(Self { item, sender, kind: RECEIVED, text: said.text });
         }
-        let fault = read_fault(&said::payload(&item.envelope)?).ok()?;
-        let sender = Sender { kind: SourceKind::Unknown, name: item.from.clone() };
+        let fault = read_fault(&said::payload(&item.record.envelope)?).ok()?;
+        let sender = Sender { kind: SourceKind::Unknown, name: item.record.from.to_string() };
         Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
     }
 
     /// Whether it wants an answer, or had one: what answers the workspace itself wants none.
     pub(super) fn is_question(&self) -> bool {
-        !matches!(self.item.state, State::Acked | State::Terminated)
+        !matches!(self.item.status.state, MailState::Acked | MailState::Terminated)
     }
 
     /// Whether a person sent it.
@@ -68,7 +68,7 @@ impl Row {
             SourceKind::Unknown => None,
         };
         let role = if peer.is_some() { "agent" } else { "user" };
-        let (id, workspace) = (item.id.to_string(), id_of(&item.mailbox).to_string());
+        let (id, workspace) = (item.record.id.to_string(), id_of(&item.record.mailbox).to_string());
         let part = json!({ "kind": "text", "text": text });
         let message = json!({ "role": role, "messageId": id, "parts": [part] });
         json!({
@@ -85,11 +85,11 @@ impl Row {
                 "source_id": source_id.as_deref().unwrap_or(&sender.name),
                 "peer_name": peer.as_ref().map_or("", Name::as_str),
                 "text": text,
-                "in_reply_to": item.in_reply_to.map(|id| id.to_string()),
+                "in_reply_to": item.record.in_reply_to.map(|id| id.to_string()),
             },
             "request_body": { "jsonrpc": "2.0", "id": id, "method": "message/send", "params": { "message": message } },
             "status": if *kind == ERROR { "error" } else { "ok" },
-            "created_at": item.at.to_string(),
+            "created_at": item.record.at.to_string(),
         })
     }
 }
@@ -105,7 +105,7 @@ pub(super) async fn rows(
     loop {
         let page = gate.history(of.clone()).await?;
         let is_last = page.len() < of.limit;
-        of.after = page.last().map_or(of.after, |item| item.seq);
+        of.after = page.last().map_or(of.after, |mail| mail.record.seq);
         for row in page.into_iter().filter_map(|item| Row::of(people, item)).filter(&wanted) {
             bytes += row.text.len();
             if rows.len() == of.limit || bytes > BYTES && !rows.is_empty() {

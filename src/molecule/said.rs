@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,15 +51,15 @@ impl Said {
     }
 
     /// What an envelope of the pump says.
-    pub(super) fn read(envelope: &str) -> Option<Self> {
+    pub(super) fn read(envelope: &Bytes) -> Option<Self> {
         decode_canonical(&payload(envelope)?).ok()
     }
 }
 
 /// What an envelope of the pump holds.
-pub(super) fn payload(envelope: &str) -> Option<Canonical> {
+pub(super) fn payload(envelope: &Bytes) -> Option<Canonical> {
     // The pump wrote it: it has no limits any more.
-    let canonical = strict::canonicalize(&envelope.as_bytes().to_vec().into(), &XmlLimits::UNLIMITED).ok()?;
+    let canonical = strict::canonicalize(&envelope.clone().into(), &XmlLimits::UNLIMITED).ok()?;
     Some(Envelope::open(canonical).ok()?.into_parts().1)
 }
 
@@ -74,9 +75,9 @@ mod tests {
                 "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>x</from></meta>{}</message>",
                 said.write().unwrap().as_str()
             );
-            assert_eq!(Said::read(&envelope), Some(said));
+            assert_eq!(Said::read(&envelope.into()), Some(said));
         }
         assert!(Said::by("user", "x", "\0".to_owned()).write().is_err());
-        assert_eq!(Said::read("<message/>"), None);
+        assert_eq!(Said::read(&"<message/>".into()), None);
     }
 }

@@ -52,7 +52,7 @@ impl Turns {
             false => Name::parse(&row.sender.name).ok().map(Whose::Peer),
         };
         let questions = page.iter().filter(|row| row.is_question());
-        let open = questions.filter_map(|row| Some((whose(row)?, row.item.id))).collect::<VecDeque<_>>();
+        let open = questions.filter_map(|row| Some((whose(row)?, row.item.record.id))).collect::<VecDeque<_>>();
         if !page.is_empty() {
             self.with(workspace, |turn| turn.open = open);
         }

@@ -122,8 +122,8 @@ pub(super) fn of(handled: Result<Handled, Failed>, source: &Source) -> Outcome {
 /// that is refused for good becomes a failure.
 pub(super) async fn say(mailbox: &Mailbox, id: MessageId, outcome: &Outcome) -> Result<(), RemoteError> {
     let said = match outcome {
-        // It waits, behind the cursor.
-        Outcome::Nothing | Outcome::Later => Ok(()),
+        Outcome::Nothing => mailbox.done(id).await,
+        Outcome::Later => mailbox.keep(id).await,
         Outcome::Fail(why) => mailbox.fail(id, why).await,
         Outcome::Reply(text) => match mailbox.reply(id, text.clone()).await {
             Err(error) if error.is_final() && error.status() != Some(409) => {

@@ -142,6 +142,16 @@ impl Mailbox {
         self.handle(id, "hold", &json!({ "receipt": receipt })).await
     }
 
+    /// A message that nobody has leased is done, without a reply.
+    pub(super) async fn done(&self, id: MessageId) -> Result<(), RemoteError> {
+        self.handle(id, "ack", &json!({})).await
+    }
+
+    /// A message that nobody has leased is answered later: until then it is passed over by nobody.
+    pub(super) async fn keep(&self, id: MessageId) -> Result<(), RemoteError> {
+        self.handle(id, "hold", &json!({})).await
+    }
+
     /// It can't be done now: somebody may have it again after a while.
     pub(super) async fn nack(
         &self,

@@ -13,7 +13,8 @@ use super::entropy::Entropy;
 use super::events::Events;
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::inbox::TaskBoard;
-use super::journal::{Durability, Options, Retention, SqliteJournal};
+use super::journal::{Durability, Options, Retention, SqliteJournal, Takeover};
+use super::ledger::Resident;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::start::{Refusal, StartError};
@@ -39,6 +40,7 @@ pub struct OrganismBuilder {
     events: Option<broadcast::Sender<Event>>,
     journal: Option<Keep>,
     tasks: TaskBoard,
+    residents: Vec<Arc<dyn Resident>>,
     words: Words,
 }
 
@@ -57,19 +59,31 @@ pub(super) enum Keep {
 }
 
 impl Keep {
-    /// Opens it: who writes, how, and what it holds.
-    pub(super) fn open(self, entropy: &Entropy) -> Result<(Box<dyn Journal>, Durability, Recovered), StartError> {
+    /// Opens it: who writes, how, and what it holds. `gateway`: with what an older gateway kept beside it.
+    pub(super) fn open(self, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
+        let mut takeover = Takeover::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
             Self::File { file, durability, retention } => {
                 let options = Options { durability, retention, ..Options::new(entropy.secret()) };
-                let journal = SqliteJournal::open(&file, &options).map_err(JournalError::from)?;
+                let mut journal = SqliteJournal::open(&file, &options).map_err(JournalError::from)?;
+                if gateway {
+                    takeover = journal.take_over().map_err(JournalError::from)?;
+                }
                 (Box::new(journal), durability)
             }
             Self::Own(journal) => (journal, Durability::Process),
         };
         let recovered = journal.recover()?;
-        Ok((journal, durability, recovered))
+        Ok(Opened { journal, durability, recovered, takeover })
     }
+}
+
+/// A journal that was opened.
+pub(super) struct Opened {
+    pub(super) journal: Box<dyn Journal>,
+    pub(super) durability: Durability,
+    pub(super) recovered: Recovered,
+    pub(super) takeover: Takeover,
 }
 
 /// An organism that fits together.
@@ -82,6 +96,7 @@ pub(crate) struct Plan {
     pub(super) events: Option<broadcast::Sender<Event>>,
     pub(super) journal: Option<Keep>,
     pub(super) tasks: TaskBoard,
+    pub(super) residents: Vec<Arc<dyn Resident>>,
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -98,6 +113,7 @@ impl OrganismBuilder {
             events: None,
             journal: None,
             tasks: TaskBoard::default(),
+            residents: Vec::new(),
             words: Words::default(),
         }
     }
@@ -250,6 +266,13 @@ impl OrganismBuilder {
         self
     }
 
+    /// Lets something beside the cores live in the journal.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn resident(mut self, resident: Arc<dyn Resident>) -> Self {
+        self.residents.push(resident);
+        self
+    }
+
     /// Subscribes to what happens from the start on. Without a call of this, no events are made.
     pub fn events(&mut self) -> Events {
         let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
@@ -301,6 +324,7 @@ impl OrganismBuilder {
             events: self.events,
             journal: self.journal,
             tasks: self.tasks,
+            residents: self.residents,
             warnings,
         })
     }

@@ -160,10 +160,10 @@ impl Client {
         &self,
         root: ThreadId,
         envelope: Bytes,
-        submission: SubmissionRecord,
+        submission: Option<SubmissionRecord>,
     ) -> Result<impl Future<Output = Result<(), SendError>> + Send + use<>, SendError> {
         let (ticket, taken) = self.shared.tickets.issue();
-        let ops = vec![Op::Submitted(submission)];
+        let ops = submission.map(Op::Submitted).into_iter().collect();
         let way = Way { outlet: None, attachment: Some(Attachment { ops, ticket }) };
         if let Err(error) = self.inject(self.shared.next_shard(), root, envelope, true, way) {
             self.shared.tickets.punch(ticket, false);

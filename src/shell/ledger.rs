@@ -3,11 +3,13 @@ use std::sync::{Arc, Weak};
 use super::clock::Clock;
 use super::journal::Written;
 use super::scribe::Scribe;
+use super::ticket::Tickets;
+use crate::core::Attachment;
 use crate::journal::{JournalError, Op, Recovered, Step};
 use crate::vocab::Time;
 
 /// Something beside the cores that lives in the journal of the organism as well.
-pub(super) trait Resident: Send + Sync {
+pub(crate) trait Resident: Send + Sync {
     /// Takes up what the journal holds of it, before anything runs, and writes there from now on.
     ///
     /// # Errors
@@ -20,36 +22,60 @@ pub(super) trait Resident: Send + Sync {
 /// Changes have one order, for all who write: what is handed over later is never durable before. So whoever hands a
 /// change over while nobody else can see it may show it at once: what follows from it comes after it.
 #[derive(Clone)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     /// The organism's; gone when that has ended.
     scribe: Weak<Scribe>,
+    tickets: Tickets,
     clock: Clock,
 }
 
 impl Ledger {
-    pub(super) fn new(scribe: &Arc<Scribe>, clock: Clock) -> Self {
-        Self { scribe: Arc::downgrade(scribe), clock }
+    pub(super) fn new(scribe: &Arc<Scribe>, tickets: Tickets, clock: Clock) -> Self {
+        Self { scribe: Arc::downgrade(scribe), tickets, clock }
     }
 
     /// Has changes written, all of them or none. `written` is called when they are, on the journal's thread; it is
     /// given back if they are already, and dropped if they won't be.
-    pub(super) fn append(&self, ops: Vec<Op>, written: Written) -> Option<Written> {
+    pub(crate) fn append(&self, ops: Vec<Op>, written: Written) -> Option<Written> {
         let step = Step { ops, at: self.now() };
         self.scribe.upgrade()?.append_beside(step, written)
     }
 
+    /// Wraps changes up that travel with an input of a core: `told` is called when the step is durable that they are
+    /// part of, with `false` if the organism ends first.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn attach(&self, ops: Vec<Op>, told: impl FnOnce(bool) + Send + Sync + 'static) -> Attachment {
+        Attachment { ops, ticket: self.tickets.watch(told) }
+    }
+
+    /// Has an attachment written that no core got.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn append_attached(&self, attachment: Attachment) {
+        let Attachment { ops, ticket } = attachment;
+        let tickets = self.tickets.clone();
+        if let Some(written) = self.append(ops, Box::new(move || tickets.punch(ticket, true))) {
+            written();
+        }
+    }
+
     /// The time of the organism.
-    pub(super) fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.clock.now()
     }
 
+    /// The clock of the organism.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Whether the organism is there.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.scribe.strong_count() > 0
     }
 
     /// Whether the organism ends, and leaves what is under way to its next start.
-    pub(super) fn is_sealed(&self) -> bool {
+    pub(crate) fn is_sealed(&self) -> bool {
         self.scribe.upgrade().is_none_or(|scribe| scribe.is_sealed())
     }
 }

@@ -55,6 +55,8 @@ pub use drain::Drained;
 pub use events::{Events, Observed};
 #[cfg(feature = "gateway")]
 pub(crate) use exit::Unread;
+#[cfg(feature = "gateway")]
+pub(crate) use ledger::{Ledger, Resident};
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
 pub use response::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use super::builder::{OrganismBuilder, Plan};
+use super::builder::{Opened, OrganismBuilder, Plan};
 use super::client::Client;
 use super::clock::Clock;
 use super::drain::{Drained, drain};
@@ -13,6 +13,7 @@ use super::entropy::Entropy;
 use super::events::Events;
 use super::exit::{Inlet, Port};
 use super::inbox::TaskBoard;
+use super::journal::Takeover;
 use super::judges::Judges;
 use super::ledger::Ledger;
 use super::link::{Command, Links, links};
@@ -40,6 +41,8 @@ pub struct Organism {
     tasks: TaskBoard,
     warnings: Vec<Problem>,
     events: Option<broadcast::WeakSender<Event>>,
+    /// Files of an older gateway that were taken over.
+    takeover: Mutex<Option<Takeover>>,
     /// Ends when the threads of all shards have.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
     drained: watch::Sender<Option<Drained>>,
@@ -106,13 +109,13 @@ impl Organism {
         clock: Clock,
         entropy: Entropy,
     ) -> Result<(Self, Vec<Seed>, mpsc::Sender<()>), StartError> {
-        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal, tasks } = plan;
+        let Plan { blueprint, catalog, decoders, hosts, shards, events, warnings, journal, tasks, residents } = plan;
         if journal.is_some() && shards > SHARDS {
             let message = format!("a durable organism can have {SHARDS} shards, not {shards}: set fewer");
             return Err(StartError::Journal(JournalError { message }));
         }
-        let journal = journal.map(|keep| keep.open(&entropy)).transpose()?;
-        journal.iter().for_each(|(_, _, recovered)| entropy.enter(recovered.epoch));
+        let journal = journal.map(|keep| keep.open(&entropy, !residents.is_empty())).transpose()?;
+        journal.iter().for_each(|opened| entropy.enter(opened.recovered.epoch));
         for warning in &warnings {
             tracing::warn!(organism = %blueprint.organism, "{warning}");
         }
@@ -137,18 +140,20 @@ impl Organism {
         });
         let observed = events.is_some();
         let events = events.unwrap_or_else(|| broadcast::channel(1).0);
-        let (scribe, recovered) = match journal {
-            None => (None, None),
-            Some((journal, _, recovered)) if shared.clock.is_simulated() => {
-                (Some(Scribe::here(journal)), Some(recovered))
-            }
-            Some((journal, durability, recovered)) => {
-                (Some(Scribe::beside(journal, durability, shared.links.clone())?), Some(recovered))
+        let (scribe, recovered, takeover) = match journal {
+            None => (None, None, Takeover::default()),
+            Some(Opened { journal, durability, recovered, takeover }) => {
+                let scribe = match shared.clock.is_simulated() {
+                    true => Scribe::here(journal),
+                    false => Scribe::beside(journal, durability, shared.links.clone())?,
+                };
+                (Some(scribe), Some(recovered), takeover)
             }
         };
         if let (Some(scribe), Some(recovered)) = (&scribe, &recovered) {
-            for resident in tasks.residents() {
-                resident.move_in(recovered, Ledger::new(scribe, shared.clock.clone()))?;
+            for resident in tasks.residents().chain(residents) {
+                let ledger = Ledger::new(scribe, shared.tickets.clone(), shared.clock.clone());
+                resident.move_in(recovered, ledger)?;
             }
         }
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
@@ -174,6 +179,7 @@ impl Organism {
             tasks,
             warnings,
             events: observed.then(|| events.downgrade()),
+            takeover: Mutex::new(Some(takeover)),
             ended: Mutex::new(Some(ended)),
             drained: watch::Sender::new(None),
             deadline: watch::Sender::new(Time::MAX),
@@ -185,6 +191,12 @@ impl Organism {
     pub(super) fn boot(&self) {
         let root = self.shared.entropy.root();
         self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
+    }
+
+    /// Files of an older gateway that were taken over, once.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn takeover(&self) -> Takeover {
+        self.takeover.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
     /// Its jobs and their tasks.

@@ -10,6 +10,8 @@ use super::desk::Desk;
 use super::entropy::Entropy;
 use super::handler::HandlerKey;
 use super::response::{Emit, IntoDraft, call_on, call_to};
+#[cfg(feature = "gateway")]
+use crate::core::Attachment;
 use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Input, Join, Message, Remembered, Settled};
 use crate::journal::{NoteRecord, Number};
 use crate::schema::{DecodeError, Payload, decode};
@@ -39,6 +41,15 @@ impl Thread {
         let notes = std::mem::take(&mut message.notes);
         let notes = (!notes.is_empty()).then(|| notes.into());
         Self { id: message.thread, deadline: message.deadline, history, message: message.number, notes, key }
+    }
+
+    /// Attaches changes to the end of the handler, which is to follow at once: they are written in the step that
+    /// consumes its message. They are given back where the handler has ended.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn attach(&self, attachment: Attachment) -> Result<(), Attachment> {
+        let Some(desk) = Desk::here(self.key.desk) else { return Err(attachment) };
+        desk.tell(self.key.origin, Input::Attached { task: self.key.task, attachment });
+        Ok(())
     }
 
     /// The opaque id of the thread.

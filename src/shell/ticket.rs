@@ -4,32 +4,45 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use tokio::sync::oneshot;
 
-/// Who waits to hear that a message was taken: by the number that it got at its entrance, because the shard that
-/// takes it need not be the one that it came to first.
+/// Called once: whether the step of a ticket was made. Dropped when it never will be.
+type Told = Box<dyn FnOnce(bool) + Send + Sync>;
+
+/// Waiters for steps of the cores: by the number that the attachment of a step got where it was made, because the shard
+/// that makes the step need not be the one that it came to first.
 #[derive(Clone, Default)]
 pub(super) struct Tickets {
-    waiting: Arc<DashMap<u64, oneshot::Sender<()>>>,
+    waiting: Arc<DashMap<u64, Told>>,
     last: Arc<AtomicU64>,
 }
 
 impl Tickets {
-    /// A new ticket, and what waits for it.
+    /// Issues a ticket, and what waits for it.
     pub(super) fn issue(&self) -> (u64, oneshot::Receiver<()>) {
-        let ticket = self.last.fetch_add(1, Ordering::Relaxed);
         let (tell, told) = oneshot::channel();
-        self.waiting.insert(ticket, tell);
+        let ticket = self.watch(move |taken| {
+            if taken {
+                // The waiter may have gone.
+                let _ = tell.send(());
+            }
+        });
         (ticket, told)
     }
 
-    /// The message of a ticket was taken, or will not be.
+    /// Issues a ticket whose step calls a function, on the thread of its shard.
+    pub(super) fn watch(&self, told: impl FnOnce(bool) + Send + Sync + 'static) -> u64 {
+        let ticket = self.last.fetch_add(1, Ordering::Relaxed);
+        self.waiting.insert(ticket, Box::new(told));
+        ticket
+    }
+
+    /// The step of a ticket was made, or will not be.
     pub(super) fn punch(&self, ticket: u64, taken: bool) {
-        if let Some((_, tell)) = self.waiting.remove(&ticket).filter(|_| taken) {
-            // Whoever waited may have gone.
-            let _ = tell.send(());
+        if let Some((_, told)) = self.waiting.remove(&ticket) {
+            told(taken);
         }
     }
 
-    /// Nothing more will be taken.
+    /// No step will be made any more.
     pub(super) fn tear_all(&self) {
         self.waiting.clear();
     }

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{System, SystemRunner};
@@ -21,9 +22,12 @@ const EPOCH: Time = Time::from_nanos(1_935_921_600_000_000_000);
 /// Nothing runs but inside of its methods. It has a runtime of its own: use it in a plain
 /// `#[test]`, not inside of another runtime.
 pub struct Kit {
-    organism: Organism,
+    organism: Arc<Organism>,
     simulation: Simulation,
     events: Events,
+    /// Ends the work of its gateway.
+    #[cfg(feature = "gateway")]
+    served: Option<tokio::sync::watch::Sender<bool>>,
     /// Until the kit is dropped.
     system: Option<SystemRunner>,
 }
@@ -41,7 +45,15 @@ impl Kit {
         let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build();
         let system = System::with_tokio_rt(|| runtime().expect("a runtime without threads needs no resources"));
         let (organism, simulation) = system.block_on(async { simulation::start(builder, EPOCH) })?;
-        let kit = Self { organism, simulation, events, system: Some(system) };
+        let organism = Arc::new(organism);
+        let kit = Self {
+            organism,
+            simulation,
+            events,
+            #[cfg(feature = "gateway")]
+            served: None,
+            system: Some(system),
+        };
         kit.settle();
         Ok(kit)
     }
@@ -53,6 +65,27 @@ impl Kit {
     /// The organism.
     pub fn organism(&self) -> &Organism {
         &self.organism
+    }
+
+    /// Joins a gateway to the organism, in process and on the same clock: what is asked of the router is answered as
+    /// over the network. Give requests to it by `tower::ServiceExt::oneshot` in [`block_on`](Self::block_on).
+    ///
+    /// The organism has to be durable in a file, and to have the gateway [installed](crate::gateway::Gateway::install).
+    ///
+    /// # Errors
+    /// [`GatewayError`](crate::gateway::GatewayError) if its journal can't be read.
+    #[cfg(feature = "gateway")]
+    pub fn serve(
+        &mut self,
+        gateway: crate::gateway::Gateway,
+        others: &[&str],
+    ) -> Result<axum::Router, crate::gateway::GatewayError> {
+        let system = self.system.as_ref().expect("it is there until the kit is dropped");
+        let organism = &self.organism;
+        let (router, served) = system.block_on(async { gateway.simulate(organism, others) })?;
+        self.served = Some(served);
+        self.settle();
+        Ok(router)
     }
 
     /// One of its clients.

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use systole::gateway::{
     Block, BoxFuture, Call, DelegateError, Gateway, Kind, NoticeToken, QueueDelegate, QueueRead, Row, Serving,
-    SessionId, Store, beside,
+    SessionId,
 };
 use systole::prelude::*;
 use systole::shell::config::{Gateway as Settings, Journaled};
-use systole::shell::journal::{Durability, Retention};
+use systole::shell::journal::{Durability, Options, Principals, Retention};
 use systole::vocab::{Name, Time};
 
 use crate::kit::{Answer, Who, envelope, text};
@@ -97,13 +97,13 @@ impl Place {
         let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
         let (durability, retention) = (Durability::Process, Retention::default());
         let journal = Journaled { file: file.clone(), durability, retention };
-        let gateway = Gateway::open(&settings, &journal, []).unwrap().with_delegate(delegate);
-        let organism = Organism::builder("office").durable(&file, durability);
+        let gateway = Gateway::new(&settings, &journal, []).unwrap().with_delegate(delegate);
+        let organism = gateway.install(Organism::builder("office").durable(&file, durability));
         let organism = organism.listener("parrot", || Parrot, |c| c.accepts::<Say>().replies::<Say>());
         let organism = Arc::new(organism.client("ada", |c| c.calls::<Say>()).start().unwrap());
         let serving = gateway.serve(&organism, &[]).unwrap();
-        let store = Store::open_beside(&beside(&file), durability, retention).unwrap();
-        let token = block_on(store.admit(Name::parse("ada").unwrap(), Kind::Client, Time::default())).unwrap();
+        let mut principals = Principals::open(&file, &Options::new([0; 32])).unwrap();
+        let token = principals.admit(Name::parse("ada").unwrap(), Kind::Client, Time::default()).unwrap();
         let ada = Who { address: serving.address(), token: token.reveal().to_owned() };
         Self { folder, ada, organism: Some(organism), serving: Some(serving) }
     }

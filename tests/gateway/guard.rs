@@ -21,7 +21,7 @@ fn nobody_comes_in_without_a_good_token() {
         .unwrap();
     answer(bare).problem(401, "unauthorized");
     // What is kept is no token.
-    let kept = std::fs::read(site.folder.join("systole.journal.gateway")).unwrap();
+    let kept = std::fs::read(site.folder.join("systole.journal")).unwrap();
     assert!(!kept.windows(twice.len()).any(|bytes| bytes == twice.as_bytes()));
     assert!(site.systole(&["token", "revoke", "ada"]).output().unwrap().status.success());
     site.who(&twice).get("/v1/messages/x").problem(401, "unauthorized");
@@ -55,8 +55,9 @@ fn a_mailbox_of_somebody_else_is_forbidden() {
         who.post("/v1/mailboxes/worker/lease", "").problem(403, "forbidden");
         who.post("/v1/mailboxes/worker/dead/redrive", "").problem(403, "forbidden");
         who.ask("DELETE", "/v1/mailboxes/worker/dead", &[], "").problem(403, "forbidden");
-        who.post(&format!("/v1/messages/{id}/reply"), "<a/>").problem(403, "forbidden");
-        who.post(&format!("/v1/messages/{id}/fail"), "").problem(403, "forbidden");
+        // A message of another mailbox looks like one that never was.
+        who.post(&format!("/v1/messages/{id}/reply"), "<a/>").problem(404, "not_found");
+        who.post(&format!("/v1/messages/{id}/fail"), "").problem(404, "not_found");
         for verb in ["ack", "nack", "extend", "term"] {
             who.handle("worker", &leased[0], verb).problem(403, "forbidden");
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -253,13 +254,25 @@ impl Who {
 
     /// Asks until it is so.
     pub(crate) fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let answer = self.get(path).json();
-            if so(&answer) {
-                return answer;
-            }
-            std::thread::yield_now();
+        let mut last = Value::Null;
+        wait(&format!("{path} as the test wants it"), || {
+            last = self.get(path).json();
+            so(&last).then_some(())
+        });
+        last
+    }
+}
+
+/// Waits for a condition, a minute at most, and says what it waited for if that never came.
+pub(crate) fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = probe() {
+            return found;
         }
+        assert!(began.elapsed() < Duration::from_secs(60), "waited a minute for: {what}");
+        // Lets the process that is waited for have the processor.
+        std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 

@@ -137,12 +137,11 @@ fn who_has_it_answers_later_and_outlives_a_kill_meanwhile() {
 
 /// Waits until it is written down that the listener has a message.
 fn taken(site: &Site, id: &str) {
-    let kept = rusqlite::Connection::open(site.folder.join("systole.journal.gateway")).unwrap();
+    let kept = rusqlite::Connection::open(site.folder.join("systole.journal")).unwrap();
     let id = uuid::Uuid::parse_str(id).unwrap();
-    let due = || kept.query_row("SELECT due FROM item WHERE id = ?1", [id.as_bytes()], |row| row.get::<_, i64>(0));
-    while due().unwrap() == 0 {
-        std::thread::yield_now();
-    }
+    let sql = "SELECT due FROM mail_status JOIN mail USING (seq) WHERE id = ?1";
+    let due = || kept.query_row(sql, [id.as_bytes()], |row| row.get::<_, Option<i64>>(0)).unwrap();
+    crate::kit::wait("the message is held without a time limit", || due().is_none().then_some(()));
 }
 
 #[test]
@@ -464,9 +463,7 @@ fn what_was_delivered_is_forgotten_after_its_time_although_nothing_comes() {
     let (site, ada) = started(Site::idle(&written));
     assert!(ada.post("/v1/messages?wait=60", &ask(1)).is(200).body.contains("one"));
     assert!(peer.next().header("systole-signature").is_none(), "it has no secret");
-    let kept = rusqlite::Connection::open(site.folder.join("systole.journal.outbox")).unwrap();
-    let rows = || kept.query_row("SELECT count(*) FROM delivery", [], |row| row.get::<_, i64>(0)).unwrap();
-    while rows() > 0 {
-        std::thread::yield_now();
-    }
+    let kept = rusqlite::Connection::open(site.folder.join("systole.journal")).unwrap();
+    let rows = || kept.query_row("SELECT count(*) FROM mail", [], |row| row.get::<_, i64>(0)).unwrap();
+    crate::kit::wait("the delivered message is forgotten", || (rows() == 0).then_some(()));
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rusqlite::Connection;
-
-use crate::kit::{Site, Who, reply, text};
+use crate::kit::{Site, Who, reply, text, wait};
 
 const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
 
@@ -42,9 +40,7 @@ fn what_was_acknowledged_outlives_a_kill_and_comes_once() {
                     }
                 });
             }
-            while acknowledged.load(Ordering::Relaxed) < 20 {
-                std::thread::yield_now();
-            }
+            wait("20 messages are acknowledged", || (acknowledged.load(Ordering::Relaxed) >= 20).then_some(()));
             site.kill();
         });
         site.start();
@@ -52,13 +48,7 @@ fn what_was_acknowledged_outlives_a_kill_and_comes_once() {
     }
     let taken = taken.into_inner().unwrap();
     let all = |asked: &BTreeMap<u32, u32>| taken.iter().all(|number| asked.contains_key(number));
-    let seen = loop {
-        let seen = asked(&worker);
-        if all(&seen) {
-            break seen;
-        }
-        std::thread::yield_now();
-    };
+    let seen = wait("all that was acknowledged is in the mailbox", || Some(asked(&worker)).filter(all));
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
 }
 
@@ -72,31 +62,6 @@ fn try_send(who: &Who, number: u32) -> Option<u16> {
     let mut said = String::new();
     stream.read_to_string(&mut said).ok()?;
     said.split(' ').nth(1)?.parse().ok()
-}
-
-#[test]
-fn what_was_accepted_is_handed_over_once_whatever_the_journal_says() {
-    let mut site = Site::new();
-    let (ada, mut worker) = (site.party("ada"), site.party("worker"));
-    let sent = ada.send(1).is(202).json();
-    worker.get("/v1/mailboxes/worker/messages?wait=60");
-    site.kill();
-    // As if the process had ended before it wrote down that the organism has it, and before it handed over another.
-    let kept = Connection::open(site.folder.join("systole.journal.gateway")).unwrap();
-    let one = "UPDATE sent SET state = 'accepted', attempts = 0";
-    assert_eq!(kept.execute(one, []).unwrap(), 1);
-    let other = "INSERT INTO sent SELECT randomblob(16), principal, randomblob(16), \
-                 replace(replace(envelope, ?1, ?2), '>1</ask>', '>2</ask>'), at, state, 0, NULL, NULL FROM sent";
-    let label = "11111111-1111-4111-8111-111111111111";
-    assert_eq!(kept.execute(other, [text(&sent["id"]), label]).unwrap(), 1);
-    drop(kept);
-    site.start();
-    worker.address = site.address;
-    worker.until(ALL, |page| page["items"].as_array().unwrap().len() >= 2);
-    // The first one would have come before the second.
-    assert_eq!(asked(&worker), BTreeMap::from([(1, 1), (2, 1)]));
-    let ada = Who { address: site.address, ..ada };
-    assert_eq!(text(&ada.get(&format!("/v1/messages/{}", text(&sent["id"]))).json()["state"]), "delivered");
 }
 
 #[test]
@@ -143,31 +108,4 @@ fn one_process_serves() {
     let second = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();
     let error = String::from_utf8(second.stderr).unwrap();
     assert!(!second.status.success() && error.contains("in use by process"), "{error}");
-}
-
-#[test]
-fn a_file_that_is_not_its_own_is_left_as_it_is() {
-    let mut site = Site::new();
-    let file = site.folder.join("systole.journal.gateway");
-    site.stop();
-    let good = std::fs::read(&file).unwrap();
-    let mut damaged = good.clone();
-    damaged[4096..].fill(7);
-    let mut newer = good.clone();
-    newer[60..64].copy_from_slice(&9_i32.to_be_bytes());
-    for (bytes, said) in [
-        (b"something else".to_vec(), "this is no file of a gateway"),
-        (newer, "its version is 9"),
-        (damaged, "damaged"),
-    ] {
-        std::fs::write(&file, &bytes).unwrap();
-        for args in [&["run", "organism.yaml"][..], &["token", "list"]] {
-            let refused = site.systole(args).stdin(std::process::Stdio::null()).output().unwrap();
-            let error = String::from_utf8(refused.stderr).unwrap();
-            assert!(!refused.status.success() && error.contains(said), "{said}: {error}");
-            assert_eq!(std::fs::read(&file).unwrap(), bytes, "{said}");
-        }
-    }
-    std::fs::write(&file, good).unwrap();
-    site.start();
 }

@@ -69,22 +69,6 @@ fn rows_of_a_time_and_of_a_type() {
 }
 
 #[test]
-fn thirty_days_are_the_longest_that_is_looked_back() {
-    let mut site = office();
-    let mut scout = site.party("scout");
-    let (_, _) = counted(&site, &scout, 2);
-    site.kill();
-    let kept = rusqlite::Connection::open(site.folder.join("systole.journal.gateway")).unwrap();
-    let aged = "UPDATE item SET at = at - 31 * 24 * 3600 * 1000000000 WHERE seq = (SELECT min(seq) FROM item)";
-    assert_eq!(kept.execute(aged, []).unwrap(), 1);
-    drop(kept);
-    site.start();
-    scout.address = site.address;
-    assert_eq!(texts(&rows_of(&scout, "")), ["1", "2"]);
-    assert_eq!(texts(&rows_of(&scout, "since_secs=31536000")), ["2"]);
-}
-
-#[test]
 fn what_a_workspace_says_is_no_row_of_its_own() {
     let site = office();
     let scout = site.party("scout");

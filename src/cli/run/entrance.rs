@@ -26,10 +26,18 @@ impl Entrance {
             Kind::Remote(mode) => Some((contract.name.clone(), mode.clone())),
             Kind::Command(_) | Kind::Human | Kind::Echo | Kind::Tasks(_) => None,
         });
-        let gateway = Gateway::open(settings, journal, remote).map_err(failure)?;
+        let gateway = Gateway::new(settings, journal, remote).and_then(Gateway::listen).map_err(failure)?;
         #[cfg(feature = "compat-molecule")]
         let gateway = if settings.molecule { molecule::serve(gateway, &config.blueprint) } else { gateway };
         Ok(Self(Some(gateway)))
+    }
+
+    /// Lets the mailboxes of remote listeners live in the journal.
+    pub(super) fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
+        match &self.0 {
+            Some(gateway) => gateway.install(builder),
+            None => builder,
+        }
     }
 
     /// Registers a remote listener. One without a gateway is refused with its configuration.

@@ -41,7 +41,7 @@ pub(super) fn launch(args: &Run) -> Result<Launched, Failure> {
     let entrance = Entrance::open(&config)?;
     let console = plan.keyboard.start(&screen);
     let limits = config.blueprint.limits.xml.clone();
-    let mut builder = builder(config, &console, &entrance);
+    let mut builder = entrance.install(builder(config, &console, &entrance));
     if let Some(shards) = args.shards {
         builder = builder.shards(shards);
     }

@@ -21,6 +21,11 @@ impl Entrance {
         Ok(Self)
     }
 
+    /// There is none.
+    pub(super) fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
+        builder
+    }
+
     /// There is none: what needs a gateway was refused.
     pub(super) fn listener(&self, builder: OrganismBuilder, _: Contract) -> OrganismBuilder {
         builder

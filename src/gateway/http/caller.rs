@@ -7,8 +7,7 @@ use axum::http::request::Parts;
 use super::Gate;
 use crate::core::Party;
 use crate::gateway::problem::Problem;
-use crate::gateway::store::{Item, Kind, Principal};
-use crate::gateway::token;
+use crate::gateway::{Kind, Principal, token};
 use crate::inbox;
 use crate::schema::Payload;
 use crate::vocab::Name;
@@ -26,8 +25,8 @@ impl FromRequestParts<Arc<Gate>> for Caller {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(Problem::unauthorized());
         }
-        let principal = gate.mailboxes.store().bearer(token::hash(token)).await?.ok_or_else(Problem::unauthorized)?;
-        gate.rate.pass(&principal.name, gate.mailboxes.clock().now()).map_err(|seconds| {
+        let principal = gate.query.bearer(token::hash(token)).await?.ok_or_else(Problem::unauthorized)?;
+        gate.rate.pass(&principal.name, gate.mailboxes.now()).map_err(|seconds| {
             let requests = gate.settings.requests;
             Problem::too_many("rate", format!("{} may make {requests} requests a second", principal.name), seconds)
         })?;
@@ -70,12 +69,8 @@ impl Caller {
         self.0.kind == Kind::Admin || inbox.concerns(task, &self.0.name)
     }
 
-    /// A message in a mailbox that it may see to.
-    pub(super) fn may_answer(&self, item: &Item) -> Result<(), Problem> {
-        self.may_see_to(&item.mailbox)
-    }
-
-    fn may_see_to(&self, mailbox: &Name) -> Result<(), Problem> {
+    /// Whether it may see to a mailbox.
+    pub(super) fn may_see_to(&self, mailbox: &Name) -> Result<(), Problem> {
         match self.0.kind {
             Kind::Admin => Ok(()),
             Kind::Listener if self.0.name == *mailbox => Ok(()),

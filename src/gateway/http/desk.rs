@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use super::Gate;
 use super::caller::Caller;
 use super::request::{Query, json, message_id};
+use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
 use crate::vocab::{MessageId, Name};
 
@@ -15,6 +16,8 @@ use crate::vocab::{MessageId, Name};
 pub(super) struct Desk {
     pub(super) gate: Arc<Gate>,
     pub(super) mailbox: Name,
+    /// Whether the caller is the listener itself.
+    pub(super) reader: bool,
     /// The message in the path.
     id: Option<String>,
     pub(super) request: Request,
@@ -34,7 +37,9 @@ impl FromRequest<Arc<Gate>> for Desk {
         let caller: Caller = request.extract_parts_with_state(gate).await?;
         let place = request.extract_parts::<Path<Place>>().await;
         let Path(Place { mailbox, id }) = place.map_err(|error| Problem::bad_request(error.body_text()))?;
-        Ok(Self { gate: gate.clone(), mailbox: caller.mailbox(gate, &mailbox)?, id, request })
+        let mailbox = caller.mailbox(gate, &mailbox)?;
+        let reader = caller.0.kind == Kind::Listener;
+        Ok(Self { gate: gate.clone(), mailbox, reader, id, request })
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
+use crate::mailbox::Mailboxes;
 
 pub(super) async fn livez() -> Response {
     view::document(StatusCode::OK, &json!({ "status": "ok" }))
@@ -19,8 +20,6 @@ pub(super) async fn readyz(State(gate): State<Arc<Gate>>) -> Result<Response, Pr
     if gate.mailboxes.is_stopping() {
         return Err(Problem::stopping());
     }
-    // Whoever can't keep a message is not ready for one.
-    gate.mailboxes.store().check().await?;
     Ok(view::document(StatusCode::OK, &json!({ "status": "ok" })))
 }
 
@@ -41,6 +40,8 @@ pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
         let _ = writeln!(text, "systole_messages_total{{fate=\"{fate}\"}} {count}");
     }
     text += "# TYPE systole_gateway_waiting gauge\n";
-    let _ = writeln!(text, "systole_gateway_waiting {}", gate.mailboxes.waiting_messages());
+    let _ = writeln!(text, "systole_gateway_waiting {}", gate.mailboxes.look(Mailboxes::waiting));
+    text += "# TYPE systole_gateway_dead_letters gauge\n";
+    let _ = writeln!(text, "systole_gateway_dead_letters {}", gate.mailboxes.look(Mailboxes::dead_letters));
     view::typed(StatusCode::OK, "text/plain; version=0.0.4", text)
 }

@@ -13,8 +13,8 @@ use super::about::About;
 use super::caller::Caller;
 use super::request::{Query, idempotency_key, json, large_json};
 use super::{Gate, view};
+use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::gateway::store::Kind;
 use crate::inbox::payload::{Find, Register, Remove, Submit};
 use crate::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox, page};
 use crate::shell::entropy::Entropy;
@@ -55,7 +55,7 @@ pub(super) async fn register(about: About) -> Result<Response, Problem> {
     caller.may::<Register>(&gate)?;
     let (name, Card { description, skills }) = (named(&job)?, json(&gate, request).await?);
     let card = JobCard { name: name.clone(), description, skills };
-    let (owner, now, value) = (caller.principal(), gate.mailboxes.clock().now(), view::job(&card));
+    let (owner, now, value) = (caller.principal(), gate.mailboxes.now(), view::job(&card));
     gate.organism.tasks().enrol(&name, |jobs| jobs.register(&owner, card, now)).await?;
     Ok(view::document(StatusCode::OK, &value))
 }
@@ -64,7 +64,7 @@ pub(super) async fn register(about: About) -> Result<Response, Problem> {
 pub(super) async fn remove(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, .. } = about.plain()?;
     caller.may::<Remove>(&gate)?;
-    let (name, owner, now) = (named(&job)?, caller.principal(), gate.mailboxes.clock().now());
+    let (name, owner, now) = (named(&job)?, caller.principal(), gate.mailboxes.now());
     gate.organism.tasks().enrol(&name, |jobs| jobs.remove(&owner, &name, now)).await?;
     Ok(view::nothing())
 }
@@ -100,7 +100,7 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
         detached: true,
         watched: wanted.watched,
     };
-    let (id, now) = (TaskId::from_uuid(*Entropy::Real.root().as_uuid()), gate.mailboxes.clock().now());
+    let (id, now) = (TaskId::from_uuid(*Entropy::Real.root().as_uuid()), gate.mailboxes.now());
     let taken = gate.organism.tasks().submit(&actor, &name, submission, id, now).await?;
     let value = json!({ "id": taken.id.to_string(), "status": taken.status, "new": taken.new });
     let status = if taken.new { StatusCode::CREATED } else { StatusCode::OK };

@@ -5,15 +5,19 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::desk::Desk;
+use super::messages::conclude;
 use super::request::{WAIT, Whole, no_message, within};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
-use crate::gateway::store::{Handle, Lease, Settled};
-use crate::vocab::Time;
+use crate::gateway::service::ActError;
+use crate::journal::MailState;
+use crate::mailbox::{Action, Given, Input, Refused, Repeated, Settlement};
+use crate::shell::entropy::Entropy;
+use crate::vocab::{MessageId, Name, Time};
 
 /// The most messages that are leased at once.
 const MAX: u64 = 100;
@@ -38,31 +42,37 @@ pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&gate, wanted.visibility)?;
     let bell = gate.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
-    let leases = loop {
+    let mut acted = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
-        let now = gate.mailboxes.clock().now();
-        let deliveries = gate.mailboxes.caps().deliveries;
-        let lease = Lease { mailbox: mailbox.clone(), max, now, until: now.after(visibility), deliveries };
-        let leases = gate.mailboxes.store().lease(lease).await?;
-        if !leases.leased.is_empty() || Instant::now() >= until || gate.mailboxes.is_stopping() {
-            break leases;
+        let receipts = if gate.mailboxes.look(|machine| machine.has_free(&mailbox)) { max } else { 0 };
+        let receipts = (0..receipts).map(|_| draw()).collect();
+        let acted = gate.mailboxes.act(Input::Lease { mailbox: mailbox.clone(), visibility, receipts })?;
+        if !acted.change.given.is_empty() || Instant::now() >= until || gate.mailboxes.is_stopping() {
+            break acted;
         }
-        // What somebody has now may be free before anything new comes.
-        let lapse = leases.next.map(|next| Instant::now() + gate.mailboxes.clock().until(next));
-        let _ = tokio::time::timeout_at(lapse.map_or(until, |lapse| lapse.min(until)), rung).await;
+        let _ = tokio::time::timeout_at(until, rung).await;
     };
-    if !leases.leased.is_empty() {
-        gate.mailboxes.leased().notify_one();
-    }
-    let items: Vec<_> = leases.leased.iter().map(|leased| view::leased(&gate, leased)).collect();
+    acted.durable().await?;
+    let items = given(&gate, &acted.change.given).await?;
     Ok(view::document(StatusCode::OK, &json!({ "items": items })))
+}
+
+/// Messages that a reader got, as it sees them.
+async fn given(gate: &Gate, given: &[Given]) -> Result<Vec<Value>, Problem> {
+    let mail = gate.query.mail_at(given.iter().map(|given| given.seq).collect()).await?;
+    Ok(mail.iter().zip(given).map(|(mail, given)| view::leased(gate, mail, given.receipt)).collect())
+}
+
+/// A receipt that can't be guessed.
+fn draw() -> [u8; 16] {
+    *Entropy::Real.root().as_uuid().as_bytes()
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
-    receipt: String,
+    receipt: Option<String>,
     error: Option<String>,
     delay: Option<Whole>,
     visibility: Option<Whole>,
@@ -70,67 +80,106 @@ struct Said {
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/ack`
 pub(super) async fn ack(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, _, _| Ok(Handle::Ack)).await
+    handle(desk, |_, _, _| Ok(Action::Ack)).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/nack`
 pub(super) async fn nack(desk: Desk) -> Result<Response, Problem> {
     handle(desk, |_, said, now| {
         let delay = within("delay", said.delay.map_or(0, |delay| delay.0), (0, VISIBILITY))?;
-        Ok(Handle::Nack { error: said.error, due: now.after(Duration::from_secs(delay)) })
+        Ok(Action::Nack { error: said.error.map(Into::into), due: now.after(Duration::from_secs(delay)) })
     })
     .await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/extend`
 pub(super) async fn extend(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |gate, said, now| Ok(Handle::Extend { due: now.after(visibility(gate, said.visibility)?) })).await
+    handle(desk, |gate, said, now| Ok(Action::Extend { due: now.after(visibility(gate, said.visibility)?) })).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/hold`
 pub(super) async fn hold(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, _, _| Ok(Handle::Hold)).await
+    handle(desk, |_, _, _| Ok(Action::Hold)).await
 }
 
 /// `POST /v1/mailboxes/{mailbox}/messages/{id}/term`
 pub(super) async fn term(desk: Desk) -> Result<Response, Problem> {
-    handle(desk, |_, said, _| Ok(Handle::Term { error: said.error })).await
+    handle(desk, |_, said, _| Ok(Action::Term { error: said.error.map(Into::into) })).await
 }
 
 async fn handle(
     desk: Desk,
-    with: impl FnOnce(&Gate, Said, Time) -> Result<Handle, Problem>,
+    with: impl FnOnce(&Gate, Said, Time) -> Result<Action, Problem>,
 ) -> Result<Response, Problem> {
     let id = desk.message()?;
     let (gate, mailbox, said) = desk.said::<Said>().await?;
-    let receipt = uuid::Uuid::try_parse(&said.receipt).map_err(|_| stale())?.into_bytes();
-    let now = gate.mailboxes.clock().now();
-    let with = with(&gate, said, now)?;
-    let limits = (now, gate.mailboxes.caps().deliveries);
-    match gate.mailboxes.store().handle(mailbox.clone(), id, receipt, with, limits).await? {
-        Settled::Done(Some(end)) => gate.mailboxes.end(id, end),
-        Settled::Done(None) => {
-            gate.mailboxes.leased().notify_one();
-            gate.mailboxes.ring(&mailbox);
+    let receipt = said.receipt.as_deref().map(|text| uuid::Uuid::try_parse(text).map_err(|_| stale()));
+    let receipt = receipt.transpose()?.map(uuid::Uuid::into_bytes);
+    let action = with(&gate, said, gate.mailboxes.now())?;
+    let Some(receipt) = receipt else { return unleased(&gate, mailbox, id, action).await };
+    let refused =
+        match gate.mailboxes.act(Input::Handle { mailbox: mailbox.clone(), id, receipt, action: action.clone() }) {
+            Ok(mut acted) => {
+                acted.durable().await?;
+                return Ok(view::nothing());
+            }
+            Err(ActError::Ending) => return Err(Problem::stopping()),
+            Err(ActError::Refused(refused)) => refused,
+        };
+    match refused {
+        Refused::Stale | Refused::Full(_) => Err(stale()),
+        Refused::Over(state) => Err(over(state)),
+        // It ended before: the journal remembers how.
+        Refused::Unknown => {
+            let mail = gate.query.mail(id).await?.filter(|mail| mail.record.mailbox == mailbox);
+            let status = mail.ok_or_else(no_message)?.status;
+            match Repeated::action(&status, &action) {
+                _ if status.receipt != Some(receipt) => Err(stale()),
+                Repeated::Same => Ok(view::nothing()),
+                Repeated::Other => Err(over(status.state)),
+            }
         }
-        Settled::Already => {}
-        Settled::Stale => return Err(stale()),
-        Settled::Over(state) => {
-            let detail = format!("the message is {} by now", state.as_str());
-            return Err(Problem::conflict("settled", detail));
-        }
-        Settled::Unknown => return Err(no_message()),
     }
-    Ok(view::nothing())
+}
+
+/// What a reader in order, or of a stream, does with a message that nobody has leased.
+async fn unleased(gate: &Gate, mailbox: Name, id: MessageId, action: Action) -> Result<Response, Problem> {
+    match action {
+        Action::Ack | Action::Term { .. } => {
+            if gate.mailbox_of(id).await? != Some(mailbox) {
+                return Err(no_message());
+            }
+            conclude(gate, id, Settlement::Silent).await?;
+            Ok(view::nothing())
+        }
+        Action::Hold => {
+            let acted = gate.mailboxes.act(Input::Keep { mailbox, id, receipt: draw() });
+            let mut acted = match acted {
+                Err(ActError::Refused(Refused::Unknown)) => return Err(no_message()),
+                Err(ActError::Refused(Refused::Over(state))) => return Err(over(state)),
+                acted => acted?,
+            };
+            acted.durable().await?;
+            let receipt = acted.change.given.first().map(|given| view::hex(given.receipt));
+            Ok(view::document(StatusCode::OK, &json!({ "id": id.to_string(), "receipt": receipt })))
+        }
+        Action::Nack { .. } | Action::Extend { .. } => {
+            Err(Problem::bad_request("'receipt' is missing: it comes with a lease or a hold"))
+        }
+    }
 }
 
 fn stale() -> Problem {
     Problem::conflict("stale_receipt", "that lease has ended: lease the message again")
 }
 
+fn over(state: MailState) -> Problem {
+    Problem::conflict("settled", format!("the message is {} by now", state.as_str()))
+}
+
 fn visibility(gate: &Gate, wanted: Option<Whole>) -> Result<Duration, Problem> {
     match wanted {
-        None => Ok(gate.mailboxes.caps().visibility),
+        None => Ok(gate.mailboxes.look(|machine| machine.limits().visibility)),
         Some(Whole(seconds)) => within("visibility", seconds, (1, VISIBILITY)).map(Duration::from_secs),
     }
 }

@@ -12,12 +12,14 @@ use super::caller::Caller;
 use super::request::{Query, json};
 use super::{Gate, view};
 use crate::core::{Contract, Party};
+use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::gateway::push::{Order, guard};
-use crate::gateway::store::{Kind, Registered};
+use crate::gateway::push::guard;
+use crate::journal::Registration as Registered;
+use crate::mailbox::Input;
 use crate::outbound::check_url;
 use crate::shell::config::Mode;
-use crate::vocab::{Name, QName};
+use crate::vocab::{Name, QName, Time};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,26 +62,24 @@ pub(super) async fn register(
     if let (Some(claimed), Some(contract)) = (&wanted.contract, gate.organism.blueprint().listener(id)) {
         compare(claimed, contract)?;
     }
-    let place = place(declared, &wanted)?;
-    gate.mailboxes.store().register(name.clone(), place.clone(), gate.mailboxes.clock().now()).await?;
-    let mode = place.mode;
-    if let Some(url) = place.url.or(place.declared) {
-        gate.mailboxes.order(&name, Order::Move(name.clone(), url));
-    }
+    let registration = place(declared, &wanted, gate.mailboxes.now())?;
+    let mode = registration.mode.clone();
+    gate.mailboxes.act(Input::Register { name: name.clone(), registration })?.durable().await?;
     let mailbox = format!("/v1/mailboxes/{name}");
     // The token that was shown: it stays the only one.
-    let value = json!({ "name": name.as_str(), "mode": mode, "mailbox": mailbox, "token": token });
+    let value = json!({ "name": name.as_str(), "mode": &*mode, "mailbox": mailbox, "token": token });
     Ok(view::document(StatusCode::CREATED, &value))
 }
 
 /// How and where it wants its messages, within what is declared.
-fn place(declared: &Mode, wanted: &Registration) -> Result<Registered, Problem> {
-    let pulled = |mode| Ok(Registered { mode, url: None, declared: None });
+fn place(declared: &Mode, wanted: &Registration, at: Time) -> Result<Registered, Problem> {
+    let pulled = |mode: &str| Ok(Registered { at, mode: mode.into(), url: None, declared: None });
     match (wanted.mode.as_str(), declared, wanted.url.clone()) {
         ("push", Mode::Push(push), url) => {
             let bad = |problem| Problem::bad_request(format!("the url {problem}"));
             url.as_deref().map_or(Ok(()), |url| check_url(url, &guard(push))).map_err(bad)?;
-            Ok(Registered { mode: "push", url, declared: Some(push.url.clone()) })
+            let declared = Some(push.url.as_str().into());
+            Ok(Registered { at, mode: "push".into(), url: url.map(Into::into), declared })
         }
         ("poll", Mode::Poll | Mode::Stream, None) => pulled("poll"),
         ("stream", Mode::Poll | Mode::Stream, None) => pulled("stream"),

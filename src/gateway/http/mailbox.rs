@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 use super::desk::Desk;
 use super::request::{Query, message_id, no_message};
+use super::view::Reading;
 use super::{Gate, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::gateway::push::Order;
-use crate::gateway::store::{Page, Position, Range};
+use crate::mailbox::Input;
+use crate::shell::journal::{Page, Position, Range};
 use crate::vocab::{MessageId, Name};
 
 /// Messages of a page, unless something else is asked for, and at most.
@@ -21,7 +22,7 @@ const LIMIT: (u64, u64) = (100, 500);
 /// `GET /v1/mailboxes/{mailbox}/messages`
 pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit", "wait", "type", "peer", "before"])?;
-    let Desk { gate, mailbox, .. } = desk;
+    let Desk { gate, mailbox, reader, .. } = desk;
     let before = query.text("before").map(|text| {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
@@ -29,6 +30,14 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     range.payload = query.text("type").map(str::to_owned);
     range.peer = query.text("peer").map(str::to_owned);
     range.before = before.transpose()?;
+    // A page without a filter leaves nothing out: its reader reads in order, and a cursor says so.
+    let order = range.payload.is_none() && range.peer.is_none() && range.before.is_none();
+    if let (From::Behind(place), true) = (from, reader)
+        && place.order
+    {
+        let (mailbox, through) = (range.mailbox.clone(), place.seq);
+        gate.mailboxes.act(Input::Passed { mailbox, through })?.durable().await?;
+    }
     let until = Instant::now() + query.wait()?;
     let bell = gate.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
     let page = loop {
@@ -40,7 +49,7 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
             break page;
         }
     };
-    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page)))
+    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page, order)))
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
@@ -50,7 +59,7 @@ pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
     let (range, from) = range(&gate, mailbox, &query)?;
     let range = Range { dead: true, ..range };
     let page = page(&gate, range.clone(), from).await?;
-    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page)))
+    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page, false)))
 }
 
 #[derive(Deserialize)]
@@ -63,30 +72,17 @@ struct One {
 pub(super) async fn redrive(desk: Desk) -> Result<Response, Problem> {
     let (gate, mailbox, One { id }) = desk.said().await?;
     let id = id.map(|id| message_id(&id)).transpose()?;
-    let again = push_again(&gate, &mailbox, id).await?;
-    let redriven = gate.mailboxes.store().redrive(mailbox.clone(), id).await?;
-    gate.mailboxes.ring(&mailbox);
-    again.into_iter().for_each(|id| gate.mailboxes.order(&mailbox, Order::Push(id)));
-    counted("redriven", id, redriven)
-}
-
-/// The dead letters that are to be pushed once more; how it went before is forgotten.
-async fn push_again(gate: &Gate, mailbox: &Name, one: Option<MessageId>) -> Result<Vec<MessageId>, Problem> {
-    let Some(outbound) = gate.outbound.as_ref().filter(|_| gate.mailboxes.is_pushed(mailbox)) else {
-        return Ok(Vec::new());
-    };
-    let dead = gate.mailboxes.store().dead(mailbox.clone(), one).await?;
-    for id in &dead {
-        outbound.forget(*id).await.map_err(|_| Problem::stopping())?;
-    }
-    Ok(dead)
+    let mut acted = gate.mailboxes.act(Input::Redrive { mailbox, id })?;
+    acted.durable().await?;
+    counted("redriven", id, acted.change.count)
 }
 
 /// `DELETE /v1/mailboxes/{mailbox}/dead`
 pub(super) async fn bury(desk: Desk) -> Result<Response, Problem> {
     let id = desk.query(&["id"])?.text("id").map(message_id).transpose()?;
-    let deleted = desk.gate.mailboxes.store().bury(desk.mailbox, id).await?;
-    counted("deleted", id, deleted)
+    let mut acted = desk.gate.mailboxes.act(Input::Bury { mailbox: desk.mailbox, id })?;
+    acted.durable().await?;
+    counted("deleted", id, acted.change.count)
 }
 
 fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response, Problem> {
@@ -101,7 +97,7 @@ pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range,
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let from = match query.text("after") {
         None => From::Start,
-        Some(text) => cursor::read(gate.mailboxes.store().key(), &mailbox, text).map_or(From::Lost, From::Behind),
+        Some(text) => cursor::read(&gate.cursors, &mailbox, text).map_or(From::Lost, From::Behind),
     };
     let after = if let From::Behind(place) = from { place.seq } else { 0 };
     Ok((Range { mailbox, after, limit, payload: None, peer: None, before: None, dead: false }, from))
@@ -121,7 +117,7 @@ pub(super) enum From {
 /// Some messages, unless the place that was asked for is lost.
 pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, Problem> {
     let mailbox = range.mailbox.clone();
-    let page = gate.mailboxes.store().page(range).await?;
+    let page = gate.query.page(range).await?;
     let lost = match from {
         From::Start => false,
         From::Behind(place) => place.is_lost(page.position.pruned),
@@ -136,13 +132,13 @@ pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, 
     Ok(page)
 }
 
-fn show(gate: &Gate, range: &Range, page: &Page) -> Value {
-    let mark = page.position.pruned;
-    let items: Vec<_> = page.items.iter().map(|item| view::item(gate, item, mark)).collect();
-    let next = Place { seq: page.items.last().map_or(range.after, |item| item.seq), mark };
+fn show(gate: &Gate, range: &Range, page: &Page, order: bool) -> Value {
+    let reading = Reading { mark: page.position.pruned, order };
+    let items: Vec<_> = page.items.iter().map(|mail| view::mail(gate, mail, reading)).collect();
+    let seq = page.items.last().map_or(range.after, |mail| mail.record.seq);
     json!({
         "items": items,
-        "next": view::cursor(gate, &range.mailbox, next),
+        "next": view::cursor(gate, &range.mailbox, reading.place(seq)),
         "oldest": oldest(gate, &range.mailbox, page.position),
         "has_more": page.has_more,
     })
@@ -152,5 +148,5 @@ fn show(gate: &Gate, range: &Range, page: &Page) -> Value {
 fn oldest(gate: &Gate, mailbox: &Name, position: Position) -> String {
     let Position { pruned: mark, oldest } = position;
     let seq = oldest.map_or(mark, |oldest| oldest.saturating_sub(1));
-    view::cursor(gate, mailbox, Place { seq, mark })
+    view::cursor(gate, mailbox, Reading::skipping(mark).place(seq))
 }

@@ -13,13 +13,18 @@ use tokio::time::Instant;
 
 use super::caller::Caller;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
+use super::view::Reading;
 use super::{Gate, view};
 use crate::core::{Foreseen, Party};
 use crate::gateway::problem::Problem;
-use crate::gateway::push::Order;
-use crate::gateway::store::{Accepted, Item, Kind, Principal, Sent, Settled, Settlement, Submission};
+use crate::gateway::service::ActError;
+use crate::gateway::submissions::Submitted;
+use crate::gateway::{Kind, Principal};
+use crate::journal::{MailState, SubmissionRecord};
 use crate::ladder::{Meta, write_envelope};
+use crate::mailbox::{Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
+use crate::shell::journal::Sent;
 use crate::vocab::{MessageId, Name, ThreadId};
 
 /// `POST /v1/messages`
@@ -30,12 +35,12 @@ pub(super) async fn submit(
 ) -> Result<Response, Problem> {
     may_send(&gate, &principal)?;
     let (sent, _) = send(&gate, principal.name, request).await?;
-    Ok(acknowledge(sent))
+    Ok(acknowledge(&sent))
 }
 
 /// Whether somebody may send messages.
 pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem> {
-    if principal.kind == Kind::Listener || !gate.courier.knows(&principal.name) {
+    if principal.kind == Kind::Listener || !gate.submissions.knows(&principal.name) {
         let detail = "only a client of the organism sends messages; a listener calls others with its replies";
         return Err(Problem::forbidden(detail));
     }
@@ -51,7 +56,7 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
     Ok((answer_of(gate, id, wait).await?, bytes))
 }
 
-/// Keeps an envelope of a client and hands it over; `key` is what it knows it by.
+/// Judges an envelope of a client and submits it; `key` is its idempotency key.
 pub(in crate::gateway) async fn take(
     gate: &Arc<Gate>,
     from: Name,
@@ -61,28 +66,19 @@ pub(in crate::gateway) async fn take(
     if gate.mailboxes.is_stopping() {
         return Err(Problem::stopping());
     }
-    let key = key.map(|key| (key, *blake3::hash(&bytes).as_bytes()));
+    let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
     let foreseen = judge(gate, &from, bytes).await?;
-    let submission = submission(from, foreseen, key, gate);
-    // The organism reads it as it is written here.
-    let (written, most) = (submission.envelope.len(), gate.organism.blueprint().limits.xml.message_bytes);
+    let (submission, envelope) = submission(from, foreseen, key);
+    // Check the size as re-encoded.
+    let (written, most) = (envelope.len(), gate.organism.blueprint().limits.xml.message_bytes);
     if written > most {
         return Err(Problem::too_large_as_written(written, most));
     }
-    match gate.mailboxes.store().accept(submission.clone(), gate.mailboxes.caps().accepted).await? {
-        Accepted::Kept => {
-            let id = submission.id;
-            gate.courier.hand_over(submission);
-            Ok(id)
-        }
-        Accepted::Before(id) => Ok(id),
-        Accepted::KeyReused => {
+    match gate.submissions.submit(submission, envelope).await? {
+        Submitted::Kept(id) | Submitted::Before(id) => Ok(id),
+        Submitted::KeyReused => {
             let detail = "another message came with that Idempotency-Key: use a new key for a new message";
             Err(Problem::conflict("key_reused", detail))
-        }
-        Accepted::Full => {
-            let detail = "as many messages wait for the organism as may: try again later";
-            Err(Problem::too_many("accepted_full", detail, 1))
         }
     }
 }
@@ -96,17 +92,14 @@ pub(super) async fn look(
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
     let id = message_id(&id)?;
-    let store = gate.mailboxes.store();
-    let sees = |owner: &str| principal.kind == Kind::Admin || owner == principal.name.as_str();
-    if let Some(sent) = store.sent(id).await?.filter(|sent| sees(&sent.principal)) {
+    let sees = |owner: &Name| principal.kind == Kind::Admin || *owner == principal.name;
+    if let Some(sent) = gate.query.submission(id).await?.filter(|sent| sees(&sent.submission.client)) {
         return Ok(view::document(StatusCode::OK, &view::sent(&sent)));
     }
-    let (item, reply) = store.item(id).await?.ok_or_else(no_message)?;
-    if !sees(item.mailbox.as_str()) {
-        return Err(no_message());
-    }
-    let mut value = view::item(&gate, &item, 0);
-    value["attempts"] = item.deliveries.into();
+    let mail = gate.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
+    let mut value = view::mail(&gate, &mail, Reading::skipping(0));
+    value["attempts"] = mail.status.deliveries.into();
+    let reply = mail.status.answer.filter(|_| mail.status.state == MailState::Replied);
     value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
     Ok(view::document(StatusCode::OK, &value))
 }
@@ -144,62 +137,66 @@ pub(super) async fn fail(
     let Failure { message } = json(&gate, request).await?;
     let message = message.filter(|message| !message.trim().is_empty());
     let message = message.unwrap_or_else(|| "the listener failed, and gave no reason".to_owned());
-    settle(&gate, &caller, &id, Settlement::Fail(message)).await
+    settle(&gate, &caller, &id, Settlement::Fail(message.into())).await
 }
 
 async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
     let id = message_id(id)?;
-    let (item, _) = gate.mailboxes.store().item(id).await?.ok_or_else(no_message)?;
-    caller.may_answer(&item)?;
-    conclude(gate, &item, with).await?;
+    let mailbox = gate.mailbox_of(id).await?.filter(|mailbox| caller.may_see_to(mailbox).is_ok());
+    // A message of another mailbox looks like one that never was.
+    mailbox.ok_or_else(no_message)?;
+    conclude(gate, id, with).await?;
     let value = json!({ "id": id.to_string(), "state": "queued" });
     Ok(view::document(StatusCode::ACCEPTED, &value))
 }
 
-/// Ends a message of a mailbox, durably. The same once more is no mistake.
-pub(in crate::gateway) async fn conclude(gate: &Gate, item: &Item, with: Settlement) -> Result<(), Problem> {
-    let (store, id) = (gate.mailboxes.store(), item.id);
-    match store.settle(id, with.clone(), gate.mailboxes.clock().now()).await? {
-        Settled::Done(_) => {
-            gate.mailboxes.end(id, with);
-            gate.mailboxes.order(&item.mailbox, Order::Answered(id));
+/// Ends a message of a mailbox, durably. The same end once more is no mistake.
+pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settlement) -> Result<(), Problem> {
+    let refused = match gate.mailboxes.act(Input::Settle { id, settlement: with.clone() }) {
+        Ok(mut acted) => return Ok(acted.durable().await?),
+        Err(ActError::Ending) => return Err(Problem::stopping()),
+        Err(ActError::Refused(refused)) => refused,
+    };
+    let state = match refused {
+        Refused::Over(state) => state,
+        // It ended before: the journal remembers how.
+        _ => {
+            let mail = gate.query.mail(id).await?.ok_or_else(no_message)?;
+            match Repeated::settlement(&mail.status, &with) {
+                Repeated::Same => return Ok(()),
+                Repeated::Other => mail.status.state,
+            }
         }
-        Settled::Already => {}
-        Settled::Over(state) => {
-            let detail = format!("the message is {}: it takes no other answer", state.as_str());
-            return Err(Problem::conflict("settled", detail));
-        }
-        Settled::Unknown | Settled::Stale => return Err(no_message()),
-    }
-    Ok(())
+    };
+    let detail = format!("the message is {}: it takes no other answer", state.as_str());
+    Err(Problem::conflict("settled", detail))
 }
 
-/// What is known of a message, once it has an answer or the time is up.
+/// A submission, once it has an answer or the time is up.
 async fn answer_of(gate: &Gate, id: MessageId, wait: Duration) -> Result<Sent, Problem> {
     let until = Instant::now() + wait;
-    let watch = gate.courier.watch(id);
-    let sent = loop {
-        let mut answered = std::pin::pin!(watch.notified());
+    let watch = gate.submissions.watch(id);
+    loop {
+        let mut answered = std::pin::pin!(watch.notify().notified());
         answered.as_mut().enable();
-        let sent = gate.mailboxes.store().sent(id).await;
-        let open = matches!(&sent, Ok(Some(sent)) if sent.replies.is_empty());
-        if !open || tokio::time::timeout_at(until, answered).await.is_err() {
-            break sent;
+        let sent = gate.query.submission(id).await?.ok_or_else(no_message)?;
+        let ended = !sent.answers.is_empty() || gate.mailboxes.is_stopping();
+        if ended || tokio::time::timeout_at(until, answered).await.is_err() {
+            return Ok(sent);
         }
-    };
-    gate.courier.unwatch(id, watch);
-    sent?.ok_or_else(no_message)
+    }
 }
 
-fn acknowledge(sent: Sent) -> Response {
-    let response = match sent.replies.first() {
-        Some(reply) => view::envelope(reply.envelope.clone()),
+fn acknowledge(sent: &Sent) -> Response {
+    let id = sent.submission.id;
+    let response = match sent.answers.first() {
+        Some(answer) => view::envelope(answer.envelope.clone()),
         None => {
-            let value = json!({ "id": sent.id.to_string(), "thread": sent.root.to_string(), "state": "queued" });
-            view::document(StatusCode::ACCEPTED, &value)
+            let thread = sent.submission.root.to_string();
+            view::document(StatusCode::ACCEPTED, &json!({ "id": id.to_string(), "thread": thread, "state": "queued" }))
         }
     };
-    view::located(response, &format!("/v1/messages/{}", sent.id))
+    view::located(response, &format!("/v1/messages/{id}"))
 }
 
 /// What the pump would refuse in any case is refused now.
@@ -210,8 +207,8 @@ async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Pro
     Ok(gate.judge.judge(client, bytes).await.ok_or_else(Problem::stopping)??)
 }
 
-/// The message as the organism will get it: `from` is who the token says, whatever the bytes say.
-fn submission(from: Name, foreseen: Foreseen, key: Option<(String, [u8; 32])>, gate: &Gate) -> Submission {
+/// The message as the organism gets it: `from` is the principal of the token, whatever the bytes say.
+fn submission(from: Name, foreseen: Foreseen, key: Option<(Arc<str>, [u8; 32])>) -> (SubmissionRecord, Bytes) {
     let Foreseen { to, claims, payload } = foreseen;
     let root: ThreadId = Entropy::Real.root();
     let id = MessageId::from_uuid(*Entropy::Real.root().as_uuid());
@@ -224,6 +221,5 @@ fn submission(from: Name, foreseen: Foreseen, key: Option<(String, [u8; 32])>, g
         deadline: claims.deadline,
         traceparent: claims.traceparent.map(|text| text.to_string()),
     };
-    let envelope = write_envelope(&meta, &payload);
-    Submission { id, principal: from, root, envelope, at: gate.mailboxes.clock().now(), key }
+    (SubmissionRecord { id, client: from, root, key }, write_envelope(&meta, &payload))
 }

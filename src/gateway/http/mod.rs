@@ -31,14 +31,15 @@ use axum::routing::{MethodRouter, any, delete, get, post, put};
 
 use tokio::sync::Semaphore;
 
-use super::courier::Courier;
 use super::judge::Judge;
-use super::mailboxes::Mailboxes;
 use super::notices::Sessions;
 use super::problem::{PROBLEM, Problem};
-use crate::outbound::Outbound;
+use super::service::MailboxService;
+use super::submissions::Submissions;
 use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
+use crate::shell::journal::JournalQuery;
+use crate::vocab::{MessageId, Name};
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
 use rate::Rate;
@@ -62,15 +63,27 @@ pub(super) fn rate(settings: &Settings) -> Rate {
 pub(crate) struct Gate {
     pub(super) settings: Settings,
     pub(super) organism: Arc<Organism>,
-    pub(super) mailboxes: Mailboxes,
+    pub(super) mailboxes: MailboxService,
+    /// What the journal remembers.
+    pub(super) query: JournalQuery,
+    /// Secret of cursors.
+    pub(super) cursors: [u8; 32],
     pub(super) sessions: Arc<Sessions>,
-    pub(super) courier: Arc<Courier>,
+    pub(super) submissions: Arc<Submissions>,
     pub(super) judge: Judge,
-    /// What is pushed is sent by it; none if nothing is.
-    pub(super) outbound: Option<Outbound>,
     pub(super) rate: Rate,
     /// What is left of the connections that may be open.
     pub(super) room: Arc<Semaphore>,
+}
+
+impl Gate {
+    /// Mailbox that a message is in.
+    pub(super) async fn mailbox_of(&self, id: MessageId) -> Result<Option<Name>, Problem> {
+        match self.mailboxes.find(id) {
+            Some((mailbox, _)) => Ok(Some(mailbox)),
+            None => Ok(self.query.mail(id).await?.map(|mail| mail.record.mailbox)),
+        }
+    }
 }
 
 /// A route: its path, its method, who sees to it.
@@ -119,7 +132,7 @@ fn routes() -> Vec<Route> {
     routes
 }
 
-fn router(gate: Arc<Gate>, more: Routes) -> Router {
+pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
     let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
     let not_so = || async {

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::caller::Caller;
 use super::request::{Query, json};
 use super::{Gate, view};
+use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::gateway::push::Order;
-use crate::gateway::store::Kind;
+use crate::mailbox::Input;
 use crate::vocab::Name;
 
 /// `POST /v1/listeners/{name}/heartbeat`
@@ -24,7 +24,7 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Problem> {
     let name = caller.mailbox(&gate, &name)?;
     nothing(&gate, request).await?;
-    state(&gate, name).await
+    Ok(state(&gate, &name))
 }
 
 /// `POST /v1/listeners/{name}/pause`
@@ -53,13 +53,10 @@ async fn set(gate: &Gate, caller: &Caller, name: &str, request: Request, paused:
     }
     let name = caller.mailbox(gate, name)?;
     nothing(gate, request).await?;
-    let store = gate.mailboxes.store();
-    match paused {
-        true => store.pause(name.clone(), gate.mailboxes.clock().now()).await?,
-        false => store.resume(name.clone()).await?,
-    }
-    gate.mailboxes.order(&name, Order::Presence(name.clone()));
-    state(gate, name).await
+    let of = name.clone();
+    let input = if paused { Input::Pause { name: of } } else { Input::Resume { name: of } };
+    gate.mailboxes.act(input)?.durable().await?;
+    Ok(state(gate, &name))
 }
 
 /// The request says nothing besides its path.
@@ -72,8 +69,8 @@ async fn nothing(gate: &Gate, request: Request) -> Result<(), Problem> {
     }
 }
 
-async fn state(gate: &Gate, name: Name) -> Result<Response, Problem> {
-    let paused = gate.mailboxes.store().is_paused(name.clone()).await?;
+fn state(gate: &Gate, name: &Name) -> Response {
+    let paused = gate.mailboxes.look(|machine| machine.is_paused(name));
     let state = if paused { "paused" } else { "active" };
-    Ok(view::document(StatusCode::OK, &json!({ "name": name.as_str(), "state": state })))
+    view::document(StatusCode::OK, &json!({ "name": name.as_str(), "state": state }))
 }

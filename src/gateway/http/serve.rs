@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use super::Gate;
 use super::handshake::handshake;
-use super::{Gate, Routes, router};
 
 /// Bytes of the head of a request.
 const HEAD: usize = 64 << 10;
@@ -29,16 +29,15 @@ pub(in crate::gateway) struct Entrance {
     pub(in crate::gateway) listener: TcpListener,
     /// TLS, if they speak that.
     pub(in crate::gateway) tls: Option<TlsAcceptor>,
-    /// What is served besides the gateway's own calls.
-    pub(in crate::gateway) more: Routes,
+    /// What is served.
+    pub(in crate::gateway) router: Router,
 }
 
 /// Serves until told to end; then lets requests that are under way end.
 pub(in crate::gateway) async fn serve(entrance: Entrance, gate: Arc<Gate>, mut end: watch::Receiver<bool>) {
     let room = gate.room.clone();
     let (connections, header_time) = (gate.settings.connections, gate.settings.header_time);
-    let Entrance { listener, tls, more } = entrance;
-    let service = router(gate, more);
+    let Entrance { listener, tls, router: service } = entrance;
     loop {
         // Past the limit connections wait with the system, until one of these ends.
         let entered = async {

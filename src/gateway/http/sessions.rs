@@ -11,7 +11,7 @@ use super::request::json;
 use super::{Gate, messages, view};
 use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
 use crate::gateway::problem::Problem;
-use crate::gateway::store::Sent;
+use crate::shell::journal::{Sent, SentAnswer};
 use crate::vocab::Name;
 
 /// `POST /v1/sessions/{session}/call`
@@ -19,14 +19,14 @@ pub(super) async fn call(about: About) -> Result<Response, Problem> {
     let About { gate, caller: Caller(principal), name, request } = about;
     let name = read_name(&name)?;
     messages::may_send(&gate, &principal)?;
-    let clock = gate.mailboxes.clock();
+    let clock = gate.mailboxes.clock().ok_or_else(Problem::stopping)?;
     let session = gate.sessions.enter(&principal.name, &name, clock.now()).await.ok_or_else(|| {
         let detail = format!("{} has {SESSIONS} sessions, as many as may be: end one of them", principal.name);
         Problem::too_many("sessions", detail, 1)
     })?;
     let (sent, arguments) = messages::send(&gate, principal.name.clone(), request).await?;
     // A fault is an answer, but no success: nothing rides on it.
-    let failed = sent.replies.first().is_some_and(|reply| reply.fault.is_some());
+    let failed = sent.answers.first().is_some_and(|answer| answer.fault.is_some());
     let read = match failed {
         true => None,
         false => gate.sessions.read((&principal.name, &name), session, arguments, clock).await,
@@ -83,7 +83,7 @@ pub(super) async fn end(about: About) -> Result<Response, Problem> {
 /// Each request of a session is a sign of life.
 fn hear(gate: &Gate, principal: &Name, name: &str) -> Result<SessionId, Problem> {
     let name = read_name(name)?;
-    gate.sessions.hear(principal, &name, gate.mailboxes.clock().now()).ok_or_else(no_session)
+    gate.sessions.hear(principal, &name, gate.mailboxes.now()).ok_or_else(no_session)
 }
 
 fn read_name(text: &str) -> Result<String, Problem> {
@@ -100,12 +100,13 @@ fn no_session() -> Problem {
 
 /// The response to a call. With nothing pending it is what it would be without notices, byte for byte.
 fn respond(sent: &Sent, read: Option<QueueRead>) -> Response {
-    let content: Vec<_> = sent.replies.iter().map(|reply| Block::text(reply.envelope.clone())).collect();
+    let text = |answer: &SentAnswer| Block::text(String::from_utf8_lossy(&answer.envelope));
+    let content: Vec<_> = sent.answers.iter().map(text).collect();
     let mut metadata = json!({
-        "id": sent.id.to_string(),
-        "thread": sent.root.to_string(),
+        "id": sent.submission.id.to_string(),
+        "thread": sent.submission.root.to_string(),
         "state": if content.is_empty() { "queued" } else { view::state(sent) },
-        "fault": sent.replies.first().and_then(|reply| reply.fault.as_deref()),
+        "fault": sent.answers.first().and_then(|answer| answer.fault.as_ref()).map(|code| code.as_str()),
     });
     let status = if content.is_empty() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let content = match read {
@@ -120,5 +121,5 @@ fn respond(sent: &Sent, read: Option<QueueRead>) -> Response {
         }
     };
     let response = view::document(status, &json!({ "content": content, "metadata": metadata }));
-    view::located(response, &format!("/v1/messages/{}", sent.id))
+    view::located(response, &format!("/v1/messages/{}", sent.submission.id))
 }

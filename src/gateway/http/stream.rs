@@ -15,9 +15,10 @@ use serde_json::Value;
 
 use super::desk::Desk;
 use super::request::Query;
+use super::view::Reading;
 use super::{Gate, mailbox, view};
 use crate::gateway::problem::Problem;
-use crate::gateway::store::Range;
+use crate::shell::journal::Range;
 
 /// How often a stream says that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -68,12 +69,14 @@ async fn feed(gate: Arc<Gate>, mut range: Range, mut to: Reader) {
     while !gate.mailboxes.is_stopping() {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
-        let Ok(page) = gate.mailboxes.store().page(range.clone()).await else { return };
-        for item in &page.items {
-            if to.send(&view::item(&gate, item, page.position.pruned)).await.is_none() {
+        let Ok(page) = gate.query.page(range.clone()).await else { return };
+        for mail in &page.items {
+            // What was sent is not what was handled: its reader says so for each message.
+            let item = view::mail(&gate, mail, Reading::skipping(page.position.pruned));
+            if to.send(&item).await.is_none() {
                 return;
             }
-            range.after = item.seq;
+            range.after = mail.record.seq;
         }
         if !page.items.is_empty() {
             continue;

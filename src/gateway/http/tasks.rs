@@ -113,7 +113,7 @@ fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> D
         caller.may::<P>(&gate)?;
         let id = task_id(&id)?;
         let said: T = large_json(&gate, request).await?;
-        let (by, now) = (caller.principal(), gate.mailboxes.clock().now());
+        let (by, now) = (caller.principal(), gate.mailboxes.now());
         let acted = gate.organism.tasks().act(id, |inbox| act(On { inbox, by: &by, id, now }, said)).await?;
         let value = json!({ "id": id.to_string(), "status": acted });
         Ok::<_, Problem>(view::document(StatusCode::OK, &value))

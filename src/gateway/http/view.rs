@@ -3,12 +3,14 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Gate;
 use crate::gateway::cursor::{self, Place};
-use crate::gateway::store::{Item, Leased, Reply, Sent};
 use crate::inbox::{JobCard, Task};
+use crate::journal::MailState;
+use crate::shell::journal::{Sent, SentAnswer, StoredMail};
 use crate::vocab::{Name, Time};
 
 /// A JSON document.
@@ -17,7 +19,7 @@ pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Respons
 }
 
 /// An envelope.
-pub(super) fn envelope(text: String) -> Response {
+pub(super) fn envelope(text: Bytes) -> Response {
     typed(StatusCode::OK, "application/xml", text)
 }
 
@@ -36,31 +38,60 @@ pub(super) fn nothing() -> Response {
 
 /// A place in a mailbox.
 pub(super) fn cursor(gate: &Gate, mailbox: &Name, place: Place) -> String {
-    cursor::write(gate.mailboxes.store().key(), mailbox, place)
+    cursor::write(&gate.cursors, mailbox, place)
 }
 
-/// A message of a mailbox of which something is forgotten up to `mark`.
-pub(super) fn item(gate: &Gate, item: &Item, mark: u64) -> Value {
+/// What a reader of a mailbox sees of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    /// Place up to which something was forgotten.
+    pub(super) mark: u64,
+    /// Whether it leaves nothing out.
+    pub(super) order: bool,
+}
+
+impl Reading {
+    /// One that may leave something out.
+    pub(super) fn skipping(mark: u64) -> Self {
+        Self { mark, order: false }
+    }
+
+    pub(super) fn place(self, seq: u64) -> Place {
+        Place { seq, mark: self.mark, order: self.order }
+    }
+}
+
+/// A message of a mailbox.
+pub(super) fn mail(gate: &Gate, mail: &StoredMail, reading: Reading) -> Value {
+    let StoredMail { record, status } = mail;
     json!({
-        "id": item.id.to_string(),
-        "cursor": cursor(gate, &item.mailbox, Place { seq: item.seq, mark }),
-        "thread": item.thread.to_string(),
-        "from": item.from,
-        "type": item.payload,
-        "in_reply_to": item.in_reply_to.map(|id| id.to_string()),
-        "at": item.at.to_string(),
-        "state": item.state.as_str(),
-        "deliveries": item.deliveries,
-        "last_error": item.error,
-        "envelope": item.envelope,
+        "id": record.id.to_string(),
+        "cursor": cursor(gate, &record.mailbox, reading.place(record.seq)),
+        "thread": record.thread.to_string(),
+        "from": record.from.as_str(),
+        "type": record.payload.to_string(),
+        "in_reply_to": record.in_reply_to.map(|id| id.to_string()),
+        "at": record.at.to_string(),
+        "state": state_of(status.state),
+        "deliveries": status.deliveries,
+        "last_error": status.error,
+        "envelope": String::from_utf8_lossy(&record.envelope),
     })
 }
 
+/// For its reader, a message that was redriven waits like any other.
+fn state_of(state: MailState) -> &'static str {
+    match state {
+        MailState::Redriven => MailState::Waiting.as_str(),
+        other => other.as_str(),
+    }
+}
+
 /// A message that was leased.
-pub(super) fn leased(gate: &Gate, leased: &Leased) -> Value {
-    let mut value = item(gate, &leased.item, 0);
-    value["receipt"] = hex(leased.receipt).into();
-    value["until"] = leased.item.due.to_string().into();
+pub(super) fn leased(gate: &Gate, leased: &StoredMail, receipt: [u8; 16]) -> Value {
+    let mut value = mail(gate, leased, Reading::skipping(0));
+    value["receipt"] = hex(receipt).into();
+    value["until"] = leased.status.due.to_string().into();
     value
 }
 
@@ -100,33 +131,37 @@ pub(super) fn located(mut response: Response, path: &str) -> Response {
     response
 }
 
-/// What a client sent.
+/// A submission of a client.
 pub(super) fn sent(sent: &Sent) -> Value {
-    let replies: Vec<_> = sent.replies.iter().map(reply).collect();
+    let replies: Vec<_> = sent.answers.iter().map(answer).collect();
     json!({
-        "id": sent.id.to_string(),
-        "thread": sent.root.to_string(),
+        "id": sent.submission.id.to_string(),
+        "thread": sent.submission.root.to_string(),
         "at": sent.at.to_string(),
         "state": state(sent),
-        "attempts": sent.attempts,
-        "last_error": sent.error,
+        "attempts": 1,
+        "last_error": null,
         "reply": replies.first(),
         "replies": replies,
     })
 }
 
-/// `queued` is what the caller may rely on: it is kept, whether the organism has taken it yet or not.
+/// State of a submission: it is in the organism from the start.
 pub(super) fn state(sent: &Sent) -> &'static str {
-    match sent.replies.first() {
-        None if sent.queued => "delivered",
-        None => "queued",
-        Some(Reply { fault: Some(_), .. }) => "faulted",
+    match sent.answers.first() {
+        None => "delivered",
+        Some(SentAnswer { fault: Some(_), .. }) => "faulted",
         Some(_) => "answered",
     }
 }
 
-fn reply(reply: &Reply) -> Value {
-    json!({ "from": reply.from, "type": reply.payload, "fault": reply.fault, "envelope": reply.envelope })
+fn answer(answer: &SentAnswer) -> Value {
+    json!({
+        "from": answer.from.as_str(),
+        "type": answer.payload.to_string(),
+        "fault": answer.fault.as_ref().map(|code| code.as_str()),
+        "envelope": String::from_utf8_lossy(&answer.envelope),
+    })
 }
 
 pub(super) fn hex(bytes: [u8; 16]) -> String {

@@ -1,58 +1,77 @@
 //! The delegate of a gateway, unless it was handed another: messages that wait in durable mailboxes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
-use crate::gateway::mailboxes::Mailboxes;
-use crate::gateway::store::{Item, Reserve, Settlement};
+use crate::gateway::service::{ActError, MailboxService};
+use crate::mailbox::Input;
+use crate::shell::journal::{JournalQuery, StoredMail};
 use crate::vocab::{MessageId, Name};
 
 /// Tells clients what waits in the mailbox that is theirs by the configuration.
 ///
-/// A row that was told is leased to its session without a time; confirming acknowledges it, as `ack` does.
+/// A row that was told is reserved for its session without a time limit; confirming acknowledges it, as `ack` does.
 #[derive(Debug, Clone)]
 pub(in crate::gateway) struct MailboxDelegate {
-    mailboxes: Mailboxes,
+    mailboxes: MailboxService,
+    query: JournalQuery,
     /// The mailbox of each client that has one.
     owned: BTreeMap<Name, Name>,
+    /// Rows that open sessions have confirmed, by token.
+    confirmed: Arc<Mutex<HashMap<SessionId, HashMap<NoticeToken, Vec<MessageId>>>>>,
 }
 
 impl MailboxDelegate {
-    pub(in crate::gateway) fn new(mailboxes: Mailboxes, owned: BTreeMap<Name, Name>) -> Self {
-        Self { mailboxes, owned }
+    pub(in crate::gateway) fn new(mailboxes: MailboxService, query: JournalQuery, owned: BTreeMap<Name, Name>) -> Self {
+        Self { mailboxes, query, owned, confirmed: Arc::default() }
     }
 
     async fn reserve(&self, call: Call) -> Result<Option<QueueRead>, DelegateError> {
         let Some(mailbox) = self.owned.get(&call.principal) else { return Ok(None) };
-        let (store, now) = (self.mailboxes.store(), self.mailboxes.clock().now());
-        let deliveries = self.mailboxes.caps().deliveries;
-        // Most calls find nothing: they don't write.
-        if !store.pending(mailbox.clone(), now, deliveries).await? {
+        if !self.mailboxes.look(|machine| machine.has_free(mailbox)) {
             return Ok(None);
         }
         let token = NoticeToken::draw();
-        let (mailbox, session) = (mailbox.clone(), *call.session.as_bytes());
-        let wanted = Reserve { mailbox, session, token: *token.as_bytes(), now, deliveries, room: call.room };
+        let (session, bytes) = (*call.session.as_bytes(), call.room.bytes as u64);
+        let (mailbox, rows) = (mailbox.clone(), call.room.rows);
+        let input = Input::Reserve { mailbox, session, token: *token.as_bytes(), rows, bytes };
         let mut unread = Unread { delegate: self, session: call.session, token: Some(token) };
-        let items = store.reserve(wanted).await?;
+        let mut reserved = self.mailboxes.act(input).map_err(refused)?;
+        reserved.durable().await?;
+        let mail = self.query.mail_at(reserved.change.given.iter().map(|given| given.seq).collect()).await?;
         unread.token = None;
-        let rows: Vec<_> = items.into_iter().map(row).collect();
+        let rows: Vec<_> = mail.into_iter().map(row).collect();
         Ok((!rows.is_empty()).then_some(QueueRead { token, rows }))
     }
 
-    async fn acknowledge(self, session: SessionId, token: NoticeToken) -> Result<Vec<MessageId>, DelegateError> {
-        let now = self.mailboxes.clock().now();
-        let confirmed = self.mailboxes.store().confirm(*session.as_bytes(), *token.as_bytes(), now).await?;
-        confirmed.iter().filter(|row| row.ended).for_each(|row| self.mailboxes.end(row.id, Settlement::Silent));
-        Ok(confirmed.into_iter().map(|row| row.id).collect())
+    async fn acknowledge(&self, session: SessionId, token: NoticeToken) -> Result<Vec<String>, DelegateError> {
+        let input = Input::Confirm { session: *session.as_bytes(), token: *token.as_bytes() };
+        let mut acted = self.mailboxes.act(input).map_err(refused)?;
+        let ids = {
+            let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+            let ids = confirmed.entry(session).or_default().entry(token).or_default();
+            ids.extend(
+                acted.change.confirmed.iter().map(|(id, _)| *id).filter(|id| !ids.contains(id)).collect::<Vec<_>>(),
+            );
+            ids.iter().map(MessageId::to_string).collect()
+        };
+        acted.durable().await?;
+        Ok(ids)
     }
 
-    async fn free(self, session: SessionId, token: Option<NoticeToken>) -> Result<(), DelegateError> {
+    fn free(&self, session: SessionId, token: Option<NoticeToken>) -> Result<(), DelegateError> {
+        if token.is_none() {
+            self.confirmed.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        }
         let token = token.map(|token| *token.as_bytes());
-        let freed = self.mailboxes.store().release(*session.as_bytes(), token).await?;
-        freed.iter().for_each(|mailbox| self.mailboxes.ring(mailbox));
-        Ok(())
+        // Reservations are not written: there is nothing to wait for.
+        self.mailboxes.act(Input::Release { session: *session.as_bytes(), token }).map(drop).map_err(refused)
     }
+}
+
+fn refused(error: ActError) -> DelegateError {
+    format!("the mailbox refuses: {error:?}").into()
 }
 
 impl QueueDelegate for MailboxDelegate {
@@ -61,14 +80,12 @@ impl QueueDelegate for MailboxDelegate {
     }
 
     fn confirm(&self, session: SessionId, token: NoticeToken) -> BoxFuture<'_, Result<Vec<String>, DelegateError>> {
-        // Whoever asked may go: what is written down is told to the handlers that wait in any case.
-        let confirmed = tokio::spawn(self.clone().acknowledge(session, token));
-        Box::pin(async move { Ok(confirmed.await??.iter().map(MessageId::to_string).collect()) })
+        Box::pin(self.acknowledge(session, token))
     }
 
     fn release(&self, session: SessionId, token: Option<NoticeToken>) -> BoxFuture<'_, Result<(), DelegateError>> {
-        let freed = tokio::spawn(self.clone().free(session, token));
-        Box::pin(async move { freed.await? })
+        let freed = self.free(session, token);
+        Box::pin(async move { freed })
     }
 }
 
@@ -82,12 +99,13 @@ struct Unread<'a> {
 impl Drop for Unread<'_> {
     fn drop(&mut self) {
         if let Some(token) = self.token {
-            // It happens without being awaited, after what was reserved.
-            drop(self.delegate.mailboxes.store().release(*self.session.as_bytes(), Some(*token.as_bytes())));
+            // The organism may have ended: then no session has anything.
+            let _ = self.delegate.free(self.session, Some(token));
         }
     }
 }
 
-fn row(item: Item) -> Row {
-    Row { id: item.id.to_string(), blocks: vec![Block::text(item.envelope)] }
+fn row(mail: StoredMail) -> Row {
+    let text = String::from_utf8_lossy(&mail.record.envelope).into_owned();
+    Row { id: mail.record.id.to_string(), blocks: vec![Block::text(text)] }
 }

@@ -1,6 +1,6 @@
 //! What the end of a delivery means for its message.
 
-use crate::gateway::store::Settlement;
+use crate::mailbox::Settlement;
 use crate::outbound::{Cause, Outcome, Said, Undelivered};
 
 /// What becomes of a message.
@@ -24,7 +24,7 @@ pub(super) fn judge(outcome: Outcome) -> Verdict {
             Said::Later => Verdict::Awaits,
         },
         Err(Undelivered { cause: Cause::Cancelled, .. }) => Verdict::Leave,
-        Err(undelivered) => Verdict::End(Settlement::Fail(told(&undelivered))),
+        Err(undelivered) => Verdict::End(Settlement::Fail(told(&undelivered).into())),
     }
 }
 

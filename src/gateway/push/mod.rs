@@ -1,34 +1,69 @@
-//! Pushing: the messages of listeners that are sent to, by way of [`Outbound`](crate::outbound::Outbound).
+//! Pushing: the messages of listeners that are sent to, by the sender of [`crate::outbound`].
 //!
-//! A message waits in its mailbox as any other does; its delivery waits in the outbox under the same id. Whatever ends
-//! the delivery ends the message, in that order: so a start after a crash finds a delivery that goes on, or one that
-//! has ended and whose end is told now. A message that has been answered, or that nobody waits for any more, is not
-//! sent any further. What is for a listener that rests stays in its mailbox alone until it works.
+//! A delivery is no thing of its own: the sender asks the mailbox for the next message, and notes its attempts there.
+//! The end of a delivery is the end of its message.
 //!
 //! Not here: when something is sent again, and where it may be sent: `docs/outbound.md`.
 
 mod answer;
-mod courses;
-mod lane;
 mod places;
+mod store;
 
-use crate::vocab::{MessageId, Name};
+use std::sync::Arc;
+use std::time::Duration;
 
-pub(super) use courses::Pusher;
+use tokio::sync::{mpsc, watch};
+
 pub use places::PushError;
 pub(super) use places::{Places, guard};
+use store::MailStore;
 
-/// What is to be done about messages that are pushed.
-#[derive(Debug)]
-pub(super) enum Order {
-    /// It waits in its mailbox.
-    Push(MessageId),
-    /// It was answered otherwise.
-    Answered(MessageId),
-    /// Nobody waits for it any more.
-    Abandon(MessageId),
-    /// Those of a listener go elsewhere from now on.
-    Move(Name, String),
-    /// A listener was told to rest, and nothing more is sent to it; or to work again.
-    Presence(Name),
+use super::service::{MailboxService, Push};
+use crate::outbound::Engine;
+use crate::shell::config::Journaled;
+use crate::shell::journal::JournalQuery;
+
+/// How long attempts that run may take once the gateway ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Sender of the messages of all listeners that are pushed to.
+pub(super) struct Pusher {
+    engine: Engine,
+    mailboxes: MailboxService,
+    news: mpsc::UnboundedReceiver<Push>,
+}
+
+impl Pusher {
+    /// Sets the sender up; answers may have that many bytes.
+    pub(super) fn new(
+        mailboxes: &MailboxService,
+        query: JournalQuery,
+        places: Places,
+        journal: &Journaled,
+        answer: usize,
+    ) -> Result<Option<Self>, PushError> {
+        let (Some(news), Some(clock)) = (mailboxes.pushes(), mailboxes.clock()) else { return Ok(None) };
+        let options = places.options(journal, answer);
+        let store = Arc::new(MailStore { mailboxes: mailboxes.clone(), query, places });
+        let engine = Engine::start(store, options, clock.clone())?;
+        Ok(Some(Self { engine, mailboxes: mailboxes.clone(), news }))
+    }
+
+    /// Pushes until it is told to end; what is left then waits for the next start.
+    pub(super) async fn run(mut self, mut end: watch::Receiver<bool>) {
+        let pushed = self.mailboxes.modes().map(|(name, _)| name).filter(|name| self.mailboxes.is_pushed(name));
+        pushed.for_each(|name| self.engine.wake(name.clone()));
+        loop {
+            tokio::select! {
+                _ = end.wait_for(|end| *end) => break,
+                Some(news) = self.news.recv() => match news {
+                    Push::Wake(name) => self.engine.wake(name),
+                    Push::Withdraw(name, id) => self.engine.stop(&name, id),
+                    Push::Answered(name, id) => self.engine.finish(&name, id),
+                    Push::Move(name) => self.engine.move_target(&name),
+                },
+            }
+        }
+        self.engine.close(GRACE).await;
+    }
 }

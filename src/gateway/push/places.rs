@@ -1,16 +1,15 @@
 //! Where the messages of each listener go, and how.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use crate::gateway::mailboxes::Mailboxes;
-use crate::gateway::store::StoreError;
+use crate::gateway::service::MailboxService;
+use crate::journal::Registration;
 use crate::outbound::retry::Policy;
-use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, OutboxError, Secret};
+use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, Secret, check_url};
 use crate::shell::config::{Journaled, Mode, Push, read_secret};
-use crate::shell::sqlite::beside;
 use crate::vocab::{MessageId, Name};
 
 /// Why nothing can be pushed.
@@ -29,19 +28,14 @@ pub enum PushError {
     /// What sends.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
-    /// The outbox.
-    #[error(transparent)]
-    Outbox(#[from] OutboxError),
-    /// The gateway's file.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// Where the messages of each listener go.
+#[derive(Debug)]
 pub(in crate::gateway) struct Places(HashMap<Name, Place>);
 
+#[derive(Debug)]
 struct Place {
-    url: String,
     declared: Push,
     secret: Option<Secret>,
 }
@@ -53,7 +47,7 @@ pub(in crate::gateway) fn guard(push: &Push) -> Guard {
 
 impl Places {
     /// Those of all listeners that are pushed to, with their secrets; `None` if there are no such.
-    pub(in crate::gateway) fn declared(mailboxes: &Mailboxes) -> Result<Option<Self>, PushError> {
+    pub(in crate::gateway) fn declared(mailboxes: &MailboxService) -> Result<Option<Self>, PushError> {
         let mut places = HashMap::new();
         for (name, mode) in mailboxes.modes() {
             let Mode::Push(push) = mode else { continue };
@@ -62,36 +56,26 @@ impl Places {
                 read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)
             };
             let secret = push.secret.as_ref().map(read).transpose()?;
-            places.insert(name.clone(), Place { url: push.url.clone(), declared: push.clone(), secret });
+            places.insert(name.clone(), Place { declared: push.clone(), secret });
         }
         Ok((!places.is_empty()).then_some(Self(places)))
     }
 
-    /// Takes over what listeners have registered, each since what is declared for it was.
-    pub(super) async fn registered(&mut self, mailboxes: &Mailboxes) -> Result<(), StoreError> {
-        for (name, place) in &mut self.0 {
-            let known = mailboxes.store().registered_url(name.clone(), place.declared.url.clone()).await?;
-            // What a listener may be at can have changed since.
-            let good = |url: &String| crate::outbound::check_url(url, &guard(&place.declared)).is_ok();
-            place.url = known.filter(good).unwrap_or_else(|| place.declared.url.clone());
-        }
-        Ok(())
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
-        self.0.keys()
-    }
-
-    /// A listener wants its messages elsewhere. Whether that is news.
-    pub(super) fn go(&mut self, name: &Name, url: String) -> bool {
-        self.0.get_mut(name).is_some_and(|place| std::mem::replace(&mut place.url, url.clone()) != url)
-    }
-
-    /// The delivery of a message, as it is now.
-    pub(super) fn delivery(&self, name: &Name, id: MessageId, envelope: impl Into<Bytes>) -> Option<Delivery> {
-        let place = self.0.get(name)?;
-        let delivery = Delivery::new(id, name.clone(), place.url.clone(), envelope);
-        Some(Delivery { signed: place.secret.is_some(), ..delivery })
+    /// The delivery of a message to a listener, where that is now: at the URL that it has registered since what is
+    /// declared for it was, or at that.
+    pub(super) fn delivery(
+        &self,
+        name: &Name,
+        registered: Option<&Registration>,
+        id: MessageId,
+        envelope: Bytes,
+    ) -> Option<Delivery> {
+        let Place { declared, secret } = self.0.get(name)?;
+        let known = registered.filter(|known| known.declared.as_deref() == Some(&*declared.url));
+        // Where a listener may be can have changed since.
+        let url = known.and_then(|known| known.url.as_deref()).filter(|url| check_url(url, &guard(declared)).is_ok());
+        let url = url.unwrap_or(&declared.url).to_owned();
+        Some(Delivery { signed: secret.is_some(), ..Delivery::new(id, name.clone(), url, envelope) })
     }
 
     /// How deliveries are sent and kept: as durable as the journal, and as long. An answer may have that many bytes.
@@ -111,9 +95,4 @@ impl Places {
             ..Options::default()
         }
     }
-}
-
-/// The outbox of an organism with that journal.
-pub(super) fn outbox(journal: &Path) -> PathBuf {
-    beside(journal, ".outbox")
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Params, named_params};
 use tokio::sync::oneshot;
@@ -24,9 +24,18 @@ use crate::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
 /// Each query sees one moment, in which all is committed, and gives back no row that is not as it was written.
 #[derive(Clone)]
 pub(crate) struct JournalQuery {
-    inbox: Sender<Work>,
+    place: Place,
     secret: Arc<[u8; 32]>,
     file: Arc<Path>,
+}
+
+/// Where it reads.
+#[derive(Clone)]
+enum Place {
+    /// On a thread of its own.
+    Thread(Sender<Work>),
+    /// On the thread that asks: on a simulated clock nothing may happen elsewhere.
+    Here(Arc<Mutex<JournalReader>>),
 }
 
 /// Why something can't be looked up.
@@ -141,7 +150,18 @@ impl JournalQuery {
         let run = move || work.into_iter().for_each(|next| next(&reader));
         let thread = std::thread::Builder::new().name("journal-read".into()).spawn(run);
         thread.map_err(|error| Problem::from(error).of(file))?;
-        Ok(Self { inbox, secret: secret.into(), file: file.into() })
+        Ok(Self { place: Place::Thread(inbox), secret: secret.into(), file: file.into() })
+    }
+
+    /// Opens a journal as [`open`](Self::open) does, to be read on the threads that ask.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is none, it is none, or it can't be read.
+    pub(crate) fn here(file: &Path) -> Result<Self, StoreError> {
+        let reader = JournalReader::join(file)?;
+        let secret = reader.at_one_moment(|reader| Ok(meta(&reader.db)?.record.key))?;
+        let place = Place::Here(Arc::new(Mutex::new(reader)));
+        Ok(Self { place, secret: secret.into(), file: file.into() })
     }
 
     /// The secret of the organism.
@@ -172,20 +192,6 @@ impl JournalQuery {
     #[cfg(feature = "facade")]
     pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, QueryError> {
         self.run(move |reader| history(reader, &of)).await
-    }
-
-    /// The places of the dead letters of a mailbox, all of them or one.
-    pub(crate) async fn dead(&self, mailbox: Name, one: Option<MessageId>) -> Result<Vec<Number>, QueryError> {
-        self.run(move |reader| {
-            let sql = format!(
-                "SELECT seq FROM mail WHERE seq IN ({DEAD}) AND +mailbox = ?1 AND (?2 IS NULL OR id = ?2) ORDER BY seq"
-            );
-            let one = one.map(|id| *id.as_uuid().as_bytes());
-            let mut dead = reader.db.prepare_cached(&sql)?;
-            let found = dead.query_map((mailbox.as_str(), one), |row| row.get::<_, i64>(0).map(i64::cast_unsigned))?;
-            Ok(found.collect::<rusqlite::Result<_>>()?)
-        })
-        .await
     }
 
     /// What is known of a message that a client submitted.
@@ -222,23 +228,25 @@ impl JournalQuery {
         .await
     }
 
-    /// Everybody who may come in, by name.
-    pub(crate) async fn principals(&self) -> Result<Vec<Principal>, QueryError> {
-        self.run(|reader| reader.rows("ORDER BY name", [], |_, row: PrincipalRow, _, _| Ok(row.principal))).await
-    }
-
     /// Does work on the thread.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&JournalReader) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, QueryError> {
+        let inbox = match &self.place {
+            Place::Thread(inbox) => inbox,
+            Place::Here(reader) => {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                return reader.at_one_moment(work).map_err(|error| QueryError(Arc::new(error)));
+            }
+        };
         let (tell, told) = oneshot::channel();
         let work = move |reader: &JournalReader| {
             // Whoever asked may have gone.
             let _ = tell.send(reader.at_one_moment(work).map_err(Arc::new));
         };
         let gone = || Arc::new(Problem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
-        self.inbox.send(Box::new(work)).map_err(|_| gone())?;
+        inbox.send(Box::new(work)).map_err(|_| gone())?;
         Ok(told.await.map_err(|_| gone())??)
     }
 }

@@ -98,8 +98,6 @@ fn pages_hold_what_is_asked_for_in_order() {
     assert_eq!(fixture.page(from_bob), (vec![2, 4], false));
     assert_eq!(fixture.page(Range { dead: true, ..all() }), (vec![2, 5], false));
     assert_eq!(fixture.page(Range { dead: true, after: 2, ..all() }), (vec![5], false));
-    let dead = |one| block_on(fixture.query.dead(name("remote"), one)).unwrap();
-    assert_eq!((dead(None), dead(Some(id(5))), dead(Some(id(1)))), (vec![2, 5], vec![5], vec![]));
     let at = block_on(fixture.query.mail_at(vec![7, 99, 1])).unwrap();
     assert_eq!(at.iter().map(|mail| mail.record.seq).collect::<Vec<_>>(), [7, 1]);
     let found = block_on(fixture.query.mail(id(4))).unwrap().unwrap();
@@ -189,7 +187,7 @@ fn a_token_is_good_at_once_and_no_longer_than_it_is_kept() {
     let token = principals.admit(name("ada"), Kind::Client, now).unwrap();
     let who = || block_on(fixture.query.bearer(token.hash())).unwrap();
     let ada = Principal { name: name("ada"), kind: Kind::Client, created: now };
-    assert_eq!((who(), block_on(fixture.query.principals()).unwrap()), (Some(ada.clone()), vec![ada]));
+    assert_eq!(who(), Some(ada));
     fixture.damage("UPDATE principal SET kind = 'admin'");
     let refusal = block_on(fixture.query.bearer(token.hash())).unwrap_err().to_string();
     assert!(refusal.contains("principal") && refusal.contains("is not as it was written"), "{refusal}");

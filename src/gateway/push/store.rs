@@ -1,0 +1,76 @@
+//! Mailboxes as the store of what is pushed.
+
+use std::time::Duration;
+
+use super::answer::{Verdict, judge};
+use super::places::Places;
+use crate::gateway::service::{ActError, MailboxService};
+use crate::mailbox::Input;
+use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Stored};
+use crate::shell::journal::JournalQuery;
+use crate::vocab::{MessageId, Name, Time};
+
+/// Mailboxes of listeners that are pushed to.
+#[derive(Debug)]
+pub(super) struct MailStore {
+    pub(super) mailboxes: MailboxService,
+    pub(super) query: JournalQuery,
+    pub(super) places: Places,
+}
+
+impl MailStore {
+    async fn head(&self, target: Name) -> Result<Option<Job>, OutboxError> {
+        let head = self.mailboxes.look(|machine| {
+            let (seq, status) = machine.to_push(&target)?;
+            Some((seq, status.clone(), machine.registration(&target).cloned()))
+        });
+        let Some((seq, status, registered)) = head else { return Ok(None) };
+        // It is durable: the sender is woken when it is.
+        let mail = self.query.mail_at(vec![seq]).await.map_err(|error| {
+            tracing::error!(%error, %target, "a message can't be read: it waits for the next start");
+            OutboxError::Closed
+        })?;
+        let Some(mail) = mail.into_iter().next() else { return Ok(None) };
+        let delivery = self.places.delivery(&target, registered.as_ref(), mail.record.id, mail.record.envelope);
+        Ok(delivery.map(|delivery| Job {
+            delivery,
+            attempts: status.deliveries,
+            spent: Duration::from_nanos(status.spent),
+            next: Some(status.due).filter(|due| *due > Time::default()),
+            last_error: status.error.as_deref().map(str::to_owned),
+        }))
+    }
+
+    /// Whether an input has taken effect, durably.
+    async fn act(&self, input: Input) -> Result<bool, OutboxError> {
+        match self.mailboxes.act(input) {
+            Ok(mut acted) => acted.durable().await.map(|()| true).map_err(|_| OutboxError::Closed),
+            Err(ActError::Refused(_)) => Ok(false),
+            Err(ActError::Ending) => Err(OutboxError::Closed),
+        }
+    }
+}
+
+impl DeliveryStore for MailStore {
+    fn head(&self, target: Name) -> Stored<'_, Option<Job>> {
+        Box::pin(self.head(target))
+    }
+
+    fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, bool> {
+        Box::pin(self.act(Input::Attempt { id, attempts, spent }))
+    }
+
+    fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool> {
+        Box::pin(self.act(Input::BackOff { id, until, error: error.into(), spent }))
+    }
+
+    fn settle(&self, id: MessageId, outcome: Outcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
+        Box::pin(async move {
+            match judge(outcome) {
+                Verdict::End(settlement) => self.act(Input::Settle { id, settlement }).await,
+                Verdict::Awaits => self.act(Input::Taken { id }).await,
+                Verdict::Leave => Ok(false),
+            }
+        })
+    }
+}

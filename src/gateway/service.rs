@@ -1,0 +1,411 @@
+//! The mailboxes of remote listeners at work: the machine of [`crate::mailbox`], the journal that its changes go into,
+//! the handlers that wait for ends, and the readers that wait for messages.
+//!
+//! A request asks by [`MailboxService::act`] and awaits [`Acted::durable`]; nothing depends on whether it still does.
+//! Whatever follows from a change happens when the change is durable, on the thread that made it so.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use crate::core::Attachment;
+use crate::journal::{JournalError, MailState, Number, Op, Recovered};
+use crate::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
+use crate::shell::clock::Clock;
+use crate::shell::config::Mode;
+use crate::shell::{Ledger, Resident};
+use crate::vocab::{MessageId, Name, Time};
+
+/// Mailboxes of all remote listeners of an organism, for any thread.
+#[derive(Clone)]
+pub struct MailboxService(Arc<Inner>);
+
+struct Inner {
+    modes: HashMap<Name, Mode>,
+    machine: Mutex<Mailboxes>,
+    /// None before the organism starts.
+    ledger: OnceLock<Ledger>,
+    /// Handlers that wait for the end of a message.
+    handlers: Mutex<HashMap<MessageId, oneshot::Sender<Ended>>>,
+    /// Ends on their way into the journal, and requests that wait for them.
+    settling: Mutex<HashMap<MessageId, Vec<oneshot::Sender<()>>>>,
+    bells: HashMap<Name, Notify>,
+    /// Rings when a time at which a lease ends may have changed.
+    deadline: Notify,
+    pushes: mpsc::UnboundedSender<Push>,
+    pushed: Mutex<Option<mpsc::UnboundedReceiver<Push>>>,
+    /// Whether the organism ends.
+    stopping: watch::Sender<bool>,
+}
+
+/// End of a message, for its handler.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) settlement: Settlement,
+    /// Changes that are written in the step that consumes the message.
+    pub(super) attachment: Attachment,
+}
+
+/// News for the sender of pushed messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Push {
+    /// A listener may have something to be sent to it.
+    Wake(Name),
+    /// A message is broken off.
+    Withdraw(Name, MessageId),
+    /// A message is not tried again after the attempt that runs.
+    Answered(Name, MessageId),
+    /// A listener may be somewhere else.
+    Move(Name),
+}
+
+/// Effect of an input.
+pub(super) struct Acted {
+    pub(super) change: Change,
+    durable: Vec<oneshot::Receiver<()>>,
+}
+
+/// The organism ends, and its journal takes nothing more: what was asked may have happened, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the organism ends: ask again after its next start")]
+pub(super) struct Ending;
+
+/// Reason why something could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActError {
+    Refused(Refused),
+    Ending,
+}
+
+impl From<Ending> for ActError {
+    fn from(_: Ending) -> Self {
+        Self::Ending
+    }
+}
+
+impl From<Refused> for ActError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl Acted {
+    /// Waits until the effect, and all that came before it, is durable.
+    ///
+    /// # Cancel safety
+    /// Dropping it changes nothing.
+    pub(super) async fn durable(&mut self) -> Result<(), Ending> {
+        for durable in self.durable.drain(..) {
+            durable.await.map_err(|_| Ending)?;
+        }
+        Ok(())
+    }
+}
+
+impl MailboxService {
+    /// Mailboxes for the listeners of these names.
+    pub fn new(listeners: impl IntoIterator<Item = (Name, Mode)>) -> Self {
+        let modes: HashMap<Name, Mode> = listeners.into_iter().collect();
+        let delivery = |mode: &Mode| match mode {
+            Mode::Push(_) => Delivery::Pushed,
+            Mode::Poll | Mode::Stream => Delivery::Pulled,
+        };
+        let boxes = modes.iter().map(|(name, mode)| (name.clone(), delivery(mode)));
+        let (pushes, pushed) = mpsc::unbounded_channel();
+        Self(Arc::new(Inner {
+            machine: Mutex::new(Mailboxes::new(boxes, MailboxLimits::default())),
+            ledger: OnceLock::new(),
+            handlers: Mutex::default(),
+            settling: Mutex::default(),
+            bells: modes.keys().map(|name| (name.clone(), Notify::new())).collect(),
+            modes,
+            deadline: Notify::new(),
+            pushes,
+            pushed: Mutex::new(Some(pushed)),
+            stopping: watch::Sender::new(false),
+        }))
+    }
+
+    /// What takes the mailboxes up from the journal of an organism.
+    pub(crate) fn resident(&self) -> Arc<dyn Resident> {
+        self.0.clone()
+    }
+
+    /// Says that the organism ends: readers that wait are answered.
+    pub(super) fn stop(&self) {
+        self.0.stopping.send_replace(true);
+        self.0.bells.values().for_each(Notify::notify_waiters);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.0.stopping.borrow() || self.0.ledger.get().is_some_and(Ledger::is_sealed)
+    }
+
+    /// Mode in which a mailbox is read; none if there is no such mailbox.
+    pub(super) fn mode(&self, name: &Name) -> Option<&Mode> {
+        self.0.modes.get(name)
+    }
+
+    pub(super) fn modes(&self) -> impl Iterator<Item = (&Name, &Mode)> {
+        self.0.modes.iter()
+    }
+
+    pub(super) fn is_pushed(&self, name: &Name) -> bool {
+        matches!(self.mode(name), Some(Mode::Push(_)))
+    }
+
+    /// What rings when something can be read, or leased.
+    pub(super) fn bell(&self, name: &Name) -> Option<&Notify> {
+        self.0.bells.get(name)
+    }
+
+    /// News of pushed messages; for one taker.
+    pub(super) fn pushes(&self) -> Option<mpsc::UnboundedReceiver<Push>> {
+        lock(&self.0.pushed).take()
+    }
+
+    /// Looks at the machine.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Mailboxes) -> T) -> T {
+        look(&lock(&self.0.machine))
+    }
+
+    /// The time of the organism; the epoch before it starts.
+    pub(super) fn now(&self) -> Time {
+        self.0.ledger.get().map(Ledger::now).unwrap_or_default()
+    }
+
+    /// The clock of the organism.
+    pub(super) fn clock(&self) -> Option<&Clock> {
+        self.0.ledger.get().map(Ledger::clock)
+    }
+
+    /// Gives an input to the machine, and hands what it changes over to the journal and to waiting handlers.
+    ///
+    /// # Errors
+    /// [`ActError`]: nothing has changed.
+    pub(super) fn act(&self, input: Input) -> Result<Acted, ActError> {
+        self.0.act(input)
+    }
+
+    /// Ends leases when their time has come; runs until it is dropped.
+    pub(super) async fn lapse(self) {
+        loop {
+            let changed = self.0.deadline.notified();
+            let next = self.look(Mailboxes::next_deadline);
+            let left = next.zip(self.clock()).map_or(Duration::MAX, |(next, clock)| clock.until(next));
+            // Whichever comes first: the machine looks at the time with any input.
+            if tokio::time::timeout(left, changed).await.is_err() {
+                // The organism may have ended.
+                drop(self.act(Input::Tick));
+            }
+        }
+    }
+
+    /// Has the pump wait for the end of a message that came for a listener.
+    pub(super) fn arrive(&self, mail: crate::journal::MailRecord) -> Result<oneshot::Receiver<Ended>, ActError> {
+        let id = mail.id;
+        let (tell, told) = oneshot::channel();
+        lock(&self.0.handlers).insert(id, tell);
+        match self.act(Input::Arrived(mail)) {
+            Ok(_) => Ok(told),
+            Err(error) => {
+                lock(&self.0.handlers).remove(&id);
+                Err(error)
+            }
+        }
+    }
+
+    /// A handler waits no more. What it was told and did not pass on is written without it.
+    pub(super) fn leave(&self, id: MessageId, mut told: oneshot::Receiver<Ended>) {
+        lock(&self.0.handlers).remove(&id);
+        told.close();
+        let Some(ledger) = self.0.ledger.get() else { return };
+        match told.try_recv() {
+            Ok(ended) => ledger.append_attached(ended.attachment),
+            // The next start runs the message again.
+            Err(_) if ledger.is_sealed() => {}
+            Err(_) => drop(self.act(Input::Abandoned { id })),
+        }
+    }
+
+    /// Has changes written that a handler could not attach to its end.
+    pub(super) fn append_attached(&self, attachment: Attachment) {
+        if let Some(ledger) = self.0.ledger.get() {
+            ledger.append_attached(attachment);
+        }
+    }
+
+    /// Place and state of a message that is remembered.
+    pub(super) fn find(&self, id: MessageId) -> Option<(Name, MailState)> {
+        self.look(|machine| machine.find(id).map(|(name, state)| (name.clone(), state)))
+    }
+}
+
+impl Inner {
+    fn act(self: &Arc<Self>, input: Input) -> Result<Acted, ActError> {
+        let ledger = self.ledger.get().ok_or(ActError::Ending)?;
+        if !ledger.is_open() {
+            return Err(ActError::Ending);
+        }
+        let asked = about(&input);
+        let moved = match &input {
+            Input::Register { name, .. } => Some(name.clone()),
+            _ => None,
+        };
+        let mut machine = lock(&self.machine);
+        let before = machine.next_deadline();
+        let (mut change, done) = machine.handle(input, ledger.now());
+        let mut durable = Vec::new();
+        let ends = std::mem::take(&mut change.ends);
+        let ended_here = ends.iter().any(|end| Some(end.id) == asked);
+        for end in ends {
+            self.conclude(ledger, end, Some(&mut durable).filter(|_| done.is_ok()));
+        }
+        // The same end once more is acknowledged when the first one is durable.
+        let same = asked.filter(|_| change.repeated).and_then(|id| {
+            let (tell, told) = oneshot::channel();
+            lock(&self.settling).get_mut(&id)?.push(tell);
+            Some(told)
+        });
+        let writes = !change.ops.is_empty() || !(ended_here || same.is_some());
+        durable.extend(same);
+        let told = writes.then(|| {
+            let (tell, told) = oneshot::channel();
+            let ops = std::mem::take(&mut change.ops);
+            let (rings, ended) = (std::mem::take(&mut change.rings), change.ended.clone());
+            let inner = self.clone();
+            // Handed over while the machine is locked: so changes are written in the order in which they were made.
+            let written = ledger.append(
+                ops,
+                Box::new(move || {
+                    inner.ring(&rings);
+                    inner.forget(&ended);
+                    // The request may have gone.
+                    let _ = tell.send(());
+                }),
+            );
+            (told, written)
+        });
+        let after = machine.next_deadline();
+        drop(machine);
+        if after != before {
+            self.deadline.notify_one();
+        }
+        self.tell(change.withdrawn.drain(..).map(|(name, id)| Push::Withdraw(name, id)));
+        self.tell(change.answered.drain(..).map(|(name, id)| Push::Answered(name, id)));
+        self.tell(moved.filter(|_| done.is_ok()).map(Push::Move));
+        if let Some((told, written)) = told {
+            if let Some(written) = written {
+                written();
+            }
+            durable.push(told);
+        }
+        done?;
+        Ok(Acted { change, durable })
+    }
+
+    /// Hands the end of a message to its handler, or has it written where the handler has gone.
+    fn conclude(self: &Arc<Self>, ledger: &Ledger, end: End, durable: Option<&mut Vec<oneshot::Receiver<()>>>) {
+        let End { id, settlement, ops } = end;
+        let mut waiters = Vec::new();
+        if let Some(durable) = durable {
+            let (tell, told) = oneshot::channel();
+            waiters.push(tell);
+            durable.push(told);
+        }
+        lock(&self.settling).insert(id, waiters);
+        let inner = self.clone();
+        let attachment = ledger.attach(ops, move |taken| inner.settled(id, taken));
+        let handler = lock(&self.handlers).remove(&id);
+        let unsent = match handler {
+            Some(handler) => handler.send(Ended { settlement, attachment }).err(),
+            None => Some(Ended { settlement, attachment }),
+        };
+        if let Some(Ended { attachment, .. }) = unsent {
+            ledger.append_attached(attachment);
+        }
+    }
+
+    /// The step that has the end of a message is durable, or will not be.
+    fn settled(&self, id: MessageId, taken: bool) {
+        let waiters = lock(&self.settling).remove(&id).unwrap_or_default();
+        if taken {
+            self.forget(&[id]);
+            for tell in waiters {
+                // A request may have gone.
+                let _ = tell.send(());
+            }
+        }
+    }
+
+    fn forget(&self, ended: &[MessageId]) {
+        if !ended.is_empty() {
+            let mut machine = lock(&self.machine);
+            for &id in ended {
+                let (change, _) = machine.handle(Input::Durable { id }, Time::default());
+                debug_assert!(change.ops.is_empty());
+            }
+        }
+    }
+
+    fn ring(&self, rings: &[Name]) {
+        for name in rings {
+            if let Some(bell) = self.bells.get(name) {
+                bell.notify_waiters();
+            }
+            if matches!(self.modes.get(name), Some(Mode::Push(_))) {
+                self.tell([Push::Wake(name.clone())]);
+            }
+        }
+    }
+
+    fn tell(&self, news: impl IntoIterator<Item = Push>) {
+        for push in news {
+            // Nobody sends once the gateway has ended.
+            let _ = self.pushes.send(push);
+        }
+    }
+
+    fn hand_over(&self, ops: Vec<Op>, told: impl FnOnce() + Send + 'static) {
+        let written = self.ledger.get().and_then(|ledger| ledger.append(ops, Box::new(told)));
+        if let Some(written) = written {
+            written();
+        }
+    }
+}
+
+impl Resident for Inner {
+    fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError> {
+        let change = lock(&self.machine).recover(recovered, ledger.now());
+        // An organism starts once.
+        let _ = self.ledger.set(ledger);
+        let (inner, ended) = (self.clone(), change.ended);
+        if !change.ops.is_empty() {
+            self.hand_over(change.ops, move || inner.forget(&ended));
+        }
+        Ok(())
+    }
+}
+
+/// Message that an input is about.
+fn about(input: &Input) -> Option<MessageId> {
+    match input {
+        Input::Settle { id, .. } | Input::Handle { id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Place of no message: the machine gives places.
+pub(super) const UNPLACED: Number = 0;
+
+impl std::fmt::Debug for MailboxService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MailboxService").field("names", &self.0.modes.keys()).finish_non_exhaustive()
+    }
+}

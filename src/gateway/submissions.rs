@@ -1,0 +1,275 @@
+//! Messages that clients submit, on their way into the organism, and their answers.
+//!
+//! A submission is the injected message: the step of the core that takes it writes the submission, its idempotency key
+//! and the threads that it opens, all of them or none, and is acknowledged then. Its answers are what left its
+//! conversation; the journal keeps both.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, watch};
+
+use super::service::{MailboxService, UNPLACED};
+use crate::core::Egress;
+use crate::journal::{MailRecord, SubmissionRecord};
+use crate::mailbox::Input;
+use crate::shell::journal::{JournalQuery, QueryError, Takeover};
+use crate::shell::{Client, Organism, SendError, Unread};
+use crate::vocab::{IdKey, MessageId, Name};
+
+/// Submissions of all clients that come in over the network.
+pub(super) struct Submissions {
+    mailboxes: MailboxService,
+    query: JournalQuery,
+    ids: IdKey,
+    clients: HashMap<Name, Client>,
+    /// Clients whose answers are put into a mailbox, too.
+    letters: HashMap<Name, Name>,
+    /// Keys of submissions that are not durable yet.
+    keys: Mutex<HashMap<Key, Pending>>,
+    /// Requests that wait for the answer to a submission.
+    watched: Mutex<HashMap<MessageId, Arc<Notify>>>,
+}
+
+/// Pause before a message is offered again that the organism has no room for, at first and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// Client and idempotency key.
+type Key = (Name, Arc<str>);
+
+/// A submission that is not durable yet.
+#[derive(Clone)]
+struct Pending {
+    digest: [u8; 32],
+    /// Its id once it is durable; closed if it never will be.
+    kept: watch::Receiver<Option<MessageId>>,
+}
+
+/// Effect of a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Submitted {
+    /// It is durable.
+    Kept(MessageId),
+    /// One under the same key, with the same body, came before.
+    Before(MessageId),
+    /// One under the same key, with another body, came before.
+    KeyReused,
+}
+
+/// Reason why a submission has no effect.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SubmitError {
+    #[error(transparent)]
+    Send(#[from] SendError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error("the organism has no client '{0}' for the gateway")]
+    Stranger(Name),
+}
+
+impl Submissions {
+    /// Submissions of all clients of an organism but those in `others`, whose answers go elsewhere.
+    pub(super) fn new(
+        mailboxes: MailboxService,
+        query: JournalQuery,
+        ids: IdKey,
+        organism: &Organism,
+        others: &[&str],
+        letters: HashMap<Name, Name>,
+    ) -> Arc<Self> {
+        let names = organism.blueprint().clients().map(|(_, client)| client.name.clone());
+        let names = names.filter(|name| !others.contains(&name.as_str()));
+        let clients =
+            names.filter_map(|name| Some((name.clone(), organism.client(name.as_str()).ok()?.over_network())));
+        let clients = clients.collect();
+        Arc::new(Self { mailboxes, query, ids, clients, letters, keys: Mutex::default(), watched: Mutex::default() })
+    }
+
+    /// Whether a client speaks through here.
+    pub(super) fn knows(&self, client: &Name) -> bool {
+        self.clients.contains_key(client)
+    }
+
+    /// Collects answers; on the runtime that this is called in, until the organism ends.
+    pub(super) fn start(self: &Arc<Self>) {
+        for client in self.clients.values() {
+            tokio::spawn(self.clone().collect(client.clone()));
+        }
+    }
+
+    /// Hands over what an older gateway had accepted, and sets its files aside when all of it is durable. What is left
+    /// by then is handed over by the next start.
+    pub(super) async fn take_over(self: Arc<Self>, mut takeover: Takeover) {
+        for (submission, envelope) in std::mem::take(&mut takeover.accepted) {
+            let (id, client) = (submission.id, submission.client.clone());
+            let mut pause = RETRY.0;
+            let failed = loop {
+                match self.hand_over(submission.clone(), envelope.clone()).await {
+                    Ok(_) => break None,
+                    Err(SubmitError::Send(SendError::Overloaded(_) | SendError::Unread)) => {
+                        tokio::time::sleep(pause).await;
+                        pause = (pause * 2).min(RETRY.1);
+                    }
+                    Err(error) => break Some(error),
+                }
+            };
+            if let Some(error) = failed {
+                tracing::error!(%error, %id, %client, "a message that an older gateway accepted is not handed over: it waits for the next start");
+                return;
+            }
+        }
+        if let Err(error) = takeover.finish() {
+            tracing::error!(%error, "the files of an older gateway can't be set aside: the next start tries again");
+        }
+    }
+
+    /// Submits a message, once for each idempotency key.
+    ///
+    /// # Cancel safety
+    /// Once called, it goes on to its end.
+    pub(super) async fn submit(
+        self: &Arc<Self>,
+        submission: SubmissionRecord,
+        envelope: Bytes,
+    ) -> Result<Submitted, SubmitError> {
+        let whole = tokio::spawn(self.clone().take(submission, envelope));
+        // It ends early only with its runtime.
+        whole.await.unwrap_or(Err(SubmitError::Send(SendError::Closed)))
+    }
+
+    async fn take(self: Arc<Self>, submission: SubmissionRecord, envelope: Bytes) -> Result<Submitted, SubmitError> {
+        let Some((key, digest)) = submission.key.clone() else {
+            return self.hand_over(submission, envelope).await.map(Submitted::Kept);
+        };
+        let key: Key = (submission.client.clone(), key);
+        let reserved = loop {
+            match self.reserve(&key, digest) {
+                Ok(reserved) => break reserved,
+                Err(pending) if pending.digest != digest => return Ok(Submitted::KeyReused),
+                Err(mut pending) => {
+                    if let Ok(kept) = pending.kept.wait_for(Option::is_some).await
+                        && let Some(id) = *kept
+                    {
+                        return Ok(Submitted::Before(id));
+                    }
+                    // That one failed: this one takes its place.
+                }
+            }
+        };
+        // Nobody else submits under this key meanwhile.
+        if let Some(known) = self.query.submission_of_key(key.0.clone(), key.1.clone()).await? {
+            let same = known.key.is_some_and(|(_, known)| known == digest);
+            return Ok(if same { Submitted::Before(known.id) } else { Submitted::KeyReused });
+        }
+        let id = self.hand_over(submission, envelope).await?;
+        reserved.kept.send_replace(Some(id));
+        Ok(Submitted::Kept(id))
+    }
+
+    async fn hand_over(&self, submission: SubmissionRecord, envelope: Bytes) -> Result<MessageId, SubmitError> {
+        let client = self.clients.get(&submission.client);
+        let client = client.ok_or_else(|| SubmitError::Stranger(submission.client.clone()))?;
+        let id = submission.id;
+        client.hand_over(submission.root, envelope, Some(submission))?.await?;
+        Ok(id)
+    }
+
+    /// Takes a key, or gives back the submission that has it.
+    fn reserve(self: &Arc<Self>, key: &Key, digest: [u8; 32]) -> Result<Reserved, Pending> {
+        let mut keys = lock(&self.keys);
+        if let Some(pending) = keys.get(key) {
+            return Err(pending.clone());
+        }
+        let (kept, watched) = watch::channel(None);
+        keys.insert(key.clone(), Pending { digest, kept: watched });
+        Ok(Reserved { submissions: self.clone(), key: key.clone(), kept })
+    }
+
+    async fn collect(self: Arc<Self>, client: Client) {
+        while let Some(unread) = client.receive_unread().await {
+            self.keep(&client, unread);
+        }
+    }
+
+    /// An answer is in the journal already: it is read with that.
+    fn keep(&self, client: &Client, unread: Unread) {
+        let answered: Option<MessageId> = unread.egress().in_reply_to.as_deref().and_then(|label| label.parse().ok());
+        let mailbox = self.letters.get(client.name());
+        if let (Some(id), Some(mailbox)) = (answered, mailbox) {
+            let letter = self.letter(mailbox.clone(), id, unread.egress());
+            // Written before the answer counts as read. Where nothing can be written any more, it comes again.
+            if self.mailboxes.act(Input::Letter(letter)).is_err() {
+                return;
+            }
+        }
+        unread.read();
+        if let Some(notify) = answered.and_then(|id| lock(&self.watched).get(&id).cloned()) {
+            notify.notify_waiters();
+        }
+    }
+
+    /// An answer as a message of a mailbox: it wants none itself.
+    fn letter(&self, mailbox: Name, answered: MessageId, egress: &Egress) -> MailRecord {
+        let (id, _) = self.ids.derive(answered, egress.number);
+        MailRecord {
+            seq: UNPLACED,
+            mailbox,
+            id,
+            thread: egress.root,
+            from: egress.from.clone(),
+            in_reply_to: Some(answered),
+            payload: egress.payload.root().clone(),
+            envelope: egress.envelope.clone(),
+            at: self.mailboxes.now(),
+        }
+    }
+
+    /// Watches for answers to a submission, from now on.
+    pub(super) fn watch(self: &Arc<Self>, id: MessageId) -> Watch {
+        let notify = lock(&self.watched).entry(id).or_default().clone();
+        Watch { submissions: self.clone(), id, notify }
+    }
+}
+
+/// A key that is taken until this is dropped.
+struct Reserved {
+    submissions: Arc<Submissions>,
+    key: Key,
+    kept: watch::Sender<Option<MessageId>>,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        lock(&self.submissions.keys).remove(&self.key);
+    }
+}
+
+/// A request that waits for an answer.
+pub(super) struct Watch {
+    submissions: Arc<Submissions>,
+    id: MessageId,
+    notify: Arc<Notify>,
+}
+
+impl Watch {
+    /// Rings when an answer comes.
+    pub(super) fn notify(&self) -> &Notify {
+        &self.notify
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut watched = lock(&self.submissions.watched);
+        // This one and the map's.
+        if watched.get(&self.id).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
+            watched.remove(&self.id);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
