@@ -460,6 +460,8 @@ pub enum ShardMessage {
         listener: ListenerId,
         /// The thread.
         thread: ThreadKey,
+        /// The root of its conversation, which shares the slots with the others.
+        root: ThreadKey,
         /// Whether it resumes a parked handler.
         resume: bool,
     },

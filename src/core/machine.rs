@@ -21,7 +21,7 @@ use super::replay::Replay;
 use super::requeue::Requeued;
 use super::respond::{Calls, Response};
 use super::ring::Ring;
-use super::slots::Slots;
+use super::slots::{Slots, Waiter};
 use super::task::Task;
 use super::thread::{Owner, Thread};
 use super::timer::Timers;
@@ -205,7 +205,7 @@ impl Core {
             shards: shards.max(1),
             validator: Validator::new(catalog.clone()),
             context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(shards.max(1))),
-            ring: Ring::new(blueprint.scheduling),
+            ring: Ring::default(),
             slots: blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
             down: blueprint.listeners().map(|_| false).collect(),
             dead: DeadLetters::new(shard, limits),
@@ -406,13 +406,13 @@ impl Core {
             return;
         }
         match message {
-            ShardMessage::SlotWanted { from, listener, thread, resume } => {
-                self.slot_wanted(listener, (from, thread), resume);
+            ShardMessage::SlotWanted { from, listener, thread, root, resume } => {
+                self.slot_wanted(listener, Waiter { shard: from, thread, root }, resume);
             }
             ShardMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
             ShardMessage::SlotReturned { listener } => self.slot_returned(listener),
             ShardMessage::SlotDeclined { from, listener, thread } => {
-                self.slot_declined(listener, (from, thread));
+                self.slot_declined(listener, from, thread);
             }
             ShardMessage::Injected(message) => self.inject(*message),
         }

@@ -7,6 +7,7 @@ use slotmap::Key;
 use uuid::Uuid;
 
 use super::blueprint::{ListenerId, Party};
+use super::conversation::Pile;
 use super::dead::DeadLetter;
 use super::faults;
 use super::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
@@ -169,8 +170,10 @@ impl Core {
                         *place = Some(self.recover_answer(settled.outcome));
                     }
                 }
-                let kind =
-                    FanKind::Awaited { task: TaskId::null(), call: CallId(call), join: join_of(&join), outcomes };
+                let mut held = Pile::new(self.conversation_of(owner));
+                outcomes.iter().flatten().for_each(|outcome| held.add_outcome(outcome));
+                let (task, call, join) = (TaskId::null(), CallId(call), join_of(&join));
+                let kind = FanKind::Awaited { task, call, join, outcomes, held };
                 let fan = self.open_fan(Fan { id, owner, source, total, kind });
                 places.fans.insert(id, fan);
                 MadeState::Open(fan)
@@ -225,11 +228,12 @@ impl Core {
             BodyRecord::Fatal(fault) => Content::Fatal(fault),
         };
         let permit = self.gauge.count(content.size());
+        let share = self.share(key, permit);
         // Whoever stood first may have been running.
         let suspect = crashed && state == MessageState::Queued && self.threads[key].mailbox.len() == 0;
         let attempts = suspect.then(|| u8::try_from(attempts).unwrap_or(u8::MAX));
         let answers = places.origin(answers);
-        let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, permit) };
+        let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share) };
         self.counts.recovered += 1;
         match state {
             MessageState::Queued => {
@@ -261,7 +265,8 @@ impl Core {
         let body = self.threads[key].listener().map(|listener| self.boot_body(listener));
         let Some(Ok(body)) = body else { return self.counts.cancelled += 1 };
         let permit = self.gauge.count(0);
-        let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), permit) };
+        let share = self.share(key, permit);
+        let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), share) };
         self.queued += 1;
         self.threads[key].mailbox.push(message);
     }
