@@ -11,6 +11,21 @@ use super::gauge::Permit;
 use super::key::ThreadKey;
 use super::machine::Core;
 use super::ring::Ready;
+use super::thread::Thread;
+use crate::vocab::ThreadId;
+
+/// What a conversation holds at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding {
+    /// Its root.
+    pub root: ThreadId,
+    /// Open threads, its root among them.
+    pub threads: usize,
+    /// Messages in mailboxes and backlogs, delayed, and answers that handlers await.
+    pub messages: usize,
+    /// Bytes of those messages.
+    pub bytes: usize,
+}
 
 /// What a root keeps while anything happens below it. An idle root keeps none.
 #[derive(Debug)]
@@ -92,6 +107,18 @@ impl Drop for Pile {
 }
 
 impl Core {
+    /// What each open conversation holds, in no order.
+    pub fn holdings(&self) -> Vec<Holding> {
+        let roots = self.threads.values().filter(|thread| thread.parent.is_none());
+        let holding = |root: &Thread| {
+            let state = root.extra.as_ref()?.root.as_ref()?;
+            let held = state.conversation.as_ref().map_or((0, 0), |held| (held.messages(), held.bytes()));
+            let (messages, bytes) = held;
+            Some(Holding { root: root.id, threads: state.live_threads as usize, messages, bytes })
+        };
+        roots.filter_map(holding).collect()
+    }
+
     /// The conversation of a thread, which is under way from now on.
     pub(super) fn conversation_of(&mut self, key: ThreadKey) -> Rc<Conversation> {
         let root = self.threads[key].root;

@@ -449,7 +449,7 @@ pub struct Egress {
 }
 
 /// What shards say to each other. A conversation lives wholly in one shard; only slots of
-/// singletons and messages that continue a conversation cross.
+/// singletons and messages that continue a conversation cross. Between two of them messages keep their order.
 #[derive(Debug)]
 pub enum ShardMessage {
     /// A thread wants a slot of a listener whose home is the receiving shard.
@@ -464,6 +464,8 @@ pub enum ShardMessage {
         root: ThreadKey,
         /// Whether it resumes a parked handler.
         resume: bool,
+        /// The place of its message in the journal at the start; the greatest number if it came later.
+        at: Number,
     },
     /// The slot is given.
     SlotGranted {
@@ -486,6 +488,8 @@ pub enum ShardMessage {
         /// The thread.
         thread: ThreadKey,
     },
+    /// The sending shard has taken up what the journal holds of it: it wants no more slots for that.
+    Recovered,
     /// A message for a conversation that lives in the receiving shard.
     Injected(Box<Injected>),
 }
@@ -524,7 +528,7 @@ impl ShardMessage {
             | Self::SlotGranted { listener, .. }
             | Self::SlotReturned { listener }
             | Self::SlotDeclined { listener, .. } => Some(*listener),
-            Self::Injected(_) => None,
+            Self::Recovered | Self::Injected(_) => None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod event;
 mod faults;
 #[cfg(feature = "gateway")]
 mod foresee;
+mod gather;
 mod gauge;
 mod io;
 mod join;
@@ -47,6 +48,7 @@ mod turn;
 pub use blueprint::{Blueprint, ClientId, ListenerId, Party, Problem};
 pub use contain::Value;
 pub use contract::{Access, Client, Contract, MetaFlags, Routing, Scheduling, Silence};
+pub use conversation::Holding;
 pub use dead::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};

@@ -39,7 +39,8 @@ struct Places {
 impl Core {
     /// Takes up what the journal holds of the conversations of this shard.
     ///
-    /// Every message that was not done is queued again, in order. What is below `<boot>` is over: each start boots anew.
+    /// Every message that was not done is queued again, in the order in which it came, over all shards
+    /// (`core::gather`). What is below `<boot>` is over: each start boots anew.
     /// Only a listener that [reattaches](super::contract::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
         let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, requeue, .. } = recovered;
@@ -70,7 +71,9 @@ impl Core {
         for entry in remembered {
             self.recover_context(entry, &places);
         }
+        let mut arrivals = Vec::with_capacity(messages.len());
         for record in messages {
+            arrivals.push((record.place, record.thread));
             self.recover_message(record, crashed, &places);
         }
         for note in notes {
@@ -83,6 +86,14 @@ impl Core {
         for record in egress {
             self.recover_egress(record);
         }
+        // Whoever has a message stands in line as it came; the rest has nothing that could run.
+        for (place, thread) in arrivals {
+            if let Some(&key) = places.threads.get(&thread) {
+                self.arrives(place);
+                self.settle(key);
+            }
+        }
+        self.all_recovered();
         let mut keys: Vec<_> = places.threads.into_iter().collect();
         keys.sort_unstable();
         for (_, key) in keys {

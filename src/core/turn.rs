@@ -111,7 +111,10 @@ impl Core {
         }
     }
 
-    pub(super) fn slot_wanted(&mut self, listener: ListenerId, waiter: Waiter, resume: bool) {
+    pub(super) fn slot_wanted(&mut self, listener: ListenerId, waiter: Waiter, resume: bool, at: Number) {
+        if self.gather(listener, waiter, resume, at) {
+            return;
+        }
         if self.slots[listener.0 as usize].take(waiter, resume) {
             self.grant(listener, waiter.shard, waiter.thread);
         }
@@ -145,11 +148,16 @@ impl Core {
 
     fn take_slot(&mut self, listener: ListenerId, thread: ThreadKey, resume: bool) -> bool {
         let (home, root) = (self.home(listener), self.threads[thread].root);
-        if home == self.shard {
-            return self.slots[listener.0 as usize].take(Waiter { shard: home, thread, root }, resume);
+        let at = self.arrival();
+        if home != self.shard {
+            self.send(home, ShardMessage::SlotWanted { from: self.shard, listener, thread, root, resume, at });
+            return false;
         }
-        self.send(home, ShardMessage::SlotWanted { from: self.shard, listener, thread, root, resume });
-        false
+        let waiter = Waiter { shard: home, thread, root };
+        if !self.blueprint.contract(listener).stateless && self.gather(listener, waiter, resume, at) {
+            return false;
+        }
+        self.slots[listener.0 as usize].take(waiter, resume)
     }
 
     /// The shard that keeps the slots of a listener.

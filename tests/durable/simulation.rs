@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::core::*;
+use systole::journal::Recovered;
 use systole::ladder::Raw;
 use systole::schema::{Catalog, Decoded};
 use systole::vocab::{IdKey, MessageId, Name, ThreadId, Time, ns};
@@ -357,6 +358,17 @@ fn blueprint(random: &mut Random) -> Blueprint {
 /// A core that takes up what the journal holds.
 fn start(blueprint: &Arc<Blueprint>, store: &mut Store, now: Time) -> Core {
     let recovered = store.recover();
+    start_shard(blueprint, recovered, (ShardId(0), 1), &Directory::default(), now)
+}
+
+/// The core of one shard of so many.
+pub(crate) fn start_shard(
+    blueprint: &Arc<Blueprint>,
+    recovered: Recovered,
+    (shard, shards): (ShardId, u16),
+    directory: &Directory,
+    now: Time,
+) -> Core {
     let mut decoders = Decoders::default();
     for (id, contract) in blueprint.listeners() {
         for payload in contract.accepts.iter().chain(&contract.returns) {
@@ -365,14 +377,14 @@ fn start(blueprint: &Arc<Blueprint>, store: &mut Store, now: Time) -> Core {
         }
     }
     let mut core = Core::new(CoreConfig {
-        shard: ShardId(0),
-        shards: 1,
+        shard,
+        shards,
         blueprint: blueprint.clone(),
         catalog: CATALOG.with(Arc::clone),
         decoders: Arc::new(decoders),
         key: IdKey::new(recovered.key),
         gauge: Gauge::new(100_000, 1 << 30),
-        directory: Directory::default(),
+        directory: directory.clone(),
         events: false,
         started: now,
         epoch: Some(recovered.epoch),
