@@ -1,9 +1,11 @@
 //! Listeners that ask for more than they may have: what the pump makes for them is bounded too, and nobody else waits
 //! for it.
 
+use proptest::prelude::*;
 use systole::core::*;
 
 use super::harness::*;
+use super::model::cases;
 use super::payloads::*;
 
 /// A listener that takes everything that comes back, and may call itself.
@@ -202,4 +204,116 @@ fn groups_of_calls_that_wait_to_be_judged_are_bounded() {
     }
     world.run();
     assert_eq!(world.said(), ["greedy: !limit"]);
+}
+
+/// What greedy listeners may do in one run, and how much of it.
+#[derive(Debug, Clone)]
+struct Greed {
+    /// What each message is answered with, by turns: so many calls of itself, questions to the core, continues.
+    habits: Vec<(u8, u8, u8)>,
+    conversations: u8,
+    bounds: (usize, usize, usize, usize),
+    bytes: usize,
+    takes_faults: bool,
+    slots: u32,
+    depth_first: bool,
+}
+
+fn greeds() -> impl Strategy<Value = Greed> {
+    let habits = prop::collection::vec((0..9u8, 0..9u8, 0..3u8), 1..8);
+    let bounds = (2usize..12, 2usize..40, 2usize..60, 9usize..20);
+    let flags = (any::<bool>(), prop_oneof![Just(1u32), Just(3), Just(64)], any::<bool>());
+    (habits, 1..6u8, bounds, 100usize..4000, flags).prop_map(|(habits, conversations, bounds, bytes, flags)| {
+        let (takes_faults, slots, depth_first) = flags;
+        Greed { habits, conversations, bounds, bytes, takes_faults, slots, depth_first }
+    })
+}
+
+fn greedy_world(greed: &Greed) -> World {
+    let mut bold = greedy(|bold| {
+        bold.accepts.push(qname("tick"));
+        (bold.accepts_faults, bold.concurrency) = (greed.takes_faults, greed.slots);
+    });
+    bold.silence = Silence::Idle;
+    let lone = listener("lone", |lone| {
+        (lone.accepts, lone.replies, lone.concurrency) = (qnames(&["ping"]), qnames(&["pong"]), 1000);
+    });
+    let (mailbox, threads, messages, fanout) = greed.bounds;
+    let (bytes, depth_first) = (greed.bytes, greed.depth_first);
+    let mut world = Setup::new(vec![bold, lone]).build_with(move |blueprint| {
+        let limits = &mut blueprint.limits;
+        (limits.mailbox, limits.conversation_threads, limits.conversation_messages) = (mailbox, threads, messages);
+        (limits.fanout, limits.conversation_bytes) = (fanout, bytes);
+        if depth_first {
+            blueprint.scheduling = Scheduling::DepthFirst;
+        }
+    });
+    let (habits, mut turn) = (greed.habits.clone(), 0);
+    let question = format!("<list-capabilities xmlns=\"{}\"/>", systole::vocab::ns::META);
+    world.emits("greedy", move |_| {
+        turn += 1;
+        let (calls, questions, continues) = habits[turn % habits.len()];
+        let after = std::time::Duration::ZERO;
+        let calls = (0..calls).map(|n| call("ask", n.into()));
+        let questions = (0..questions).map(|_| call_xml(&question));
+        let continues = (0..continues).map(|_| emission(EmissionKind::Continue { after }, &xml("tick", 1)));
+        calls.chain(questions).chain(continues).collect()
+    });
+    world.emits("lone", |message| vec![reply("pong", number_in(message))]);
+    world.strict = false;
+    world
+}
+
+/// Nobody holds more than it may: not a thread, nor a conversation.
+fn check_holdings(world: &World, greed: &Greed) -> Result<(), TestCaseError> {
+    /// More than any message that listeners and the core send here.
+    const MESSAGE: usize = 1000;
+    let (mailbox, threads, messages, fanout) = greed.bounds;
+    for held in world.cores[0].holdings() {
+        prop_assert!(held.threads <= threads, "{held:?}");
+        prop_assert!(held.messages <= messages + threads, "{held:?}");
+        prop_assert!(held.bytes <= greed.bytes + MESSAGE + threads * 200, "{held:?}");
+    }
+    for thread in world.cores[0].snapshot().threads {
+        prop_assert!(thread.queued <= mailbox + fanout, "{thread:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases() / 4) })]
+
+    #[test]
+    fn whatever_greedy_listeners_do_they_hold_what_they_may_and_nobody_waits_for_them(greed in greeds()) {
+        let mut world = greedy_world(&greed);
+        for n in 0..greed.conversations {
+            world.post("alice", letter("ask", n.into()));
+        }
+        // Starts since the lone thread could be dispatched, and how many conversations there were then.
+        let mut waits: Option<(usize, usize)> = None;
+        let mut sent = 0;
+        for step in 0..2400 {
+            if step % 400 == 0 {
+                let said = world.said();
+                prop_assert_eq!(said.iter().filter(|line| line.starts_with("lone: pong")).count(), sent, "{:?}", said);
+                sent = 1;
+                world.post("bob", letter("ping", step));
+            }
+            world.step(0);
+            check_holdings(&world, &greed)?;
+            for event in std::mem::take(&mut world.events) {
+                if matches!(event.kind, EventKind::Opened { .. }) && event.path.to_string().contains("lone") {
+                    waits = Some((0, world.cores[0].holdings().len()));
+                }
+            }
+            for line in world.take_started() {
+                if line.starts_with("lone") {
+                    waits = None;
+                } else if let Some((gone, conversations)) = &mut waits {
+                    *gone += 1;
+                    prop_assert!(*gone <= *conversations, "{gone} of {conversations} conversations went before");
+                }
+            }
+        }
+    }
 }
