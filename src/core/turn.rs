@@ -98,7 +98,12 @@ impl Core {
         }
     }
 
+    /// Gives a slot back. Once the organism ends, nobody gets it: what waits in shards that have not ended yet is for
+    /// the next start.
     pub(super) fn release_slot(&mut self, listener: ListenerId) {
+        if self.stopped {
+            return;
+        }
         match self.home(listener) {
             home if home == self.shard => self.slot_returned(listener),
             home => self.send(home, ShardMessage::SlotReturned { listener }),
@@ -129,6 +134,9 @@ impl Core {
     }
 
     pub(super) fn slot_returned(&mut self, listener: ListenerId) {
+        if self.stopped {
+            return;
+        }
         if let Some((shard, thread)) = self.slots[listener.0 as usize].give_back() {
             self.grant(listener, shard, thread);
         }

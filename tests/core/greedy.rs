@@ -62,9 +62,12 @@ fn whoever_calls_itself_on_each_fault_holds_no_more_than_its_conversation_may() 
     }
 }
 
+/// What changes the blueprint, the bounds of the gauge, and how many messages may wait then.
+type Bound = (fn(&mut Blueprint), (usize, usize), u64);
+
 #[test]
 fn each_bound_that_refuses_calls_bounds_the_faults_that_say_so() {
-    let bounds: [(fn(&mut Blueprint), (usize, usize), u64); 5] = [
+    let bounds: [Bound; 5] = [
         (|blueprint| blueprint.limits.thread_depth = 1, ROOMY, 1024 + 256),
         (|blueprint| blueprint.limits.mailbox = 100, ROOMY, 16_384 + 10_000),
         (|blueprint| blueprint.limits.conversation_messages = 300, ROOMY, 300 + 300),

@@ -81,8 +81,15 @@ impl Organism {
     fn restart(&mut self) {
         self.restarts += 1;
         if self.random.once_in(2) {
-            for shard in 0..self.cores.len() {
-                self.cores[shard].handle(Input::Stop, self.now);
+            // One shard after the other: the rest goes on meanwhile.
+            for stopped in 0..self.cores.len() {
+                self.cores[stopped].handle(Input::Stop, self.now);
+                for _ in 0..self.random.below(3) {
+                    for shard in 0..self.cores.len() {
+                        while self.poll(shard) {}
+                    }
+                    while self.carry() {}
+                }
             }
             for shard in 0..self.cores.len() {
                 while self.poll(shard) {}
@@ -151,7 +158,7 @@ impl Organism {
         self.expected[listener].push_back(n);
         self.conversations.push(root);
         self.cores[shard].handle(Input::Injected(message), self.now);
-        while self.taken.get(&(n as u64)).is_none() {
+        while !self.taken.contains_key(&(n as u64)) {
             assert!(self.poll(shard), "{n} is not taken");
         }
         assert!(self.taken[&(n as u64)]);
