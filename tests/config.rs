@@ -44,6 +44,8 @@ fn every_key_arrives() {
             queue: 18,
             queue_bytes: 19 << 10,
             conversation_threads: 20,
+            conversation_messages: 29,
+            conversation_bytes: 30 << 10,
             threads: 1000,
             handler_timeout: Duration::from_millis(1500),
             invalid_responses: 21,

@@ -151,7 +151,7 @@ fn the_time_that_a_client_gives_may_be_none_or_endless() {
 
 #[test]
 fn limits_of_zero_refuse_and_hang_nothing() {
-    let zeros: [fn(&mut Limits); 16] = [
+    let zeros: [fn(&mut Limits); 18] = [
         |limits| limits.thread_depth = 0,
         |limits| limits.fanout = 0,
         |limits| limits.mailbox = 0,
@@ -168,6 +168,8 @@ fn limits_of_zero_refuse_and_hang_nothing() {
         |limits| limits.context_total_bytes = 0,
         |limits| limits.dead_letters = 0,
         |limits| limits.xml.message_bytes = 0,
+        |limits| limits.conversation_messages = 0,
+        |limits| limits.conversation_bytes = 0,
     ];
     for (at, zero) in zeros.into_iter().enumerate() {
         let mut limits = Limits::default();

@@ -89,6 +89,8 @@ pub(super) fn wide(width: usize) -> Limits {
         queue: 1 << 24,
         queue_bytes: 1 << 40,
         conversation_threads: 1 << 24,
+        conversation_messages: 1 << 24,
+        conversation_bytes: 1 << 40,
         threads: 1 << 24,
         ..Limits::default()
     }

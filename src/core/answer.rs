@@ -139,8 +139,9 @@ impl Core {
             Reply::Payload(payload) => self.returned(listener, payload),
         };
         let permit = self.gauge.count(content.size());
+        let share = self.share(key, permit);
         let in_reply_to = Some(in_reply_to);
-        self.enqueue(key, Queued { in_reply_to, answers: origin, ..Queued::new(id, from, content, permit) });
+        self.enqueue(key, Queued { in_reply_to, answers: origin, ..Queued::new(id, from, content, share) });
     }
 
     /// An awaited answer never enters the mailbox, but it belongs to the history.

@@ -213,6 +213,7 @@ impl Core {
     }
 
     fn settle_root(&mut self, key: ThreadKey) {
+        self.rest_conversation(key);
         let due = self.now.after(self.blueprint.limits.root_idle);
         let extra = self.threads[key].extra();
         if extra.root.as_ref().is_some_and(|root| root.left) {

@@ -92,7 +92,7 @@ pub enum Routing {
     Addressed,
 }
 
-/// In which order ready threads get their turn.
+/// In which order the ready threads of one conversation get their turn. Conversations take turns in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scheduling {
     /// One message from each ready thread in turn.

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
@@ -7,12 +7,13 @@ use super::blueprint::ClientId;
 use super::io::ShardId;
 use crate::vocab::ThreadId;
 
-/// What all shards and entrances know together: where each conversation of a client lives, and
-/// how many threads are open.
+/// What all shards and entrances know together: where each conversation of a client lives, how many threads are open,
+/// and how many numbers were given in this start, so that those of all shards are in the order of what happened.
 #[derive(Debug, Clone, Default)]
 pub struct Directory {
     roots: Arc<DashMap<ThreadId, (ClientId, ShardId)>>,
     threads: Arc<AtomicUsize>,
+    numbers: Arc<AtomicU64>,
 }
 
 impl Directory {
@@ -36,6 +37,11 @@ impl Directory {
 
     pub(super) fn remove(&self, root: ThreadId) {
         self.roots.remove(&root);
+    }
+
+    /// The next number, from 1.
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(super) fn thread_opened(&self) {

@@ -28,7 +28,8 @@ struct Site {
 }
 
 impl Core {
-    /// Lets emissions take effect, one by one; whether any of them was valid.
+    /// Lets emissions take effect, one by one; whether any of them was valid. The first that finds no room fails the
+    /// thread.
     pub(super) fn take_effect(
         &mut self,
         thread: ThreadKey,
@@ -39,7 +40,8 @@ impl Core {
     ) -> bool {
         let Source { message, index: first, .. } = source;
         let (mut next, mut valid) = (0, false);
-        for (position, verdict) in (0..).zip(verdicts) {
+        let mut verdicts = (0..).zip(verdicts);
+        while let Some((position, verdict)) = verdicts.next() {
             let origin = match fan {
                 _ if verdict.width() == 0 => Origin::None,
                 Some(fan) => Origin::Fan { fan, index: next },
@@ -51,6 +53,12 @@ impl Core {
             if self.is_decided(origin) {
                 self.counts.cancelled += 1;
                 continue;
+            }
+            if let Err(fault) = self.room_for(thread, &verdict) {
+                self.counts.faulted += 1;
+                self.counts.cancelled += verdicts.count() as u64;
+                self.fail(thread, fault);
+                return true;
             }
             valid |= self.effect(Site { thread, listener, message, index, origin }, verdict);
         }
@@ -169,8 +177,9 @@ impl Core {
             Ok(body) => {
                 let content = Content::Body(body);
                 let permit = self.gauge.count(content.size());
+                let share = self.share(key, permit);
                 let from = Sender::Listener(site.listener);
-                let message = Queued::new(id, from, content, permit);
+                let message = Queued::new(id, from, content, share);
                 self.place_continue(key, message, after);
                 true
             }

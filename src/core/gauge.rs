@@ -105,6 +105,12 @@ impl Gauge {
         Permit { inner: self.inner.clone(), bytes, lane: false }
     }
 
+    /// Whether twice as much waits as may come in: what is refused then is not even answered one by one.
+    pub(super) fn is_flooded(&self) -> bool {
+        let Inner { max_messages, max_bytes, .. } = &*self.inner;
+        self.messages() > max_messages.saturating_mul(2) || self.bytes() > max_bytes.saturating_mul(2)
+    }
+
     /// Messages that wait.
     pub fn messages(&self) -> usize {
         self.inner.messages.load(Ordering::Relaxed)
@@ -117,6 +123,11 @@ impl Gauge {
 }
 
 impl Permit {
+    /// Bytes that it counts.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether it is a place in the lane of the core.
     pub(super) fn is_lane(&self) -> bool {
         self.lane

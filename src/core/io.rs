@@ -466,7 +466,7 @@ pub struct Egress {
 }
 
 /// What shards say to each other. A conversation lives wholly in one shard; only slots of
-/// singletons and messages that continue a conversation cross.
+/// singletons and messages that continue a conversation cross. Between two of them messages keep their order.
 #[derive(Debug)]
 pub enum ShardMessage {
     /// A thread wants a slot of a listener whose home is the receiving shard.
@@ -477,8 +477,12 @@ pub enum ShardMessage {
         listener: ListenerId,
         /// The thread.
         thread: ThreadKey,
+        /// The root of its conversation, which shares the slots with the others.
+        root: ThreadKey,
         /// Whether it resumes a parked handler.
         resume: bool,
+        /// The place of its message in the journal at the start; the greatest number if it came later.
+        at: Number,
     },
     /// The slot is given.
     SlotGranted {
@@ -501,6 +505,8 @@ pub enum ShardMessage {
         /// The thread.
         thread: ThreadKey,
     },
+    /// The sending shard has taken up what the journal holds of it: it wants no more slots for that.
+    Recovered,
     /// A message for a conversation that lives in the receiving shard.
     Injected(Box<Injected>),
 }
@@ -539,7 +545,7 @@ impl ShardMessage {
             | Self::SlotGranted { listener, .. }
             | Self::SlotReturned { listener }
             | Self::SlotDeclined { listener, .. } => Some(*listener),
-            Self::Injected(_) => None,
+            Self::Recovered | Self::Injected(_) => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Fan-outs: the calls of one response, or of one group of awaited calls, and their answers.
 
+use super::conversation::Pile;
 use super::io::{Answer, CallId, Join, JoinPosition, Settled};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::{result_record, settled_record};
@@ -27,7 +28,7 @@ pub(super) enum FanKind {
     /// To the mailbox, one by one.
     Mailbox { delivered: u32, counted_off: u32 },
     /// To a handler that waits.
-    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Vec<Option<Result<Answer, Fault>>> },
+    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Vec<Option<Result<Answer, Fault>>>, held: Pile },
 }
 
 impl Core {
@@ -90,7 +91,8 @@ impl Core {
         match self.own_payload(listener, protocol::write_fan_out_ended(total)) {
             Ok(body) => {
                 let permit = self.gauge.count(0);
-                self.enqueue(owner, Queued::new(id, Sender::Core, Content::Body(body), permit));
+                let share = self.share(owner, permit);
+                self.enqueue(owner, Queued::new(id, Sender::Core, Content::Body(body), share));
             }
             Err(fault) => self.fault_to(owner, Origin::None, id, None, fault),
         }
@@ -101,8 +103,9 @@ impl Core {
         let durable = self.logs();
         let Some(fan) = self.fans.get_mut(key) else { return };
         let id = fan.id;
-        let FanKind::Awaited { outcomes, .. } = &mut fan.kind else { return };
+        let FanKind::Awaited { outcomes, held, .. } = &mut fan.kind else { return };
         let Some(place) = outcomes.get_mut(index as usize).filter(|place| place.is_none()) else { return };
+        held.add_outcome(&outcome);
         let kept = durable.then(|| Settled { index, outcome: outcome.clone() });
         let is_fault = outcome.is_err();
         *place = Some(outcome);
@@ -124,7 +127,7 @@ impl Core {
     /// Ends a group of awaited calls if its outcome is fixed; the losers are cancelled. Whether it is.
     pub(super) fn decide(&mut self, key: FanKey) -> bool {
         let Some(fan) = self.fans.get(key) else { return false };
-        let FanKind::Awaited { task, call, join, outcomes } = &fan.kind else { return false };
+        let FanKind::Awaited { task, call, join, outcomes, .. } = &fan.kind else { return false };
         let Some(result) = decided(*join, outcomes) else { return false };
         let (id, task, call) = (fan.id, *task, *call);
         let order = if self.logs() { self.next_number() } else { 0 };
@@ -171,6 +174,24 @@ pub(super) mod protocol_index {
     pub(in crate::core) const FAULT: u64 = 1 << 62;
     pub(in crate::core) const FAN_OUT_ENDED: u64 = 2 << 62;
     pub(in crate::core) const ANSWER: u64 = 3 << 62;
+}
+
+impl Pile {
+    /// Counts the outcome of an awaited call.
+    pub(super) fn add_outcome(&mut self, outcome: &Result<Answer, Fault>) {
+        self.add(match outcome {
+            Ok(answer) => answer.payload.payload().bytes().len(),
+            Err(fault) => fault.message.len(),
+        });
+    }
+
+    /// Counts the result of a group.
+    pub(super) fn add_result(&mut self, result: &Result<Vec<Settled>, Fault>) {
+        match result {
+            Ok(settled) => settled.iter().for_each(|settled| self.add_outcome(&settled.outcome)),
+            Err(fault) => self.add(fault.message.len()),
+        }
+    }
 }
 
 /// The result of a group, once it is fixed.

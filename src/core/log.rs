@@ -108,6 +108,9 @@ impl Core {
 
     /// A number that no record had before.
     pub(super) fn next_number(&mut self) -> Number {
+        if let Some(first) = self.first {
+            return first + self.directory.next_number();
+        }
         self.sequence += 1;
         self.sequence
     }

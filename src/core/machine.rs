@@ -11,6 +11,7 @@ use super::blueprint::{Blueprint, ListenerId};
 use super::dead::DeadLetters;
 use super::directory::Directory;
 use super::faults;
+use super::gather::Gathering;
 use super::gauge::Gauge;
 use super::io::{Injected, Input, Outcome, Output, ShardId, ShardMessage};
 use super::join::Fan;
@@ -21,7 +22,7 @@ use super::replay::Replay;
 use super::requeue::Requeued;
 use super::respond::{Calls, Response};
 use super::ring::Ring;
-use super::slots::Slots;
+use super::slots::{Slots, Waiter};
 use super::task::Task;
 use super::thread::{Owner, Thread};
 use super::timer::Timers;
@@ -142,7 +143,9 @@ pub struct Core {
     pub(super) fans: SlotMap<FanKey, Fan>,
     pub(super) roots: HashMap<ThreadId, ThreadKey>,
     pub(super) spawned: HashMap<ThreadId, ThreadKey>,
-    /// The last number that was given to a thread or a record.
+    /// What the numbers of this start are greater than, where it is durable.
+    pub(super) first: Option<Number>,
+    /// The last number that was given to a thread, where it is not.
     pub(super) sequence: u64,
     /// Messages that entered from outside so far.
     pub(super) entries: u64,
@@ -155,6 +158,8 @@ pub struct Core {
     pub(super) aside: Aside,
     pub(super) ring: Ring,
     pub(super) slots: Vec<Slots>,
+    /// Who wants a slot, until all shards have taken up what the journal holds.
+    pub(super) gathering: Option<Gathering>,
     pub(super) down: Vec<bool>,
     pub(super) lane: Lane,
     pub(super) timers: Timers,
@@ -197,16 +202,18 @@ impl Core {
     pub fn new(config: CoreConfig) -> Self {
         let CoreConfig { shard, shards, blueprint, catalog, decoders, key, gauge, directory, events, started, epoch } =
             config;
-        // Entries are counted from there too: the ids of an earlier start must not come again.
-        let first = epoch.map_or(0, |epoch| numbers_after(epoch, shard.0));
+        // The ids of an earlier start must not come again.
+        let entries = epoch.map_or(0, |epoch| numbers_after(epoch, shard.0));
+        let shards = shards.max(1);
         let limits = &blueprint.limits;
         Self {
             shard,
-            shards: shards.max(1),
+            shards,
             validator: Validator::new(catalog.clone()),
-            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(shards.max(1))),
-            ring: Ring::new(blueprint.scheduling),
+            context: Gauge::new(usize::MAX, limits.context_total_bytes / usize::from(shards)),
+            ring: Ring::default(),
             slots: blueprint.listeners().map(|(_, contract)| Slots::new(contract.concurrency)).collect(),
+            gathering: (epoch.is_some() && shards > 1).then(|| Gathering::new(shards)),
             down: blueprint.listeners().map(|_| false).collect(),
             dead: DeadLetters::new(shard, limits),
             blueprint,
@@ -223,8 +230,9 @@ impl Core {
             fans: SlotMap::with_key(),
             roots: HashMap::new(),
             spawned: HashMap::new(),
-            sequence: first,
-            entries: first,
+            first: epoch.map(|epoch| numbers_after(epoch, 0)),
+            sequence: 0,
+            entries,
             log: epoch.map(|_| Box::default()),
             replays: HashMap::new(),
             queue: VecDeque::new(),
@@ -416,14 +424,15 @@ impl Core {
             return;
         }
         match message {
-            ShardMessage::SlotWanted { from, listener, thread, resume } => {
-                self.slot_wanted(listener, (from, thread), resume);
+            ShardMessage::SlotWanted { from, listener, thread, root, resume, at } => {
+                self.slot_wanted(listener, Waiter { shard: from, thread, root }, resume, at);
             }
             ShardMessage::SlotGranted { listener, thread } => self.slot_granted(listener, thread),
             ShardMessage::SlotReturned { listener } => self.slot_returned(listener),
             ShardMessage::SlotDeclined { from, listener, thread } => {
-                self.slot_declined(listener, (from, thread));
+                self.slot_declined(listener, from, thread);
             }
+            ShardMessage::Recovered => self.shard_recovered(),
             ShardMessage::Injected(message) => self.inject(*message),
         }
     }

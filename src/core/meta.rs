@@ -35,7 +35,7 @@ impl Core {
         let blueprint = self.blueprint.clone();
         let contract = blueprint.contract(listener);
         let asker = Asker { calls: &contract.calls, replies: &contract.replies, admin: false, remote: false };
-        let answer = match request {
+        let answer = self.room_in_mailbox(key).and_then(|()| match request {
             MetaRequest::ClearContext => may_touch(blueprint.meta.clear_context, request.qname()).map(|()| {
                 if let Some(extra) = &mut self.threads[key].extra {
                     extra.history = None;
@@ -44,7 +44,7 @@ impl Core {
                 MetaAnswer::ContextCleared
             }),
             request => self.knowledge(&asker, request),
-        };
+        });
         match answer {
             Ok(answer) => {
                 self.counts.delivered += 1;

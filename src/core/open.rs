@@ -58,10 +58,11 @@ impl Core {
                 Ok(body) => {
                     let (child, opened) = self.open_thread(parent, listener, ids);
                     let permit = self.gauge.count(0);
+                    let share = self.share(child, permit);
                     self.threads[child].deadline = Time::MAX;
                     let content = Content::Body(body);
                     self.log_open(child);
-                    self.enqueue(child, Queued::new(opened, Sender::System, content, permit));
+                    self.enqueue(child, Queued::new(opened, Sender::System, content, share));
                 }
                 Err(fault) => {
                     self.counts.dead += 1;
@@ -101,50 +102,11 @@ impl Core {
         self.key.derive_entry(root, self.entries)
     }
 
-    /// Whether a thread may make one more call.
-    fn room_for_call(&self, parent: ThreadKey) -> Result<(), Fault> {
-        let limits = &self.blueprint.limits;
-        let thread = &self.threads[parent];
-        if u32::from(thread.depth) >= limits.thread_depth {
-            return Err(faults::limit(format_args!(
-                "calls can be {} deep, and this would be deeper",
-                limits.thread_depth
-            )));
-        }
-        self.room_in_mailbox(parent)
-    }
-
-    /// Whether one more message may come to a thread, or be promised to it.
-    pub(super) fn room_in_mailbox(&self, key: ThreadKey) -> Result<(), Fault> {
-        let limit = self.blueprint.limits.mailbox;
-        if self.threads[key].reserved() >= limit {
-            return Err(faults::limit(format_args!("a thread may have {limit} open calls and messages together")));
-        }
-        Ok(())
-    }
-
-    /// Whether one more thread may open.
-    fn room_for_thread(&self, parent: ThreadKey) -> Result<(), Fault> {
-        let (limits, thread) = (&self.blueprint.limits, &self.threads[parent]);
-        let live = self.threads[thread.root].extra.as_ref().and_then(|extra| extra.root.as_ref());
-        if live.is_some_and(|root| root.live_threads >= limits.conversation_threads) {
-            return Err(faults::limit(format_args!("a conversation may have {} threads", limits.conversation_threads)));
-        }
-        self.room_in_organism()
-    }
-
-    pub(super) fn room_in_organism(&self) -> Result<(), Fault> {
-        let limit = self.blueprint.limits.threads;
-        if self.directory.threads() >= limit {
-            return Err(faults::limit(format_args!("the organism may have {limit} threads")));
-        }
-        Ok(())
-    }
-
     /// Opens the thread of a call and puts the request into its mailbox.
     pub(super) fn place(&mut self, call: Call) -> Result<ThreadKey, Fault> {
         self.room_for_call(call.parent)?;
-        self.room_for_thread(call.parent)?;
+        self.room_in_conversation(call.parent, 1, 1)?;
+        self.room_in_organism()?;
         let permit = self.permit(call.permit, &call.payload)?;
         let body = self.decode(call.target, call.payload)?;
         let (key, id) = self.open_thread(call.parent, call.target, call.ids);
@@ -167,8 +129,9 @@ impl Core {
             self.spawned.insert(call.ids.1, key);
         }
         let content = Content::Body(body);
+        let share = self.share(key, permit);
         self.log_open(key);
-        self.enqueue(key, Queued::new(id, call.from, content, permit));
+        self.enqueue(key, Queued::new(id, call.from, content, share));
         Ok(key)
     }
 
@@ -180,7 +143,8 @@ impl Core {
         let body = self.decode(call.target, call.payload)?;
         self.threads[call.parent].children.open += 1;
         let (id, content) = (call.ids.0, Content::Body(body));
-        let mut message = Queued::new(id, call.from, content, permit);
+        let share = self.share(key, permit);
+        let mut message = Queued::new(id, call.from, content, share);
         self.log_put(key, &mut message, Waits::Call(call.origin));
         self.queued += 1;
         if let Some(backlog) = &mut self.threads[key].extra().spawned {

@@ -7,6 +7,7 @@ use slotmap::Key;
 use uuid::Uuid;
 
 use super::blueprint::{ListenerId, Party};
+use super::conversation::Pile;
 use super::dead::DeadLetter;
 use super::faults;
 use super::io::{Answer, Body, CallId, Egress, Output, Remembered, Settled};
@@ -38,7 +39,8 @@ struct Places {
 impl Core {
     /// Takes up what the journal holds of the conversations of this shard.
     ///
-    /// Every message that was not done is queued again, in order. What is below `<boot>` is over: each start boots anew.
+    /// Every message that was not done is queued again, in the order in which it came, over all shards
+    /// (`core::gather`). What is below `<boot>` is over: each start boots anew.
     /// Only a listener that [reattaches](super::contract::Contract::reattaches) has its thread again.
     pub(super) fn recover(&mut self, recovered: Recovered) {
         let Recovered { crashed, threads, fans, messages, notes, remembered, egress, letters, requeue, .. } = recovered;
@@ -69,7 +71,9 @@ impl Core {
         for entry in remembered {
             self.recover_context(entry, &places);
         }
+        let mut arrivals = Vec::with_capacity(messages.len());
         for record in messages {
+            arrivals.push((record.place, record.thread));
             self.recover_message(record, crashed, &places);
         }
         for note in notes {
@@ -82,6 +86,14 @@ impl Core {
         for record in egress {
             self.recover_egress(record);
         }
+        // Whoever has a message stands in line as it came; the rest has nothing that could run.
+        for (place, thread) in arrivals {
+            if let Some(&key) = places.threads.get(&thread) {
+                self.arrives(place);
+                self.settle(key);
+            }
+        }
+        self.all_recovered();
         let mut keys: Vec<_> = places.threads.into_iter().collect();
         keys.sort_unstable();
         for (_, key) in keys {
@@ -169,8 +181,10 @@ impl Core {
                         *place = Some(self.recover_answer(settled.outcome));
                     }
                 }
-                let kind =
-                    FanKind::Awaited { task: TaskId::null(), call: CallId(call), join: join_of(&join), outcomes };
+                let mut held = Pile::new(self.conversation_of(owner));
+                outcomes.iter().flatten().for_each(|outcome| held.add_outcome(outcome));
+                let (task, call, join) = (TaskId::null(), CallId(call), join_of(&join));
+                let kind = FanKind::Awaited { task, call, join, outcomes, held };
                 let fan = self.open_fan(Fan { id, owner, source, total, kind });
                 places.fans.insert(id, fan);
                 MadeState::Open(fan)
@@ -225,11 +239,12 @@ impl Core {
             BodyRecord::Fatal(fault) => Content::Fatal(fault),
         };
         let permit = self.gauge.count(content.size());
+        let share = self.share(key, permit);
         // Whoever stood first may have been running.
         let suspect = crashed && state == MessageState::Queued && self.threads[key].mailbox.len() == 0;
         let attempts = suspect.then(|| u8::try_from(attempts).unwrap_or(u8::MAX));
         let answers = places.origin(answers);
-        let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, permit) };
+        let message = Queued { number, attempts, in_reply_to, answers, ..Queued::new(id, from, content, share) };
         self.counts.recovered += 1;
         match state {
             MessageState::Queued => {
@@ -261,7 +276,8 @@ impl Core {
         let body = self.threads[key].listener().map(|listener| self.boot_body(listener));
         let Some(Ok(body)) = body else { return self.counts.cancelled += 1 };
         let permit = self.gauge.count(0);
-        let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), permit) };
+        let share = self.share(key, permit);
+        let message = Queued { number, ..Queued::new(id, Sender::System, Content::Body(body), share) };
         self.queued += 1;
         self.threads[key].mailbox.push(message);
     }

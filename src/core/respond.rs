@@ -3,6 +3,7 @@
 use super::answer::Reply;
 use super::aside::Unproved;
 use super::blueprint::ListenerId;
+use super::conversation::Pile;
 use super::event::EventKind;
 use super::faults;
 use super::io::{CallId, Emission, EmissionKind, Join, Outcome};
@@ -12,6 +13,7 @@ use super::key::{TaskId, ThreadKey};
 use super::log::{join_word, requests_record};
 use super::machine::{Core, Item};
 use super::replay::TaskLog;
+use super::task::Task;
 use super::thread::{Origin, Sender};
 use crate::journal::{self, CallRecord, FanId, Number};
 use crate::vocab::MessageId;
@@ -65,6 +67,12 @@ impl Core {
             self.counts.cancelled += requests.len() as u64;
             return;
         };
+        let groups = self.tasks.get(task).map_or(0, Task::groups);
+        if let Err(fault) = self.room_for_group(groups) {
+            self.counts.emitted += requests.len() as u64;
+            self.counts.faulted += requests.len() as u64;
+            return self.fail(thread, fault);
+        }
         self.threads[thread].judging += 1;
         if let Some(task) = self.tasks.get_mut(task) {
             task.asked.push(call);
@@ -153,7 +161,8 @@ impl Core {
             return self.call_ready(task, call, Err(fault));
         }
         let outcomes = vec![None; total];
-        let (id, kind) = (self.tasks[task].fan_id(call), FanKind::Awaited { task, call, join, outcomes });
+        let held = Pile::new(self.conversation_of(key));
+        let (id, kind) = (self.tasks[task].fan_id(call), FanKind::Awaited { task, call, join, outcomes, held });
         let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
         self.log_fan(fan, || {
             let (requests, join) = (requests_record(&calls.requests), join_word(join));
@@ -260,10 +269,15 @@ impl Core {
             }
         }
         let (id, _) = self.key.derive(source.message, source.index);
-        if let Some(payload) = answer {
-            self.threads[key].invalid = 0;
-            self.answer(key, id, Reply::Payload(payload));
+        let Some(payload) = answer else { return };
+        if self.threads[key].parent.is_some_and(|parent| self.threads[parent].listener().is_some())
+            && let Err(fault) = self.room_for_bytes(key)
+        {
+            self.counts.faulted += 1;
+            return self.fail(key, fault);
         }
+        self.threads[key].invalid = 0;
+        self.answer(key, id, Reply::Payload(payload));
     }
 
     /// One more response without a valid emission.

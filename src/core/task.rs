@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::blueprint::ListenerId;
+use super::conversation::Pile;
 use super::io::{CallId, Outcome, Output, Settled};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::machine::{Core, Item};
@@ -35,7 +36,7 @@ pub(super) struct Task {
     /// Groups of calls that it awaits.
     pub calls: Vec<(CallId, FanKey)>,
     /// Groups that are decided and wait for their turn.
-    pub ready: VecDeque<(CallId, Result<Vec<Settled>, Fault>)>,
+    pub ready: VecDeque<(CallId, Result<Vec<Settled>, Fault>, Pile)>,
     /// What the journal says of its message, if there is one.
     pub log: Option<Box<TaskLog>>,
 }
@@ -80,6 +81,12 @@ impl Task {
     /// Whether calls of it are on Queue 1.
     pub(super) fn is_asking(&self) -> bool {
         !self.asked.is_empty()
+    }
+
+    /// Groups of calls that wait to be judged or handed over.
+    pub(super) fn groups(&self) -> usize {
+        let repeated = self.log.as_ref().map_or(0, |log| log.replay.repeated.len());
+        self.asked.len() + self.ready.len() + repeated
     }
 
     /// Whether an answer is still to be handed to it.
@@ -230,14 +237,17 @@ impl Core {
         let Some(task) = self.tasks.get_mut(id) else { return };
         task.calls.retain(|(other, _)| *other != call);
         let Some(thread) = task.thread else { return };
-        task.ready.push_back((call, result));
+        let mut held = Pile::new(self.conversation_of(thread));
+        held.add_result(&result);
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        task.ready.push_back((call, result, held));
         self.resumes += 1;
         self.make_ready(thread);
     }
 
     pub(super) fn call_dropped(&mut self, id: TaskId, call: CallId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
-        if let Some(at) = task.ready.iter().position(|(other, _)| *other == call) {
+        if let Some(at) = task.ready.iter().position(|(other, ..)| *other == call) {
             task.ready.remove(at);
             self.resumes -= 1;
         } else if let Some(at) = task.calls.iter().position(|(other, _)| *other == call) {

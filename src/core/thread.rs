@@ -1,12 +1,13 @@
 //! The state of one thread. An idle thread is what an organism has most of, so this is small.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::blueprint::{ClientId, ListenerId};
-use super::gauge::Permit;
+use super::conversation::{Conversation, Share};
 use super::io::Body;
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::ring::Ticket;
@@ -127,7 +128,9 @@ pub(super) struct Extra {
 /// What only roots have.
 #[derive(Debug, Default)]
 pub(super) struct RootState {
-    pub live_threads: usize,
+    pub live_threads: u32,
+    /// There while anything happens in it.
+    pub conversation: Option<Rc<Conversation>>,
     pub left: bool,
     /// Whether it is that of `<boot>`.
     pub boot: bool,
@@ -154,7 +157,7 @@ pub(super) struct Queued {
     /// Which fan-out and which of its indices it answers.
     pub answers: Origin,
     /// Its place among what waits.
-    pub permit: Permit,
+    pub share: Share,
 }
 
 /// What a queued message says.
@@ -265,8 +268,8 @@ impl Made {
 
 impl Queued {
     /// A message that was not there before.
-    pub(super) fn new(id: MessageId, from: Sender, content: Content, permit: Permit) -> Self {
-        Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, permit }
+    pub(super) fn new(id: MessageId, from: Sender, content: Content, share: Share) -> Self {
+        Self { id, number: 0, attempts: None, from, in_reply_to: None, content, answers: Origin::None, share }
     }
 }
 

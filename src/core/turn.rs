@@ -46,23 +46,22 @@ impl Core {
 
     /// Dispatches the next thread of the ring; `false` if it is empty.
     pub(super) fn dispatch(&mut self) -> bool {
-        while let Some((key, place)) = self.ring.pop() {
-            let Some(thread) = self.threads.get_mut(key) else { continue };
-            let Turn::Ring { slot, ticket } = thread.turn else { continue };
-            if ticket != place {
-                continue;
-            }
-            thread.turn = Turn::None;
-            let task = thread.task;
-            match task {
-                Some(task) => self.resume(key, task, slot),
-                None if !self.needs_handler(key) => self.end_by_message(key, slot),
-                None if slot || self.is_booting(key) => self.start(key, slot),
-                None => self.make_ready(key),
-            }
-            return true;
+        let Self { ring, threads, .. } = self;
+        let stands = |key, place| {
+            let turn = threads.get(key).map(|thread: &Thread| thread.turn);
+            matches!(turn, Some(Turn::Ring { ticket, .. }) if ticket == place)
+        };
+        let Some(key) = ring.pop(stands) else { return false };
+        let thread = &mut threads[key];
+        let slot = matches!(std::mem::replace(&mut thread.turn, Turn::None), Turn::Ring { slot: true, .. });
+        let task = thread.task;
+        match task {
+            Some(task) => self.resume(key, task, slot),
+            None if !self.needs_handler(key) => self.end_by_message(key, slot),
+            None if slot || self.is_booting(key) => self.start(key, slot),
+            None => self.make_ready(key),
         }
-        false
+        true
     }
 
     /// The messages of a listener that is down fault at once, also those that wait for a slot.
@@ -93,13 +92,18 @@ impl Core {
             Turn::None | Turn::Ring { slot: false, .. } => {}
             Turn::Ring { slot: true, .. } => self.release_slot(listener),
             Turn::Waiting => match self.home(listener) {
-                home if home == self.shard => self.slot_declined(listener, (self.shard, key)),
+                home if home == self.shard => self.slot_declined(listener, self.shard, key),
                 home => self.send(home, ShardMessage::SlotDeclined { from: self.shard, listener, thread: key }),
             },
         }
     }
 
+    /// Gives a slot back. Once the organism ends, nobody gets it: what waits in shards that have not ended yet is for
+    /// the next start.
     pub(super) fn release_slot(&mut self, listener: ListenerId) {
+        if self.stopped {
+            return;
+        }
         match self.home(listener) {
             home if home == self.shard => self.slot_returned(listener),
             home => self.send(home, ShardMessage::SlotReturned { listener }),
@@ -112,9 +116,12 @@ impl Core {
         }
     }
 
-    pub(super) fn slot_wanted(&mut self, listener: ListenerId, waiter: Waiter, resume: bool) {
+    pub(super) fn slot_wanted(&mut self, listener: ListenerId, waiter: Waiter, resume: bool, at: Number) {
+        if self.gather(listener, waiter, resume, at) {
+            return;
+        }
         if self.slots[listener.0 as usize].take(waiter, resume) {
-            self.grant(listener, waiter);
+            self.grant(listener, waiter.shard, waiter.thread);
         }
     }
 
@@ -127,16 +134,19 @@ impl Core {
     }
 
     pub(super) fn slot_returned(&mut self, listener: ListenerId) {
-        if let Some(waiter) = self.slots[listener.0 as usize].give_back() {
-            self.grant(listener, waiter);
+        if self.stopped {
+            return;
+        }
+        if let Some((shard, thread)) = self.slots[listener.0 as usize].give_back() {
+            self.grant(listener, shard, thread);
         }
     }
 
-    pub(super) fn slot_declined(&mut self, listener: ListenerId, waiter: Waiter) {
-        self.slots[listener.0 as usize].decline(waiter);
+    pub(super) fn slot_declined(&mut self, listener: ListenerId, shard: ShardId, thread: ThreadKey) {
+        self.slots[listener.0 as usize].decline(shard, thread);
     }
 
-    fn grant(&mut self, listener: ListenerId, (shard, thread): Waiter) {
+    fn grant(&mut self, listener: ListenerId, shard: ShardId, thread: ThreadKey) {
         if shard == self.shard {
             self.slot_granted(listener, thread);
         } else {
@@ -145,12 +155,17 @@ impl Core {
     }
 
     fn take_slot(&mut self, listener: ListenerId, thread: ThreadKey, resume: bool) -> bool {
-        let home = self.home(listener);
-        if home == self.shard {
-            return self.slots[listener.0 as usize].take((self.shard, thread), resume);
+        let (home, root) = (self.home(listener), self.threads[thread].root);
+        let at = self.arrival();
+        if home != self.shard {
+            self.send(home, ShardMessage::SlotWanted { from: self.shard, listener, thread, root, resume, at });
+            return false;
         }
-        self.send(home, ShardMessage::SlotWanted { from: self.shard, listener, thread, resume });
-        false
+        let waiter = Waiter { shard: home, thread, root };
+        if !self.blueprint.contract(listener).stateless && self.gather(listener, waiter, resume, at) {
+            return false;
+        }
+        self.slots[listener.0 as usize].take(waiter, resume)
     }
 
     /// The shard that keeps the slots of a listener.
@@ -166,8 +181,9 @@ impl Core {
     }
 
     fn enter_ring(&mut self, key: ThreadKey, slot: bool) {
+        let conversation = self.conversation_of(key);
         let thread = &mut self.threads[key];
-        thread.turn = Turn::Ring { slot, ticket: self.ring.push(key, thread.sequence) };
+        thread.turn = Turn::Ring { slot, ticket: self.ring.push(conversation, key, thread.sequence) };
     }
 
     /// Whether the next message of a thread is for its listener, rather than the end of the thread.
@@ -193,7 +209,7 @@ impl Core {
         if !slot && !running && !boot {
             return self.make_ready(key);
         }
-        let Some((call, result)) = task.ready.pop_front() else { return };
+        let Some((call, result, _)) = task.ready.pop_front() else { return };
         self.resumes -= 1;
         if !running {
             self.run_task(id, slot);
@@ -215,8 +231,8 @@ impl Core {
                 return self.give_up_message(key, queued, fault);
             }
         };
-        let Queued { id, number, from, in_reply_to, content, answers, permit, .. } = queued;
-        drop(permit);
+        let Queued { id, number, from, in_reply_to, content, answers, share, .. } = queued;
+        drop(share);
         let body = match content {
             Content::Body(body) => Ok(body),
             Content::Stored(payload) => self.restore(listener, payload),

@@ -8,14 +8,15 @@ use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, 
 
 /// The name of a record: given in order, never twice in the life of a journal.
 ///
-/// The numbers of one start of one shard are `epoch << 48 | shard << 38 | count`, so that those of a later start are
-/// greater. A message that comes later has the greater number among those of its thread.
+/// The numbers of one start are `epoch << 48 | count`, and its shards count together: so numbers of all shards are in the
+/// order in which they were given, and those of a later start are greater. A message that comes later has the greater
+/// number among those of its thread.
 pub type Number = u64;
 
-/// So many shards have numbers of their own.
+/// So many shards can count what enters on their own.
 pub const SHARDS: u16 = 1024;
 
-/// What the numbers of a start of a shard, which is below [`SHARDS`], are greater than.
+/// What the numbers of a start are greater than, for shard 0; for a shard below [`SHARDS`], what it counts entries from.
 pub fn numbers_after(epoch: u16, shard: u16) -> Number {
     u64::from(epoch) << 48 | u64::from(shard) << 38
 }

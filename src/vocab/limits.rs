@@ -66,8 +66,13 @@ pub struct Limits {
     pub queue: usize,
     /// Bytes on Queue 1 (256 MiB).
     pub queue_bytes: usize,
-    /// Live threads of one conversation (10,000).
+    /// Live threads of one conversation (10,000). Past it the thread that calls fails.
     pub conversation_threads: usize,
+    /// Messages that one conversation holds at once (16,384): in mailboxes, delayed, and answers that handlers await,
+    /// faults and answers of the core among them. Past it the thread that emits fails.
+    pub conversation_messages: usize,
+    /// Bytes of those messages (64 MiB).
+    pub conversation_bytes: usize,
     /// Live threads of the organism (1,000,000).
     pub threads: usize,
     /// How long a handler may run without awaiting a call (30 s).
@@ -104,6 +109,8 @@ impl Default for Limits {
             queue: 65_536,
             queue_bytes: 256 << 20,
             conversation_threads: 10_000,
+            conversation_messages: 16_384,
+            conversation_bytes: 64 << 20,
             threads: 1_000_000,
             handler_timeout: Duration::from_secs(30),
             invalid_responses: 3,

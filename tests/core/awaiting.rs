@@ -200,11 +200,12 @@ fn a_handler_that_ends_cancels_what_it_still_awaits() {
 }
 
 #[test]
-fn a_parked_handler_holds_no_slot_and_is_resumed_before_messages_that_have_not_started() {
+fn a_parked_handler_holds_no_slot_and_is_resumed_before_messages_of_its_conversation_that_have_not_started() {
     let (mut world, boss) = world(|boss| boss.concurrency = 1, |_| {});
     world.call(boss, 0, pings(1), Join::All);
+    let root = world.cores[0].snapshot().threads[0].id;
     for n in 1..4 {
-        world.send("alice", letter("ask", n));
+        world.send("alice", letter("ask", n).thread(root));
     }
     assert_eq!(world.runs("boss"), 2, "the parked one, and one more");
     world.answer(0);

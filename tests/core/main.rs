@@ -13,6 +13,7 @@ mod dead;
 mod fairness;
 mod fanout;
 mod faults;
+mod greedy;
 mod limits;
 mod meta;
 mod raw;

@@ -113,11 +113,11 @@ fn a_parked_handler_of_another_shard_gives_its_slot_back_and_comes_first() {
     let mut setup = Setup::new(vec![boss(|boss| boss.concurrency = 1), worker(|worker| worker.stateless = true)]);
     setup.shards = 2;
     let mut world = setup.build();
-    world.send("alice", letter("ask", 0).at(1));
+    let root = world.send("alice", letter("ask", 0).at(1));
     let boss = world.task("boss");
     world.call(boss, 0, vec![call("ping", 0)], Join::All);
     world.send("alice", letter("ask", 1).at(0));
-    world.send("alice", letter("ask", 2).at(0));
+    world.send("alice", letter("ask", 2).thread(root).at(0));
     world.finish(world.task("worker"), vec![reply("pong", 0)]);
     assert_eq!(world.next_resume(), None, "its slot is taken");
     let other = world.task_with("boss", 1);

@@ -59,17 +59,20 @@ fn a_full_listener_does_not_hold_up_another() {
     }
 }
 
-/// Three conversations in each of which a boss works on an answer and two more wait; the order in
+/// Three bosses, in one conversation or in three, work on an answer each, and two more wait for each; the order in
 /// which those are dispatched once the bosses are done.
-fn queued_answers(depth_first: bool) -> Vec<String> {
+fn queued_answers(depth_first: bool, together: bool) -> Vec<String> {
     let mut setup = Setup::new(vec![boss(|_| {}), worker(|_| {})]);
     if depth_first {
         setup.blueprint = |blueprint| blueprint.scheduling = Scheduling::DepthFirst;
     }
     let mut world = setup.build();
     world.emits("worker", |message| vec![reply("pong", number_in(message))]);
+    let mut conversation = None;
     for n in 0..3 {
-        world.send("alice", letter("ask", n));
+        let ask = letter("ask", n);
+        let root = world.send("alice", conversation.filter(|_| together).map_or(ask.clone(), |root| ask.thread(root)));
+        conversation.get_or_insert(root);
         let task = world.task_with("boss", n);
         world.finish(task, (0..3).map(|answer| call("ping", 10 * answer + n)).collect());
     }
@@ -88,12 +91,14 @@ fn queued_answers(depth_first: bool) -> Vec<String> {
 
 #[test]
 fn breadth_first_takes_one_message_of_each_thread_in_turn() {
-    assert_eq!(queued_answers(false), ["10", "11", "12", "20", "21", "22"]);
+    assert_eq!(queued_answers(false, false), ["10", "11", "12", "20", "21", "22"]);
+    assert_eq!(queued_answers(false, true), ["10", "11", "12", "20", "21", "22"]);
 }
 
 #[test]
-fn depth_first_takes_the_newest_thread_first() {
-    assert_eq!(queued_answers(true), ["12", "2", "11", "1", "10", "0"], "also among the workers");
+fn depth_first_takes_the_newest_thread_of_each_conversation_in_turn() {
+    assert_eq!(queued_answers(true, true), ["12", "2", "11", "1", "10", "0"], "also among the workers");
+    assert_eq!(queued_answers(true, false), ["10", "11", "12", "0", "1", "2"]);
 }
 
 /// Ten threads of `crowd` are at work, each with an answer in its mailbox.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use systole::core::{Body, CallId, Emission, EmissionKind, Failure, Join, Message, Outcome, Settled, TaskId};
 use systole::vocab::{Fault, MessageId, ThreadId};
 
-use crate::payloads::{call, emission, number, reply, spawn, xml};
+use crate::payloads::{call, call_xml, emission, number, reply, spawn, xml};
 use crate::random::Random;
 
 pub(crate) const LISTENERS: usize = 4;
@@ -63,13 +63,16 @@ enum Ending {
     Reply,
     Call(usize),
     Spawn,
+    /// So many calls, so many questions to the core, and as many continues.
+    Flood(usize),
     Continue(u64),
     Fail,
     Nothing,
 }
 
 impl Handler {
-    pub(crate) fn new(task: TaskId, listener: usize, message: &Message) -> Self {
+    /// `greedy`: it may answer anything with more than it may have.
+    pub(crate) fn new(task: TaskId, listener: usize, message: &Message, greedy: bool) -> Self {
         let (n, is_request) = match &message.body {
             Body::Payload { payload, .. } => {
                 let payload = payload.payload();
@@ -79,7 +82,11 @@ impl Handler {
         };
         let mut random = Random::new(message.id.as_uuid().as_u64_pair().1);
         let last = message.join.is_none_or(|join| join.remaining == 0);
-        let script = if is_request { request(n, &mut random) } else { answer(n, last, &mut random) };
+        let script = match greedy && random.once_in(2) {
+            true => Script::End(Ending::Flood(1 + random.below(6))),
+            false if is_request => request(n, &mut random),
+            false => answer(n, last, &mut random),
+        };
         Self {
             task,
             message: message.id,
@@ -160,6 +167,14 @@ impl Handler {
             Ending::Reply => Outcome::Emitted(vec![reply(&format!("a{own}"), n)]),
             Ending::Call(width) => Outcome::Emitted(self.requests(width, 99)),
             Ending::Spawn => Outcome::Emitted(vec![spawn("q1", 0)]),
+            Ending::Flood(width) => {
+                let question = format!("<list-capabilities xmlns=\"{}\"/>", systole::vocab::ns::META);
+                let questions = (0..width).map(|_| call_xml(&question));
+                let after = std::time::Duration::ZERO;
+                let go_on = || emission(EmissionKind::Continue { after }, &xml(&format!("q{own}"), 0));
+                let emissions = self.requests(width, 98).into_iter().chain(questions);
+                Outcome::Emitted(emissions.chain((0..width / 2).map(|_| go_on())).collect())
+            }
             Ending::Continue(after) => {
                 let after = std::time::Duration::from_secs(after);
                 Outcome::Emitted(vec![emission(EmissionKind::Continue { after }, &xml(&format!("q{own}"), 0))])

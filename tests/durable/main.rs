@@ -9,6 +9,7 @@ mod payloads;
 
 mod client;
 mod listeners;
+mod order;
 mod random;
 mod simulation;
 mod store;

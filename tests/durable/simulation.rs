@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::core::*;
+use systole::journal::Recovered;
 use systole::ladder::Raw;
 use systole::schema::{Catalog, Decoded};
 use systole::vocab::{IdKey, MessageId, Name, ThreadId, Time, ns};
@@ -36,12 +37,15 @@ pub(crate) struct Simulation {
     roots: u128,
     pub(crate) crashes: u64,
     told: u64,
+    /// Handlers that may still be greedy.
+    greed: u32,
 }
 
 impl Simulation {
     pub(crate) fn new(seed: u64, show: bool) -> Self {
         let mut random = Random::new(seed);
-        let blueprint = Arc::new(blueprint(&mut random));
+        let greed = if random.once_in(3) { 40 } else { 0 };
+        let blueprint = Arc::new(blueprint(&mut random, greed > 0));
         let now: Time = "2030-01-01T00:00:00Z".parse().expect("a time");
         let mut store = Store::new();
         let core = start(&blueprint, &mut store, now);
@@ -59,6 +63,7 @@ impl Simulation {
             roots: 0,
             crashes: 0,
             told: 0,
+            greed,
         }
     }
 
@@ -137,8 +142,27 @@ impl Simulation {
         self.core.handle(input, self.now);
     }
 
+    /// Nobody holds more than it may, whoever made the messages.
+    fn check_holdings(&self) {
+        /// More than any message here.
+        const MESSAGE: usize = 1000;
+        let limits = &self.blueprint.limits;
+        for held in self.core.holdings() {
+            let threads = limits.conversation_threads;
+            assert!(held.threads <= threads, "{held:?} of {limits:?}");
+            assert!(held.messages <= limits.conversation_messages + threads, "{held:?} of {limits:?}");
+            assert!(held.bytes <= limits.conversation_bytes + MESSAGE + 200 * threads, "{held:?} of {limits:?}");
+        }
+        for thread in self.core.snapshot().threads {
+            assert!(thread.queued <= limits.mailbox + limits.fanout, "{thread:?} of {limits:?}");
+        }
+    }
+
     /// One output of the core; `false` if there is none.
     pub(crate) fn poll(&mut self) -> bool {
+        if self.greed > 0 {
+            self.check_holdings();
+        }
         let Some(output) = self.core.poll(self.now) else { return false };
         match output {
             Output::Append { number, step } => {
@@ -200,7 +224,9 @@ impl Simulation {
         let on_thread = self.handlers.iter().filter(|handler| handler.thread == message.thread);
         assert_eq!(on_thread.count(), 0, "one message of a thread is in flight");
         let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
-        self.handlers.push(Handler::new(task, listener, &message));
+        let greedy = self.greed > 0;
+        self.greed = self.greed.saturating_sub(1);
+        self.handlers.push(Handler::new(task, listener, &message, greedy));
     }
 
     /// Says how far the journal is.
@@ -327,7 +353,7 @@ impl Simulation {
 }
 
 /// An organism where everybody may call everybody.
-fn blueprint(random: &mut Random) -> Blueprint {
+fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
     let all = |letter: char| (0..LISTENERS).map(|i| qname(&format!("{letter}{i}"))).collect::<Vec<_>>();
     let listeners = (0..LISTENERS).map(|i| {
         let mut contract = Contract::new(Name::parse(&format!("l{i}")).expect("a name"));
@@ -335,7 +361,7 @@ fn blueprint(random: &mut Random) -> Blueprint {
         contract.replies = vec![qname(&format!("a{i}"))];
         contract.calls = all('q');
         contract.returns = all('a');
-        contract.returns.extend(["thread-spawned", "fan-out-ended"].map(|local| {
+        contract.returns.extend(["thread-spawned", "capabilities", "fan-out-ended"].map(|local| {
             let namespace = if local == "fan-out-ended" { ns::CORE } else { ns::META };
             qname(&format!("{{{namespace}}}{local}"))
         }));
@@ -351,12 +377,30 @@ fn blueprint(random: &mut Random) -> Blueprint {
     // Every crash may hit whoever runs: that is what most of these do.
     blueprint.limits.max_attempts = 200;
     blueprint.limits.thread_depth = 6;
+    if greedy {
+        let limits = &mut blueprint.limits;
+        (limits.mailbox, limits.fanout) = (2 + random.below(12), 6 + random.below(12));
+        limits.conversation_threads = 3 + random.below(30);
+        limits.conversation_messages = 2 + random.below(40);
+        limits.conversation_bytes = 100 + random.below(4000);
+    }
     blueprint
 }
 
 /// A core that takes up what the journal holds.
 fn start(blueprint: &Arc<Blueprint>, store: &mut Store, now: Time) -> Core {
     let recovered = store.recover();
+    start_shard(blueprint, recovered, (ShardId(0), 1), &Directory::default(), now)
+}
+
+/// The core of one shard of so many.
+pub(crate) fn start_shard(
+    blueprint: &Arc<Blueprint>,
+    recovered: Recovered,
+    (shard, shards): (ShardId, u16),
+    directory: &Directory,
+    now: Time,
+) -> Core {
     let mut decoders = Decoders::default();
     for (id, contract) in blueprint.listeners() {
         for payload in contract.accepts.iter().chain(&contract.returns) {
@@ -365,14 +409,14 @@ fn start(blueprint: &Arc<Blueprint>, store: &mut Store, now: Time) -> Core {
         }
     }
     let mut core = Core::new(CoreConfig {
-        shard: ShardId(0),
-        shards: 1,
+        shard,
+        shards,
         blueprint: blueprint.clone(),
         catalog: CATALOG.with(Arc::clone),
         decoders: Arc::new(decoders),
         key: IdKey::new(recovered.key),
         gauge: Gauge::new(100_000, 1 << 30),
-        directory: Directory::default(),
+        directory: directory.clone(),
         events: false,
         started: now,
         epoch: Some(recovered.epoch),

@@ -9,4 +9,5 @@ mod edge;
 mod ending;
 mod failing;
 mod kinds;
+mod order;
 mod start;

@@ -30,6 +30,8 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     count(reader, f, "queue", 1, &mut limits.queue);
     size(reader, f, "queue_bytes", 1, &mut limits.queue_bytes);
     count(reader, f, "conversation_threads", 1, &mut limits.conversation_threads);
+    count(reader, f, "conversation_messages", 1, &mut limits.conversation_messages);
+    size(reader, f, "conversation_bytes", 1, &mut limits.conversation_bytes);
     count(reader, f, "threads", 1, &mut limits.threads);
     if let Some(timeout) = f.take("handler_timeout").and_then(|node| reader.duration(node)) {
         limits.handler_timeout = timeout;

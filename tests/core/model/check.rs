@@ -101,13 +101,17 @@ impl Pair {
         });
     }
 
-    /// Whoever waits longer for a slot of the same listener goes first.
+    /// Whoever of a conversation waits longer for a slot of the same listener goes first.
     fn check_first_come(&self, thread: usize, line: &str) {
         let me = self.model.threads[thread].listener;
         let since = self.model.threads[thread].ready_since.unwrap_or(self.step);
         let earlier = (0..self.model.threads.len()).find(|&other| {
             let state = &self.model.threads[other];
-            state.listener == me && self.model.is_startable(other) && state.ready_since.is_some_and(|step| step < since)
+            let together = self.model.root_of(other) == self.model.root_of(thread);
+            together
+                && state.listener == me
+                && self.model.is_startable(other)
+                && state.ready_since.is_some_and(|step| step < since)
         });
         // Depth-first, two that got their slots at the same time start in the order of the ring.
         assert!(earlier.is_none() || self.model.plan.depth_first, "'{line}' overtook a thread that waits longer");

@@ -302,6 +302,10 @@ impl Model {
                 index += width;
                 continue;
             }
+            if self.is_past_bounds(thread, say, (width, refused.is_some())) {
+                self.fail(thread, "limit");
+                return true;
+            }
             if let Some(code) = refused {
                 if width == 0 {
                     self.fault_own(thread, code, Debt::None);
@@ -385,6 +389,24 @@ impl Model {
             index += width;
         }
         valid
+    }
+
+    /// Whether an emission asks for more than a thread and its conversation may hold at once.
+    fn is_past_bounds(&self, thread: usize, say: &Say, (width, refused): (usize, bool)) -> bool {
+        let threads = match say {
+            Say::Close { .. } if !refused => return false,
+            Say::Call { .. } if !refused => width,
+            Say::Spawn { .. } if !refused => 1,
+            _ => 0,
+        };
+        self.reserved(thread) + width.max(1) > self.plan.mailbox + self.plan.fanout
+            || threads > 0 && self.live(thread) + threads > self.plan.conversation
+    }
+
+    /// The open threads of the conversation of a thread.
+    fn live(&self, thread: usize) -> usize {
+        let root = self.root_of(thread);
+        (0..self.threads.len()).filter(|&at| self.threads[at].open && self.root_of(at) == root).count()
     }
 
     /// Why an emission is refused before it takes effect.
@@ -528,11 +550,9 @@ impl Model {
         deadline: Option<Time>,
         label: Option<i64>,
     ) -> Option<usize> {
-        let root = self.root_of(parent);
-        let live = (0..self.threads.len()).filter(|&at| self.threads[at].open && self.root_of(at) == root).count();
         if self.threads[parent].depth >= self.plan.depth
             || self.reserved(parent) >= self.plan.mailbox
-            || live >= self.plan.conversation
+            || self.live(parent) >= self.plan.conversation
         {
             return None;
         }

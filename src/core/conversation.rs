@@ -1,0 +1,143 @@
+//! A conversation that is under way: what it holds, and its ready threads.
+//!
+//! The counts follow the messages themselves: whatever holds a [`Share`] or a [`Pile`] is counted, and its drop gives
+//! the place back. So a message that is delivered, cancelled or forgotten on any path is no longer counted.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::contract::Scheduling;
+use super::gauge::Permit;
+use super::key::ThreadKey;
+use super::machine::Core;
+use super::ring::Ready;
+use super::thread::Thread;
+use crate::vocab::ThreadId;
+
+/// What a conversation holds at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding {
+    /// Its root.
+    pub root: ThreadId,
+    /// Open threads, its root among them.
+    pub threads: usize,
+    /// Messages in mailboxes and backlogs, delayed, and answers that handlers await.
+    pub messages: usize,
+    /// Bytes of those messages.
+    pub bytes: usize,
+}
+
+/// What a root keeps while anything happens below it. An idle root keeps none.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    messages: Cell<usize>,
+    bytes: Cell<usize>,
+    /// The threads that can be dispatched at once; [`Ring`](super::ring::Ring) says when.
+    pub ready: RefCell<Ready>,
+    /// Whether it stands in the ring.
+    pub in_ring: Cell<bool>,
+}
+
+/// The place of one message in its conversation and in the organism.
+#[derive(Debug)]
+pub(super) struct Share {
+    permit: Permit,
+    conversation: Rc<Conversation>,
+}
+
+/// The places of answers that a handler awaits, until they are handed to it.
+#[derive(Debug)]
+pub(super) struct Pile {
+    conversation: Rc<Conversation>,
+    messages: usize,
+    bytes: usize,
+}
+
+impl Conversation {
+    fn new(scheduling: Scheduling) -> Self {
+        let (messages, bytes, in_ring) = (Cell::new(0), Cell::new(0), Cell::new(false));
+        Self { messages, bytes, ready: RefCell::new(Ready::new(scheduling)), in_ring }
+    }
+
+    /// Messages that it holds: in mailboxes and backlogs, delayed, and answers that handlers await.
+    pub(super) fn messages(&self) -> usize {
+        self.messages.get()
+    }
+
+    /// Bytes of those messages.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    fn take(&self, bytes: usize) {
+        self.messages.set(self.messages.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    fn give_back(&self, messages: usize, bytes: usize) {
+        self.messages.set(self.messages.get() - messages);
+        self.bytes.set(self.bytes.get() - bytes);
+    }
+}
+
+impl Pile {
+    /// A pile without an answer.
+    pub(super) fn new(conversation: Rc<Conversation>) -> Self {
+        Self { conversation, messages: 0, bytes: 0 }
+    }
+
+    /// Counts one more answer.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.conversation.take(bytes);
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.conversation.give_back(1, self.permit.bytes());
+    }
+}
+
+impl Drop for Pile {
+    fn drop(&mut self) {
+        self.conversation.give_back(self.messages, self.bytes);
+    }
+}
+
+impl Core {
+    /// What each open conversation holds, in no order.
+    pub fn holdings(&self) -> Vec<Holding> {
+        let roots = self.threads.values().filter(|thread| thread.parent.is_none());
+        let holding = |root: &Thread| {
+            let state = root.extra.as_ref()?.root.as_ref()?;
+            let held = state.conversation.as_ref().map_or((0, 0), |held| (held.messages(), held.bytes()));
+            let (messages, bytes) = held;
+            Some(Holding { root: root.id, threads: state.live_threads as usize, messages, bytes })
+        };
+        roots.filter_map(holding).collect()
+    }
+
+    /// The conversation of a thread, which is under way from now on.
+    pub(super) fn conversation_of(&mut self, key: ThreadKey) -> Rc<Conversation> {
+        let root = self.threads[key].root;
+        let scheduling = self.blueprint.scheduling;
+        let state = self.threads[root].extra().root.get_or_insert_default();
+        state.conversation.get_or_insert_with(|| Rc::new(Conversation::new(scheduling))).clone()
+    }
+
+    /// Counts a message for the conversation of a thread.
+    pub(super) fn share(&mut self, key: ThreadKey, permit: Permit) -> Share {
+        let conversation = self.conversation_of(key);
+        conversation.take(permit.bytes());
+        Share { permit, conversation }
+    }
+
+    /// Forgets the conversation of an idle root.
+    pub(super) fn rest_conversation(&mut self, root: ThreadKey) {
+        if let Some(state) = &mut self.threads[root].extra().root {
+            state.conversation.take_if(|conversation| Rc::strong_count(conversation) == 1);
+        }
+    }
+}

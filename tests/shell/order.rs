@@ -1,0 +1,66 @@
+//! A durable organism that ends with work left and starts again, with as many shards or others.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use systole::journal::MemoryJournal;
+use systole::prelude::*;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::calculator::*;
+
+/// An organism whose `oracle` takes one question at a time: it says which, and answers when the semaphore lets it.
+fn durable(
+    journal: &Arc<Mutex<MemoryJournal>>,
+    shards: u16,
+    gate: Arc<Semaphore>,
+) -> (Organism, Client, mpsc::UnboundedReceiver<String>) {
+    let (begin, begun) = mpsc::unbounded_channel();
+    let wait = move |q: Delivery<Question>| {
+        let gate = gate.clone();
+        let _ = begin.send(q.text.clone());
+        async move {
+            gate.acquire().await?.forget();
+            Ok(reply(answered(&*q.text)))
+        }
+    };
+    let organism = Organism::builder("durable")
+        .shards(shards)
+        .journal(journal.clone())
+        .listener(
+            "oracle",
+            move || Oracle(wait.clone()),
+            |c| c.accepts::<Question>().replies::<Answered>().concurrency(1),
+        )
+        .client("cli", |c| c.calls::<Question>())
+        .start()
+        .unwrap();
+    let client = organism.client("cli").unwrap();
+    (organism, client, begun)
+}
+
+#[tokio::test]
+async fn a_listener_with_one_slot_gets_what_was_left_in_order_after_a_start() {
+    for (before, after) in [(1, 1), (2, 2), (2, 3), (4, 1), (3, 4)] {
+        let journal = Arc::new(Mutex::new(MemoryJournal::new([9; 32])));
+        let texts: Vec<_> = (0..12).map(|n| format!("m{n}")).collect();
+        let (organism, client, mut begun) = durable(&journal, before, Arc::new(Semaphore::new(0)));
+        for text in &texts {
+            client.post(question(text)).await.unwrap();
+        }
+        assert_eq!(within(begun.recv()).await.as_deref(), Some("m0"));
+        organism.drain(Duration::ZERO).await;
+        assert!(begun.try_recv().is_err(), "it has one slot");
+        let gate = Arc::new(Semaphore::new(0));
+        let (organism, _client, mut begun) = durable(&journal, after, gate.clone());
+        let mut order = Vec::new();
+        for _ in &texts {
+            order.push(within(begun.recv()).await.expect("the oracle is there"));
+            assert!(begun.try_recv().is_err(), "two at once: {order:?}");
+            gate.add_permits(1);
+        }
+        assert_eq!(order, texts, "{before} shards, then {after}");
+        within(organism.run_until_idle()).await;
+        organism.drain(Duration::from_secs(30)).await;
+    }
+}
