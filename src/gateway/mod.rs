@@ -31,7 +31,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use courier::StartError;
@@ -42,11 +42,12 @@ pub use push::PushError;
 pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
 pub use token::Token;
 
+use crate::accept::{Entrance, Times, serve};
 use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
 use crate::shell::{Organism, block_on};
 use crate::vocab::Name;
 use courier::Courier;
-use http::{Entrance, Gate, serve};
+use http::{Edge, Gate};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
 use push::{Places, Pusher};
@@ -179,8 +180,7 @@ impl Gateway {
         let pusher = self.places.map(start).transpose()?;
         let outbound = pusher.as_ref().map(Pusher::outbound);
         let gate = Arc::new(Gate {
-            rate: http::rate(&self.settings),
-            room: Arc::new(Semaphore::new(self.settings.connections)),
+            edge: Edge::new(&self.settings, answer),
             settings: self.settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
@@ -191,7 +191,9 @@ impl Gateway {
         });
         runtime.block_on(courier.start(&self.journal.file))?;
         let (end, ended) = watch::channel(false);
-        let (listener, tls, more) = (self.listener, self.tls, self.more);
+        let times = Times { header: gate.settings.header_time, stall: gate.settings.body_time };
+        let (listener, tls, room) = (self.listener, self.tls, gate.edge.room.clone());
+        let router = http::router(gate, self.more);
         let (mailboxes, sessions) = (self.mailboxes.clone(), self.sessions);
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
@@ -200,7 +202,7 @@ impl Gateway {
                 tokio::spawn(tidy::tidy(mailboxes, outbound));
                 let push = pusher.map(|pusher| tokio::spawn(pusher.run(ended.clone())));
                 match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => serve(Entrance { listener, tls, more }, gate, ended).await,
+                    Ok(listener) => serve(Entrance { listener, tls, times }, room, router, ended).await,
                     Err(error) => tracing::error!(%error, "the gateway can't be served"),
                 }
                 if let Some(push) = push {

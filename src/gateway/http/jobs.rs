@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::about::About;
 use super::caller::Caller;
-use super::request::{Query, idempotency_key, json, large_json};
+use super::request::{Query, given, idempotency_key, json, large_json};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::store::Kind;
@@ -73,9 +73,11 @@ pub(super) async fn remove(about: About) -> Result<Response, Problem> {
 #[serde(deny_unknown_fields)]
 struct Wanted {
     description: String,
+    #[serde(default, deserialize_with = "given")]
     job: Option<String>,
     #[serde(default)]
     context: TaskContext,
+    #[serde(default, deserialize_with = "given")]
     deadline: Option<String>,
     #[serde(default)]
     watched: bool,

@@ -13,7 +13,7 @@ use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
 use crate::gateway::push::Order;
 use crate::gateway::store::{Page, Position, Range};
-use crate::vocab::{MessageId, Name};
+use crate::vocab::{MessageId, Name, QName};
 
 /// Messages of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);
@@ -26,8 +26,8 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
     let (mut range, from) = range(&gate, mailbox, &query)?;
-    range.payload = query.text("type").map(str::to_owned);
-    range.peer = query.text("peer").map(str::to_owned);
+    range.payload = query.filter::<QName>("type", "the name of a payload, {namespace}local")?;
+    range.peer = query.filter::<Name>("peer", "the name of a sender")?;
     range.before = before.transpose()?;
     let until = Instant::now() + query.wait()?;
     let bell = gate.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
