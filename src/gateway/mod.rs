@@ -68,6 +68,8 @@ pub struct Gateway {
     letters: HashMap<Name, Name>,
     /// What is served besides its own calls.
     more: http::Routes,
+    /// Their descriptions (OpenAPI).
+    descriptions: Vec<&'static str>,
 }
 
 /// Why a gateway can't be served.
@@ -119,9 +121,9 @@ impl Gateway {
         let sessions = Arc::new(Sessions::new(Arc::new(delegate)));
         let places = Places::declared(&mailboxes)?;
         block_on(mailboxes.pull()).map_err(StartError::from)?;
-        let (letters, more) = (HashMap::new(), http::Routes::new());
+        let (letters, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
         let (settings, journal) = (settings.clone(), journal.clone());
-        Ok(Self { settings, journal, listener, tls, mailboxes, sessions, places, letters, more })
+        Ok(Self { settings, journal, listener, tls, mailboxes, sessions, places, letters, more, descriptions })
     }
 
     /// Asks another delegate for what rides on responses, instead of the one that reads the mailboxes of clients.
@@ -181,6 +183,7 @@ impl Gateway {
         let outbound = pusher.as_ref().map(Pusher::outbound);
         let gate = Arc::new(Gate {
             edge: Edge::new(&self.settings, answer),
+            description: http::describe(&self.descriptions),
             settings: self.settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),

@@ -30,6 +30,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, post, put};
+use bytes::Bytes;
 
 use super::courier::Courier;
 use super::judge::Judge;
@@ -44,6 +45,7 @@ use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
 use failures::Failures;
+pub(super) use openapi::describe;
 use rate::Rate;
 #[cfg(feature = "facade")]
 pub(super) use {
@@ -90,6 +92,8 @@ pub(crate) struct Gate {
     /// What is pushed is sent by it; none if nothing is.
     pub(super) outbound: Option<Outbound>,
     pub(super) edge: Edge,
+    /// The description of all calls that are served.
+    pub(super) description: Bytes,
 }
 
 /// A route: its path, its method, who sees to it.
