@@ -131,3 +131,93 @@ impl HttpBody for Told {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::routing::{get, post};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::task::JoinHandle;
+    use tokio::time::Instant;
+
+    use super::super::address::Source;
+    use super::super::room::{Bounds, Room};
+    use super::*;
+
+    const TIMES: Times = Times { header: Duration::from_secs(10), stall: Duration::from_secs(30) };
+
+    /// A client, and the connection that it speaks on, with so many bytes between them.
+    fn connect(bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
+        let room = Room::new(Bounds { connections: 8, reserve: 1, per_address: 8, per_principal: 8 });
+        let stay = room.let_in(Source::of([192, 0, 2, 1].into())).unwrap();
+        let router = Router::new()
+            .route("/small", get(async || "small"))
+            .route("/large", get(async || "x".repeat(1 << 20)))
+            .route("/blind", post(async || "not read"));
+        let (client, server) = duplex(bytes);
+        let (keep, end) = watch::channel(false);
+        let served = tokio::spawn(async move {
+            speak(server, stay, TIMES, router, end).await;
+            drop(keep);
+        });
+        (client, room, served)
+    }
+
+    async fn all(mut client: DuplexStream) -> String {
+        let mut all = String::new();
+        client.read_to_string(&mut all).await.unwrap();
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_client_a_slow_head_and_an_idle_connection_have_the_time_of_a_head() {
+        for said in ["", "GET /small HTTP/1.1\r\nHo", "GET /small HTTP/1.1\r\nHost: a\r\n\r\n"] {
+            let (mut client, room, served) = connect(4096);
+            let began = Instant::now();
+            client.write_all(said.as_bytes()).await.unwrap();
+            served.await.unwrap();
+            assert_eq!(began.elapsed(), TIMES.header, "{said:?}");
+            assert_eq!(room.figures(), (0, 0));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_of_its_answer_is_left_after_its_time() {
+        let (mut client, _, served) = connect(4096);
+        client.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        let began = Instant::now();
+        served.await.unwrap();
+        assert_eq!(began.elapsed(), TIMES.stall);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hyper_refuses_is_a_problem_whatever_came_before_it() {
+        let good = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+        for before in ["".to_owned(), good.to_owned(), good.repeat(3), "\r\n".to_owned()] {
+            let (mut client, _, _served) = connect(1 << 20);
+            client.write_all(format!("{before}nonsense\r\n\r\n").as_bytes()).await.unwrap();
+            let said = all(client).await;
+            assert_eq!(said.matches("200 OK").count(), before.matches("GET").count(), "{said}");
+            let (_, problem) = said.rsplit_once("\r\n\r\n").unwrap();
+            let problem: serde_json::Value = serde_json::from_str(problem).unwrap_or_else(|_| panic!("{said}"));
+            assert_eq!(problem["code"], "malformed_head");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_whose_body_is_not_read_can_write_it_and_reads_its_answer() {
+        let (mut client, _, served) = connect(4096);
+        client.write_all(b"POST /blind HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await.unwrap();
+        // More than the connection holds.
+        client.write_all(&vec![b'x'; 1_000_000]).await.unwrap();
+        assert!(all(client).await.ends_with("not read"));
+        served.await.unwrap();
+        // One that never ends it is left, too.
+        let (mut client, _, served) = connect(4096);
+        client.write_all(b"POST /blind HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx").await.unwrap();
+        let began = Instant::now();
+        served.await.unwrap();
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+    }
+}

@@ -321,3 +321,36 @@ fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
     ada.send(2).is(202);
     drop(strangers);
 }
+
+#[test]
+fn whoever_holds_all_descriptors_without_a_token_gives_them_up() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    site.limit_files(64);
+    let _strangers: Vec<_> = (0..200).map(|_| site.who("").connect()).collect();
+    for number in 0..10 {
+        site.who("").get("/livez").is(200);
+        ada.send(number).is(202);
+    }
+    assert!(site.log().contains("no connection can be accepted: idle ones are closed"), "{}", site.log());
+}
+
+#[test]
+fn the_bodies_of_one_principal_are_bounded_together() {
+    let site = Site::with("requests: 1000000, bodies_per_principal: 1MiB", "7d");
+    let (ada, bob) = (site.party("ada"), site.party("bob"));
+    let half = |who: &Who| {
+        let (mut stream, token) = (connect(who), &who.token);
+        let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000";
+        write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\n\r\n{}", "x".repeat(600_000)).unwrap();
+        stream
+    };
+    let _first = half(&ada);
+    let began = Instant::now();
+    while !site.who("").get("/metrics").is(200).body.contains("systole_gateway_body_bytes 600000\n") {
+        assert!(began.elapsed() < PATIENCE, "600,000 bytes never were in memory");
+    }
+    next_answer(&mut half(&ada)).problem(429, "bodies");
+    ada.send(1).is(202);
+    bob.send(1).is(202);
+}
