@@ -49,20 +49,20 @@ fn told(undelivered: &Undelivered) -> String {
 
 /// A text in which IP addresses, with or without a port, are left out.
 fn without_addresses(text: &str) -> String {
-    let is_part = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.' | '[' | ']');
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, ':' | '.' | '[' | ']' | '_');
     let mut shown = String::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let word = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        let (run, behind) = rest.split_at(word);
-        // The end of a sentence or of a name before a text.
+        let (run, behind) = rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+        // The end of a sentence, or of a name before a text.
         let bare = run.trim_end_matches([':', '.']);
-        match names_address(bare) || names_address(run) {
-            true => {
-                shown += "(address)";
-                shown += if names_address(run) { "" } else { &run[bare.len()..] };
-            }
-            false => shown += run,
+        // A name may stand before an IPv4 address.
+        let starts = std::iter::once(0).chain(bare.match_indices(':').map(|(at, _)| at + 1));
+        let mut found = starts.filter(|at| names_address(&bare[*at..]) && (*at == 0 || bare[*at..].contains('.')));
+        match found.next() {
+            Some(at) => shown.extend([&run[..at], "(address)", &run[bare.len()..]]),
+            None if names_address(run) => shown += "(address)",
+            None => shown += run,
         }
         let next = behind.chars().next().map_or(0, char::len_utf8);
         shown += &behind[..next];
@@ -137,8 +137,9 @@ mod tests {
                 }
             }
         }
-        let said = "the peer answered 500: 3.5 of abc::def at 12:30, dead beef: see 1.2.3";
+        let said = "the peer answered 500: 3.5 of sqlx::Error at 12:30, dead beef: see 1.2.3";
         assert_eq!(without_addresses(said), said);
         assert_eq!(without_addresses("at 10.0.0.1: no."), "at (address): no.");
+        assert_eq!(without_addresses("host:10.0.0.1:80 http://10.0.0.1:80/x"), "host:(address) http://(address)/x");
     }
 }
