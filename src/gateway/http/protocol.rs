@@ -23,8 +23,8 @@ pub(super) fn judge(request: &Request) -> Result<(), Problem> {
         return Err(Problem::new(StatusCode::URI_TOO_LONG, "uri_too_long", "The path is too long", detail));
     }
     let other = |name: &HeaderName, plain: &str| {
-        let all = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?").trim());
-        all.filter(|value| !value.eq_ignore_ascii_case(plain)).next().map(str::to_owned)
+        let mut all = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?").trim());
+        all.find(|value| !value.eq_ignore_ascii_case(plain)).map(str::to_owned)
     };
     if let Some(coding) = other(&CONTENT_ENCODING, "identity") {
         return Err(Problem::encoded(format!("the body is encoded with '{coding}': send it as it is")));
