@@ -20,6 +20,8 @@
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
 
+#[cfg(feature = "gateway")]
+mod accept;
 #[doc(hidden)]
 pub mod bench;
 pub mod cli;

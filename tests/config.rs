@@ -81,6 +81,9 @@ fn every_key_arrives() {
     let gateway = config.gateway.expect("it is served");
     assert_eq!((gateway.listen, gateway.connections, gateway.requests), ("[::1]:29".parse().unwrap(), 30, 31));
     assert_eq!((gateway.header_time, gateway.body_time), (Duration::from_secs(32), Duration::from_secs(33)));
+    let (per_address, per_principal) = (gateway.connections_per_address, gateway.connections_per_principal);
+    assert_eq!((gateway.reserve, per_address, per_principal), (34, 35, 36));
+    assert_eq!((gateway.bodies, gateway.bodies_per_principal), (37 << 20, 38 << 20));
     let owned: Vec<_> = gateway.mailboxes.iter().map(|(client, mailbox)| (client.as_str(), mailbox.as_str())).collect();
     assert_eq!(owned, [("guest", "agent")]);
     let tls = gateway.tls.expect("by TLS");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module may use its own layer and those below.
-const LAYERS: [(&str, u8); 15] = [
+const LAYERS: [(&str, u8); 16] = [
     ("vocab", 0),
     ("ladder", 1),
     ("schema", 1),
@@ -13,6 +13,7 @@ const LAYERS: [(&str, u8); 15] = [
     ("core", 2),
     ("inbox", 2),
     ("shell", 3),
+    ("accept", 3),
     ("gateway", 3),
     ("outbound", 3),
     ("remote", 3),

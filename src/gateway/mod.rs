@@ -30,7 +30,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::Router;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use crate::shell::principal::{Kind, Principal};
@@ -40,11 +40,12 @@ pub use push::PushError;
 pub use service::MailboxService;
 pub use token::Token;
 
+use crate::accept::{Entrance, Times, serve};
 use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
 use crate::shell::journal::{JournalQuery, StoreError, Takeover};
 use crate::shell::{Organism, OrganismBuilder};
 use crate::vocab::{IdKey, Name};
-use http::{Entrance, Gate, serve};
+use http::{Edge, Gate};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
 use push::{Places, Pusher};
@@ -65,6 +66,8 @@ pub struct Gateway {
     /// Routes besides its own calls.
     more: http::Routes,
     door: Option<Door>,
+    /// Descriptions of those routes (OpenAPI).
+    descriptions: Vec<&'static str>,
 }
 
 /// Address and certificate of a gateway that is served over the network.
@@ -113,9 +116,9 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let mailboxes = MailboxService::new(listeners);
         let places = Places::declared(&mailboxes)?;
-        let (letters, more) = (HashMap::new(), http::Routes::new());
+        let (letters, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
         let (settings, journal) = (settings.clone(), journal.clone());
-        Ok(Self { settings, journal, mailboxes, delegate: None, places, letters, more, door: None })
+        Ok(Self { settings, journal, mailboxes, delegate: None, places, letters, more, door: None, descriptions })
     }
 
     /// Takes the address, before the organism starts: connections wait until it is served.
@@ -188,13 +191,15 @@ impl Gateway {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = watch::channel(false);
         let mailboxes = self.mailboxes.clone();
+        let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
         let served = self.attach(organism, others)?;
+        let room = served.gate.edge.room.clone();
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                let Attached { gate, router, work } = served;
+                let Attached { router, work, .. } = served;
                 let work = tokio::spawn(work.run(ended.clone()));
                 match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => serve(Entrance { listener, tls, router }, gate, ended).await,
+                    Ok(listener) => serve(Entrance { listener, tls, times }, room, router, ended).await,
                     Err(error) => tracing::error!(%error, "the gateway can't be served"),
                 }
                 // A panic of it is in the log.
@@ -226,8 +231,8 @@ impl Gateway {
             self.places.map(|places| Pusher::new(&self.mailboxes, query.clone(), places, &self.journal, answer));
         let pusher = pusher.transpose()?.flatten();
         let gate = Arc::new(Gate {
-            rate: http::rate(&self.settings),
-            room: Arc::new(Semaphore::new(self.settings.connections)),
+            edge: Edge::new(&self.settings, answer),
+            description: http::describe(&self.descriptions),
             settings: self.settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),

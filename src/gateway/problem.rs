@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::notices::Trouble;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
+use crate::accept::Full;
 use crate::inbox::{InboxError, InboxProblem, JobError};
 use crate::mailbox::Refused;
 use crate::shell::SendError;
@@ -17,6 +18,9 @@ use crate::vocab::{Fault, FaultCode};
 
 /// The media type of problem details.
 pub(super) const PROBLEM: &str = "application/problem+json";
+
+/// The code of a body that is encoded.
+const ENCODING: &str = "content_encoding";
 
 /// What is wrong with a request.
 #[derive(Debug)]
@@ -76,6 +80,29 @@ impl Problem {
     pub(crate) fn too_many(code: &'static str, detail: impl Into<String>, seconds: u64) -> Self {
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, code, "Too much at once", detail);
         Self { retry_after: Some(seconds), ..problem }
+    }
+
+    /// A body of a media type that a call doesn't take.
+    pub(crate) fn unsupported(detail: impl Into<String>, taken: &[&str]) -> Self {
+        let title = "The body is of another media type";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", title, detail).with("takes", taken.to_vec())
+    }
+
+    /// A body in an encoding that is not decoded here.
+    pub(crate) fn encoded(detail: impl Into<String>) -> Self {
+        let title = "The body is encoded";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ENCODING, title, detail)
+    }
+
+    /// There is no room for a call.
+    pub(crate) fn full(full: &Full) -> Self {
+        let problem = Self::new(full.status(), "connections", "Too much at once", full.to_string());
+        Self { retry_after: Some(1), ..problem }
+    }
+
+    /// Too many bytes of bodies are in memory.
+    pub(crate) fn bodies(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { retry_after: Some(1), ..Self::new(status, "bodies", "Too much at once", detail) }
     }
 
     pub(crate) fn stopping() -> Self {
@@ -215,6 +242,9 @@ impl IntoResponse for Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.code == ENCODING {
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -24,8 +24,9 @@ pub(crate) use crate::shell::journal::{History, Of, StoredMail};
 use crate::vocab::{MessageId, Name, Time};
 
 impl Gateway {
-    /// Serves these routes, too.
-    pub(crate) fn with_routes(self, routes: Routes) -> Self {
+    /// Serves these routes, too; `description` is a document with their `paths` (OpenAPI).
+    pub(crate) fn with_routes(mut self, routes: Routes, description: &'static str) -> Self {
+        self.descriptions.push(description);
         Self { more: self.more.merge(routes), ..self }
     }
 

@@ -26,11 +26,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use axum::Extension;
-use axum::routing::{get, post};
+use axum::http::Method;
+use axum::routing::{MethodRouter, get, post};
 
 use crate::core::Blueprint;
 use crate::gateway::Gateway;
-use crate::gateway::seam::Routes;
+use crate::gateway::seam::{Gate, Routes};
 use crate::schema::{Payload, PayloadSchema};
 use crate::vocab::{Name, QName};
 use people::People;
@@ -63,17 +64,49 @@ pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     let people = People::of(blueprint);
     let letters: HashMap<Name, Name> = people.voices().collect();
     let facade = Facade { people, turns: Turns::default() };
-    gateway.with_letters(letters).with_routes(routes().layer(Extension(Arc::new(facade))))
+    gateway.with_letters(letters).with_routes(routes().layer(Extension(Arc::new(facade))), DESCRIPTION)
+}
+
+/// Its calls, as `/openapi.json` shows them.
+const DESCRIPTION: &str = include_str!("openapi.json");
+
+/// Every route: its path, its method, who sees to it. The description names these and no others.
+fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 8] {
+    [
+        ("/registry/register", Method::POST, post(registry::register)),
+        ("/registry/heartbeat", Method::POST, post(registry::heartbeat)),
+        ("/registry/discover/{id}", Method::GET, get(registry::discover)),
+        ("/registry/{id}/peers", Method::GET, get(registry::peers)),
+        ("/workspaces/{id}/state", Method::GET, get(registry::state)),
+        ("/workspaces/{id}/activity", Method::GET, get(activity::list)),
+        ("/workspaces/{id}/notify", Method::POST, post(notify::notify)),
+        ("/workspaces/{id}/a2a", Method::POST, post(a2a::send)),
+    ]
 }
 
 fn routes() -> Routes {
-    Routes::new()
-        .route("/registry/register", post(registry::register))
-        .route("/registry/heartbeat", post(registry::heartbeat))
-        .route("/registry/discover/{id}", get(registry::discover))
-        .route("/registry/{id}/peers", get(registry::peers))
-        .route("/workspaces/{id}/state", get(registry::state))
-        .route("/workspaces/{id}/activity", get(activity::list))
-        .route("/workspaces/{id}/notify", post(notify::notify))
-        .route("/workspaces/{id}/a2a", post(a2a::send))
+    calls().into_iter().fold(Routes::new(), |routes, (path, _, method)| routes.route(path, method))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_description_names_each_call_and_no_other() {
+        let document: serde_json::Value = serde_json::from_str(DESCRIPTION).unwrap();
+        let described: BTreeSet<_> = document["paths"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (path.clone(), method.clone())))
+            .collect();
+        let served: BTreeSet<_> = calls()
+            .iter()
+            .map(|(path, method, _)| ((*path).to_owned(), method.as_str().to_ascii_lowercase()))
+            .collect();
+        assert_eq!(described, served);
+    }
 }

@@ -61,17 +61,27 @@ impl Secret {
     /// # Errors
     /// [`SignatureError`] says what is wrong. Signatures are compared in constant time.
     pub fn verify(&self, header: &str, body: &[u8], now: Time, tolerance: Duration) -> Result<(), SignatureError> {
-        let (at, tags) = parse(header).ok_or(SignatureError::Malformed)?;
-        let apart = seconds(now).abs_diff(at);
-        if apart > tolerance.as_secs() {
-            return Err(SignatureError::Time { apart, most: tolerance.as_secs() });
-        }
+        let (at, tags) = in_time(header, now, tolerance)?;
         let signed = [format!("{at}.").as_bytes(), body].concat();
         match tags.iter().any(|tag| hmac::verify(&self.0, &signed, tag).is_ok()) {
             true => Ok(()),
             false => Err(SignatureError::Mismatch),
         }
     }
+}
+
+/// Checks what can be checked of a signature before its body is there: how it is written, and its time.
+pub(crate) fn check_time(header: &str, now: Time, tolerance: Duration) -> Result<(), SignatureError> {
+    in_time(header, now, tolerance).map(drop)
+}
+
+fn in_time(header: &str, now: Time, tolerance: Duration) -> Result<(u64, Vec<[u8; 32]>), SignatureError> {
+    let (at, tags) = parse(header).ok_or(SignatureError::Malformed)?;
+    let apart = seconds(now).abs_diff(at);
+    if apart > tolerance.as_secs() {
+        return Err(SignatureError::Time { apart, most: tolerance.as_secs() });
+    }
+    Ok((at, tags))
 }
 
 impl fmt::Debug for Secret {

@@ -7,29 +7,19 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Duration, sleep, timeout};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 use super::handler::Handled;
 use super::inbound::Inbound;
 use super::push::{PushOptions, Pushed};
-use crate::outbound::signature;
+use crate::accept::{self, Bounds, Entrance, Room, Times};
+use crate::outbound::signature::{self, SignatureError};
 use crate::shell::clock::Clock;
-
-/// Bytes of the head of a request.
-const HEAD: usize = 64 << 10;
-/// How long requests that are under way may take once it ends.
-const GRACE: Duration = Duration::from_secs(2);
-/// How long nobody is let in after the system could not: it may be out of files.
-const PAUSE: Duration = Duration::from_millis(50);
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -38,6 +28,8 @@ pub(super) struct Endpoint {
     options: PushOptions,
     queue: mpsc::Sender<Pushed>,
     clock: Clock,
+    /// Bytes of bodies that there is room for.
+    room: Arc<Semaphore>,
 }
 
 /// A request that is refused.
@@ -45,56 +37,24 @@ type Refused = (StatusCode, String);
 
 impl Endpoint {
     pub(super) fn new(options: PushOptions, queue: mpsc::Sender<Pushed>, clock: Clock) -> Arc<Self> {
-        Arc::new(Self { options, queue, clock })
+        let bytes = options.bodies.max(options.limits.message_bytes).min(Semaphore::MAX_PERMITS);
+        Arc::new(Self { options, queue, clock, room: Arc::new(Semaphore::new(bytes)) })
     }
 }
 
 /// Serves until told to end; then lets requests that are under way end.
-pub(super) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>, mut end: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(endpoint.options.connections.max(1)));
-    let mut connections = JoinSet::new();
-    loop {
-        let entered = async {
-            let permit = room.clone().acquire_owned().await;
-            (listener.accept().await, permit)
-        };
-        let entered = tokio::select! {
-            _ = end.wait_for(|end| *end) => break,
-            entered = entered => entered,
-        };
-        let (Ok((stream, _)), Ok(permit)) = entered else {
-            sleep(PAUSE).await;
-            continue;
-        };
-        let (endpoint, end) = (endpoint.clone(), end.clone());
-        connections.spawn(async move {
-            connection(stream, endpoint, end).await;
-            drop(permit);
-        });
-        // What has ended is forgotten.
-        while connections.try_join_next().is_some() {}
-    }
-    drop(listener);
-    let _ = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
-}
-
-async fn connection(stream: TcpStream, endpoint: Arc<Endpoint>, mut end: watch::Receiver<bool>) {
-    // It only makes small answers wait for others.
-    let _ = stream.set_nodelay(true);
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(endpoint.options.header_time).max_buf_size(HEAD);
+pub(super) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>, end: watch::Receiver<bool>) {
+    let PushOptions { connections, connections_per_address, header_time, body_time, .. } = endpoint.options;
+    // Whoever signs is known by each message alone: all are strangers, and bounded as such.
+    let bounds = Bounds {
+        connections: connections.max(1),
+        reserve: 0,
+        per_address: connections_per_address.max(1),
+        per_principal: connections.max(1),
+    };
+    let entrance = Entrance { listener, tls: None, times: Times { header: header_time, stall: body_time } };
     let router = Router::new().fallback(answer).with_state(endpoint);
-    let service = TowerToHyperService::new(router);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = async { drop(end.wait_for(|end| *end).await) };
-    // Whoever leaves in the middle is nobody's mistake.
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        () = ended => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
-        }
-    }
+    accept::serve(entrance, Room::new(bounds), router, end).await;
 }
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
@@ -122,9 +82,11 @@ impl Endpoint {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "a push is a POST".to_owned()));
         }
         let (head, body) = request.into_parts();
-        let body = self.body(&head.headers, body).await?;
+        // Nor is a body read that nobody has signed, or not now.
+        let signature = self.signature(&head.headers)?;
+        let (body, _held) = self.body(&head.headers, body).await?;
         // Nothing of a body that somebody else wrote is looked at.
-        self.verify(&head.headers, &body)?;
+        self.verify(signature, &body)?;
         let message = self.message(&head.headers, &body)?;
         let (tell, told) = oneshot::channel();
         self.queue.try_send(Pushed { message, tell }).map_err(|error| match error {
@@ -137,33 +99,55 @@ impl Endpoint {
         }
     }
 
-    async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, Refused> {
+    /// A body, and the room that its bytes take.
+    async fn body(&self, headers: &HeaderMap, body: Body) -> Result<(Bytes, OwnedSemaphorePermit), Refused> {
         let most = self.options.limits.message_bytes;
         let too_large = || (StatusCode::PAYLOAD_TOO_LARGE, format!("a body may have {most} bytes"));
         let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         if announced.is_some_and(|bytes: u64| bytes > most as u64) {
             return Err(too_large());
         }
-        let time = self.options.body_time;
-        match timeout(time, Limited::new(body, most).collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-            Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, format!("the body: {error}"))),
+        let full = || (StatusCode::SERVICE_UNAVAILABLE, "too many bytes of bodies wait".to_owned());
+        let mut held = self.room.clone().try_acquire_many_owned(0).map_err(|_| stopping())?;
+        let (time, mut body) = (self.options.body_time, Limited::new(body, most));
+        let all = async {
+            let mut all = BytesMut::new();
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+                    true => too_large(),
+                    false => (StatusCode::BAD_REQUEST, format!("the body: {error}")),
+                })?;
+                if let Ok(data) = frame.into_data() {
+                    let bytes = u32::try_from(data.len()).map_err(|_| too_large())?;
+                    held.merge(self.room.clone().try_acquire_many_owned(bytes).map_err(|_| full())?);
+                    all.extend_from_slice(&data);
+                }
+            }
+            Ok(all.freeze())
+        };
+        match timeout(time, all).await {
+            Ok(body) => Ok((body?, held)),
             Err(_) => Err((StatusCode::REQUEST_TIMEOUT, format!("the body took longer than {time:?}"))),
         }
     }
 
-    fn verify(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), Refused> {
-        let Some(secret) = &self.options.secret else { return Ok(()) };
-        let refused = |why: String| (StatusCode::UNAUTHORIZED, why);
+    /// The one signature that is shown, if pushes are signed: it may be good, as far as its time goes.
+    fn signature<'h>(&self, headers: &'h HeaderMap) -> Result<&'h str, Refused> {
+        if self.options.secret.is_none() {
+            return Ok("");
+        }
         let mut shown = headers.get_all(signature::HEADER).iter();
         let (Some(signature), None) = (shown.next(), shown.next()) else {
-            return Err(refused(format!("there has to be one {}", signature::HEADER)));
+            return Err(unsigned(format!("there has to be one {}", signature::HEADER)));
         };
-        let signature = signature.to_str().unwrap_or_default();
-        secret
-            .verify(signature, body, self.clock.now(), self.options.tolerance)
-            .map_err(|error| refused(format!("{}: {error}", signature::HEADER)))
+        let shown = signature.to_str().unwrap_or_default();
+        signature::check_time(shown, self.clock.now(), self.options.tolerance).map_err(wrongly_signed)?;
+        Ok(shown)
+    }
+
+    fn verify(&self, signature: &str, body: &[u8]) -> Result<(), Refused> {
+        let Some(secret) = &self.options.secret else { return Ok(()) };
+        secret.verify(signature, body, self.clock.now(), self.options.tolerance).map_err(wrongly_signed)
     }
 
     fn message(&self, headers: &HeaderMap, body: &Bytes) -> Result<Inbound, Refused> {
@@ -174,6 +158,14 @@ impl Endpoint {
         message.source.transport().map_err(|unknown| refused(unknown.to_string()))?;
         Ok(message)
     }
+}
+
+fn unsigned(why: String) -> Refused {
+    (StatusCode::UNAUTHORIZED, why)
+}
+
+fn wrongly_signed(error: SignatureError) -> Refused {
+    unsigned(format!("{}: {error}", signature::HEADER))
 }
 
 fn stopping() -> Refused {

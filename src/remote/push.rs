@@ -42,8 +42,13 @@ pub struct PushOptions {
     pub limits: XmlLimits,
     /// Messages that wait for a batch (64); more are refused with 503.
     pub queue: usize,
-    /// Connections that are open at once (256); more wait with the system.
+    /// Connections that are open at once (256). One on which nothing is under way gives its place to a new one; with
+    /// none of them, more wait with the system.
     pub connections: usize,
+    /// Connections of one address (an IPv4 address or an IPv6 /64) that are open at once (256).
+    pub connections_per_address: usize,
+    /// Bytes of bodies that are in memory at once (16 MiB); more are refused with 503. One message always fits.
+    pub bodies: usize,
     /// How long the head of a request may take (10 s).
     pub header_time: Duration,
     /// How long its body may take (30 s).
@@ -65,6 +70,8 @@ impl PushOptions {
             limits: XmlLimits { message_bytes: MESSAGE + ENVELOPE, ..XmlLimits::default() },
             queue: 64,
             connections: 256,
+            connections_per_address: 256,
+            bodies: 16 << 20,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
         }
@@ -88,7 +95,7 @@ pub(super) type Said = Result<Handled, String>;
 /// | 200 | the result: the reply, or nothing |
 /// | 202 | the handler has it, and replies later ([`Handled::Later`]) |
 /// | 400 | the body is empty, or no envelope with an id |
-/// | 401 | the signature is missing, too old, or wrong |
+/// | 401 | the signature is missing, too old, or wrong; of a body without one, nothing is read |
 /// | 404, 405 | another path, another method |
 /// | 408, 413 | the body is too slow, too large |
 /// | 500 | the handler failed; the body says why |

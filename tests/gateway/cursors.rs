@@ -67,7 +67,7 @@ fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
 #[test]
 fn a_thousand_senders_at_once_are_paged_by_seven_each_once_in_stable_order() {
     raise_the_limit_of_files();
-    let site = Site::new();
+    let site = Site::with("requests: 1000000, connections_per_principal: 1024", "7d");
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     std::thread::scope(|scope| {
         for number in 0..1000 {

@@ -148,7 +148,7 @@ fn bodies_have_a_bound_and_a_time() {
         answer(stream)
     };
     send("Content-Length: 1048577\r\n\r\n").problem(413, "too_large");
-    send("Content-Length: 99999999999999999999\r\n\r\n").is(400);
+    send("Content-Length: 99999999999999999999\r\n\r\n").problem(400, "malformed_head");
     // The head comes whole, the body never does.
     send("Content-Length: 10\r\n\r\n<mess").problem(408, "slow_body");
     send("Transfer-Encoding: chunked\r\n\r\n5\r\n<mess").problem(408, "slow_body");
@@ -158,21 +158,7 @@ fn bodies_have_a_bound_and_a_time() {
     let endless = format!("X-Long: {}", "x".repeat(200 << 10));
     let mut stream = ada.connect();
     let _ = write!(stream, "GET /livez HTTP/1.1\r\nHost: x\r\n{endless}");
-    assert!([0, 431].contains(&answer(stream).status));
+    answer(stream).problem(431, "head_too_large");
     // Whoever waits with the system is let in once somebody has gone.
     ada.get("/livez").is(200);
-}
-
-#[test]
-fn no_more_come_in_at_once_than_may() {
-    let site = Site::with("requests: 1000000, connections: 1", "7d");
-    let nobody = site.who("");
-    let mut first = nobody.connect();
-    first.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n").unwrap();
-    let mut second = nobody.connect();
-    second.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    // The first one, slow as it is, has the only place; then the other gets it.
-    first.write_all(b"Connection: close\r\n\r\n").unwrap();
-    answer(first).is(200);
-    answer(second).is(200);
 }

@@ -107,6 +107,13 @@ impl Site {
         self.process = Some(process);
     }
 
+    /// Lets it have so many descriptors from now on.
+    pub(crate) fn limit_files(&self, most: u64) {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        prlimit(Some(Pid::from_child(self.process.as_ref().unwrap())), Resource::Nofile, limit).unwrap();
+    }
+
     /// What it logged since it listens.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()

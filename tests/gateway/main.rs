@@ -4,6 +4,7 @@
 mod calls;
 mod cursors;
 mod delegate;
+mod edge;
 mod example;
 mod guard;
 mod hold;

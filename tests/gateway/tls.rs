@@ -101,7 +101,7 @@ fn whoever_speaks_plain_http_is_told_and_let_go() {
         write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len())
             .unwrap();
         let said = all(&mut stream);
-        assert!(said.starts_with("HTTP/1.1 400 ") && said.contains("Connection: close"), "{said}");
+        assert!(said.starts_with("HTTP/1.1 400 ") && said.contains("connection: close"), "{said}");
         let said = said.split_once("\r\n\r\n").unwrap().1;
         assert_eq!(serde_json::from_str::<serde_json::Value>(said).unwrap()["code"], "tls");
     }

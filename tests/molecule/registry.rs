@@ -86,3 +86,21 @@ fn an_id_is_what_python_makes_of_the_name() {
     let made = Command::new("python3").args(["-c", script]).output().unwrap();
     assert_eq!(String::from_utf8(made.stdout).unwrap().trim(), SCOUT);
 }
+
+#[test]
+fn its_calls_stand_in_the_description_of_the_gateway() {
+    let document = office().who("").get("/openapi.json").is(200).json();
+    assert_eq!(document["servers"][0]["url"], "/");
+    for path in ["/registry/register", "/workspaces/{id}/a2a", "/v1/messages", "/livez"] {
+        assert!(document["paths"][path].is_object(), "{path}");
+    }
+}
+
+#[test]
+fn nothing_of_a_registration_without_a_token_is_read() {
+    // The body never comes.
+    let request = b"POST /registry/register HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+    let site = office();
+    let answer = crate::kit::answer(site.who("").connect_and(request)).is(200);
+    assert_eq!(answer.json()["status"], "unverified");
+}

@@ -115,6 +115,8 @@ async fn nobody_is_believed_without_a_good_signature() {
         push(&mut agent, &seen, &request("POST", "/", &headers, &body)).await.is(401);
     }
     push(&mut agent, &seen, &request("POST", "/", &[], &body)).await.is(401);
+    // Nor is it waited for.
+    push(&mut agent, &seen, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n").await.is(401);
     let twice = [(HEADER, &*good), (HEADER, &*good)];
     push(&mut agent, &seen, &request("POST", "/", &twice, &body)).await.is(401);
     // What nobody signed is not read: it is no message, and that is not told.

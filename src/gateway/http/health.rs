@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
+use super::failures::Reason;
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::mailbox::Mailboxes;
@@ -43,5 +44,14 @@ pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
     let _ = writeln!(text, "systole_gateway_waiting {}", gate.mailboxes.look(Mailboxes::waiting));
     text += "# TYPE systole_gateway_dead_letters gauge\n";
     let _ = writeln!(text, "systole_gateway_dead_letters {}", gate.mailboxes.look(Mailboxes::dead_letters));
+    let (connections, calls) = gate.edge.room.figures();
+    for (name, figure) in [("connections", connections), ("calls", calls), ("body_bytes", gate.edge.bodies.bytes())] {
+        let _ = writeln!(text, "# TYPE systole_gateway_{name} gauge\nsystole_gateway_{name} {figure}");
+    }
+    text += "# TYPE systole_gateway_unauthorized_total counter\n";
+    for reason in Reason::ALL {
+        let (reason, count) = (reason.as_str(), gate.edge.failures.counted(reason));
+        let _ = writeln!(text, "systole_gateway_unauthorized_total{{reason=\"{reason}\"}} {count}");
+    }
     view::typed(StatusCode::OK, "text/plain; version=0.0.4", text)
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::about::About;
 use super::caller::Caller;
-use super::request::{Query, idempotency_key, json, large_json};
+use super::request::{Query, given, idempotency_key, json, large_json};
 use super::{Gate, view};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
@@ -73,9 +73,11 @@ pub(super) async fn remove(about: About) -> Result<Response, Problem> {
 #[serde(deny_unknown_fields)]
 struct Wanted {
     description: String,
+    #[serde(default, deserialize_with = "given")]
     job: Option<String>,
     #[serde(default)]
     context: TaskContext,
+    #[serde(default, deserialize_with = "given")]
     deadline: Option<String>,
     #[serde(default)]
     watched: bool,
@@ -148,4 +150,22 @@ fn named(job: &str) -> Result<Name, Problem> {
 fn status(text: &str) -> Result<Status, Problem> {
     let known = serde_json::from_value(Value::from(text));
     known.map_err(|error| Problem::bad_request(format!("'status': {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_may_be_null_where_its_schema_says_so_and_nowhere_else() {
+        let document: Value = serde_json::from_slice(&crate::gateway::http::describe(&[])).unwrap();
+        let properties = document["components"]["schemas"]["TaskSubmission"]["properties"].as_object().unwrap();
+        assert!(properties.contains_key("deadline") && properties.contains_key("job"));
+        for (field, schema) in properties {
+            let mut submission = json!({ "description": "x" });
+            submission[field] = Value::Null;
+            let taken = serde_json::from_value::<Wanted>(submission).is_ok();
+            assert_eq!(taken, schema.to_string().contains("\"null\""), "{field}");
+        }
+    }
 }

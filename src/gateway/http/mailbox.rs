@@ -14,7 +14,7 @@ use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
 use crate::mailbox::Input;
 use crate::shell::journal::{Page, Position, Range};
-use crate::vocab::{MessageId, Name};
+use crate::vocab::{MessageId, Name, QName};
 
 /// Messages of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);
@@ -27,8 +27,8 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
     let (mut range, from) = range(&gate, mailbox, &query)?;
-    range.payload = query.text("type").map(str::to_owned);
-    range.peer = query.text("peer").map(str::to_owned);
+    range.payload = query.filter::<QName>("type", "the name of a payload, {namespace}local")?;
+    range.peer = query.filter::<Name>("peer", "the name of a sender")?;
     range.before = before.transpose()?;
     // A page without a filter leaves nothing out: its reader reads in order, and a cursor says so.
     let order = range.payload.is_none() && range.peer.is_none() && range.before.is_none();

@@ -142,9 +142,9 @@ pub(super) async fn fail(
 
 async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Result<Response, Problem> {
     let id = message_id(id)?;
-    let mailbox = gate.mailbox_of(id).await?.filter(|mailbox| caller.may_see_to(mailbox).is_ok());
+    let mailbox = gate.mailbox_of(id).await?;
     // A message of another mailbox looks like one that never was.
-    mailbox.ok_or_else(no_message)?;
+    mailbox.filter(|mailbox| caller.sees_to(mailbox)).ok_or_else(no_message)?;
     conclude(gate, id, with).await?;
     let value = json!({ "id": id.to_string(), "state": "queued" });
     Ok(view::document(StatusCode::ACCEPTED, &value))

@@ -1,9 +1,11 @@
 //! The HTTP side: routes, and what each of them needs before it does anything.
 
 mod about;
+mod bodies;
 mod caller;
 mod desk;
-mod handshake;
+mod door;
+mod failures;
 mod health;
 mod jobs;
 mod lease;
@@ -12,9 +14,9 @@ mod mailbox;
 mod messages;
 mod openapi;
 mod presence;
+mod protocol;
 mod rate;
 mod request;
-mod serve;
 mod sessions;
 mod stream;
 mod tasks;
@@ -25,38 +27,59 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, post, put};
-
-use tokio::sync::Semaphore;
+use bytes::Bytes;
 
 use super::judge::Judge;
 use super::notices::Sessions;
 use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
+use crate::accept::{Bounds, Room};
 use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
 use crate::shell::journal::JournalQuery;
 use crate::vocab::{MessageId, Name};
+use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
+use failures::Failures;
+pub(super) use openapi::describe;
 use rate::Rate;
-pub(super) use serve::{Entrance, serve};
 #[cfg(feature = "facade")]
 pub(super) use {
     messages::{conclude, take},
-    request::body,
+    request::json_body as body,
     view::document,
 };
 
 /// Routes of somebody above the gateway.
 pub(crate) type Routes = Router<Arc<Gate>>;
 
-/// How often principals may ask.
-pub(super) fn rate(settings: &Settings) -> Rate {
-    Rate::new(settings.requests)
+/// What clients may take of the gateway, and have taken.
+pub(crate) struct Edge {
+    pub(super) rate: Rate,
+    /// The connections.
+    pub(super) room: Arc<Room>,
+    bodies: Arc<Bodies>,
+    failures: Failures,
+}
+
+impl Edge {
+    /// What these settings give; a message has at most that many bytes.
+    pub(super) fn new(settings: &Settings, message_bytes: usize) -> Self {
+        let Settings { connections, reserve, .. } = *settings;
+        let (per_address, per_principal) = (settings.connections_per_address, settings.connections_per_principal);
+        let (all, one) = (settings.bodies.max(message_bytes), settings.bodies_per_principal.max(message_bytes));
+        Self {
+            rate: Rate::new(settings.requests),
+            room: Room::new(Bounds { connections, reserve, per_address, per_principal }),
+            bodies: Bodies::new(all, one),
+            failures: Failures::default(),
+        }
+    }
 }
 
 /// What every request can see.
@@ -71,9 +94,9 @@ pub(crate) struct Gate {
     pub(super) sessions: Arc<Sessions>,
     pub(super) submissions: Arc<Submissions>,
     pub(super) judge: Judge,
-    pub(super) rate: Rate,
-    /// What is left of the connections that may be open.
-    pub(super) room: Arc<Semaphore>,
+    pub(super) edge: Edge,
+    /// The description of all calls that are served.
+    pub(super) description: Bytes,
 }
 
 impl Gate {
@@ -132,6 +155,7 @@ fn routes() -> Vec<Route> {
     routes
 }
 
+/// All calls, behind the door that judges heads and knows callers.
 pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
     let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
@@ -140,7 +164,7 @@ pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Not that way", detail)
     };
     let router = router.merge(more).fallback(any(nowhere)).method_not_allowed_fallback(not_so);
-    router.layer(map_response(one_shape)).with_state(gate)
+    router.layer(map_response(one_shape)).layer(from_fn_with_state(gate.clone(), door::enter)).with_state(gate)
 }
 
 /// What the framework refuses by itself looks like any other problem.

@@ -1,15 +1,36 @@
 //! The description of all of it, for programs.
 
+use std::sync::Arc;
+
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
+use serde_json::Value;
 
-use super::view;
+use super::{Gate, view};
 
 /// OpenAPI 3.1.
 const DOCUMENT: &str = include_str!("openapi.json");
 
-pub(super) async fn document() -> Response {
-    view::typed(StatusCode::OK, "application/json", DOCUMENT)
+pub(super) async fn document(State(gate): State<Arc<Gate>>) -> Response {
+    view::typed(StatusCode::OK, "application/json", gate.description.clone())
+}
+
+/// The document, with the paths of those whose routes are served, too.
+pub(in crate::gateway) fn describe(others: &[&str]) -> Bytes {
+    if others.is_empty() {
+        return Bytes::from_static(DOCUMENT.as_bytes());
+    }
+    // All of them are part of the program, and tests read them.
+    let mut document: Value = serde_json::from_str(DOCUMENT).expect("openapi.json is JSON");
+    for other in others {
+        let mut other: Value = serde_json::from_str(other).expect("a description is JSON");
+        if let (Some(all), Some(more)) = (document["paths"].as_object_mut(), other["paths"].as_object_mut()) {
+            all.append(more);
+        }
+    }
+    Bytes::from(document.to_string())
 }
 
 #[cfg(test)]

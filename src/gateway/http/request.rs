@@ -1,15 +1,19 @@
 //! Reading what a request says: its query, its path, its body. What nobody knows is refused, never left unread.
 
+use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
 use super::Gate;
+use super::door::Known;
 use crate::gateway::problem::Problem;
 use crate::vocab::MessageId;
 
@@ -61,6 +65,13 @@ impl Query {
         )
     }
 
+    /// What to look for, as it is written, if it can be found at all.
+    pub(super) fn filter<T: FromStr>(&self, key: &str, wanted: &str) -> Result<Option<String>, Problem> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        let problem = |_| Problem::bad_request(format!("'{key}' has to be {wanted}"));
+        text.parse::<T>().map(|_| Some(text.to_owned())).map_err(problem)
+    }
+
     /// How long to wait.
     pub(super) fn wait(&self) -> Result<Duration, Problem> {
         self.number("wait", 0, (0, WAIT)).map(Duration::from_secs)
@@ -106,19 +117,65 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     key.map(|key| Some(key.to_owned())).ok_or_else(problem)
 }
 
+/// What a body holds.
+#[derive(Clone, Copy)]
+enum Media {
+    Xml,
+    Json,
+}
+
+impl Media {
+    /// The media types that say so; besides them whatever ends with the suffix (RFC 6839).
+    fn types(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Xml => (&["application/xml", "text/xml"], "+xml"),
+            Self::Json => (&["application/json"], "+json"),
+        }
+    }
+
+    /// Whether the headers of a request say something else. `UNSAID` is what clients write that were told nothing.
+    fn check(self, headers: &HeaderMap) -> Result<(), Problem> {
+        let (types, suffix) = self.types();
+        let mut said = headers.get_all(header::CONTENT_TYPE).iter().map(|said| said.to_str().unwrap_or("?"));
+        let strange = said.find(|said| {
+            let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            !(types.contains(&said.as_str()) || said.ends_with(suffix) || said == UNSAID)
+        });
+        match strange {
+            Some(said) => {
+                let detail = format!("this call takes {}, not {said}: say so in Content-Type", types[0]);
+                Err(Problem::unsupported(detail, types))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The media type that curl and Python's urllib write on a body whose type nobody said.
+const UNSAID: &str = "application/x-www-form-urlencoded";
+
 /// The bytes of an envelope or of payloads.
-pub(in crate::gateway) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
-    read(gate, request, gate.organism.blueprint().limits.xml.message_bytes).await
+pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
+    read(gate, request, message_bytes(gate), Media::Xml).await
+}
+
+/// The bytes of a JSON document, as long as a message may be.
+pub(in crate::gateway) async fn json_body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
+    read(gate, request, message_bytes(gate), Media::Json).await
 }
 
 /// A JSON document; nothing at all is an empty one.
 pub(super) async fn json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
-    parsed(read(gate, request, JSON).await?)
+    parsed(read(gate, request, JSON, Media::Json).await?)
 }
 
 /// A JSON document that holds what others read, as long as a message may be.
 pub(super) async fn large_json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
-    parsed(body(gate, request).await?)
+    parsed(json_body(gate, request).await?)
+}
+
+fn message_bytes(gate: &Gate) -> usize {
+    gate.organism.blueprint().limits.xml.message_bytes
 }
 
 fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
@@ -126,19 +183,40 @@ fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
     serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }
 
-async fn read(gate: &Gate, request: Request, limit: usize) -> Result<Bytes, Problem> {
+/// Reads a body: of a caller that is known, of the right type, within its bounds and its time.
+async fn read(gate: &Gate, request: Request, limit: usize, media: Media) -> Result<Bytes, Problem> {
+    let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
+    if request.body().is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    media.check(request.headers())?;
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes > limit as u64) {
         return Err(Problem::too_large(limit));
     }
-    let time = gate.settings.body_time;
-    match tokio::time::timeout(time, Limited::new(request.into_body(), limit).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::too_large(limit)),
-        Ok(Err(error)) => Err(Problem::bad_request(format!("the body: {error}"))),
-        Err(_) => {
-            let detail = format!("the body took longer than {} s", time.as_secs_f64());
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
+    let mut body = Limited::new(request.into_body(), limit);
+    let all = async {
+        let mut all = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let data = frame.map_err(|error| match error.is::<LengthLimitError>() {
+                true => Problem::too_large(limit),
+                false => Problem::bad_request(format!("the body: {error}")),
+            })?;
+            if let Ok(data) = data.into_data() {
+                known.hold(data.len())?;
+                all.extend_from_slice(&data);
+            }
         }
-    }
+        Ok(all.freeze())
+    };
+    let time = gate.settings.body_time;
+    tokio::time::timeout(time, all).await.unwrap_or_else(|_| {
+        let detail = format!("the body took longer than {} s", time.as_secs_f64());
+        Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
+    })
+}
+
+/// A field that may be left out, and not be null.
+pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }

@@ -17,6 +17,7 @@ use super::desk::Desk;
 use super::request::Query;
 use super::view::Reading;
 use super::{Gate, mailbox, view};
+use crate::accept::Visit;
 use crate::gateway::problem::Problem;
 use crate::shell::journal::Range;
 
@@ -35,25 +36,24 @@ pub(super) async fn stream(
     desk: Desk,
 ) -> Result<Response, Problem> {
     let query = desk.query(&["after"])?;
-    let last = desk.request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or_default().to_owned());
+    let last = desk.request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or("?").to_owned());
+    // A browser that has seen no event sends an empty one.
+    let last = last.filter(|id| !id.is_empty());
     let query = match &last {
         Some(id) => Query::only("after", id),
         None => query,
     };
+    let visit = desk.request.extensions().get::<Visit>().cloned();
     let Desk { gate, mailbox, .. } = desk;
     let (range, from) = mailbox::range(&gate, mailbox, &query)?;
     // A place that is lost is told at once.
     mailbox::page(&gate, Range { limit: 1, ..range.clone() }, from).await?;
     if let Ok(upgrade) = upgrade {
-        // It is no connection of HTTP any more, but it takes the room of one.
-        let room = gate.room.clone().try_acquire_owned().map_err(|_| {
-            let detail = format!("{} connections are open, as many as may", gate.settings.connections);
-            Problem::too_many("connections", detail, 1)
-        })?;
+        // It is no connection of HTTP any more, but the same call goes on.
         let upgrade = upgrade.max_message_size(HEARD).max_frame_size(HEARD);
         return Ok(upgrade.on_upgrade(async move |socket| {
             feed(gate, range, Reader::Socket(Box::new(socket))).await;
-            drop(room);
+            drop(visit);
         }));
     }
     let (sender, body) = Channel::<Bytes, Infallible>::new(AHEAD);

@@ -1,5 +1,7 @@
 //! What the end of a delivery means for its message.
 
+use std::net::{IpAddr, SocketAddr};
+
 use crate::mailbox::Settlement;
 use crate::outbound::{Cause, Outcome, Said, Undelivered};
 
@@ -28,10 +30,52 @@ pub(super) fn judge(outcome: Outcome) -> Verdict {
     }
 }
 
-/// What the caller is told: where the listener is, is none of its business.
+/// What the caller is told. Where the listener is, and what the network says of it, is the operator's business: the log
+/// has it (`a delivery was given up`).
 fn told(undelivered: &Undelivered) -> String {
     let Undelivered { target, cause, message, attempts, limit, elapsed, .. } = undelivered;
-    format!("not delivered to {target}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {message}")
+    let why = match cause {
+        // The listener's own words, or ours of them.
+        Cause::Rejected | Cause::PeerError | Cause::Unparsable | Cause::AnswerTooLarge => without_addresses(message),
+        Cause::AttemptsExhausted => "no attempt brought an answer".to_owned(),
+        Cause::TotalBudgetExhausted => "no attempt brought an answer in time".to_owned(),
+        Cause::CircuitOpen => "earlier attempts brought no answers, and it is left alone for a while".to_owned(),
+        Cause::AddressRefused => "its address is one that nothing is sent to".to_owned(),
+        Cause::NoSecret => "there is no secret to sign with".to_owned(),
+        Cause::Cancelled | Cause::Bug => "the request could not be made".to_owned(),
+    };
+    format!("not delivered to {target}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {why}")
+}
+
+/// A text in which IP addresses, with or without a port, are left out.
+fn without_addresses(text: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, ':' | '.' | '[' | ']' | '_');
+    let mut shown = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (run, behind) = rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+        // The end of a sentence, or of a name before a text.
+        let bare = run.trim_end_matches([':', '.']);
+        // A name may stand before an IPv4 address.
+        let starts = std::iter::once(0).chain(bare.match_indices(':').map(|(at, _)| at + 1));
+        let mut found = starts.filter(|at| names_address(&bare[*at..]) && (*at == 0 || bare[*at..].contains('.')));
+        match found.next() {
+            Some(at) => shown.extend([&run[..at], "(address)", &run[bare.len()..]]),
+            None if names_address(run) => shown += "(address)",
+            None => shown += run,
+        }
+        let next = behind.chars().next().map_or(0, char::len_utf8);
+        shown += &behind[..next];
+        rest = &behind[next..];
+    }
+    shown
+}
+
+fn names_address(text: &str) -> bool {
+    let bracketed = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let address = bracketed.unwrap_or(text).parse::<IpAddr>();
+    // `::` stands in many texts.
+    address.is_ok_and(|address| text.len() > 2 || address.is_ipv4()) || text.parse::<SocketAddr>().is_ok()
 }
 
 #[cfg(test)]
@@ -56,20 +100,46 @@ mod tests {
         assert_eq!(judge(answer(202, Taken::Queued, "later")), Verdict::Awaits);
     }
 
-    #[test]
-    fn a_failure_says_what_and_why_but_not_where() {
-        let undelivered = |cause| Undelivered {
+    fn undelivered(cause: Cause, message: &str) -> Undelivered {
+        Undelivered {
             id: MessageId::from_uuid(uuid::Uuid::from_u128(7)),
             target: "worker".parse().unwrap(),
             url: "https://hooks.example/T0/secret".into(),
             cause,
-            message: "the peer answered 500".into(),
+            message: message.into(),
             attempts: 1,
             limit: 5,
             elapsed: Duration::from_millis(100),
-        };
+        }
+    }
+
+    #[test]
+    fn a_failure_says_what_and_why_but_not_where() {
         let told = "not delivered to worker: rejected after 1/5 attempts in 100.0ms: the peer answered 500";
-        assert_eq!(judge(Err(undelivered(Cause::Rejected))), Verdict::End(Settlement::Fail(told.into())));
-        assert_eq!(judge(Err(undelivered(Cause::Cancelled))), Verdict::Leave);
+        let said = undelivered(Cause::Rejected, "the peer answered 500");
+        assert_eq!(judge(Err(said)), Verdict::End(Settlement::Fail(told.into())));
+        assert_eq!(judge(Err(undelivered(Cause::Cancelled, "x"))), Verdict::Leave);
+    }
+
+    #[test]
+    fn whatever_a_delivery_fails_of_its_caller_hears_of_no_address() {
+        let addresses = ["10.1.2.3", "10.1.2.3:8080", "[fd00::7]:80", "fd00::7", "::ffff:10.1.2.3", "[::1]"];
+        for cause in Cause::ALL {
+            for address in addresses {
+                for message in [
+                    format!("{address} is private"),
+                    format!("tcp connect to {address}: refused"),
+                    format!("at {address}."),
+                ] {
+                    let told = told(&undelivered(cause, &message));
+                    assert!(!told.contains(address) && !told.contains("hooks.example"), "{told}");
+                    assert!(!told.contains("10.1.2.3") && !told.contains("fd00"), "{told}");
+                }
+            }
+        }
+        let said = "the peer answered 500: 3.5 of sqlx::Error at 12:30, dead beef: see 1.2.3";
+        assert_eq!(without_addresses(said), said);
+        assert_eq!(without_addresses("at 10.0.0.1: no."), "at (address): no.");
+        assert_eq!(without_addresses("host:10.0.0.1:80 http://10.0.0.1:80/x"), "host:(address) http://(address)/x");
     }
 }

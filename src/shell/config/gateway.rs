@@ -20,8 +20,18 @@ pub(super) const WAITING: u32 = 10_000;
 pub struct Gateway {
     /// The address that it listens at.
     pub listen: SocketAddr,
-    /// Connections at once.
+    /// Calls of principals under way at once, each on a connection of its own.
     pub connections: usize,
+    /// Connections besides these: for admins, for health, and for clients that are not known yet.
+    pub reserve: usize,
+    /// Connections of one address (an IPv4 address or an IPv6 /64) without a call of a principal under way.
+    pub connections_per_address: usize,
+    /// Calls of one principal under way at once.
+    pub connections_per_principal: usize,
+    /// Bytes of bodies that are kept in memory for calls under way; at least one message fits.
+    pub bodies: usize,
+    /// The same of one principal.
+    pub bodies_per_principal: usize,
     /// Requests of one principal in a second; as many may come at once.
     pub requests: u32,
     /// How long the head of a request may take; and a handshake of TLS.
@@ -41,6 +51,11 @@ impl Default for Gateway {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8420)),
             connections: 1024,
+            reserve: 32,
+            connections_per_address: 1024,
+            connections_per_principal: 512,
+            bodies: 64 << 20,
+            bodies_per_principal: 16 << 20,
             requests: 1000,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
@@ -58,9 +73,22 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
         gateway.listen = listen;
     }
     gateway.tls = fields.take("tls").and_then(|node| tls::read(reader, node));
-    let connections = fields.take("connections").and_then(|node| reader.number("connections", node, 1, 1 << 16));
     let requests = fields.take("requests").and_then(|node| reader.number("requests", node, 1, u32::MAX.into()));
-    gateway.connections = connections.map_or(gateway.connections, |connections| connections as usize);
+    for (key, count) in [
+        ("connections", &mut gateway.connections),
+        ("reserve", &mut gateway.reserve),
+        ("connections_per_address", &mut gateway.connections_per_address),
+        ("connections_per_principal", &mut gateway.connections_per_principal),
+    ] {
+        if let Some(written) = fields.take(key).and_then(|node| reader.number(key, node, 1, 1 << 16)) {
+            *count = written as usize;
+        }
+    }
+    for (key, bytes) in [("bodies", &mut gateway.bodies), ("bodies_per_principal", &mut gateway.bodies_per_principal)] {
+        if let Some(written) = fields.take(key).and_then(|node| reader.size(key, node, 1, 1 << 40)) {
+            *bytes = written as usize;
+        }
+    }
     gateway.requests = requests.map_or(gateway.requests, |requests| requests as u32);
     for (key, time) in [("header_time", &mut gateway.header_time), ("body_time", &mut gateway.body_time)] {
         if let Some(written) = fields.take(key).and_then(|node| reader.duration(node)) {

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::refusal::response;
+
 /// What a handshake begins with (RFC 8446, section 5.1); no request of HTTP does.
 const HANDSHAKE: u8 = 22;
 
-/// For whoever speaks plain HTTP here.
-const PLAIN: &str = r#"{"type":"urn:systole:problem:tls","title":"Not that way","status":400,"detail":"this port speaks TLS: use https","code":"tls"}"#;
+/// For a client that speaks plain HTTP here.
+const PLAIN: &str = "this port speaks TLS: use https";
 
 /// Bytes that are read of what is no handshake: a connection that ends with some unread is torn down, and what it was
 /// told is lost.
@@ -43,9 +46,7 @@ async fn begin(mut stream: TcpStream, tls: &TlsAcceptor) -> Option<TlsStream<Tcp
 
 /// Says what is wrong. Whoever doesn't hear it has left.
 async fn refuse(stream: &mut TcpStream) {
-    let length = PLAIN.len();
-    let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/problem+json";
-    let _ = stream.write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{PLAIN}").as_bytes()).await;
+    let _ = stream.write_all(&response(StatusCode::BAD_REQUEST, "tls", PLAIN)).await;
     let _ = stream.shutdown().await;
     let _ = tokio::io::copy(&mut stream.take(UNREAD), &mut tokio::io::sink()).await;
 }

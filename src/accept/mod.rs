@@ -1,0 +1,146 @@
+//! The accept loop of everything that is served over HTTP/1.1: the gateway and the endpoint of agents that get pushes.
+//!
+//! ```text
+//! accept -> Room (who may stay) -> TLS -> Wire (what hyper says by itself) -> hyper -> Visit -> router
+//! ```
+//!
+//! - Connections are bounded in all, per address and per principal ([`Room`]). A connection on which no call is under
+//!   way gives its place to a new one, the oldest first, so that calls under way alone can use up the room; and of
+//!   these a part is kept for admins.
+//! - A head, a handshake and an answer that is not read have a time. The time of a body is up to whoever reads it.
+//! - What hyper refuses by itself gets a problem document, too ([`Wire`]).
+//!
+//! Not here: who somebody is. The router finds that out, and tells it with [`Visit::enter`].
+
+mod address;
+mod handshake;
+mod refusal;
+mod room;
+mod speak;
+mod wire;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use rustix::io::Errno;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+pub(crate) use address::Source;
+pub(crate) use room::{Bounds, Full, Room, Visit};
+
+use handshake::handshake;
+use room::Stay;
+use speak::speak;
+
+/// How long requests that are under way may take once it ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long nothing is accepted after the system could not, at first and at most: it may be out of files.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// Connections that are closed when the system is out of files.
+const CLOSED: usize = 16;
+
+/// Where connections come from, and what they speak.
+pub(crate) struct Entrance {
+    pub(crate) listener: TcpListener,
+    /// TLS, if they speak that.
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) times: Times,
+}
+
+/// How long a client may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// For a head, from the end of the answer before it on; and for a handshake.
+    pub(crate) header: Duration,
+    /// To read something of its answer.
+    pub(crate) stall: Duration,
+}
+
+/// Serves until told to end; then lets requests that are under way end.
+pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, mut end: watch::Receiver<bool>) {
+    let Entrance { listener, tls, times } = entrance;
+    let mut pause = PAUSE.0;
+    loop {
+        // With no room left, connections wait with the system.
+        let entered = async {
+            room.vacancy().await;
+            listener.accept().await
+        };
+        let entered = tokio::select! {
+            _ = end.wait_for(|end| *end) => break,
+            entered = entered => entered,
+        };
+        match entered {
+            Ok((stream, peer)) => {
+                pause = PAUSE.0;
+                let (tls, router, end) = (tls.clone(), router.clone(), end.clone());
+                match room.let_in(Source::of(peer.ip())) {
+                    Ok(stay) => drop(tokio::spawn(connection(stream, tls, (stay, times), router, end))),
+                    Err(full) => refuse(stream, tls.is_some(), full),
+                }
+                // It reads its head before others come, who could want its place.
+                tokio::task::yield_now().await;
+            }
+            Err(error) if is_exhausted(&error) => {
+                let closed = room.make_room(CLOSED);
+                tracing::warn!(%error, closed, "no connection can be accepted: idle ones are closed");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+            // The client has left before it was let in.
+            Err(error) => {
+                tracing::debug!(%error, "a connection was lost before it was accepted");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    drop(listener);
+    let _ = timeout(GRACE, room.emptied()).await;
+}
+
+/// Whether the process or the system has no descriptor or no memory left.
+fn is_exhausted(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+}
+
+async fn connection(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    (stay, times): (Arc<Stay>, Times),
+    router: Router,
+    end: watch::Receiver<bool>,
+) {
+    // It only makes small answers wait for others.
+    let _ = stream.set_nodelay(true);
+    let place = stay.clone();
+    let served = async move {
+        match tls {
+            None => speak(stream, stay, times, router, end).await,
+            Some(tls) => {
+                if let Some(stream) = handshake(stream, &tls, times.header).await {
+                    speak(stream, stay, times, router, end).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = place.evicted() => {}
+    }
+}
+
+/// Says that there is no room, as far as that takes no time.
+fn refuse(stream: TcpStream, encrypted: bool, full: Full) {
+    if !encrypted {
+        // Whoever doesn't hear it has left.
+        let _ = stream.try_write(&refusal::response(full.status(), "connections", &full.to_string()));
+    }
+}

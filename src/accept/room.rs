@@ -1,0 +1,461 @@
+//! Who may stay: how many connections there are, whose they are, and which of them gives its place to a new one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use super::address::Source;
+use crate::vocab::Name;
+
+/// How long a connection may rest before it gives its place to a new one: so long a client may take to write what it
+/// came for.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// With a call of a principal under way.
+    pub(crate) connections: usize,
+    /// Besides them: for admins, for health, and for whoever is not known yet.
+    pub(crate) reserve: usize,
+    /// Of one address, without a call of a principal under way.
+    pub(crate) per_address: usize,
+    /// Of one principal, with a call under way.
+    pub(crate) per_principal: usize,
+}
+
+/// Why there is no room for somebody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Full {
+    /// An address has as many connections as it may.
+    #[error("{most} connections of your address wait for an answer, as many as may: use fewer")]
+    Address {
+        /// How many.
+        most: usize,
+    },
+    /// A principal has as many calls under way as it may.
+    #[error("{name} has {most} calls under way, as many as may: wait for an answer")]
+    Principal {
+        /// The principal.
+        name: Name,
+        /// How many.
+        most: usize,
+    },
+    /// All have together.
+    #[error("{most} calls are under way, as many as may: try again later")]
+    All {
+        /// How many.
+        most: usize,
+    },
+}
+
+impl Full {
+    /// The status that says so.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Address { .. } | Self::Principal { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::All { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// The connections of an entrance.
+#[derive(Debug)]
+pub(crate) struct Room {
+    bounds: Bounds,
+    state: Mutex<State>,
+    /// A place has become free, or can be taken.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the next connection.
+    next: u64,
+    connections: HashMap<u64, Connection>,
+    /// Connections on which nothing is under way, and from when on each may be closed, the first one first.
+    resting: BTreeSet<(Instant, u64)>,
+    /// Connections of each address without a call of a principal.
+    strangers: HashMap<Source, usize>,
+    /// Calls under way of each principal, and of all.
+    callers: HashMap<Name, usize>,
+    calls: usize,
+}
+
+#[derive(Debug)]
+struct Connection {
+    source: Source,
+    doing: Doing,
+    evicted: Arc<Notify>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Doing {
+    /// Nothing is under way: it waits for a head or is slowed down, and may be closed from that moment on.
+    Rests(Instant),
+    /// A request of somebody who is not known.
+    Asks,
+    /// A call of a principal.
+    Calls(Name),
+}
+
+impl Room {
+    pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
+        Arc::new(Self { bounds, state: Mutex::default(), changed: Notify::new() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn most(&self) -> usize {
+        self.bounds.connections.saturating_add(self.bounds.reserve)
+    }
+
+    /// Comes back once one more connection can be let in.
+    ///
+    /// # Cancel safety
+    /// Dropping it changes nothing.
+    pub(super) async fn vacancy(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let first = {
+                let state = self.state();
+                if state.connections.len() < self.most() {
+                    return;
+                }
+                state.resting.first().map(|(from, _)| *from)
+            };
+            match first {
+                Some(from) if from <= Instant::now() => return,
+                // A change comes earlier, or that one may be closed.
+                Some(from) => drop(timeout_at(from, changed).await),
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Comes back once no connection is left.
+    pub(super) async fn emptied(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.state().connections.is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Lets a connection in. Where there is no room, one that rests has to go: one of the same address if that has as
+    /// many as it may, else one of the address that has most.
+    pub(super) fn let_in(self: &Arc<Self>, source: Source) -> Result<Arc<Stay>, Full> {
+        let (mut state, most, now) = (self.state(), self.bounds.per_address, Instant::now());
+        // An address that holds as many as it may waits for nobody: it has to choose among its own.
+        let is_full = state.strangers.get(&source).is_some_and(|count| *count >= most);
+        if is_full && !state.evict(&[source], now + GRACE) {
+            return Err(Full::Address { most });
+        }
+        if state.connections.len() >= self.most() {
+            let crowded = state.crowded();
+            if !(state.evict(&crowded, now) || state.evict_any(now)) {
+                return Err(Full::All { most: self.most() });
+            }
+        }
+        state.next += 1;
+        let (number, evicted) = (state.next, Arc::new(Notify::new()));
+        state.connections.insert(number, Connection { source, doing: Doing::Asks, evicted: evicted.clone() });
+        *state.strangers.entry(source).or_default() += 1;
+        state.turn(number, Doing::Rests(now + GRACE));
+        drop(state);
+        Ok(Arc::new(Stay { room: self.clone(), number, source, evicted }))
+    }
+
+    /// Closes some connections that rest; how many.
+    pub(super) fn make_room(&self, most: usize) -> usize {
+        let (mut state, now) = (self.state(), Instant::now() + GRACE);
+        (0..most).take_while(|_| state.evict_any(now)).count()
+    }
+
+    /// Connections, and calls of principals that are under way.
+    pub(crate) fn figures(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.connections.len(), state.calls)
+    }
+}
+
+impl State {
+    /// A connection does something else. One that was evicted is not there any more.
+    fn turn(&mut self, number: u64, to: Doing) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let source = connection.source;
+        let from = std::mem::replace(&mut connection.doing, to.clone());
+        match &from {
+            Doing::Rests(from) => drop(self.resting.remove(&(*from, number))),
+            Doing::Asks => {}
+            Doing::Calls(name) => {
+                less(&mut self.callers, name);
+                self.calls -= 1;
+                *self.strangers.entry(source).or_default() += 1;
+            }
+        }
+        match to {
+            Doing::Rests(from) => drop(self.resting.insert((from, number))),
+            Doing::Asks => {}
+            Doing::Calls(name) => {
+                *self.callers.entry(name).or_default() += 1;
+                self.calls += 1;
+                less(&mut self.strangers, &source);
+            }
+        }
+    }
+
+    fn leave(&mut self, number: u64) {
+        // What it does ends with it.
+        self.turn(number, Doing::Asks);
+        if let Some(connection) = self.connections.remove(&number) {
+            less(&mut self.strangers, &connection.source);
+        }
+    }
+
+    /// The addresses that have most.
+    fn crowded(&self) -> Vec<Source> {
+        let most = self.strangers.values().max().copied().unwrap_or_default();
+        self.strangers.iter().filter(|(_, count)| **count == most).map(|(source, _)| *source).collect()
+    }
+
+    /// Closes the connection of these addresses that rests for the longest time; whether there is one.
+    fn evict(&mut self, of: &[Source], now: Instant) -> bool {
+        self.evict_where(now, |connection| of.contains(&connection.source))
+    }
+
+    fn evict_any(&mut self, now: Instant) -> bool {
+        self.evict_where(now, |_| true)
+    }
+
+    fn evict_where(&mut self, now: Instant, wanted: impl Fn(&Connection) -> bool) -> bool {
+        let due = self.resting.iter().take_while(|(from, _)| *from <= now);
+        let found = due.map(|(_, number)| *number).find(|number| self.connections.get(number).is_some_and(&wanted));
+        let Some(number) = found else { return false };
+        if let Some(connection) = self.connections.get(&number) {
+            connection.evicted.notify_one();
+        }
+        self.leave(number);
+        true
+    }
+}
+
+/// One less; who has none is forgotten.
+fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+/// The place of a connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Stay {
+    room: Arc<Room>,
+    number: u64,
+    source: Source,
+    evicted: Arc<Notify>,
+}
+
+impl Stay {
+    /// Comes back when it has to go.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.room.state().leave(self.number);
+        self.room.changed.notify_waiters();
+    }
+}
+
+/// A request of a connection, among the extensions of the request: until all clones are dropped, it is under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit(Arc<Turn>);
+
+#[derive(Debug)]
+struct Turn {
+    stay: Arc<Stay>,
+}
+
+impl Visit {
+    pub(super) fn begin(stay: &Arc<Stay>) -> Self {
+        stay.room.state().turn(stay.number, Doing::Asks);
+        Self(Arc::new(Turn { stay: stay.clone() }))
+    }
+
+    /// Where the client comes from.
+    pub(crate) fn source(&self) -> Source {
+        self.0.stay.source
+    }
+
+    /// From now on it is a call of that principal.
+    ///
+    /// # Errors
+    /// [`Full`] if there are too many.
+    pub(crate) fn enter(&self, name: &Name, is_admin: bool) -> Result<(), Full> {
+        let Stay { room, number, .. } = &*self.0.stay;
+        let Bounds { connections, reserve, per_principal, .. } = room.bounds;
+        let mut state = room.state();
+        if state.callers.get(name).is_some_and(|count| *count >= per_principal) {
+            return Err(Full::Principal { name: name.clone(), most: per_principal });
+        }
+        // A part of the reserve is nobody's, so that a newcomer finds a place.
+        let most = if is_admin { connections.saturating_add(reserve - reserve.div_ceil(4)) } else { connections };
+        if state.calls >= most {
+            return Err(Full::All { most });
+        }
+        state.turn(*number, Doing::Calls(name.clone()));
+        Ok(())
+    }
+
+    /// Its connection may be closed for another one, from now on: its answer is made to wait.
+    pub(crate) fn rest(&self) {
+        self.0.rest(Instant::now());
+    }
+}
+
+impl Turn {
+    fn rest(&self, from: Instant) {
+        self.stay.room.state().turn(self.stay.number, Doing::Rests(from));
+        self.stay.room.changed.notify_waiters();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.rest(Instant::now() + GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { connections: 4, reserve: 4, per_address: 3, per_principal: 2 };
+
+    fn source(last: u8) -> Source {
+        Source::of([192, 0, 2, last].into())
+    }
+
+    fn name(text: &str) -> Name {
+        Name::parse(text).unwrap()
+    }
+
+    /// A connection of an address with a call of somebody under way.
+    fn call(room: &Arc<Room>, last: u8, who: &str, is_admin: bool) -> Result<Visit, Full> {
+        let visit = Visit::begin(&room.let_in(source(last))?);
+        visit.enter(&name(who), is_admin).map(|()| visit)
+    }
+
+    fn is_evicted(stay: &Stay) -> bool {
+        !stay.room.state().connections.contains_key(&stay.number)
+    }
+
+    /// All that rest may be closed.
+    async fn pass() {
+        tokio::time::advance(GRACE).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_idle_connection_of_an_address_gives_its_place_to_a_new_one() {
+        let room = Room::new(BOUNDS);
+        let other = room.let_in(source(2)).unwrap();
+        let stays: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
+        // The first one has asked something since.
+        pass().await;
+        drop(Visit::begin(&stays[0]));
+        let _new = room.let_in(source(1)).unwrap();
+        assert_eq!(stays.iter().map(|stay| is_evicted(stay)).collect::<Vec<_>>(), [false, true, false]);
+        assert!(!is_evicted(&other));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_whose_requests_are_all_under_way_is_full_and_no_other_is() {
+        let room = Room::new(BOUNDS);
+        let stays: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
+        let visits: Vec<_> = stays.iter().map(Visit::begin).collect();
+        assert_eq!(room.let_in(source(1)).unwrap_err(), Full::Address { most: 3 });
+        room.let_in(source(2)).unwrap();
+        // One that is slowed down gives way.
+        visits[1].rest();
+        room.let_in(source(1)).unwrap();
+        assert!(is_evicted(&stays[1]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_of_a_principal_are_not_counted_for_its_address_and_bounded_for_themselves() {
+        let room = Room::new(BOUNDS);
+        let calls: Vec<_> = (0..2).map(|_| call(&room, 1, "ada", false).unwrap()).collect();
+        assert_eq!(call(&room, 1, "ada", false).unwrap_err(), Full::Principal { name: name("ada"), most: 2 });
+        let strangers: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
+        assert_eq!(room.figures(), (5, 2));
+        drop((calls, strangers));
+        assert_eq!(room.figures(), (0, 0));
+        let state = room.state();
+        assert!(state.strangers.is_empty() && state.callers.is_empty() && state.resting.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_of_the_room_is_kept_for_admins_and_for_newcomers() {
+        let room = Room::new(BOUNDS);
+        let mut calls = Vec::new();
+        for (at, who) in ["ada", "ada", "bob", "bob"].iter().enumerate() {
+            calls.push(call(&room, at as u8, who, false).unwrap());
+        }
+        assert_eq!(call(&room, 9, "eve", false).unwrap_err(), Full::All { most: 4 });
+        calls.extend((0..2).map(|at| call(&room, at, "boss", true).unwrap()));
+        calls.push(call(&room, 1, "chief", true).unwrap());
+        assert_eq!(call(&room, 1, "chief", true).unwrap_err(), Full::All { most: 7 });
+        // The last place is never a call's: newcomers have it, one after the other, and can ask after health.
+        let mut stays = Vec::new();
+        for last in 0..20 {
+            let stay = room.let_in(source(last)).unwrap();
+            drop(Visit::begin(&stay));
+            pass().await;
+            room.vacancy().await;
+            stays.push(stay);
+        }
+        assert_eq!(room.figures(), (8, 7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_address_that_has_most_gives_way() {
+        let room = Room::new(Bounds { per_address: 8, ..BOUNDS });
+        let quiet = room.let_in(source(2)).unwrap();
+        pass().await;
+        let crowd: Vec<_> = (0..7).map(|_| room.let_in(source(1)).unwrap()).collect();
+        pass().await;
+        room.vacancy().await;
+        let _new = room.let_in(source(3)).unwrap();
+        assert!(!is_evicted(&quiet) && is_evicted(&crowd[0]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_evicted_is_told() {
+        let room = Room::new(Bounds { connections: 1, reserve: 0, ..BOUNDS });
+        let first = room.let_in(source(1)).unwrap();
+        // Nobody comes in before it may be closed.
+        let waited = Instant::now();
+        room.vacancy().await;
+        assert_eq!(waited.elapsed(), GRACE);
+        let _second = room.let_in(source(2)).unwrap();
+        first.evicted().await;
+        drop(first);
+        assert_eq!(room.figures(), (1, 0));
+    }
+}

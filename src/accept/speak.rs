@@ -1,0 +1,223 @@
+//! HTTP/1.1 on one connection, by hyper.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use super::Times;
+use super::refusal::HEAD;
+use super::room::{Stay, Visit};
+use super::wire::{Progress, Wire};
+
+/// Speaks HTTP until the other side leaves, or this one ends.
+pub(super) async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    stay: Arc<Stay>,
+    times: Times,
+    router: Router,
+    mut end: watch::Receiver<bool>,
+) {
+    let (progress, router) = (Progress::new(), TowerToHyperService::new(router));
+    let wire = Wire::new(stream, progress.clone(), times.stall);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let visit = Visit::begin(&stay);
+        progress.begin(!request.body().is_end_stream());
+        let mut request: Request = request.map(|body| Body::new(Heard { body, progress: progress.clone() }));
+        request.extensions_mut().insert(visit.clone());
+        let (answer, progress) = (router.call(request), progress.clone());
+        async move { answer.await.map(|response| tell(response, visit, progress)) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(times.header)
+        .max_header_size(HEAD)
+        .max_buf_size(HEAD)
+        .serve_connection(TokioIo::new(wire), service)
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let ended = async { drop(end.wait_for(|end| *end).await) };
+    // A client that leaves in the middle is nobody's mistake.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = ended => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// The answer to a visit, which ends with it.
+fn tell(response: Response, visit: Visit, progress: Arc<Progress>) -> Response {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        progress.upgrade();
+        return response;
+    }
+    response.map(|body| Body::new(Told { body, _end: End { progress, _visit: visit } }))
+}
+
+/// The body of a request.
+struct Heard {
+    body: Incoming,
+    progress: Arc<Progress>,
+}
+
+impl HttpBody for Heard {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.progress.read();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer.
+struct Told {
+    body: Body,
+    _end: End,
+}
+
+/// The end of an answer, when it is dropped.
+struct End {
+    progress: Arc<Progress>,
+    _visit: Visit,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.progress.end();
+    }
+}
+
+impl HttpBody for Told {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::routing::{get, post};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::task::JoinHandle;
+    use tokio::time::Instant;
+
+    use super::super::address::Source;
+    use super::super::room::{Bounds, Room};
+    use super::*;
+
+    const TIMES: Times = Times { header: Duration::from_secs(10), stall: Duration::from_secs(30) };
+
+    /// A client, and the connection that it speaks on, with so many bytes between them.
+    fn connect(bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
+        let room = Room::new(Bounds { connections: 8, reserve: 1, per_address: 8, per_principal: 8 });
+        let stay = room.let_in(Source::of([192, 0, 2, 1].into())).unwrap();
+        let router = Router::new()
+            .route("/small", get(async || "small"))
+            .route("/large", get(async || "x".repeat(1 << 20)))
+            .route("/blind", post(async || "not read"));
+        let (client, server) = duplex(bytes);
+        let (keep, end) = watch::channel(false);
+        let served = tokio::spawn(async move {
+            speak(server, stay, TIMES, router, end).await;
+            drop(keep);
+        });
+        (client, room, served)
+    }
+
+    async fn all(mut client: DuplexStream) -> String {
+        let mut all = String::new();
+        client.read_to_string(&mut all).await.unwrap();
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_client_a_slow_head_and_an_idle_connection_have_the_time_of_a_head() {
+        for said in ["", "GET /small HTTP/1.1\r\nHo", "GET /small HTTP/1.1\r\nHost: a\r\n\r\n"] {
+            let (mut client, room, served) = connect(4096);
+            let began = Instant::now();
+            client.write_all(said.as_bytes()).await.unwrap();
+            served.await.unwrap();
+            assert_eq!(began.elapsed(), TIMES.header, "{said:?}");
+            assert_eq!(room.figures(), (0, 0));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_of_its_answer_is_left_after_its_time() {
+        let (mut client, _, served) = connect(4096);
+        client.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        let began = Instant::now();
+        served.await.unwrap();
+        assert_eq!(began.elapsed(), TIMES.stall);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hyper_refuses_is_a_problem_whatever_came_before_it() {
+        let good = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+        for before in ["".to_owned(), good.to_owned(), good.repeat(3), "\r\n".to_owned()] {
+            let (mut client, _, _served) = connect(1 << 20);
+            client.write_all(format!("{before}nonsense\r\n\r\n").as_bytes()).await.unwrap();
+            let said = all(client).await;
+            assert_eq!(said.matches("200 OK").count(), before.matches("GET").count(), "{said}");
+            let (_, problem) = said.rsplit_once("\r\n\r\n").unwrap();
+            let problem: serde_json::Value = serde_json::from_str(problem).unwrap_or_else(|_| panic!("{said}"));
+            assert_eq!(problem["code"], "malformed_head");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_whose_body_is_not_read_can_write_it_and_reads_its_answer() {
+        let (mut client, _, served) = connect(4096);
+        client.write_all(b"POST /blind HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await.unwrap();
+        // More than the connection holds.
+        client.write_all(&vec![b'x'; 1_000_000]).await.unwrap();
+        assert!(all(client).await.ends_with("not read"));
+        served.await.unwrap();
+        // One that never ends it is left, too.
+        let (mut client, _, served) = connect(4096);
+        client.write_all(b"POST /blind HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx").await.unwrap();
+        let began = Instant::now();
+        served.await.unwrap();
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+    }
+}

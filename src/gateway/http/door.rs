@@ -1,0 +1,100 @@
+//! What stands before every call: is its head one that can be answered, who asks, and is there room for it. Nothing of a
+//! body is read here, nor of a caller who is not known anywhere else ([`Known`]).
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, CONNECTION, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Gate;
+use super::bodies::Held;
+use super::failures::Reason;
+use super::protocol;
+use crate::accept::Visit;
+use crate::gateway::problem::Problem;
+use crate::gateway::{Kind, Principal};
+use crate::gateway::token;
+
+/// Calls that need no token, and always find room: whoever watches an organism asks them.
+const OPEN: [&str; 4] = ["/livez", "/readyz", "/metrics", "/openapi.json"];
+
+/// The caller of a request, among its extensions. Without one no body is read.
+pub(super) struct Known {
+    pub(super) principal: Principal,
+    /// What is in memory of its body.
+    held: Held,
+}
+
+impl Known {
+    /// That many bytes more of its body come into memory, until its answer begins.
+    pub(super) fn hold(&self, bytes: usize) -> Result<(), Problem> {
+        self.held.more(bytes)
+    }
+}
+
+/// Lets a request in.
+pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    if let Err(problem) = protocol::judge(&request) {
+        return problem.into_response();
+    }
+    if OPEN.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let visit = request.extensions().get::<Visit>().cloned();
+    let token = match shown(request.headers()) {
+        None => return next.run(request).await,
+        Some(Err(reason)) => return refuse(&gate, visit, reason).await,
+        Some(Ok(token)) => token::hash(token),
+    };
+    let principal = match gate.query.bearer(token).await {
+        Ok(Some(principal)) => principal,
+        // The request is kept meanwhile, so that nothing of its body is read.
+        Ok(None) => return refuse(&gate, visit, Reason::Wrong).await,
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    let known = match let_in(&gate, visit, principal) {
+        Ok(known) => Arc::new(known),
+        Err(problem) => return problem.into_response(),
+    };
+    request.extensions_mut().insert(known.clone());
+    let response = next.run(request).await;
+    drop(known);
+    response
+}
+
+/// A principal within its rate, for whom there is room.
+fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal) -> Result<Known, Problem> {
+    gate.edge.rate.pass(&principal.name, gate.mailboxes.now()).map_err(|seconds| {
+        let requests = gate.settings.requests;
+        Problem::too_many("rate", format!("{} may make {requests} requests a second", principal.name), seconds)
+    })?;
+    if let Some(visit) = visit {
+        visit.enter(&principal.name, principal.kind == Kind::Admin).map_err(|full| Problem::full(&full))?;
+    }
+    let held = gate.edge.bodies.hold(principal.name.clone());
+    Ok(Known { principal, held })
+}
+
+/// The token that is shown, if anything is.
+fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
+    let shown = headers.get(AUTHORIZATION)?;
+    let bearer = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
+    let token = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+    Some(token.ok_or(Reason::Malformed))
+}
+
+/// Refuses a token, the later the more of them came from there. Meanwhile its connection may be closed for others.
+async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Response {
+    gate.edge.failures.count(reason);
+    if let Some(visit) = visit {
+        let delay = gate.edge.failures.fail(visit.source(), gate.mailboxes.now());
+        visit.rest();
+        tokio::time::sleep(delay).await;
+    }
+    let mut response = Problem::unauthorized().into_response();
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}

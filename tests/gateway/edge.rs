@@ -1,0 +1,356 @@
+//! The edge of the entrance: heads that can't be answered, bodies of clients that nobody knows, and room for all.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::kit::{Answer, Site, Who, answer, ask, text};
+
+/// How long a test waits for what has to happen, on a machine under load.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection that gives up instead of waiting for ever.
+fn connect(who: &Who) -> TcpStream {
+    let stream = who.connect();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// The next answer on a connection, which may stay open.
+fn next_answer(stream: &mut TcpStream) -> Answer {
+    let (mut all, mut some) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = stream.read(&mut some).expect("an answer comes in time");
+        all.extend_from_slice(&some[..count]);
+        let text = String::from_utf8_lossy(&all);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
+        let length = answer.header("content-length").and_then(|length| length.parse().ok());
+        if count == 0 || length.is_some_and(|length: usize| body.len() >= length) {
+            return answer;
+        }
+    }
+}
+
+/// Requests as a client writes them, the status of the answer to each, and the code of its problem. `TOKEN` stands for a
+/// good token, `{N}` for so many letters.
+const MALFORMED: &[(&str, u16, &str)] = &[
+    ("GET /v1/messages/x HTTP/1.1\r\nAuthorization: Bearer TOKEN\r\n\r\n", 400, "bad_request"),
+    ("GET /livez HTTP/1.1\r\n\r\n", 400, "bad_request"),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "bad_request"),
+    ("GET /livez HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "bad_request"),
+    ("GET /livez HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "bad_request"),
+    ("GET /livez HTTP/1.1\r\nHost: ada@b\r\n\r\n", 400, "bad_request"),
+    ("GET /livez HTTP/1.1\r\nHost: a:b:c\r\n\r\n", 400, "bad_request"),
+    (
+        "GET /v1/messages/x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nAuthorization: Bearer TOKEN\r\n\r\n",
+        400,
+        "bad_request",
+    ),
+    (
+        "GET /v1/messages/x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nAuthorization: Bearer TOKEN\r\n\r\n",
+        400,
+        "bad_request",
+    ),
+    ("nonsense\r\n\r\n", 400, "malformed_head"),
+    ("GET /livez\r\n\r\n", 400, "malformed_head"),
+    ("GET /livez HTTP/3.0\r\nHost: a\r\n\r\n", 400, "malformed_head"),
+    ("GET /livez HTTP/1.1\r\nHost a\r\n\r\n", 400, "malformed_head"),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\n B: folded\r\n\r\n", 400, "malformed_head"),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\nB : 1\r\n\r\n", 400, "malformed_head"),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\nB: \u{1}\r\n\r\n", 400, "malformed_head"),
+    ("GET /li vez HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed_head"),
+    ("POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400, "malformed_head"),
+    ("POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, "malformed_head"),
+    ("POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400, "malformed_head"),
+    ("POST /v1/messages HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 400, "malformed_head"),
+    ("POST /v1/messages HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed_head"),
+    (
+        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nTransfer-Encoding: gzip, chunked\r\n\r\n\
+         1\r\nx\r\n0\r\n\r\n",
+        501,
+        "transfer_coding",
+    ),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\nB: {100000}\r\n\r\n", 431, "head_too_large"),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\nB: {65536}\r\n\r\n", 431, "head_too_large"),
+    ("GET /livez HTTP/1.1\r\nHost: a\r\nB: {300000}", 431, "head_too_large"),
+    ("GET /livez?{9000} HTTP/1.1\r\nHost: a\r\n\r\n", 414, "uri_too_long"),
+    ("GET /livez?{100000} HTTP/1.1\r\nHost: a\r\n\r\n", 431, "head_too_large"),
+    ("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found"),
+    ("DELETE /livez HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed"),
+    ("BREW /livez HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed"),
+    ("GET /v1/messages/%ff HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\n\r\n", 400, "http"),
+    ("GET /v1/messages/x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer\r\n\r\n", 401, "unauthorized"),
+    ("GET /v1/messages/x HTTP/1.1\r\nHost: a\r\nAuthorization: Basic eDp5\r\n\r\n", 401, "unauthorized"),
+    ("GET /v1/messages/x HTTP/1.1\r\nHost: a\r\n\r\n", 401, "unauthorized"),
+    (
+        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Encoding: gzip\r\n\
+         Content-Length: 2\r\n\r\n\u{1f}x",
+        415,
+        "content_encoding",
+    ),
+    (
+        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Type: application/json\r\n\
+         Content-Length: 2\r\n\r\n{}",
+        415,
+        "media_type",
+    ),
+    (
+        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Type: text/plain\r\n\
+         Content-Length: 2\r\n\r\n{}",
+        415,
+        "media_type",
+    ),
+    (
+        "POST /v1/messages/x/fail HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Type: text/xml\r\n\
+         Content-Length: 2\r\n\r\n{}",
+        415,
+        "media_type",
+    ),
+    (
+        "POST /v1/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nTransfer-Encoding: chunked\r\n\r\n\
+         nonsense\r\n",
+        400,
+        "bad_request",
+    ),
+];
+
+#[test]
+fn every_malformed_request_gets_its_status_and_a_problem() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    for (request, status, code) in MALFORMED {
+        let mut bytes = request.replace("TOKEN", &ada.token);
+        while let Some((before, (count, after))) =
+            bytes.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+            && let Ok(count) = count.parse()
+        {
+            bytes = format!("{before}{}{after}", "x".repeat(count));
+        }
+        let mut stream = connect(&ada);
+        // One that is refused before its end may hear so before it has said all.
+        let _ = stream.write_all(bytes.as_bytes());
+        let answer = next_answer(&mut stream);
+        let context = format!("{request:?}: {answer:?}");
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (*status, Some("application/problem+json")),
+            "{context}"
+        );
+        let problem = answer.json();
+        assert_eq!((&problem["code"], &problem["status"]), (&(*code).into(), &(*status).into()), "{context}");
+    }
+    // The last answer on a connection is a problem, too, behind good ones.
+    let mut stream = connect(&ada);
+    stream
+        .write_all(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /livez HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n")
+        .unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    assert_eq!(all.matches("HTTP/1.1 200 OK").count(), 2, "{all}");
+    assert!(all.contains("HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json"), "{all}");
+}
+
+#[test]
+fn heads_are_taken_up_to_their_bound() {
+    let site = Site::new();
+    let mut stream = connect(&site.who(""));
+    let (head, end) = ("GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\nB: ", "\r\n\r\n");
+    write!(stream, "{head}{}{end}", "x".repeat((64 << 10) - head.len() - end.len())).unwrap();
+    answer(stream).is(200);
+    let mut stream = connect(&site.who(""));
+    stream.write_all(b"GET http://a/livez HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n").unwrap();
+    answer(stream).is(200);
+    let mut stream = connect(&site.who(""));
+    stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").unwrap();
+    answer(stream).is(200);
+}
+
+#[test]
+fn media_types_that_say_what_the_call_takes_are_taken() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    for kind in
+        ["application/xml", "text/xml; charset=utf-8", "Application/SOAP+XML", "application/x-www-form-urlencoded"]
+    {
+        ada.ask("POST", "/v1/messages", &[("Content-Type", kind)], &ask(1)).is(202);
+    }
+    for kind in ["application/json", "application/json;charset=UTF-8", "application/merge-patch+json"] {
+        worker.ask("POST", "/v1/mailboxes/worker/lease", &[("Content-Type", kind)], "{}").is(200);
+    }
+    // Nothing has no type.
+    worker.ask("POST", "/v1/mailboxes/worker/lease", &[("Content-Type", "text/plain")], "").is(200);
+    let problem = worker.ask("POST", "/v1/mailboxes/worker/lease", &[("Content-Type", "text/plain")], "{}");
+    assert_eq!(problem.problem(415, "media_type")["takes"], serde_json::json!(["application/json"]));
+}
+
+#[test]
+fn an_answer_to_anothers_message_and_to_none_look_alike() {
+    let site = Site::new();
+    let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
+    ada.send(1).is(202);
+    let leased = worker.lease("worker", r#"{"wait":60}"#);
+    let id = text(&leased[0]["id"]);
+    for who in [&other, &ada] {
+        for (verb, body) in [("reply", "<a/>"), ("fail", "{}")] {
+            let [known, unknown, none] = [id, "9f3a0000-0000-4000-8000-000000000001", "x"]
+                .map(|id| who.post(&format!("/v1/messages/{id}/{verb}"), body).is(404).body);
+            assert_eq!((&known, &known), (&unknown, &none), "{verb}");
+        }
+    }
+    worker.post(&format!("/v1/messages/{id}/reply"), "<answer xmlns=\"urn:t\">1</answer>").is(202);
+}
+
+#[test]
+fn filters_that_can_match_nothing_are_refused() {
+    let site = Site::new();
+    let worker = site.party("worker");
+    for query in ["type=%7Bx", "type=", "type=%7Burn:t%7D", "peer=a%20b", "peer="] {
+        worker.get(&format!("/v1/mailboxes/worker/messages?{query}")).problem(400, "bad_request");
+    }
+    worker.get("/v1/mailboxes/worker/messages?type=%7Burn:t%7Dask&peer=ada").is(200);
+}
+
+#[test]
+fn an_empty_last_event_id_is_none() {
+    let site = Site::new();
+    let (ada, other) = (site.party("ada"), site.party("other"));
+    ada.post("/v1/messages", &crate::kit::envelope("<order xmlns=\"urn:t\">1</order>")).is(202);
+    let open = |last: &str| {
+        let (mut stream, token) = (connect(&other), &other.token);
+        let head = "GET /v1/mailboxes/other/stream HTTP/1.1\r\nHost: x";
+        write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\nLast-Event-ID:{last}\r\n\r\n").unwrap();
+        let (mut all, mut some) = (String::new(), [0; 4096]);
+        while !all.contains("event: message") && !all.contains("cursor_lost") {
+            let count = stream.read(&mut some).expect("the stream says something in time");
+            assert_ne!(count, 0, "{all}");
+            all += &String::from_utf8_lossy(&some[..count]);
+        }
+        all
+    };
+    assert!(open("").starts_with("HTTP/1.1 200 "));
+    assert!(open(" nonsense").starts_with("HTTP/1.1 410 "));
+}
+
+#[test]
+fn nothing_of_a_body_is_read_before_its_sender_is_known() {
+    let site = Site::new();
+    for token in ["", "Authorization: Bearer syt_nonsense\r\n"] {
+        let mut stream = connect(&site.who(""));
+        // The answer comes although nothing of the body does.
+        write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n{token}Content-Length: 1000000\r\n\r\n").unwrap();
+        answer(stream).problem(401, "unauthorized");
+        // And the client gets to read it although it sends all of it first.
+        let mut stream = connect(&site.who(""));
+        let body = "x".repeat(1_000_000);
+        write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n{token}Content-Length: 1000000\r\n\r\n{body}")
+            .unwrap();
+        answer(stream).problem(401, "unauthorized");
+    }
+    // Whoever asks first is not told to go on.
+    let mut stream = connect(&site.who(""));
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+        .unwrap();
+    answer(stream).problem(401, "unauthorized");
+}
+
+#[test]
+fn wrong_tokens_are_counted_logged_and_slowed_and_a_good_one_from_there_is_not() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    let bad = site.who("syt_nonsense");
+    let began = Instant::now();
+    for _ in 0..6 {
+        bad.get("/v1/messages/x").problem(401, "unauthorized");
+    }
+    // 0, 0, 0, 100, 200, 300 ms.
+    assert!(began.elapsed() >= Duration::from_millis(600), "{:?}", began.elapsed());
+    site.who("").get("/v1/messages/x").problem(401, "unauthorized");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| bad.get("/v1/messages/x").is(401));
+        let began = Instant::now();
+        ada.get("/v1/messages/x").is(404);
+        // Whoever is slow here is the machine.
+        assert!(began.elapsed() < PATIENCE);
+        waits.join().unwrap();
+    });
+    let metrics = bad.get("/metrics").is(200).body;
+    assert!(metrics.contains("systole_gateway_unauthorized_total{reason=\"wrong\"} 7\n"), "{metrics}");
+    // Of `Authorization: Bearer ` without a token.
+    assert!(metrics.contains("systole_gateway_unauthorized_total{reason=\"malformed\"} 1\n"), "{metrics}");
+    let log = site.log();
+    let lines = log.matches("tokens are refused").count();
+    assert!((1..=8).contains(&lines) && log.contains("address=127.0.0.1"), "{log}");
+    assert!(!log.contains("nonsense"), "{log}");
+}
+
+#[test]
+fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
+    let site = Site::with("requests: 1000000, connections: 8, reserve: 4, connections_per_principal: 6", "7d");
+    let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let poll = |who: &Who, mailbox: &str| {
+        let token = &who.token;
+        let head = format!("GET /v1/mailboxes/{mailbox}/messages?wait=60 HTTP/1.1\r\nHost: x\r\n");
+        who.connect_and(format!("{head}Authorization: Bearer {token}\r\n\r\n").as_bytes())
+    };
+    let calls = |count: usize| {
+        let began = Instant::now();
+        let wanted = format!("systole_gateway_calls {count}\n");
+        while !boss.get("/metrics").is(200).body.contains(&wanted) {
+            assert!(began.elapsed() < PATIENCE, "{count} calls never were under way");
+        }
+    };
+    let _polls: Vec<_> = (0..6).map(|_| poll(&worker, "worker")).collect();
+    calls(6);
+    worker.get("/v1/mailboxes/worker/messages").problem(429, "connections");
+    ada.send(1).is(202);
+    worker.get("/v1/mailboxes/worker/messages").is(200);
+    let _polls: Vec<_> = (0..6).map(|_| poll(&worker, "worker")).collect();
+    let _others: Vec<_> = (0..2).map(|_| poll(&other, "other")).collect();
+    calls(2);
+    // Now the strangers: more than there is room for, idle and in the middle of a head.
+    let strangers: Vec<_> = (0..40)
+        .map(|number| site.who("").connect_and(if number % 2 == 0 { b"" } else { b"GET /livez HTTP/1.1\r\n" }))
+        .collect();
+    for path in ["/livez", "/readyz", "/metrics", "/openapi.json"] {
+        site.who("").get(path).is(200);
+    }
+    boss.get("/v1/mailboxes/worker/messages").is(200);
+    ada.send(2).is(202);
+    drop(strangers);
+}
+
+#[test]
+fn whoever_holds_all_descriptors_without_a_token_gives_them_up() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    site.limit_files(64);
+    let _strangers: Vec<_> = (0..200).map(|_| site.who("").connect()).collect();
+    for number in 0..10 {
+        site.who("").get("/livez").is(200);
+        ada.send(number).is(202);
+    }
+    assert!(site.log().contains("no connection can be accepted: idle ones are closed"), "{}", site.log());
+}
+
+#[test]
+fn the_bodies_of_one_principal_are_bounded_together() {
+    let site = Site::with("requests: 1000000, bodies_per_principal: 1MiB", "7d");
+    let (ada, bob) = (site.party("ada"), site.party("bob"));
+    let half = |who: &Who| {
+        let (mut stream, token) = (connect(who), &who.token);
+        let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000";
+        write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\n\r\n{}", "x".repeat(600_000)).unwrap();
+        stream
+    };
+    let _first = half(&ada);
+    let began = Instant::now();
+    while !site.who("").get("/metrics").is(200).body.contains("systole_gateway_body_bytes 600000\n") {
+        assert!(began.elapsed() < PATIENCE, "600,000 bytes never were in memory");
+    }
+    next_answer(&mut half(&ada)).problem(429, "bodies");
+    ada.send(1).is(202);
+    bob.send(1).is(202);
+}
