@@ -203,7 +203,7 @@ fn a_damaged_log_can_be_given_up_and_says_what_to_do() {
 }
 
 fn forget(copy: &Path) {
-    for ending in ["", "-wal", "-shm", "-lock"] {
+    for ending in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(beside(copy, ending));
     }
 }

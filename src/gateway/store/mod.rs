@@ -21,7 +21,6 @@ mod tidy;
 mod worker;
 
 use std::path::Path;
-use std::sync::Arc;
 
 #[cfg(feature = "facade")]
 pub(crate) use history::{History, Of};
@@ -36,7 +35,7 @@ pub(crate) use settle::{Handle, Settled, Settlement, too_often};
 pub(crate) use tidy::Caps;
 pub use worker::StoreError;
 
-use crate::shell::sqlite::{Durability, Lock, Problem, Retention, open_to_read};
+use crate::shell::sqlite::{Database, Durability, Problem, Retention, open_to_read};
 use open::FORMAT;
 use rusqlite::Connection;
 use worker::Worker;
@@ -47,8 +46,6 @@ pub struct Store {
     writer: Worker,
     reader: Worker,
     key: [u8; 32],
-    /// Of whoever serves it, until the last handle is gone.
-    _lock: Option<Arc<Lock>>,
 }
 
 impl Store {
@@ -58,11 +55,11 @@ impl Store {
     /// [`OpenError`] if it is something else, damaged, or can't be written. It is left as it was.
     pub fn open(file: &Path, durability: Durability, retention: Retention) -> Result<Self, OpenError> {
         let opened = || {
-            let (db, lock) = open::open(file, durability)?;
+            let db = open::open(file, durability)?;
             // Whoever waited in an earlier run doesn't any more.
             db.execute("UPDATE item SET live = 0 WHERE live = 1", [])?;
             notices::release_all(&db)?;
-            Ok(Self { _lock: Some(Arc::new(lock)), ..Self::over(file, db, retention)? })
+            Self::over(file, db, retention)
         };
         opened().map_err(|problem| OpenError { file: file.to_owned(), problem })
     }
@@ -76,12 +73,12 @@ impl Store {
         opened.map_err(|problem| OpenError { file: file.to_owned(), problem })
     }
 
-    fn over(file: &Path, db: Connection, retention: Retention) -> Result<Self, Problem> {
+    fn over(file: &Path, db: Database, retention: Retention) -> Result<Self, Problem> {
         let key = db.query_row("SELECT key FROM meta", [], |row| row.get(0))?;
         let reader = Worker::reader(open_to_read(file, FORMAT)?)?;
         let mut tidy = tidy::Tidy::new(retention);
         let writer = Worker::writer(db, move |db| tidy.some(db))?;
-        Ok(Self { writer, reader, key, _lock: None })
+        Ok(Self { writer, reader, key })
     }
 
     /// Whether something can be kept.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::shell::entropy::Entropy;
-use crate::shell::sqlite::{self, Durability, Format, Lock, Opened, Opening, Problem};
+use crate::shell::sqlite::{self, Database, Durability, Format, Opened, Opening, Problem};
 
 /// `SyG1`, and its tables.
 pub(super) const FORMAT: Format = Format {
@@ -34,31 +34,21 @@ pub fn beside(journal: &Path) -> PathBuf {
     sqlite::beside(journal, ".gateway")
 }
 
-/// Opens the file for whoever serves it, or makes it; nobody else does until the lock is dropped.
-pub(super) fn open(file: &Path, durability: Durability) -> Result<(Connection, Lock), Problem> {
-    let lock = Lock::take(file)?;
-    match open_locked(file, durability) {
-        Ok(db) => Ok((db, lock)),
-        Err(problem) => {
-            if let Problem::Foreign { .. } = problem {
-                lock.remove();
-            }
-            Err(problem)
-        }
-    }
-}
-
 /// Opens the file while somebody may serve it: then it is known to be in order. Else it is looked at, or made, and the
 /// lock is given back at once, so that nobody waits for it who wants to serve.
-pub(super) fn open_beside(file: &Path, durability: Durability) -> Result<Connection, Problem> {
+pub(super) fn open_beside(file: &Path, durability: Durability) -> Result<Database, Problem> {
     match open(file, durability) {
-        Ok((db, _)) => Ok(db),
+        Ok(mut db) => {
+            db.share();
+            Ok(db)
+        }
         Err(Problem::InUse { .. }) => sqlite::join(file, FORMAT, durability),
         Err(problem) => Err(problem),
     }
 }
 
-fn open_locked(file: &Path, durability: Durability) -> Result<Connection, Problem> {
+/// Opens the file for whoever serves it, or makes it; nobody else does until it is dropped.
+pub(super) fn open(file: &Path, durability: Durability) -> Result<Database, Problem> {
     let fill = |db: &Connection| {
         db.execute("INSERT INTO meta VALUES (1, ?1)", [Entropy::Real.secret()])?;
         Ok(())

@@ -5,6 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::shell::sqlite::Database;
+
 /// Pieces of work in one transaction.
 const BATCH: usize = 64;
 
@@ -41,14 +43,14 @@ pub(super) struct Worker(Sender<Work>);
 impl Worker {
     /// A thread that writes; `tidy` is done within each transaction.
     pub(super) fn writer(
-        db: Connection,
+        db: Database,
         tidy: impl FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> std::io::Result<Self> {
         Self::spawn("gateway-write", move |work| write(&db, &work, tidy))
     }
 
     /// A thread that reads.
-    pub(super) fn reader(db: Connection) -> std::io::Result<Self> {
+    pub(super) fn reader(db: Database) -> std::io::Result<Self> {
         Self::spawn("gateway-read", move |work| {
             while let Ok(next) = work.recv() {
                 (next(&db).tell)(Ok(()));

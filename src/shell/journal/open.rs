@@ -11,7 +11,7 @@ use super::row::{Loaded, Record, load, write};
 use super::schema::{FORMAT, ORDERED};
 use crate::shell::sqlite::{Opened, Opening, Problem};
 
-/// Opens a journal for writing; the caller has its lock.
+/// Opens a journal for writing.
 pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>>, Problem> {
     let fill = |db: &Connection| {
         let meta = Meta { key: options.key, epoch: 0, running: false, total: 0 };

@@ -11,7 +11,7 @@ use super::row::{Record, load};
 use crate::journal::{
     EgressRecord, LetterRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord, ThreadRecord,
 };
-use crate::shell::sqlite::{Problem, inspect, writer};
+use crate::shell::sqlite::{Problem, inspect};
 
 /// At most so many faults are told.
 const MOST: usize = 100;
@@ -83,8 +83,8 @@ impl Check<'_> {
     }
 
     fn log(&mut self) -> Result<(), Problem> {
-        let Some(cut) = inspect(&self.reader.file)? else { return Ok(()) };
-        if writer(&self.reader.file)?.is_some() {
+        let Some(cut) = inspect(self.reader.db.file().path())? else { return Ok(()) };
+        if self.reader.db.file().writer()?.is_some() {
             // What is at the end of its log is being written.
             return Ok(());
         }

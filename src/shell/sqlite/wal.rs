@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::lock::beside;
+use super::place::beside;
 use super::problem::Problem;
 
 const HEADER: usize = 32;
