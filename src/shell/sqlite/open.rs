@@ -61,8 +61,9 @@ impl<T> Opening<'_, T> {
         }
         recognize(&held, self.format)?;
         let cut = wal::inspect(held.path())?;
-        if let Some(cut) = cut.filter(|cut| cut.finished && !self.cut) {
-            return Err(Problem::DamagedLog { at: cut.at });
+        let given_up = |cut: &Cut| self.cut || (cut.short && self.durability == Durability::Process);
+        if let Some(cut) = cut.filter(|cut| cut.is_damage() && !given_up(cut)) {
+            return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
         }
         let db = open_to_write(held, self.durability)?;
         let version = self.format.version_of(&db)?;
@@ -157,6 +158,12 @@ fn open_to_write(held: Held, durability: Durability) -> Result<Database, Problem
 pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
+    if held.writer()?.is_none()
+        && let Some(cut) = wal::inspect(held.path())?.filter(Cut::is_damage)
+    {
+        // Whoever reads makes the index anew, which knows what is lost.
+        return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
+    }
     let db = connect(held, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&db)?;
     let version = format.version_of(&db)?;

@@ -66,13 +66,15 @@ pub enum Problem {
         /// What was found.
         what: String,
     },
-    /// The log has a damaged place with finished transactions behind it.
+    /// The log is damaged, and finished transactions are lost with what stands behind that place.
     #[error(
-        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both"
+        "its log is damaged at byte {at} of the file of that name with -wal, and {lost} or more finished transactions behind that are lost: restore a copy of both"
     )]
     DamagedLog {
         /// Where the damage begins in the log.
         at: u64,
+        /// Finished transactions that are known to be lost.
+        lost: u64,
     },
     /// No room.
     #[error("the disk is full: make room and start again; of what was not confirmed nothing was written")]
