@@ -43,6 +43,7 @@ pub use store::{Kind, OpenError, Principal, Store, StoreError, beside};
 pub use token::Token;
 
 use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
+use crate::shell::descriptors::for_connections;
 use crate::shell::{Organism, block_on};
 use crate::vocab::Name;
 use courier::Courier;
@@ -178,10 +179,12 @@ impl Gateway {
         let start = |places| runtime.block_on(Pusher::start(&self.mailboxes, places, &self.journal, answer));
         let pusher = self.places.map(start).transpose()?;
         let outbound = pusher.as_ref().map(Pusher::outbound);
+        let connections = for_connections(self.settings.connections);
+        let settings = Settings { connections, ..self.settings };
         let gate = Arc::new(Gate {
-            rate: http::rate(&self.settings),
-            room: Arc::new(Semaphore::new(self.settings.connections)),
-            settings: self.settings,
+            rate: http::rate(&settings),
+            room: Arc::new(Semaphore::new(connections)),
+            settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
             sessions: self.sessions.clone(),
@@ -193,15 +196,18 @@ impl Gateway {
         let (end, ended) = watch::channel(false);
         let (listener, tls, more) = (self.listener, self.tls, self.more);
         let (mailboxes, sessions) = (self.mailboxes.clone(), self.sessions);
+        let vital = ["gateway", "gateway-sessions", "gateway-lapse", "gateway-tidy", "gateway-push"]
+            .map(|name| organism.vital(name));
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+            let [vital, of_sessions, of_lapse, of_tidy, of_push] = vital;
             runtime.block_on(async move {
-                tokio::spawn(sessions.lapse(mailboxes.clock().clone()));
-                tokio::spawn(mailboxes.clone().lapse());
-                tokio::spawn(tidy::tidy(mailboxes, outbound));
-                let push = pusher.map(|pusher| tokio::spawn(pusher.run(ended.clone())));
+                tokio::spawn(of_sessions.keep(sessions.lapse(mailboxes.clock().clone())));
+                tokio::spawn(of_lapse.keep(mailboxes.clone().lapse()));
+                tokio::spawn(of_tidy.keep(tidy::tidy(mailboxes, outbound)));
+                let push = pusher.map(|pusher| tokio::spawn(of_push.keep(pusher.run(ended.clone()))));
                 match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => serve(Entrance { listener, tls, more }, gate, ended).await,
-                    Err(error) => tracing::error!(%error, "the gateway can't be served"),
+                    Err(error) => vital.fail(error),
                 }
                 if let Some(push) = push {
                     // What it said in a panic stands in the log.

@@ -11,14 +11,16 @@ use serde_json::json;
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 
-pub(super) async fn livez() -> Response {
-    view::document(StatusCode::OK, &json!({ "status": "ok" }))
+pub(super) async fn livez(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
+    match gate.organism.breakdown() {
+        None => Ok(view::document(StatusCode::OK, &json!({ "status": "ok" }))),
+        Some(_) => Err(Problem::stopping()),
+    }
 }
 
 pub(super) async fn readyz(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
-    if gate.mailboxes.is_stopping() {
-        return Err(Problem::stopping());
-    }
+    gate.open()?;
+    gate.organism.ready().map_err(|error| Problem::busy(error.to_string()))?;
     // Whoever can't keep a message is not ready for one.
     gate.mailboxes.store().check().await?;
     Ok(view::document(StatusCode::OK, &json!({ "status": "ok" })))

@@ -37,8 +37,8 @@ use super::mailboxes::Mailboxes;
 use super::notices::Sessions;
 use super::problem::{PROBLEM, Problem};
 use crate::outbound::Outbound;
-use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
+use crate::shell::{Organism, SendError};
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
 use rate::Rate;
@@ -71,6 +71,17 @@ pub(crate) struct Gate {
     pub(super) rate: Rate,
     /// What is left of the connections that may be open.
     pub(super) room: Arc<Semaphore>,
+}
+
+impl Gate {
+    /// Whether messages are taken: neither the gateway nor the organism ends.
+    ///
+    /// # Errors
+    /// 503 if one of them does.
+    pub(super) fn open(&self) -> Result<(), Problem> {
+        let closed = matches!(self.organism.ready(), Err(SendError::Closed));
+        if closed || self.mailboxes.is_stopping() { Err(Problem::stopping()) } else { Ok(()) }
+    }
 }
 
 /// A route: its path, its method, who sees to it.

@@ -28,6 +28,7 @@ pub use super::sqlite::{Cut, Durability, Problem, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};
+pub use open::check_place;
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};
 pub use sqlite::SqliteJournal;
 pub use verify::Verdict;
