@@ -4,6 +4,7 @@
 //! runs the organism awaits [`Organism::broken`](super::Organism::broken) and ends it; its journal holds all that was
 //! confirmed.
 
+#[cfg(feature = "gateway")]
 use super::link::Links;
 use crate::journal::JournalError;
 
@@ -24,30 +25,31 @@ pub enum Breakdown {
 }
 
 /// A piece of work without which an organism can't go on. If it panics while it has this, the organism breaks down.
+#[cfg(feature = "gateway")]
 pub(crate) struct Vital {
     links: Links,
     name: &'static str,
 }
 
+#[cfg(feature = "gateway")]
 impl Vital {
     pub(super) fn new(links: Links, name: &'static str) -> Self {
         Self { links, name }
     }
 
     /// The work has ended before the organism did.
-    #[cfg(feature = "gateway")]
     pub(crate) fn fail(&self, why: impl std::fmt::Display) {
         self.links.break_down(Breakdown::Thread { name: self.name.to_owned(), why: why.to_string() });
     }
 
     /// Does the work.
-    #[cfg(feature = "gateway")]
     pub(crate) async fn keep<T>(self, work: impl Future<Output = T>) -> T {
         // A panic drops this on its way out.
         work.await
     }
 }
 
+#[cfg(feature = "gateway")]
 impl Drop for Vital {
     fn drop(&mut self) {
         if std::thread::panicking() {
