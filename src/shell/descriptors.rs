@@ -8,6 +8,7 @@ use std::io;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Descriptors that no connection takes: a command that starts needs six, and threads start some at once.
+#[cfg(feature = "gateway")]
 const RESERVE: u64 = 256;
 
 /// Raises the limit of open descriptors as far as the system lets this process.
