@@ -147,3 +147,106 @@ fn a_file_that_is_no_journal_is_refused_and_left_alone() {
     assert!(!run.status.success() && error.contains("notes.txt"), "{error}");
     assert_eq!(fs::read_to_string(folder.0.join("notes.txt")).unwrap(), "not a journal".repeat(100));
 }
+
+/// A parrot that is durable, in a folder of its own.
+fn parrot(name: &str) -> Folder {
+    let path = std::env::temp_dir().join(format!("systole-test-{}-{name}", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    fs::copy(Path::new(ROOT).join("tests/golden/run/thing.xsd"), path.join("thing.xsd")).unwrap();
+    let organism = "organism: { name: parrots }\ndurability: process\njournal: full.journal\n\
+        clients:\n  - { name: cli, calls: [\"{urn:t}say\"] }\n\
+        listeners:\n  - { name: parrot, echo: true, schemas: [thing.xsd], accepts: [\"{urn:t}say\"] }\n";
+    fs::write(path.join("organism.yaml"), organism).unwrap();
+    Folder(path)
+}
+
+/// A program whose files can't grow past a megabyte or two, as on a disk that is full then.
+fn on_a_small_disk(folder: &Folder, args: &[&str]) -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -S -f 2000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_systole")]);
+    command.args(args).current_dir(&folder.0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn envelope(text: &str) -> String {
+    let head = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta>";
+    format!("{head}<say xmlns=\"urn:t\">{text}{}</say></message>\n", "x".repeat(3000))
+}
+
+/// The numbers that answers begin with.
+fn answered(out: &str) -> std::collections::BTreeSet<u32> {
+    let numbers = out.split("<say xmlns=\"urn:t\">").skip(1);
+    numbers.map(|rest| rest.split('-').next().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_full_disk_ends_the_process_with_a_code_of_its_own_and_nothing_confirmed_is_lost() {
+    let folder = parrot("full");
+    let mut child = on_a_small_disk(&folder, &["run", "organism.yaml"]);
+    let mut input = child.stdin.take().unwrap();
+    // It writes until nobody reads any more.
+    let writer = std::thread::spawn(move || {
+        (0..100_000).find(|n| input.write_all(envelope(&format!("{n}-")).as_bytes()).is_err()).expect("no end")
+    });
+    let output = child.wait_with_output().unwrap();
+    let sent = writer.join().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("goes on with the next start") && err.contains("full.journal"), "{err}");
+    let faults = out.matches("the journal can't be written").count();
+    assert!(faults > 0, "whoever waits is told: {err}");
+
+    let verified = folder.systole(&["journal", "verify", "full.journal"]).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    let again = folder.systole(&["run", "organism.yaml", "--until-idle"]).stdin(Stdio::null()).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let mut answers = answered(&out);
+    answers.extend(answered(&String::from_utf8(again.stdout).unwrap()));
+    let last = *answers.last().unwrap();
+    assert!(last < sent && last > 50, "{last} of {sent}");
+    let missing = (0..=last).filter(|n| !answers.contains(n)).count();
+    assert!(missing <= faults, "{missing} are missing, {faults} were told");
+}
+
+#[test]
+fn an_organism_that_is_to_start_again_does_so_when_there_is_room() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let folder = parrot("again");
+    let mut child = on_a_small_disk(&folder, &["run", "organism.yaml", "--restart"]);
+    let (mut input, mut err) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+    let room = Arc::new(AtomicBool::new(false));
+    let writer = std::thread::spawn({
+        let room = room.clone();
+        move || {
+            let mut number = 0;
+            while !room.load(Ordering::Acquire) {
+                input.write_all(envelope(&format!("{number}-")).as_bytes()).unwrap();
+                number += 1;
+            }
+            input.write_all(envelope("999999-").as_bytes()).unwrap();
+            input
+        }
+    });
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let mut line = String::new();
+        while !line.contains(">999999-") {
+            line.clear();
+            assert!(out.read_line(&mut line).unwrap() > 0, "it ended before it answered again");
+        }
+    });
+    until(&mut err, "the organism starts again when that is over");
+    let grow = rustix::process::Rlimit { current: None, maximum: None };
+    let process = rustix::process::Pid::from_raw(child.id() as i32);
+    rustix::process::prlimit(process, rustix::process::Resource::Fsize, grow).unwrap();
+    room.store(true, Ordering::Release);
+    let rest = std::thread::spawn(move || std::io::copy(&mut err, &mut std::io::sink()));
+    reader.join().unwrap();
+    drop(writer.join().unwrap());
+    rustix::process::kill_process(process.unwrap(), rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().code().is_some());
+    rest.join().unwrap().unwrap();
+    let verified = folder.systole(&["journal", "verify", "full.journal"]).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+}

@@ -285,7 +285,7 @@ fn a_log_that_is_damaged_in_its_middle_is_refused_until_it_is_cut() {
     fs::write(format!("{damaged}-wal"), &log).unwrap();
     for args in [&["journal", "compact", damaged][..], &["dead", "drop", "20", "--journal", damaged]] {
         let (code, _, err) = said(args);
-        assert_eq!((code, err.contains("damaged in the middle of its log")), (1, true), "{err}");
+        assert_eq!((code, err.contains("its log is damaged at byte")), (1, true), "{err}");
         assert!(err.contains("`systole journal compact --cut`"), "{err}");
         assert_eq!(fs::read(format!("{damaged}-wal")).unwrap(), log, "left as it was");
     }
@@ -301,9 +301,7 @@ fn a_journal_that_can_not_be_written_says_so() {
     let file = folder.file();
     journal(&file).close().unwrap();
     let before = fs::read(&file).unwrap();
-    for path in [file.clone(), format!("{file}-lock")] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o444)).unwrap();
-    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
     // A copy, because the one that was built may be where nobody else may look. Made by a process of its own: a program
     // can't be run while a file of ours writes it, and what another test starts meanwhile has our files, too.
     let program = folder.0.join("systole");

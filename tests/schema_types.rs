@@ -502,6 +502,7 @@ mod refused {
         HasSecretive { x: Secretive, }
         Contradictory { #[schemars(length(min = 5), regex(pattern = "^a?$"))] x: String, }
         Endless { x: Box<Endless>, }
+        TooMany { #[serde(default)] #[schemars(length(min = 999_999_999))] x: Vec<i64>, }
     }
 
     payload! {
@@ -511,7 +512,7 @@ mod refused {
         StructAttribute, "x"; ListAttribute, "x"; StructText, "x"; OptionalText, "x"; MixedText, "x";
         ValueStruct, "x"; VariantClash, "x"; FieldName, "x"; Prefixed, "x"; Declaration, "x"; Skipped, "x";
         OneWay, "x"; Flattened, "x"; FlattenedMap, "x"; FlattenedEnum, "x"; Boundary, "x"; Ipv6, "x"; Rule, "x";
-        Impossible, "x"; WrongExample, "x"; HasSecretive, "x"; Contradictory, "x"; Endless, "x"; Data, "x"; Items, "x"; Maybe, "x";
+        Impossible, "x"; WrongExample, "x"; HasSecretive, "x"; Contradictory, "x"; Endless, "x"; TooMany, "x"; Data, "x"; Items, "x"; Maybe, "x";
         Pair, "x"; Forgetful, "x"; Inner, "no name";
     }
 }
@@ -535,7 +536,7 @@ fn what_xml_can_not_carry_is_refused_with_what_to_write_instead() {
         AnyValue Map OrderedMap Set Tuple NestedList OptionalList BareList ListOfOptions Wide HasUntagged HasTagged
         HasAdjacent DataField DataList TupleVariant VariantOption VariantName StructAttribute ListAttribute StructText
         OptionalText MixedText ValueStruct VariantClash FieldName Prefixed Declaration Skipped OneWay Flattened
-        FlattenedMap FlattenedEnum Boundary Ipv6 Rule Impossible WrongExample HasSecretive Contradictory Endless Data Items Maybe
+        FlattenedMap FlattenedEnum Boundary Ipv6 Rule Impossible WrongExample HasSecretive Contradictory Endless TooMany Data Items Maybe
         Pair Forgetful Inner
     }
     golden("schema/refused.txt", &out);

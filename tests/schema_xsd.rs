@@ -219,6 +219,56 @@ fn bad_documents_are_refused_at_their_place() {
     assert_eq!(error, ContractError::Document { document: "a.xsd".into(), at, problem });
 }
 
+/// A document whose element `r` has this content, beside other components.
+fn of_content(content: &str, others: &str) -> String {
+    format!("{HEAD}><xs:element name=\"r\"><xs:complexType>{content}</xs:complexType></xs:element>{others}</xs:schema>")
+}
+
+fn many(name: &str, least: u64, attributes: &str) -> String {
+    format!("<xs:element name=\"{name}\" minOccurs=\"{least}\" maxOccurs=\"unbounded\" {attributes}/>")
+}
+
+#[test]
+fn a_payload_may_not_require_more_elements_than_a_message_should_hold() {
+    let nested = |level: u32, below: &str| {
+        let below = many("e", 200, &format!("type=\"{below}\""));
+        format!("<xs:complexType name=\"t{level}\"><xs:sequence>{below}</xs:sequence></xs:complexType>")
+    };
+    let group = "<xs:group name=\"g\"><xs:sequence><xs:element name=\"e\" minOccurs=\"200\" maxOccurs=\"200\"/></xs:sequence></xs:group>";
+    let documents = [
+        of_content(&format!("<xs:sequence>{}</xs:sequence>", many("e", 999_999_999, "")), ""),
+        of_content(
+            &format!("<xs:sequence>{}</xs:sequence>", many("e", 200, "type=\"t2\"")),
+            &[nested(2, "t1"), nested(1, "xs:string")].concat(),
+        ),
+        of_content(
+            "<xs:sequence minOccurs=\"200\" maxOccurs=\"200\"><xs:group ref=\"g\" minOccurs=\"200\" maxOccurs=\"200\"/></xs:sequence>",
+            group,
+        ),
+    ];
+    let sentences = documents.map(|text| refused(&[("a.xsd", text)]));
+    for (sentence, elements) in sentences.iter().zip([1_000_000_000_u64, 8_040_201, 8_000_001]) {
+        assert!(sentence.contains(&format!("requires {elements} elements in each payload")), "{sentence}");
+    }
+    let enough = of_content(&format!("<xs:sequence>{}</xs:sequence>", many("e", 1_000, "")), "");
+    assert!(PayloadSchema::from_xsd("a.xsd", &enough).unwrap()[0].example().is_some());
+}
+
+#[test]
+fn an_example_that_would_be_too_large_is_none() {
+    let list = "<xs:simpleType name=\"l\"><xs:restriction><xs:simpleType><xs:list itemType=\"xs:int\"/></xs:simpleType><xs:minLength value=\"999999999\"/></xs:restriction></xs:simpleType>";
+    let long = "<xs:simpleType name=\"l\"><xs:restriction base=\"xs:string\"><xs:minLength value=\"60000\"/></xs:restriction></xs:simpleType>";
+    let documents = [
+        of_content(&format!("<xs:choice>{}<xs:element name=\"b\"/></xs:choice>", many("a", 999_999_999, "")), ""),
+        of_content("<xs:sequence><xs:element name=\"a\" type=\"l\"/></xs:sequence>", list),
+        of_content(&format!("<xs:sequence>{}</xs:sequence>", many("a", 10_000, "type=\"l\"")), long),
+    ];
+    for text in documents {
+        let schemas = PayloadSchema::from_xsd("a.xsd", &text).unwrap();
+        assert!(schemas[0].example().is_none(), "{text}");
+    }
+}
+
 #[test]
 fn namespaces_of_the_pump_are_kept() {
     let text = format!(

@@ -3,9 +3,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::report;
+use crate::shell::Breakdown;
 use crate::shell::config::Finding;
 use crate::shell::journal::{Problem, StoreError};
 use crate::shell::terminal::Escaped;
+
+/// How the program ends where an organism could not go on.
+const BROKEN: u8 = 3;
 
 /// Why a command could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +22,8 @@ pub(super) enum Failure {
     System(io::Error),
     #[error("{} problems in the configuration", .0.len())]
     Config(Vec<Finding>),
+    #[error("{0}: all that was confirmed is in the journal, and goes on with the next start")]
+    Broken(Breakdown),
     #[error("{message}")]
     Refused { code: u8, message: String },
 }
@@ -51,12 +57,13 @@ impl Failure {
             // As a program that SIGPIPE ends: whoever closed the pipe knows why.
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::from(141),
             Self::Config(findings) => report::print(findings),
-            Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Refused { .. } => {
+            Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Broken(_) | Self::Refused { .. } => {
                 eprintln!("{}", Escaped::text(&self.to_string()));
             }
         }
         match self {
             Self::Refused { code, .. } => ExitCode::from(code),
+            Self::Broken(_) => ExitCode::from(BROKEN),
             Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Config(_) => ExitCode::from(2),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::columns::{self, moment};
 use super::failure::Failure;
 use crate::shell::config::{parse_duration, parse_size};
-use crate::shell::journal::{JournalReader, Options, Retention, SqliteJournal, Stat};
+use crate::shell::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
 use crate::shell::terminal::Escaped;
 use crate::vocab::Time;
 
@@ -93,7 +93,12 @@ fn state(stat: &Stat) -> String {
 }
 
 fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let verdict = JournalReader::open(journal).and_then(|reader| reader.verify()).map_err(Failure::store)?;
+    let verdict = match JournalReader::open(journal).and_then(|reader| reader.verify()) {
+        Err(StoreError { problem: problem @ (Problem::Damaged { .. } | Problem::DamagedLog { .. }), .. }) => {
+            Verdict { faults: vec![problem.advised()], ..Verdict::default() }
+        }
+        verdict => verdict.map_err(Failure::store)?,
+    };
     let in_order = verdict.faults.is_empty();
     if json {
         columns::json(&json!({ "rows": verdict.rows, "faults": verdict.faults, "notes": verdict.notes }))?;

@@ -2,7 +2,8 @@
 //!
 //! What machines read goes to standard output; all else goes to standard error. Exit codes: 0 done,
 //! 1 the answer is no (a fault, an invalid document, a mistake that `check` found), 2 it could not
-//! be asked (usage, a bad configuration or schema), 141 nobody reads standard output any more.
+//! be asked (usage, a bad configuration or schema), 3 an organism could not go on (its journal can't be written, or a
+//! thread of it failed), 130 told twice to stop, 141 nobody reads standard output any more.
 
 #[cfg(feature = "gateway")]
 mod agent;
@@ -91,6 +92,7 @@ struct Describe {
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    crate::shell::descriptors::raise();
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check { organism } => check::check(&organism),

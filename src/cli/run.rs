@@ -22,6 +22,7 @@ use crate::shell::command::kill_all;
 use crate::shell::{Client, Events, Observed, Organism, SendError};
 use entrance::Served;
 use input::{Message, Taken};
+use launch::{Launched, Stage};
 
 /// The name that envelopes from files and standard input are stamped with.
 pub(super) const CLIENT: &str = "cli";
@@ -33,6 +34,8 @@ const REMOTE_DRAIN: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a refused message waits before it is offered again.
 const RETRY: Duration = Duration::from_millis(5);
+/// How long the first try to start again waits, and the longest wait between two tries.
+const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// How often the tree of threads is drawn.
 const FRAME: Duration = Duration::from_millis(100);
 /// How the program ends when it was told twice to stop, as by SIGINT.
@@ -44,7 +47,10 @@ line; events and the log go to standard error. Where people listen, standard inp
 unless it is named as a file.
 
 SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
-logged: error, warn, info (the default), debug or trace.";
+logged: error, warn, info (the default), debug or trace.
+
+Exit codes: 0 done, 1 a fault came back or not all could be ended, 2 it could not start, 3 it could not go on \
+(its journal can't be written, or a thread of it failed), 130 told twice to stop.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -59,6 +65,10 @@ pub(super) struct Run {
     /// How many threads dispatch; one for each processor unless it is set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: Option<u16>,
+    /// If the organism can't go on, because its disk is full for example, start it again from its journal as soon as that
+    /// can be written; without this the program exits with 3
+    #[arg(long)]
+    restart: bool,
     /// Print events and the log as JSON objects, one a line
     #[arg(long)]
     json: bool,
@@ -66,18 +76,54 @@ pub(super) struct Run {
 
 /// Runs an organism until it is idle or told to stop.
 pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
-    let launch::Launched { organism, served, events, screen, input } = launch::launch(args)?;
+    let mut stage = Stage::set(args)?;
+    let mut launched = stage.launch(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let conduct = async {
-        let signals = Signals::listen().map_err(Failure::System)?;
-        let client = organism.client(CLIENT).ok();
-        let mut session = Session { organism, served, client, screen, signals, faulted: false };
-        session.conduct(events, input, args.until_idle).await
+        let mut signals = Signals::listen().map_err(Failure::System)?;
+        let mut faulted = false;
+        loop {
+            let Launched { organism, served, events } = launched;
+            let client = organism.client(CLIENT).ok();
+            let screen = stage.screen.clone();
+            let mut session = Session { organism, served, client, screen, signals, faulted };
+            let ended = session.conduct(events, &mut stage.input, args.until_idle).await;
+            (signals, faulted) = (session.signals, session.faulted);
+            // What the organism had is free now: its journal, its address.
+            drop((session.organism, session.served, session.client));
+            match ended {
+                Err(Failure::Broken(why)) if args.restart => {
+                    stage.screen.note(&format!("{why}: the organism starts again when that is over"));
+                    match again(&mut stage, args, &mut signals).await? {
+                        Some(again) => launched = again,
+                        None => return Err(Failure::Broken(why)),
+                    }
+                }
+                ended => return ended,
+            }
+        }
     };
     let code = runtime.block_on(conduct);
     // A read of standard input can't be interrupted; nothing else is left that would take time.
     runtime.shutdown_background();
     code
+}
+
+/// Starts an organism again as soon as it can be started; none if the program is told to stop before.
+async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<Option<Launched>, Failure> {
+    let (mut pause, most) = RESTART;
+    loop {
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = signals.stop() => return Ok(None),
+        }
+        pause = (pause * 2).min(most);
+        match stage.launch(args) {
+            Ok(launched) => return Ok(Some(launched)),
+            // It may be mended before the next try.
+            Err(failure) => stage.screen.note(&format!("the organism can't start again yet: {failure}")),
+        }
+    }
 }
 
 struct Session {
@@ -95,13 +141,14 @@ struct Session {
 enum End {
     Idle,
     Signal,
+    Broken,
 }
 
 impl Session {
     async fn conduct(
         &mut self,
         events: Events,
-        input: Option<mpsc::Receiver<Taken>>,
+        input: &mut Option<mpsc::Receiver<Taken>>,
         until_idle: bool,
     ) -> Result<ExitCode, Failure> {
         let events = tokio::spawn(watch(events, self.screen.clone()));
@@ -113,7 +160,12 @@ impl Session {
                 self.organism.drain(Duration::ZERO).await;
                 Ok(code)
             }
-            Ok(End::Signal) => self.drain(if served { REMOTE_DRAIN } else { DRAIN }).await,
+            Ok(End::Signal) => {
+                self.screen.note("stopping: what was begun goes on to its end; once more to stop at once");
+                self.drain(if served { REMOTE_DRAIN } else { DRAIN }).await
+            }
+            // Who waits has a fault by now, which is printed yet.
+            Ok(End::Broken) => self.drain(Duration::ZERO).await,
             Err(failure) => {
                 self.organism.drain(Duration::ZERO).await;
                 Err(failure)
@@ -122,11 +174,14 @@ impl Session {
         // The last events; a listener that never ends holds the channel open.
         let _ = timeout(GRACE, events).await;
         self.screen.finish();
-        code
+        match self.organism.breakdown() {
+            Some(why) => Err(Failure::Broken(why)),
+            None => code,
+        }
     }
 
     /// Sends what comes in and prints what comes out, until there is a reason to stop.
-    async fn exchange(&mut self, mut input: Option<mpsc::Receiver<Taken>>, until_idle: bool) -> Result<End, Failure> {
+    async fn exchange(&mut self, input: &mut Option<mpsc::Receiver<Taken>>, until_idle: bool) -> Result<End, Failure> {
         let mut refused: Option<Message> = None;
         let mut retry = std::pin::pin!(sleep(Duration::ZERO));
         loop {
@@ -136,11 +191,11 @@ impl Session {
                     Some(egress) => self.print(&egress)?,
                     None => return Ok(End::Signal),
                 },
-                taken = next(&mut input), if reading => match taken {
+                taken = next(input), if reading => match taken {
                     Some(Taken::Message(message)) => refused = self.send(message),
                     Some(Taken::Refused(why)) => self.refuse(&why),
                     Some(Taken::Failed(failure)) => return Err(failure),
-                    None => input = None,
+                    None => *input = None,
                 },
                 () = &mut retry, if refused.is_some() => {
                     refused = refused.take().and_then(|message| self.send(message));
@@ -153,13 +208,13 @@ impl Session {
                     return Ok(End::Idle);
                 }
                 () = self.signals.stop() => return Ok(End::Signal),
+                _ = self.organism.broken() => return Ok(End::Broken),
             }
         }
     }
 
     /// Lets the work end and prints what still comes back; a second signal ends it at once.
     async fn drain(&mut self, patience: Duration) -> Result<ExitCode, Failure> {
-        self.screen.note("stopping: what was begun goes on to its end; once more to stop at once");
         let mut drained = std::pin::pin!(self.organism.drain(patience));
         let mut reading = self.client.as_ref();
         loop {

@@ -98,6 +98,16 @@ impl Gauge {
         Ok(permit)
     }
 
+    /// Whether there is a place for one more message.
+    ///
+    /// # Errors
+    /// [`Overloaded`] if there is none.
+    pub fn room(&self) -> Result<(), Overloaded> {
+        let (messages, bytes) = (self.messages(), self.bytes());
+        let full = messages >= self.inner.max_messages || bytes >= self.inner.max_bytes;
+        if full { Err(Overloaded { messages, bytes }) } else { Ok(()) }
+    }
+
     /// Takes a place whatever the bounds say.
     pub fn count(&self, bytes: usize) -> Permit {
         self.inner.messages.fetch_add(1, Ordering::Relaxed);

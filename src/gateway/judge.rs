@@ -49,7 +49,10 @@ impl Judge {
     /// A judge of what comes to an organism.
     pub(super) fn of(organism: Arc<Organism>) -> io::Result<Self> {
         let (sender, cases) = channel::<Case>();
+        let vital = organism.vital("gateway-judge");
         let judge = move || {
+            // A panic ends the organism.
+            let _vital = vital;
             let mut bench = Bench::new(organism);
             while let Ok(Case { client, bytes, tell }) = cases.recv() {
                 // The request may have gone.

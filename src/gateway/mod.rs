@@ -42,6 +42,7 @@ pub use token::Token;
 
 use crate::accept::{Entrance, Times, serve};
 use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
+use crate::shell::descriptors::for_connections;
 use crate::shell::journal::{JournalQuery, StoreError, Takeover};
 use crate::shell::{Organism, OrganismBuilder};
 use crate::vocab::{IdKey, Name};
@@ -192,15 +193,16 @@ impl Gateway {
         let (end, ended) = watch::channel(false);
         let mailboxes = self.mailboxes.clone();
         let times = Times { header: self.settings.header_time, stall: self.settings.body_time };
+        let (vital, of_work) = (organism.vital("gateway"), organism.vital("gateway-work"));
         let served = self.attach(organism, others)?;
         let room = served.gate.edge.room.clone();
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let Attached { router, work, .. } = served;
-                let work = tokio::spawn(work.run(ended.clone()));
+                let work = tokio::spawn(of_work.keep(work.run(ended.clone())));
                 match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => serve(Entrance { listener, tls, times }, room, router, ended).await,
-                    Err(error) => tracing::error!(%error, "the gateway can't be served"),
+                    Err(error) => vital.fail(error),
                 }
                 // A panic of it is in the log.
                 let _ = work.await;
@@ -230,10 +232,12 @@ impl Gateway {
         let pusher =
             self.places.map(|places| Pusher::new(&self.mailboxes, query.clone(), places, &self.journal, answer));
         let pusher = pusher.transpose()?.flatten();
+        let connections = for_connections(self.settings.connections);
+        let settings = Settings { connections, ..self.settings };
         let gate = Arc::new(Gate {
-            edge: Edge::new(&self.settings, answer),
+            edge: Edge::new(&settings, answer),
             description: http::describe(&self.descriptions),
-            settings: self.settings,
+            settings,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
             cursors: blake3::derive_key("systole gateway 2026 cursors", secret),

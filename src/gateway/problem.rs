@@ -111,6 +111,11 @@ impl Problem {
         Self { retry_after: Some(1), ..problem }
     }
 
+    pub(crate) fn busy(detail: String) -> Self {
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Not at the moment", detail);
+        Self { retry_after: Some(1), ..problem }
+    }
+
     /// Says one thing more.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.more.insert(key.to_owned(), value.into());

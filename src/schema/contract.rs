@@ -206,6 +206,12 @@ pub enum Shape {
     /// Rules that leave no value, or none that was found.
     #[error("has rules for which no example was found: add #[schemars(example = …)] with a value that keeps them")]
     NoExample,
+    /// A type whose smallest value is larger than a message should be.
+    #[error("has rules that require {elements} elements in each payload, more than 100,000: lower the least lengths")]
+    TooMany {
+        /// The elements of its smallest value.
+        elements: u64,
+    },
     /// A type that refers to itself without end.
     #[error("contains itself in every value, so it has none: put it into an Option or a list")]
     Endless,
@@ -269,6 +275,14 @@ pub enum DocumentProblem {
         "the content models up to this type are too large to be checked: have fewer optional elements in a row, and fewer groups inside of groups"
     )]
     TooLarge,
+    /// The smallest payload is larger than a message should be.
+    #[error(
+        "this element requires {elements} elements in each payload, more than 100,000: lower its minOccurs and those in its types and groups"
+    )]
+    TooMany {
+        /// The elements of the smallest payload.
+        elements: u64,
+    },
     /// A pattern can't be matched in time.
     #[error("this pattern is too large: have fewer or smaller counts inside of counts, such as (a{{0,99}}){{0,99}}")]
     Pattern,

@@ -5,7 +5,7 @@ use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use super::contract::{ContractError, Place, RoundTrip, Shape};
-use super::example::{Wish, example, is_finite};
+use super::example::{Wish, example, is_finite, requires_too_many};
 use super::libxml2::{Compiled, Source};
 use super::model::Model;
 use super::path::{Checker, Path};
@@ -64,6 +64,9 @@ impl PayloadSchema {
         };
         if !is_finite(&model) {
             return Err(refuse(Shape::Endless));
+        }
+        if let Some(elements) = requires_too_many(&model) {
+            return Err(refuse(Shape::TooMany { elements }));
         }
         let document = document::write(&model);
         let sources = Sources::single(document.clone());

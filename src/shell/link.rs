@@ -2,8 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
+use super::breakdown::Breakdown;
 use super::exit::Outlet;
 use super::handler::HandlerKey;
 use crate::core::{
@@ -72,6 +73,24 @@ impl Links {
         (0..count).map(ShardId)
     }
 
+    /// The organism can't go on: the shards give up what they have, and each client that waits gets a fault.
+    pub(super) fn break_down(&self, why: Breakdown) {
+        if self.busy.breaking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        tracing::error!("{why}: the organism goes no further");
+        for shard in self.shards() {
+            self.send(shard, Command::Core(Input::Unwritable));
+        }
+        // Only now: whoever hears of it ends the shards, which must tell their clients before.
+        self.busy.broken.send_replace(Some(why));
+    }
+
+    /// Why the organism can't go on.
+    pub(super) fn broken(&self) -> watch::Receiver<Option<Breakdown>> {
+        self.busy.broken.subscribe()
+    }
+
     /// Who is busy.
     pub(super) fn busy(&self) -> &Busy {
         &self.busy
@@ -85,6 +104,9 @@ pub(super) struct Busy {
     count: AtomicUsize,
     failed: AtomicBool,
     idle: Notify,
+    /// Whether the organism breaks down, and why, once the shards are told.
+    breaking: AtomicBool,
+    broken: watch::Sender<Option<Breakdown>>,
 }
 
 impl Busy {

@@ -6,6 +6,7 @@
 
 mod accepts;
 mod block_on;
+mod breakdown;
 mod builder;
 mod client;
 pub(crate) mod clock;
@@ -13,6 +14,7 @@ pub mod command;
 pub mod config;
 mod contract;
 mod delivery;
+pub(crate) mod descriptors;
 mod desk;
 mod drain;
 /// A listener that answers with what it got.
@@ -47,6 +49,7 @@ mod ticket;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
 pub use block_on::block_on;
+pub use breakdown::Breakdown;
 pub use builder::OrganismBuilder;
 pub use client::{AskError, Client, Conversation, SendError};
 pub use contract::{ClientBuilder, ContractBuilder};

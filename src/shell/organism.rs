@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use super::breakdown::Breakdown;
+#[cfg(feature = "gateway")]
+use super::breakdown::Vital;
 use super::builder::{Opened, OrganismBuilder, Plan};
-use super::client::Client;
+use super::client::{Client, SendError};
 use super::clock::Clock;
 use super::drain::{Drained, drain};
 use super::entropy::Entropy;
@@ -144,7 +147,7 @@ impl Organism {
             None => (None, None, Takeover::default()),
             Some(Opened { journal, durability, recovered, takeover }) => {
                 let scribe = match shared.clock.is_simulated() {
-                    true => Scribe::here(journal),
+                    true => Scribe::here(journal, shared.links.clone()),
                     false => Scribe::beside(journal, durability, shared.links.clone())?,
                 };
                 (Some(scribe), Some(recovered), takeover)
@@ -272,6 +275,42 @@ impl Organism {
             self.shared.links.send(shard, Command::Core(Input::Stop));
             self.shared.links.send(shard, Command::Quit);
         }
+    }
+
+    /// Waits until the organism can't go on by itself: its journal can't be written, or one of its threads has failed.
+    /// Who waits for an answer gets a fault then; [`drain`](Self::drain) it and start it again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn broken(&self) -> Breakdown {
+        let mut broken = self.shared.links.broken();
+        match broken.wait_for(Option::is_some).await.ok().and_then(|known| known.clone()) {
+            Some(why) => why,
+            // The organism has what is waited for.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Why the organism can't go on; none while it does.
+    pub fn breakdown(&self) -> Option<Breakdown> {
+        self.shared.links.broken().borrow().clone()
+    }
+
+    /// Whether a message would be taken at this moment.
+    ///
+    /// # Errors
+    /// [`SendError::Closed`] if the organism ends or can't go on, [`SendError::Overloaded`] if it is full.
+    pub fn ready(&self) -> Result<(), SendError> {
+        if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
+            return Err(SendError::Closed);
+        }
+        Ok(self.shared.gauge.room()?)
+    }
+
+    /// For work without which the organism can't go on.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn vital(&self, name: &'static str) -> Vital {
+        Vital::new(self.shared.links.clone(), name)
     }
 
     /// What became of all messages so far.

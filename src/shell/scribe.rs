@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::breakdown::Breakdown;
 use super::journal::{Durability, JournalSender, JournalWriter, Written};
 use super::link::{Command, Links};
 use super::start::StartError;
@@ -20,15 +21,15 @@ pub(super) struct Scribe {
 
 enum Hand {
     /// On the shard's own thread: on a simulated clock nothing may happen elsewhere.
-    Here(Mutex<Box<dyn Journal>>),
+    Here { journal: Mutex<Box<dyn Journal>>, links: Links },
     /// On a thread of its own.
     Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
 }
 
 impl Scribe {
     /// Writes on the threads of the shards.
-    pub(super) fn here(journal: Box<dyn Journal>) -> Arc<Self> {
-        Arc::new(Self::new(Hand::Here(Mutex::new(journal))))
+    pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Arc<Self> {
+        Arc::new(Self::new(Hand::Here { journal: Mutex::new(journal), links }))
     }
 
     /// Writes on a thread of its own, which tells the shards how far it is.
@@ -38,12 +39,9 @@ impl Scribe {
         links: Links,
     ) -> Result<Arc<Self>, StartError> {
         let shards = links.shards().collect();
-        let told = move |shard: ShardId, written: Result<u64, JournalError>| {
-            let input = match written {
-                Ok(number) => Input::Appended { number },
-                Err(_) => Input::Unwritable,
-            };
-            links.send(shard, Command::Core(input));
+        let told = move |shard: ShardId, written: Result<u64, JournalError>| match written {
+            Ok(number) => drop(links.send(shard, Command::Core(Input::Appended { number }))),
+            Err(error) => links.break_down(Breakdown::Journal(error)),
         };
         let writer = JournalWriter::start(journal, durability, shards, Box::new(told)).map_err(StartError::Thread)?;
         let hand = Hand::Writer { sender: writer.sender(), writer: Mutex::new(Some(writer)) };
@@ -57,13 +55,13 @@ impl Scribe {
     /// Has a step of a shard written. What the core is to be told at once, if it is done already.
     pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
         match &self.hand {
-            Hand::Here(journal) => {
+            Hand::Here { journal, links } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
                 match written {
                     Ok(()) => Some(Input::Appended { number }),
                     Err(error) => {
-                        tracing::error!(%error, "the journal can't be written: the organism goes no further");
-                        Some(Input::Unwritable)
+                        links.break_down(Breakdown::Journal(error));
+                        None
                     }
                 }
             }
@@ -78,12 +76,16 @@ impl Scribe {
     /// called once it is written, if it is already; drops it if it won't be.
     pub(super) fn append_beside(&self, step: Step, written: Written) -> Option<Written> {
         match &self.hand {
-            Hand::Here(journal) => {
+            Hand::Here { journal, links } => {
                 let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
-                if appended.is_err() {
-                    self.seal();
+                match appended {
+                    Ok(()) => Some(written),
+                    Err(error) => {
+                        self.seal();
+                        links.break_down(Breakdown::Journal(error));
+                        None
+                    }
                 }
-                appended.is_ok().then_some(written)
             }
             Hand::Writer { sender, .. } => {
                 sender.send_beside(step, written);
@@ -115,7 +117,7 @@ impl Drop for Scribe {
             return;
         }
         let closed = match &mut self.hand {
-            Hand::Here(journal) => journal.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
+            Hand::Here { journal, .. } => journal.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
             Hand::Writer { writer, .. } => {
                 let writer = writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
                 writer.map_or(Ok(()), JournalWriter::close)

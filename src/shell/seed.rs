@@ -1,12 +1,14 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinHandle, spawn_local, unconstrained};
 
+use super::breakdown::Breakdown;
 use super::desk::Desk;
 use super::exit::{Exits, Port};
 use super::host::HostFactory;
@@ -40,7 +42,8 @@ impl Seed {
     ///
     /// It says on `ready` that it pumps; `alive` is dropped when the thread ends.
     pub(super) fn spawn(self, ready: Sender<()>, alive: mpsc::Sender<()>) -> io::Result<()> {
-        let thread = std::thread::Builder::new().name(format!("systole-{}", self.shard.0));
+        let name = format!("systole-{}", self.shard.0);
+        let thread = std::thread::Builder::new().name(name.clone());
         thread.spawn(move || {
             let (shared, scribe) = (self.shared.clone(), self.scribe.clone());
             let system = actix::System::new();
@@ -51,9 +54,11 @@ impl Seed {
                 pump.await
             });
             if pumped.is_err() {
-                tracing::error!("a shard has failed: see the panic above");
+                shared.closed.store(true, Ordering::Release);
+                shared.tickets.tear_all();
                 shared.links.busy().fail();
                 scribe.iter().for_each(|scribe| scribe.tear());
+                shared.links.break_down(Breakdown::Thread { name, why: "a shard has panicked: see above".to_owned() });
             }
             // The journal is closed before anybody hears that the last shard has ended.
             drop((system, scribe, alive));

@@ -126,6 +126,14 @@ impl Site {
         process.wait().unwrap();
     }
 
+    /// Waits until it ends by itself; its exit code.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        let mut process = self.process.take().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || tell.send(process.wait().unwrap().code()));
+        told.recv_timeout(std::time::Duration::from_secs(60)).expect("the process goes on")
+    }
+
     /// Ends it in order.
     pub(crate) fn stop(&mut self) {
         let mut process = self.process.take().unwrap();

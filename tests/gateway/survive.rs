@@ -103,6 +103,19 @@ fn an_end_in_order_leaves_what_waits_for_the_next_start() {
 }
 
 #[test]
+fn an_organism_that_can_not_go_on_ends_its_process() {
+    let mut site = Site::new();
+    let ada = site.party("ada");
+    ada.send(1).is(202);
+    ada.get("/readyz").is(200);
+    // What would be written now would be lost with the file.
+    std::fs::remove_file(site.folder.join("systole.journal")).unwrap();
+    try_send(&ada, 2);
+    assert_eq!(site.ended(), Some(3), "{}", site.log());
+    assert!(site.log().contains("it was deleted, moved or replaced while it was in use"), "{}", site.log());
+}
+
+#[test]
 fn one_process_serves() {
     let site = Site::new();
     let second = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();

@@ -1,12 +1,17 @@
 //! What is opened, what is refused, what is kept and for how long.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use systole::journal::{Journal, MemoryJournal, Op, Recovered, Step};
-use systole::shell::journal::{Durability, Fork, ForkError, JournalWriter, Options, Problem, Retention, SqliteJournal};
+use systole::shell::journal::{
+    Durability, Fork, ForkError, JournalReader, JournalWriter, Options, Problem, Retention, SqliteJournal,
+};
 use systole::vocab::{MessageId, ThreadId, Time};
 use uuid::Uuid;
 
@@ -120,6 +125,99 @@ fn one_writes_and_others_may_read() {
     assert!(threads > 0);
     drop(first);
     open(&folder.journal());
+}
+
+#[test]
+fn no_other_name_leads_around_the_lock() {
+    let folder = Folder::new();
+    let first = open(&folder.journal());
+    let link = folder.path().join("link.journal");
+    symlink(folder.journal(), &link).unwrap();
+    let current = folder.path().join("current");
+    symlink(folder.path(), &current).unwrap();
+    for name in [&link, &current.join("organism.journal"), &current.join("link.journal")] {
+        let second = SqliteJournal::open(name, &Options::new(KEY)).unwrap_err();
+        assert!(matches!(second.problem, Problem::InUse { .. }), "{second}");
+    }
+    let stat = JournalReader::open(&link).unwrap().stat().unwrap();
+    assert_eq!((stat.in_use, stat.writer), (true, Some(std::process::id())));
+    drop(first);
+    // By its link it is the same journal, with its log beside the file and not beside the link.
+    let mut again = open(&link);
+    assert_eq!(again.recover().unwrap().epoch, 1);
+    assert!(folder.path().join("organism.journal-wal").exists() && !folder.path().join("link.journal-wal").exists());
+    drop(again);
+    let second = folder.path().join("second.journal");
+    fs::hard_link(folder.journal(), &second).unwrap();
+    for name in [folder.journal(), second.clone()] {
+        let before = fs::read(&name).unwrap();
+        let refused = SqliteJournal::open(&name, &Options::new(KEY)).unwrap_err();
+        assert!(matches!(refused.problem, Problem::Linked { links: 2 }), "{refused}");
+        assert!(JournalReader::open(&name).is_err());
+        assert_eq!(fs::read(&name).unwrap(), before);
+    }
+    fs::remove_file(second).unwrap();
+    open(&folder.journal());
+}
+
+#[test]
+fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
+    let folder = Folder::new();
+    let mut first = open(&folder.journal());
+    first.recover().unwrap();
+    for found in fs::read_dir(folder.path()).unwrap() {
+        let name = found.unwrap().file_name().into_string().unwrap();
+        assert!(["organism.journal", "organism.journal-wal", "organism.journal-shm"].contains(&&*name), "{name}");
+    }
+    let second = SqliteJournal::open(&folder.journal(), &Options::new(KEY)).unwrap_err();
+    assert!(matches!(second.problem, Problem::InUse { .. }), "{second}");
+    // Whoever deletes the file itself ends the writer: what it writes would be lost.
+    fs::remove_file(folder.journal()).unwrap();
+    let refused = refusal(&folder.journal());
+    assert!(refused.contains("its log is there") && refused.contains("without the file itself"), "{refused}");
+    assert!(!folder.journal().exists(), "nothing is made");
+    let error = first.append(&Story::steps(3, 20)).unwrap_err().to_string();
+    assert!(error.contains("it was deleted, moved or replaced while it was in use"), "{error}");
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_nothing_is_made() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("folder")).unwrap();
+    let _socket = UnixListener::bind(path("socket")).unwrap();
+    assert!(Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
+    symlink("nowhere", path("dangling")).unwrap();
+    symlink("/dev/null", path("null")).unwrap();
+    let before = fs::read_dir(folder.path()).unwrap().count();
+    for (name, what) in [
+        ("folder", "a folder is there"),
+        ("socket", "a socket is there"),
+        ("fifo", "a FIFO is there"),
+        ("dangling", "a link to nowhere is there, where nothing is"),
+        ("null", "a device is there"),
+    ] {
+        let refused = refusal(&path(name));
+        assert!(refused.contains(what), "{refused}");
+        assert!(JournalReader::open(&path(name)).is_err());
+    }
+    assert!(refusal(Path::new("/dev/null")).contains("a device is there"));
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before, "nothing is made");
+}
+
+#[test]
+fn a_journal_and_all_beside_it_is_for_its_owner_alone() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    let mut names = 0;
+    for found in fs::read_dir(folder.path()).unwrap() {
+        let found = found.unwrap();
+        assert_eq!(found.metadata().unwrap().mode() & 0o777, 0o600, "{:?}", found.file_name());
+        names += 1;
+    }
+    assert_eq!(names, 3, "the journal, its log and the index of that");
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use systole::core::DeadLetterError;
+use systole::journal::{Journal, JournalError, MemoryJournal, Recovered, Step};
 use systole::prelude::*;
+use systole::shell::Breakdown;
 use tokio::task::{JoinSet, yield_now};
 
 use crate::calculator::*;
@@ -324,5 +326,63 @@ async fn a_payload_that_panics_is_its_listeners_failure_and_nobody_elses() {
         }
         let drained = within(organism.drain(Duration::ZERO)).await;
         assert!(drained.ended, "{shards} shards: {drained:?}");
+    }
+}
+
+/// A journal that panics, or fails, at its n-th append.
+struct Bad {
+    journal: MemoryJournal,
+    left: u32,
+    panics: bool,
+}
+
+impl Journal for Bad {
+    fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None if self.panics => panic!("as told"),
+            None => return Err(JournalError { message: "as told".into() }),
+        }
+        self.journal.append(steps)
+    }
+
+    fn recover(&mut self) -> Result<Recovered, JournalError> {
+        self.journal.recover()
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.journal.close()
+    }
+}
+
+#[tokio::test]
+async fn a_journal_whose_thread_fails_ends_the_organism_and_each_client_that_waits_is_told() {
+    hush();
+    for (panics, expected) in [(false, "as told"), (true, "has panicked")] {
+        let organism = Organism::builder("theatre")
+            .shards(2)
+            .listener("actress", || Actress { made: 0 }, |c| c.accepts::<Order>().replies::<Answered>().timeout(LONG))
+            .client("cli", |c| c.calls::<Order>())
+            .journal(Bad { journal: MemoryJournal::new([7; 32]), left: 4, panics })
+            .start()
+            .unwrap();
+        let client = organism.client("cli").unwrap();
+        assert_eq!((organism.ready(), organism.breakdown()), (Ok(()), None));
+        let mut asked = 0;
+        while tokio::time::timeout(LONG, client.post(order("hang"))).await.expect("nothing is said").is_ok() {
+            asked += 1;
+        }
+        assert!(asked > 0, "the first is written");
+        let why = tokio::time::timeout(LONG, organism.broken()).await.expect("it goes on without its journal");
+        assert!(matches!(&why, Breakdown::Journal(error) if error.message.contains(expected)), "{why}");
+        assert_eq!((organism.breakdown(), organism.ready()), (Some(why), Err(SendError::Closed)));
+        let mut told = 0;
+        while told < asked {
+            let left = tokio::time::timeout(LONG, client.receive()).await.expect("a client is not told");
+            let left = left.expect("the shards ended before they told all");
+            assert!(left.fault.is_some_and(|fault| fault.message.contains("the journal can't be written")));
+            told += 1;
+        }
+        assert!(organism.drain(Duration::ZERO).await.ended, "its threads end");
     }
 }

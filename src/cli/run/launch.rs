@@ -18,6 +18,7 @@ use crate::shell::command::CommandListener;
 use crate::shell::config::{Config, Journaled, Kind, Mistake};
 use crate::shell::echo::EchoListener;
 use crate::shell::human::{Console, HumanListener};
+use crate::shell::journal::check_place;
 use crate::shell::{Events, Organism, OrganismBuilder};
 
 /// An organism that runs, and its ends.
@@ -25,31 +26,58 @@ pub(super) struct Launched {
     pub(super) organism: Arc<Organism>,
     pub(super) served: Served,
     pub(super) events: Events,
-    pub(super) screen: Arc<Screen>,
-    pub(super) input: Option<Receiver<Taken>>,
 }
 
-pub(super) fn launch(args: &Run) -> Result<Launched, Failure> {
-    let config = Config::load(&args.organism).map_err(Failure::Config)?;
-    let people = config.kinds.contains(&Kind::Human);
-    let plan = Plan::new(args, &config, people)?;
-    let screen = Arc::new(Screen::standard(style(args.json, people)));
-    log::start(&screen);
-    // The organism itself tells of the others when it starts.
-    let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
-    warnings.for_each(|finding| tracing::warn!("{finding}"));
-    let entrance = Entrance::open(&config)?;
-    let console = plan.keyboard.start(&screen);
-    let limits = config.blueprint.limits.xml.clone();
-    let mut builder = entrance.install(builder(config, &console, &entrance));
-    if let Some(shards) = args.shards {
-        builder = builder.shards(shards);
+/// What stays while an organism ends and starts again.
+pub(super) struct Stage {
+    pub(super) screen: Arc<Screen>,
+    /// What comes in, once an organism runs.
+    pub(super) input: Option<Receiver<Taken>>,
+    console: Console,
+    sources: Vec<Source>,
+    /// Read for the first start; each later one reads the file again.
+    config: Option<Config>,
+}
+
+impl Stage {
+    /// Sees to all that no organism is needed for.
+    pub(super) fn set(args: &Run) -> Result<Self, Failure> {
+        let config = Config::load(&args.organism).map_err(Failure::Config)?;
+        let people = config.kinds.contains(&Kind::Human);
+        let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
+        let screen = Arc::new(Screen::standard(style(args.json, people)));
+        log::start(&screen);
+        let console = keyboard.start(&screen);
+        Ok(Self { screen, input: None, console, sources, config: Some(config) })
     }
-    let events = builder.events();
-    let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
-    let served = entrance.serve(&organism)?;
-    let input = (!plan.sources.is_empty()).then(|| input::read(plan.sources, limits));
-    Ok(Launched { organism, served, events, screen, input })
+
+    /// Starts an organism; what comes in is read once one runs.
+    pub(super) fn launch(&mut self, args: &Run) -> Result<Launched, Failure> {
+        let config = match self.config.take() {
+            Some(config) => config,
+            None => Config::load(&args.organism).map_err(Failure::Config)?,
+        };
+        if let Some(Journaled { file, .. }) = &config.journal {
+            // Before anything is made beside it.
+            check_place(file).map_err(|error| Failure::unusable(format!("the journal can't be opened: {error}")))?;
+        }
+        // The organism itself tells of the others when it starts.
+        let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
+        warnings.for_each(|finding| tracing::warn!("{finding}"));
+        let entrance = Entrance::open(&config)?;
+        let limits = config.blueprint.limits.xml.clone();
+        let mut builder = entrance.install(builder(config, &self.console, &entrance));
+        if let Some(shards) = args.shards {
+            builder = builder.shards(shards);
+        }
+        let events = builder.events();
+        let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
+        let served = entrance.serve(&organism)?;
+        if !self.sources.is_empty() {
+            self.input = Some(input::read(std::mem::take(&mut self.sources), limits));
+        }
+        Ok(Launched { organism, served, events })
+    }
 }
 
 fn style(json: bool, people: bool) -> Style {

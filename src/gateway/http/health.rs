@@ -13,14 +13,16 @@ use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::mailbox::Mailboxes;
 
-pub(super) async fn livez() -> Response {
-    view::document(StatusCode::OK, &json!({ "status": "ok" }))
+pub(super) async fn livez(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
+    match gate.organism.breakdown() {
+        None => Ok(view::document(StatusCode::OK, &json!({ "status": "ok" }))),
+        Some(_) => Err(Problem::stopping()),
+    }
 }
 
 pub(super) async fn readyz(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
-    if gate.mailboxes.is_stopping() {
-        return Err(Problem::stopping());
-    }
+    gate.open()?;
+    gate.organism.ready().map_err(|error| Problem::busy(error.to_string()))?;
     Ok(view::document(StatusCode::OK, &json!({ "status": "ok" })))
 }
 

@@ -63,9 +63,7 @@ pub(in crate::gateway) async fn take(
     bytes: Bytes,
     key: Option<String>,
 ) -> Result<MessageId, Problem> {
-    if gate.mailboxes.is_stopping() {
-        return Err(Problem::stopping());
-    }
+    gate.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
     let foreseen = judge(gate, &from, bytes).await?;
     let (submission, envelope) = submission(from, foreseen, key);

@@ -38,9 +38,9 @@ use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
 use crate::accept::{Bounds, Room};
-use crate::shell::Organism;
 use crate::shell::config::Gateway as Settings;
 use crate::shell::journal::JournalQuery;
+use crate::shell::{Organism, SendError};
 use crate::vocab::{MessageId, Name};
 use bodies::Bodies;
 #[cfg(feature = "facade")]
@@ -106,6 +106,17 @@ impl Gate {
             Some((mailbox, _)) => Ok(Some(mailbox)),
             None => Ok(self.query.mail(id).await?.map(|mail| mail.record.mailbox)),
         }
+    }
+}
+
+impl Gate {
+    /// Whether messages are taken: neither the gateway nor the organism ends.
+    ///
+    /// # Errors
+    /// 503 if one of them does.
+    pub(super) fn open(&self) -> Result<(), Problem> {
+        let closed = matches!(self.organism.ready(), Err(SendError::Closed));
+        if closed || self.mailboxes.is_stopping() { Err(Problem::stopping()) } else { Ok(()) }
     }
 }
 

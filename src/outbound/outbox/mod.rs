@@ -17,7 +17,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::delivery::{Delivery, OutboundLimits, shown};
 use super::error::{Outcome, Undelivered};
 use super::store::Job;
-use crate::shell::sqlite::{Durability, Format, Lock, Opened, Opening, Problem, Retention, used};
+use crate::shell::sqlite::{Database, Durability, Format, Opened, Opening, Problem, Retention, used};
 use crate::vocab::{MessageId, Name, Time};
 
 pub(super) use keeper::Keeper;
@@ -32,14 +32,12 @@ const SWEEP: i64 = 64;
 /// The outbox on disk.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    // Before the lock, so that it is closed first.
-    db: Connection,
+    db: Database,
     file: PathBuf,
     retention: Retention,
     deliveries: u64,
     bytes: u64,
     turn: i64,
-    _lock: Lock,
 }
 
 /// What became of a delivery that was put into the outbox.
@@ -59,7 +57,6 @@ pub(super) enum Put {
 impl Outbox {
     /// Opens an outbox, or makes one where there is no file or an empty one.
     pub(super) fn open(file: &Path, durability: Durability, retention: Retention, now: Time) -> Result<Self, Problem> {
-        let lock = Lock::take(file)?;
         let read = |db: &Connection, _| {
             let sql = "SELECT count(*), ifnull(sum(length(body)), 0), (SELECT ifnull(max(turn), 0) FROM delivery) \
                        FROM delivery WHERE settled IS NULL";
@@ -68,15 +65,12 @@ impl Outbox {
         let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, _: &_| Ok(()));
         let opened =
             Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew }.open(file);
-        if let Err(Problem::Foreign { .. }) = opened {
-            lock.remove();
-        }
         let Opened { db, read: (deliveries, bytes, turn), cut } = opened?;
         if let Some(cut) = cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
                 "the end of the outbox's log was not written whole, and is cut off");
         }
-        let outbox = Self { db, file: file.to_owned(), retention, deliveries, bytes, turn, _lock: lock };
+        let outbox = Self { db, file: file.to_owned(), retention, deliveries, bytes, turn };
         while outbox.sweep(now)? > 0 {}
         Ok(outbox)
     }

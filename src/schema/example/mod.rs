@@ -15,8 +15,14 @@ use super::model::{Attribute, Complex, Content, Element, Model, Order, Particle,
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
-use finite::Sizes;
+use finite::{Measure, Sizes};
 use write::Writer;
+
+/// The most that an example may hold, in bytes: no reader wants more, and a schema may ask for any number of elements.
+const LARGEST: usize = 1 << 20;
+
+/// The most elements that a schema may require of each payload. It is what an example within [`LARGEST`] can hold.
+const MOST_REQUIRED: u64 = 100_000;
 
 /// Which instance is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -36,15 +42,16 @@ impl Wish {
     pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true };
 }
 
-/// An instance; `None` if no finite one was found. Whether it is valid must be asked.
+/// An instance; `None` if none was found that ends within a MiB. Whether it is valid must be asked.
 pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
     let mut sampler = Sampler {
         model,
         wish,
-        sizes: Sizes::of(model),
+        depths: Sizes::of(model, Measure::DEPTH),
         writer: Writer::new(model),
         open: Vec::new(),
         budget: 200,
+        room: LARGEST,
         ids: 0,
     };
     sampler.element(&model.root, None)?;
@@ -54,7 +61,16 @@ pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
 
 /// Whether the payload has any value that ends.
 pub(crate) fn is_finite(model: &Model) -> bool {
-    Sizes::of(model).particle(&Particle::once(Term::Element(Box::new(model.root.clone())))).is_some()
+    smallest(model, Measure::DEPTH).is_some()
+}
+
+/// The elements that each payload must have at least, if those are too many.
+pub(crate) fn requires_too_many(model: &Model) -> Option<u64> {
+    smallest(model, Measure::ELEMENTS).filter(|elements| *elements > MOST_REQUIRED)
+}
+
+fn smallest(model: &Model, measure: Measure) -> Option<u64> {
+    Sizes::of(model, measure).particle(&Particle::once(Term::Element(Box::new(model.root.clone()))))
 }
 
 /// How many alternatives the widest choice or enumeration has.
@@ -79,12 +95,14 @@ pub(crate) fn alternatives(model: &Model) -> usize {
 struct Sampler<'a> {
     model: &'a Model,
     wish: Wish,
-    sizes: Sizes,
+    depths: Sizes,
     writer: Writer,
     /// The complex types that are being written.
     open: Vec<usize>,
     /// How many elements that need not stand may still be written.
     budget: usize,
+    /// Bytes that may still be written. A repetition of nothing costs one too.
+    room: usize,
     /// How many values of type `xs:ID` were written.
     ids: usize,
 }
@@ -96,6 +114,8 @@ impl<'a> Sampler<'a> {
             return None;
         }
         let hint = hint.or_else(|| if self.wish.hints { element.hints.first() } else { None });
+        // Two tags.
+        self.spend(2 * element.local.len() + "<></>".len())?;
         self.writer.start(&element.namespace, &element.local);
         match (&self.model.types[element.ty], &element.fixed) {
             (Type::Simple(_), Some(fixed)) => self.writer.text(fixed),
@@ -167,8 +187,10 @@ impl<'a> Sampler<'a> {
                 Some(item) if !item.is_null() => self.chosen(alternatives, item),
                 _ => self.choice(particle, alternatives),
             },
-            Term::Group(_, particles) => (0..self.count(particle).min(1.max(particle.min)))
-                .try_for_each(|_| particles.iter().try_for_each(|particle| self.particle(particle, hint))),
+            Term::Group(_, particles) => (0..self.count(particle).min(1.max(particle.min))).try_for_each(|_| {
+                self.spend(1)?;
+                particles.iter().try_for_each(|particle| self.particle(particle, hint))
+            }),
             // Nothing is known of it, and what may be left out is.
             Term::Any => {
                 if particle.min == 0 {
@@ -187,9 +209,10 @@ impl<'a> Sampler<'a> {
         let count =
             if several { count.max(particle.max.unwrap_or(u64::MAX).min(alternatives.len() as u64)) } else { count };
         for turn in 0..count {
+            self.spend(1)?;
             let wanted = usize::try_from(turn).unwrap_or(0) + self.wish.choice;
             let wanted = alternatives.get(wanted % alternatives.len().max(1));
-            let least = alternatives.iter().min_by_key(|alternative| self.sizes.particle(alternative));
+            let least = alternatives.iter().min_by_key(|alternative| self.depths.particle(alternative));
             let recurs = |alternative: &&Particle| self.leads_back(alternative);
             self.particle(wanted.filter(|wanted| !recurs(wanted)).or(least)?, None)?;
         }
@@ -210,6 +233,12 @@ impl<'a> Sampler<'a> {
         self.element(named?, data)
     }
 
+    /// Takes bytes of the room; `None` if it has no more.
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.room = self.room.checked_sub(bytes)?;
+        Some(())
+    }
+
     /// How often a particle is written.
     fn count(&mut self, particle: &Particle) -> u64 {
         if !self.wish.full || self.leads_back(particle) || self.budget == 0 {
@@ -224,7 +253,7 @@ impl<'a> Sampler<'a> {
     fn leads_back(&self, particle: &Particle) -> bool {
         match &particle.term {
             Term::Element(element) => {
-                self.sizes.particle(particle).is_none()
+                self.depths.particle(particle).is_none()
                     || self.open.iter().filter(|open| **open == element.ty).count() > 1
                     || (self.is_recursive() && self.open.contains(&element.ty))
             }

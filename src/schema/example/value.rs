@@ -8,6 +8,12 @@ use crate::schema::model::{Bound, Facets, Simple, Type, TypeId, Variety};
 impl<'a> Sampler<'a> {
     /// A value of a simple type.
     pub(super) fn value(&mut self, ty: TypeId, hint: Option<&'a Value>) -> Option<String> {
+        let value = self.unbounded(ty, hint)?;
+        self.spend(1 + value.len())?;
+        Some(value)
+    }
+
+    fn unbounded(&mut self, ty: TypeId, hint: Option<&'a Value>) -> Option<String> {
         let Type::Simple(simple) = &self.model.types[ty] else { return None };
         if let Some(text) = hint.and_then(|hint| given(hint, simple)) {
             return Some(text);

@@ -12,6 +12,7 @@ use std::collections::hash_map::Entry;
 
 use super::contract::{ContractError, DocumentProblem};
 use super::engine;
+use super::example::requires_too_many;
 use super::libxml2::Compiled;
 use super::model::{Complex, Content, Element, Model, Type};
 use super::path::{Compilation, Path};
@@ -69,6 +70,9 @@ impl PayloadSchema {
                     continue;
                 }
                 let model = reader.model(element).unwrap_or_else(|| opaque(&qname));
+                if let Some(elements) = requires_too_many(&model) {
+                    return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
+                }
                 let document = documents.get(element.document);
                 let embeddable = document.embeddable.clone();
                 let text = document.given.clone();

@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
 use super::{CommandSpec, streams};
+use crate::shell::descriptors;
 use crate::vocab::Name;
 
 /// One run of a program.
@@ -39,9 +40,12 @@ pub(super) enum CommandError {
 /// How long a descendant outside the group may keep the streams open after the process ended.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How long a process that gets no descriptors waits for some.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Runs a process to its end and returns what it wrote; the end of its standard error is in `said` then.
 pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
-    let mut group = Group::spawn(&invocation).map_err(CommandError::Start)?;
+    let mut group = Group::begin(&invocation).await.map_err(CommandError::Start)?;
     let pipes = group.child.as_mut().map(|child| (child.stdin.take(), child.stdout.take(), child.stderr.take()));
     let (stdin, stdout, stderr) = pipes.unwrap_or_default();
     let mut output = Vec::new();
@@ -117,6 +121,16 @@ struct Group {
 }
 
 impl Group {
+    /// Starts a process as soon as there are descriptors for it.
+    async fn begin(invocation: &Invocation<'_>) -> io::Result<Self> {
+        loop {
+            match Self::spawn(invocation) {
+                Err(error) if descriptors::are_out(&error) => tokio::time::sleep(PAUSE).await,
+                spawned => return spawned,
+            }
+        }
+    }
+
     fn spawn(invocation: &Invocation<'_>) -> io::Result<Self> {
         let spec = invocation.spec;
         let child = Command::new(&spec.program)

@@ -9,7 +9,7 @@ use super::records::Requeue;
 use super::{Options, SqliteJournal};
 use crate::journal::{Number, Op, Step};
 use crate::shell::clock::Clock;
-use crate::shell::sqlite::{Problem, truncate_log};
+use crate::shell::sqlite::{Problem, place, truncate_log};
 
 /// What [`SqliteJournal::compact`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,10 @@ impl SqliteJournal {
     /// # Errors
     /// Those of [`open`](Self::open), and [`Problem::Missing`].
     pub fn open_existing(file: &Path, options: &Options) -> Result<Self, StoreError> {
-        if file.exists() { Self::open(file, options) } else { Err(Problem::Missing.of(file)) }
+        match place(file) {
+            Ok(real) if !real.exists() => Err(Problem::Missing.of(file)),
+            _ => Self::open(file, options),
+        }
     }
 
     /// Takes a dead letter away; `false` if there is none of that number.

@@ -28,7 +28,7 @@ impl Problem {
     }
 
     /// What is wrong, and what can be done about it where the file is a journal.
-    pub(super) fn advised(&self) -> String {
+    pub(crate) fn advised(&self) -> String {
         let more = match self {
             Self::Damaged { .. } => "; `systole journal verify` says more",
             Self::DamagedLog { .. } => {

@@ -36,6 +36,7 @@ pub use super::sqlite::{Cut, Durability, Problem, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
 pub use fork::{Fork, ForkError};
+pub use open::check_place;
 #[cfg(feature = "gateway")]
 pub use principals::Principals;
 #[cfg(feature = "facade")]

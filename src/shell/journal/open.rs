@@ -5,13 +5,22 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::Options;
+use super::error::StoreError;
 use super::meta::{Horizon, Meta};
 use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
 use super::schema::{FORMAT, ORDERED};
-use crate::shell::sqlite::{Opened, Opening, Problem};
+use crate::shell::sqlite::{Opened, Opening, Problem, place};
 
-/// Opens a journal for writing; the caller has its lock.
+/// Looks whether a journal could be at a path; nothing is opened or made.
+///
+/// # Errors
+/// [`StoreError`] if something else than a file is there, or no file could be.
+pub fn check_place(file: &Path) -> Result<(), StoreError> {
+    place(file).map(drop).map_err(|problem| problem.of(file))
+}
+
+/// Opens a journal for writing.
 pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>>, Problem> {
     let fill = |db: &Connection| {
         let meta = Meta { key: options.key, epoch: 0, running: false, total: 0 };

@@ -12,7 +12,7 @@ use super::schema::FORMAT;
 use super::{Options, SqliteJournal, StoreError};
 use crate::gateway::Token;
 use crate::shell::principal::{Kind, Principal};
-use crate::shell::sqlite::{Problem, join};
+use crate::shell::sqlite::{Database, Problem, join};
 use crate::vocab::{Name, Time};
 
 /// Whoever has the journal may be about to make it, or to bring it to this version.
@@ -30,7 +30,7 @@ pub struct Principals {
 
 enum Opened {
     Alone(Box<SqliteJournal>),
-    Beside(Connection),
+    Beside(Database),
 }
 
 impl Principals {

@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, Params, Row};
+use rusqlite::{OptionalExtension, Params, Row};
 use uuid::Uuid;
 
 use super::error::StoreError;
@@ -12,13 +12,13 @@ use super::records::Requeue;
 use super::row::{Record, load};
 use super::schema::FORMAT;
 use crate::journal::{EgressRecord, LetterRecord, MessageRecord, Number, SettledRecord, ThreadRecord};
-use crate::shell::sqlite::{Problem, beside, join_to_read, open_to_read, used, writer};
+use crate::shell::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
 use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
 /// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
 #[derive(Debug)]
 pub struct JournalReader {
-    pub(super) db: Connection,
+    pub(super) db: Database,
     pub(super) file: PathBuf,
 }
 
@@ -242,7 +242,7 @@ impl JournalReader {
 
     fn try_stat(&self) -> Result<Stat, Problem> {
         let meta = meta(&self.db)?;
-        let writer = writer(&self.file)?;
+        let writer = self.db.file().writer()?;
         let count = |what: &str| -> Result<u64, Problem> {
             let sql = format!("SELECT count(*) FROM {what}");
             Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
@@ -263,7 +263,7 @@ impl JournalReader {
             kept_messages: count("message WHERE ended IS NOT NULL")?,
             file_bytes: bytes(&self.file),
             used_bytes: used(&self.db)?,
-            log_bytes: bytes(&beside(&self.file, "-wal")),
+            log_bytes: bytes(&beside(self.db.file().path(), "-wal")),
         })
     }
 

@@ -1,8 +1,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
-
 use super::Options;
 use super::apply::Apply;
 use super::error::StoreError;
@@ -12,16 +10,15 @@ use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
 use crate::journal::{Journal, JournalError, Recovered, Step};
-use crate::shell::sqlite::{Cut, Lock, Opened, Problem};
+use crate::shell::sqlite::{Cut, Database, Opened, Problem};
 use crate::vocab::Time;
 
 /// A journal in an SQLite file.
 ///
-/// One writer at a time: whoever opens it has a lock beside it until it is dropped, or its process ends. Each
+/// One writer at a time: whoever opens it has a lock on it until it is dropped, or its process ends. Each
 /// [`append`](Journal::append) is one transaction. After an error it takes nothing more.
 pub struct SqliteJournal {
-    // Before the lock, so that it is closed first.
-    pub(super) db: Connection,
+    pub(super) db: Database,
     pub(super) file: PathBuf,
     pub(super) meta: Meta,
     pub(super) known: Known,
@@ -29,7 +26,6 @@ pub struct SqliteJournal {
     cut: Option<Cut>,
     failed: Option<String>,
     pub(super) buffer: Vec<u8>,
-    _lock: Lock,
 }
 
 impl SqliteJournal {
@@ -39,13 +35,11 @@ impl SqliteJournal {
     /// [`StoreError`] if it is in use, no journal, a later program's, damaged, or can't be written. It is left as it
     /// was.
     pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
-        let lock = Lock::take(file).map_err(|problem| problem.of(file))?;
-        let opened = open(file, options);
-        if let Err(Problem::Foreign { .. }) = opened {
-            lock.remove();
-        }
-        let Opened { db, read: meta, cut } = opened.map_err(|problem| problem.of(file))?;
-        if let Some(cut) = &cut {
+        let Opened { db, read: meta, cut } = open(file, options).map_err(|problem| problem.of(file))?;
+        if let Some(cut) = cut.filter(Cut::is_damage) {
+            tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
+                "finished transactions are missing at the end of the journal's log, as a loss of power takes them");
+        } else if let Some(cut) = &cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
                 "the end of the journal's log was not written whole, and is cut off");
         }
@@ -58,7 +52,6 @@ impl SqliteJournal {
             cut,
             failed: None,
             buffer: Vec::new(),
-            _lock: lock,
         })
     }
 
@@ -88,6 +81,9 @@ impl SqliteJournal {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let meta = work(self)?;
         write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.buffer)?;
+        if !self.db.file().is_in_place() {
+            return Err(Problem::Moved);
+        }
         self.db.prepare_cached("COMMIT")?.execute([])?;
         self.meta = meta;
         Ok(())
@@ -180,9 +176,7 @@ mod tests {
     }
 
     fn forget(file: &Path) {
-        for ending in ["", "-lock"] {
-            std::fs::remove_file(format!("{}{ending}", file.display())).unwrap();
-        }
+        std::fs::remove_file(file).unwrap();
     }
 
     #[test]

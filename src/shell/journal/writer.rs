@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Durability;
 use crate::core::ShardId;
+use crate::core::contain::contain;
 use crate::journal::{Journal, JournalError, Step};
 use crate::shell::clock::Clock;
 use crate::vocab::Time;
@@ -150,9 +151,9 @@ enum End {
 
 impl Work {
     fn run(mut self) -> Result<(), JournalError> {
-        let done = self.write();
+        let panicked = |_| Err(JournalError { message: "the thread that writes it has panicked: see above".into() });
+        let done = contain(|| self.write()).unwrap_or_else(panicked);
         if let Err(error) = &done {
-            tracing::error!(%error, "the journal can't be written: the organism goes no further");
             for shard in std::mem::take(&mut self.shards) {
                 (self.told)(shard, Err(error.clone()));
             }

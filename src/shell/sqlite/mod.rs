@@ -1,19 +1,22 @@
 //! Files of SQLite that are ours: how they are made, recognized, locked and opened.
 //!
 //! A file has a [`Format`]: an id in its header and tables of a version. Nothing is written to one before it is known
-//! to be of that format and in order, its log included; one process at a time writes it.
+//! to be of that format and in order, its log included; one process at a time writes it, by whatever name
+//! ([`held`] says how). What is made can be read and written by its owner alone.
 
 mod format;
-mod lock;
+mod held;
 mod open;
+mod place;
 mod problem;
 mod wal;
 
 pub(crate) use format::Format;
-pub(crate) use lock::{Lock, beside, writer};
+pub(crate) use held::{Database, Held};
 #[cfg(feature = "gateway")]
 pub(crate) use open::join;
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};
+pub(crate) use place::{beside, place};
 use std::time::Duration;
 
 pub use problem::Problem;

@@ -1,7 +1,6 @@
 //! How a file is opened: nothing is written to it before it is known to be in order.
 
 use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::Durability;
 use super::format::Format;
-use super::lock::beside;
+use super::held::{Database, Held, create};
+use super::place::beside;
 use super::problem::Problem;
 use super::wal::{self, Cut};
 
@@ -29,7 +29,7 @@ const LOG: i64 = 64 << 20;
 
 /// A file that was found in order, or made.
 pub(crate) struct Opened<T> {
-    pub(crate) db: Connection,
+    pub(crate) db: Database,
     /// What was read in it before anything was written.
     pub(crate) read: T,
     pub(crate) cut: Option<Cut>,
@@ -50,22 +50,22 @@ pub(crate) struct Opening<'a, T> {
 }
 
 impl<T> Opening<'_, T> {
-    /// Opens a file, or makes one where there is none or an empty one; the caller has its lock.
+    /// Opens a file, or makes one where there is none or an empty one.
+    ///
+    /// # Errors
+    /// [`Problem::InUse`] if another writer has it, and what else is wrong with it. It is left as it was.
     pub(crate) fn open(&self, file: &Path) -> Result<Opened<T>, Problem> {
-        match fs::metadata(file) {
-            Ok(found) if found.len() > 0 => {}
-            Ok(_) => self.create(file)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.create(file)?,
-            Err(error) => return Err(error.into()),
+        let mut held = Held::take(file)?;
+        if fs::metadata(held.path())?.len() == 0 {
+            held = self.create(held)?;
         }
-        recognize(file, self.format)?;
-        let cut = wal::inspect(file)?;
-        if let Some(cut) = cut.filter(|cut| cut.finished && !self.cut) {
-            return Err(Problem::DamagedLog { at: cut.at });
+        recognize(&held, self.format)?;
+        let cut = wal::inspect(held.path())?;
+        let given_up = |cut: &Cut| self.cut || (cut.short && self.durability == Durability::Process);
+        if let Some(cut) = cut.filter(|cut| cut.is_damage() && !given_up(cut)) {
+            return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
         }
-        let db = open_to_write(file, self.durability)?;
-        // What is refused below stays as it is, its log included.
-        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        let db = open_to_write(held, self.durability)?;
         let version = self.format.version_of(&db)?;
         self.format.compare(&db, version)?;
         check(&db)?;
@@ -81,8 +81,25 @@ impl<T> Opening<'_, T> {
         Ok(Opened { db, read, cut })
     }
 
-    /// Makes an empty file: elsewhere, so that there is a whole one or none.
-    fn create(&self, file: &Path) -> Result<(), Problem> {
+    /// Makes the file that takes the place of an empty one, which is locked meanwhile.
+    fn create(&self, empty: Held) -> Result<Held, Problem> {
+        let path = empty.path();
+        let made = self.make(path);
+        if made.is_err() && empty.was_made() {
+            // An empty file would only clutter a folder.
+            let _ = fs::remove_file(path);
+        }
+        made?;
+        Held::take(path)
+    }
+
+    /// Makes a file elsewhere first, so that there is a whole one or none.
+    fn make(&self, file: &Path) -> Result<(), Problem> {
+        let log = beside(file, "-wal");
+        if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+            // It would be taken for the log of the new file.
+            return Err(Problem::Headless { log });
+        }
         let new = beside(file, "-new");
         for ending in ["", "-wal", "-shm", "-journal"] {
             match fs::remove_file(beside(&new, ending)) {
@@ -90,6 +107,8 @@ impl<T> Opening<'_, T> {
                 Ok(()) | Err(_) => {}
             }
         }
+        // SQLite gives the files beside it the same mode.
+        drop(create(&new)?);
         let db = Connection::open(&new)?;
         db.execute_batch("BEGIN IMMEDIATE")?;
         db.pragma_update(None, "application_id", self.format.id)?;
@@ -100,8 +119,7 @@ impl<T> Opening<'_, T> {
         db.close().map_err(|(_, error)| error)?;
         File::open(&new)?.sync_all()?;
         fs::rename(&new, file)?;
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()?;
+        File::open(file.parent().unwrap_or(Path::new("/")))?.sync_all()?;
         Ok(())
     }
 }
@@ -110,37 +128,37 @@ impl<T> Opening<'_, T> {
 ///
 /// SQLite alone opens it: closing any other handle would free what this process has locked in it.
 #[cfg(feature = "gateway")]
-pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Connection, Problem> {
-    let db = open_to_write(file, durability)?;
-    let version = judge(&db, format)?;
+pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Database, Problem> {
+    let held = Held::look(file)?;
+    recognize(&held, format)?;
+    let db = open_to_write(held, durability)?;
+    let version = format.version_of(&db)?;
+    format.compare(&db, version)?;
     if version < format.version() {
         return Err(Problem::Older { found: version });
     }
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(db)
 }
 
-/// Opens a file for reading that this process has opened, and found in order. SQLite alone opens it, as above.
-pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Connection, Problem> {
-    let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+/// Opens a file for reading that this process has opened, and found in order.
+pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
+    let held = Held::look(file)?;
+    recognize(&held, format)?;
+    read(held, format)
+}
+
+fn read(held: Held, format: Format) -> Result<Database, Problem> {
+    let db = connect(held, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&db)?;
-    judge(&db, format)?;
+    let version = format.version_of(&db)?;
+    format.compare(&db, version)?;
     Ok(db)
 }
 
-/// The version of a file, if it is of that format.
-fn judge(db: &Connection, format: Format) -> Result<i64, Problem> {
-    let id: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    if id != format.id {
-        return Err(Problem::Foreign { format: format.name });
-    }
-    let version = format.version_of(db)?;
-    format.compare(db, version)?;
-    Ok(version)
-}
-
-fn open_to_write(file: &Path, durability: Durability) -> Result<Connection, Problem> {
+fn open_to_write(held: Held, durability: Durability) -> Result<Database, Problem> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(file, flags)?;
+    let db = connect(held, flags)?;
     if db.is_readonly("main")? {
         return Err(Problem::ReadOnly);
     }
@@ -154,12 +172,28 @@ fn open_to_write(file: &Path, durability: Durability) -> Result<Connection, Prob
 }
 
 /// Opens a file for reading, in use or not.
-pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Connection, Problem> {
-    if !file.try_exists()? {
-        return Err(Problem::Missing);
+pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
+    let held = Held::look(file)?;
+    recognize(&held, format)?;
+    if held.writer()?.is_none()
+        && let Some(cut) = wal::inspect(held.path())?.filter(Cut::is_damage)
+    {
+        // Whoever reads makes the index anew, which knows what is lost.
+        return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
     }
-    recognize(file, format)?;
-    join_to_read(file, format)
+    read(held, format)
+}
+
+/// Connects to the very file that is held.
+fn connect(held: Held, flags: OpenFlags) -> Result<Database, Problem> {
+    let db = Connection::open_with_flags(held.path(), flags)?;
+    db.busy_timeout(BUSY)?;
+    // What is refused stays as it is, its log included.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // SQLite opens the file with its first statement.
+    db.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
+    let db = Database::new(db, held);
+    if db.file().is_in_place() { Ok(db) } else { Err(Problem::Moved) }
 }
 
 impl Durability {
@@ -179,7 +213,6 @@ impl Durability {
 
 /// What holds for readers and writers.
 fn settle(db: &Connection) -> Result<(), Problem> {
-    db.busy_timeout(BUSY)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
@@ -189,18 +222,14 @@ fn settle(db: &Connection) -> Result<(), Problem> {
 
 /// Looks at the header alone (SQLite's file format, section 1.3), without a lock or a trace. SQLite itself is not asked:
 /// without its log, a file whose log was being written back when its process was killed is none to it.
-fn recognize(file: &Path, format: Format) -> Result<(), Problem> {
+fn recognize(file: &Held, format: Format) -> Result<(), Problem> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut header = [0; 100];
-    let foreign = Problem::Foreign { format: format.name };
-    match File::open(file)?.read_exact(&mut header) {
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Err(foreign),
-        read => read?,
-    }
+    let whole = file.head(&mut header)? == header.len();
     let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let (version, id) = (number(60), number(68));
-    if !header.starts_with(MAGIC) || id != format.id {
-        return Err(foreign);
+    if !whole || !header.starts_with(MAGIC) || id != format.id {
+        return Err(Problem::Foreign { format: format.name });
     }
     format.judge(version.into()).map(drop)
 }

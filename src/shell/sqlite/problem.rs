@@ -1,4 +1,5 @@
 use std::io;
+use std::path::PathBuf;
 
 /// What is wrong with a file of ours.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,33 @@ pub enum Problem {
         /// What it should be.
         format: &'static str,
     },
+    /// Something else than a file is there.
+    #[error("{what} is there, and was left as it is: name a file, or one that can be made")]
+    NoFile {
+        /// What is there.
+        what: &'static str,
+    },
+    /// A symbolic link leads nowhere.
+    #[error("a link to {} is there, where nothing is: make that file, or name another one", .target.display())]
+    Dangling {
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// It has other names besides this one.
+    #[error("it has {links} names (hard links), and its log stands beside one of them: keep that name alone")]
+    Linked {
+        /// How many.
+        links: u64,
+    },
+    /// Its log is there without it.
+    #[error("its log is there ({}) without the file itself: restore a copy of both, or move the log away", .log.display())]
+    Headless {
+        /// The log.
+        log: PathBuf,
+    },
+    /// Its path leads elsewhere since it was opened.
+    #[error("it was deleted, moved or replaced while it was in use: what is written now would be lost")]
+    Moved,
     /// There is nothing there.
     #[error("there is no such file: name what the organism has as `journal`")]
     Missing,
@@ -38,13 +66,15 @@ pub enum Problem {
         /// What was found.
         what: String,
     },
-    /// The log has a damaged place with finished transactions behind it.
+    /// The log is damaged, and finished transactions are lost with what stands behind that place.
     #[error(
-        "damaged in the middle of its log, at byte {at} of the file of that name with -wal: restore a copy of both"
+        "its log is damaged at byte {at} of the file of that name with -wal, and {lost} or more finished transactions behind that are lost: restore a copy of both"
     )]
     DamagedLog {
         /// Where the damage begins in the log.
         at: u64,
+        /// Finished transactions that are known to be lost.
+        lost: u64,
     },
     /// No room.
     #[error("the disk is full: make room and start again; of what was not confirmed nothing was written")]

@@ -1,13 +1,21 @@
 //! The write-ahead log as SQLite will read it at its next start: it takes what is in order from the front, and drops
-//! the rest without a word. So this reads it first, to tell what is dropped.
+//! the rest without a word. So this reads it first, to tell what is dropped, and whether it was finished.
 //!
-//! Format: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
+//! The log alone can't tell a last transaction that was damaged from one that was never finished. Its index (`-shm`)
+//! can: the writer puts the number of finished frames there before anybody is told of a transaction, and the file
+//! outlives the process. It is believed while its salt is that of the log and a writer wrote it: who only read after a
+//! crash made it anew from the log (its counter of changes is 0 then). Without it, a log is damaged if a finished
+//! transaction can be seen behind the place.
+//!
+//! What it does not find: a last transaction whose end is damaged beyond recognition, where there is no index.
+//!
+//! Formats: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>, <https://www.sqlite.org/walformat.html>.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::lock::beside;
+use super::place::beside;
 use super::problem::Problem;
 
 const HEADER: usize = 32;
@@ -20,54 +28,113 @@ pub struct Cut {
     pub at: u64,
     /// Bytes behind that.
     pub bytes: u64,
-    /// Whether a transaction stands there that was finished before the last one: no crash of a process does that.
-    pub(crate) finished: bool,
+    /// Finished transactions that are lost with it, at least: no crash of a process does that.
+    pub(crate) lost: u64,
+    /// Whether the log only ends too early: what a loss of power leaves where it is not waited for the disk.
+    pub(crate) short: bool,
+}
+
+impl Cut {
+    /// Whether the log is damaged, rather than not written whole.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.lost > 0
+    }
 }
 
 /// What the next start will drop of the log of a file; none if that is nothing.
 pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, Problem> {
+    let index = Index::read(&beside(database, "-shm"))?;
     let file = match File::open(beside(database, "-wal")) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Index::gone(index)),
         Err(error) => return Err(error.into()),
     };
     let len = file.metadata()?.len();
     if len == 0 {
-        return Ok(None);
+        return Ok(Index::gone(index));
     }
-    Ok(Log::read(&mut BufReader::with_capacity(1 << 16, file), len)?)
+    Ok(Log::read(&mut BufReader::with_capacity(1 << 16, file), len, index)?)
+}
+
+/// What a writer noted in the index of a log.
+#[derive(Debug, Clone, Copy)]
+struct Index {
+    /// Frames that are finished.
+    frames: u64,
+    /// Frames that are written back: nothing is lost with them.
+    back: u64,
+    salt: [u8; 8],
+}
+
+impl Index {
+    /// The index, if it is whole, and of a writer.
+    fn read(path: &Path) -> Result<Option<Self>, Problem> {
+        /// Two copies of a header, and how many frames are written back.
+        const LEN: usize = 2 * 48 + 4;
+        const VERSION: u32 = 3_007_000;
+        let mut bytes = [0; LEN];
+        let whole = match File::open(path) {
+            Ok(mut file) => read_full(&mut file, &mut bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error.into()),
+        };
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes are a word"));
+        let mut sum = Sum { big_endian: cfg!(target_endian = "big"), sum: (0, 0) };
+        sum.add(&bytes[..40]);
+        let is_whole = whole && bytes[..48] == bytes[48..96] && sum.sum == (word(40), word(44));
+        let (changes, made) = (word(8), bytes[12] == 1);
+        let valid = is_whole && word(0) == VERSION && made && changes > 0;
+        let salt = bytes[32..40].try_into().expect("eight bytes are two words");
+        Ok(valid.then(|| Self { frames: word(16).into(), back: word(96).into(), salt }))
+    }
+
+    /// What is lost if there is no log.
+    fn gone(index: Option<Self>) -> Option<Cut> {
+        let lost = index.is_some_and(|index| index.frames > index.back);
+        lost.then_some(Cut { at: 0, bytes: 0, lost: 1, short: true })
+    }
 }
 
 /// The header of a log, and the checksum so far.
 struct Log {
-    big_endian: bool,
     page: usize,
     salt: [u8; 8],
+    sum: Sum,
+}
+
+/// The checksum of SQLite's logs.
+struct Sum {
+    big_endian: bool,
     sum: (u32, u32),
 }
 
 impl Log {
-    fn read(input: &mut impl Read, len: u64) -> io::Result<Option<Cut>> {
+    fn read(input: &mut impl Read, len: u64, index: Option<Index>) -> io::Result<Option<Cut>> {
         let mut header = [0; HEADER];
         let whole = read_full(input, &mut header)?;
         let Some(mut log) = whole.then(|| Self::of(&header)).flatten() else {
             // A log that only begins has a header alone.
-            return Ok(Some(Cut { at: 0, bytes: len, finished: len > HEADER as u64 }));
+            return Ok(Some(Cut { at: 0, bytes: len, lost: u64::from(len > HEADER as u64), short: false }));
         };
+        let index = index.filter(|index| index.salt == log.salt);
         let mut frame = vec![0; FRAME + log.page];
         let frame_len = frame.len() as u64;
         // Up to where it is in order, up to where it is of this round, and what was finished between the two.
         let (mut at, mut end, mut last, mut finished) = (HEADER as u64, HEADER as u64, HEADER as u64, 0);
-        let mut good = true;
+        let told = index.map(|index| HEADER as u64 + index.frames * frame_len);
+        let (mut good, mut damaged) = (true, false);
         while read_full(input, &mut frame)? {
             at += frame_len;
             // What an earlier round of the log left behind has another salt; SQLite goes no further.
             good = good && frame[8..16] == log.salt && log.accepts(&frame);
+            // One half of the salt is enough: that of another round differs in both.
+            damaged |= !good && (frame[8..12] == log.salt[..4] || frame[12..16] == log.salt[4..]);
             if frame[8..16] == log.salt {
                 let commits = frame[4..8] != [0; 4];
                 match (good, commits) {
                     (true, true) => end = at,
-                    (false, true) => finished += 1,
+                    // Behind what the writer said to be finished, nothing is.
+                    (false, true) => finished += u64::from(told.is_none_or(|told| at <= told)),
                     (_, false) => {}
                 }
                 last = at;
@@ -76,8 +143,9 @@ impl Log {
         if at < len {
             last = len;
         }
-        // The last transaction may be written in any order, until it is known to be on the disk.
-        Ok((last > end).then_some(Cut { at: end, bytes: last - end, finished: finished > 1 }))
+        let missing = told.is_some_and(|told| told > end) && index.is_some_and(|index| index.frames > index.back);
+        let cut = Cut { at: end, bytes: last - end, lost: finished.max(missing.into()), short: missing && !damaged };
+        Ok((last > end || missing).then_some(cut))
     }
 
     fn of(header: &[u8; HEADER]) -> Option<Self> {
@@ -89,19 +157,21 @@ impl Log {
         };
         let page = usize::try_from(word(8)).ok().filter(|page| (512..=65536).contains(page))?;
         let salt = header[16..24].try_into().expect("eight bytes are two words");
-        let mut log = Self { big_endian, page, salt, sum: (0, 0) };
-        log.add(&header[..24]);
-        (log.sum == (word(24), word(28))).then_some(log)
+        let mut log = Self { page, salt, sum: Sum { big_endian, sum: (0, 0) } };
+        log.sum.add(&header[..24]);
+        (log.sum.sum == (word(24), word(28))).then_some(log)
     }
 
     /// Whether a frame is the next one.
     fn accepts(&mut self, frame: &[u8]) -> bool {
-        self.add(&frame[..8]);
-        self.add(&frame[FRAME..]);
+        self.sum.add(&frame[..8]);
+        self.sum.add(&frame[FRAME..]);
         let word = |at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().expect("four bytes are a word"));
-        self.sum == (word(16), word(20))
+        self.sum.sum == (word(16), word(20))
     }
+}
 
+impl Sum {
     fn add(&mut self, bytes: &[u8]) {
         let (mut first, mut second) = self.sum;
         for pair in bytes.chunks_exact(8) {

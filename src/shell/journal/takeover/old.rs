@@ -13,7 +13,7 @@ use crate::shell::journal::error::StoreError;
 use crate::shell::journal::principal::PrincipalRow;
 use crate::shell::journal::text::parse_name;
 use crate::shell::principal::{Kind, Principal, TokenHash};
-use crate::shell::sqlite::{Lock, Problem, beside, inspect, truncate_log};
+use crate::shell::sqlite::{Cut, Held, Problem, beside, inspect, truncate_log};
 use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// When a message is due whose reader answers when it likes.
@@ -27,7 +27,7 @@ pub(super) struct Old {
     db: Connection,
     version: i64,
     file: PathBuf,
-    _lock: Lock,
+    _lock: Held,
 }
 
 /// What the file of a gateway holds.
@@ -91,9 +91,9 @@ impl Old {
             return Ok(None);
         }
         let open = || {
-            let lock = Lock::take(&file)?;
-            if let Some(cut) = inspect(&file)?.filter(|cut| cut.finished) {
-                return Err(Problem::DamagedLog { at: cut.at });
+            let lock = Held::take(&file)?;
+            if let Some(cut) = inspect(&file)?.filter(Cut::is_damage) {
+                return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
             }
             let db = Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             db.busy_timeout(BUSY)?;
