@@ -19,6 +19,12 @@
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
 
+// The derives of the prelude name these two crates through this one.
+pub use {schemars, serde};
+
+#[doc(hidden)]
+pub use systole_macros::remove as __remove;
+
 #[doc(hidden)]
 pub mod bench;
 pub mod cli;
