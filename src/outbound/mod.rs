@@ -18,6 +18,7 @@ mod delivery;
 mod error;
 mod failure;
 mod handle;
+pub(crate) mod http;
 mod line;
 mod lines;
 mod options;
@@ -51,7 +52,7 @@ pub use outcomes::Outcomes;
 pub use signature::Secret;
 
 pub(crate) use answer::{Said, media_type, refusal};
-pub(crate) use client::{build, builder, unanswered, wait_of};
+pub(crate) use client::{unanswered, wait_of};
 pub(crate) use failure::readable;
 pub(crate) use tls::config as tls;
 
