@@ -2,14 +2,10 @@
 
 use systole::prelude::*;
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:hello:v1")]
 struct Hello {
     name: String,
-}
-
-impl Payload for Hello {
-    const NAMESPACE: &'static str = "urn:example:hello:v1";
-    const ROOT: &'static str = "hello";
 }
 
 struct Greeter;

@@ -20,6 +20,12 @@
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
 
+// The derives of the prelude name these two crates through this one.
+pub use {schemars, serde};
+
+#[doc(hidden)]
+pub use systole_macros::remove as __remove;
+
 #[cfg(feature = "gateway")]
 mod accept;
 #[doc(hidden)]

@@ -7,8 +7,12 @@ pub use actix::{
     self, Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, ResponseFuture,
     WrapFuture,
 };
-pub use schemars::JsonSchema;
-pub use serde::{Deserialize, Serialize};
+pub use serde::de::Deserialize;
+pub use serde::ser::Serialize;
+/// The derives of serde and schemars, through `systole`: a crate needs neither among its dependencies.
+pub use systole_macros::{Deserialize, JsonSchema, Serialize};
+
+pub use self::traits::*;
 
 pub use crate::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
 pub use crate::ladder::Element;
@@ -19,3 +23,8 @@ pub use crate::shell::{
     SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply, spawn_thread, write,
 };
 pub use crate::vocab::{Fault, FaultCode, Limits};
+
+/// A trait of the same name as a derive: a glob imports what of it no name imports, the trait alone.
+mod traits {
+    pub use schemars::JsonSchema;
+}

@@ -182,7 +182,7 @@ fn a_message_that_ends_the_process_is_given_up() {
     assert_eq!((runs.load(Ordering::Relaxed), answers(&kit)), (6, vec!["!listener-failed".to_owned()]));
     let dead = kit.dead_letters();
     assert_eq!(dead.len(), 1);
-    assert_eq!(dead[0].reason.message.as_ref(), "the process ended 5 times while this message was handled");
+    assert_eq!(dead[0].reason.message.as_ref(), "the process ended 5 times while a message was handled");
     assert!(dead[0].payload.as_ref().unwrap().as_str().contains("go on, crash"));
 }
 
@@ -362,7 +362,7 @@ fn a_listener_that_is_gone_fails_its_threads() {
     kit.settle();
     assert_eq!(answers(&kit), ["!listener-failed"]);
     let dead = kit.dead_letters();
-    assert_eq!(dead[0].reason.message.as_ref(), "the listener is not registered any more");
+    assert_eq!(dead[0].reason.message.as_ref(), "a listener is not registered any more");
 }
 
 /// Ticks from boot on, and for whoever asks.

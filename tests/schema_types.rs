@@ -460,6 +460,9 @@ mod refused {
         }
     }
 
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    pub(super) struct Newtype(Option<i64>);
+
     shapes! {
         AnyValue { x: serde_json::Value, }
         Map { x: HashMap<String, i64>, }
@@ -470,6 +473,11 @@ mod refused {
         OptionalList { x: Option<Vec<i64>>, }
         BareList { x: Vec<i64>, }
         ListOfOptions { #[serde(default)] x: Vec<Option<i64>>, }
+        OptionOfOption { x: Option<Option<i64>>, }
+        OptionInBox { x: Option<Box<Option<Inner>>>, }
+        OptionInNewtype { x: Option<Newtype>, }
+        OptionOfAttribute { #[serde(rename = "@x")] x: Option<Option<i64>>, }
+        OptionOfValue { #[serde(rename = "$value")] x: Option<Option<Data>>, }
         Wide { x: u128, }
         HasUntagged { x: Untagged, }
         HasTagged { x: Tagged, }
@@ -507,6 +515,7 @@ mod refused {
 
     payload! {
         AnyValue, "x"; Map, "x"; OrderedMap, "x"; Set, "x"; Tuple, "x"; NestedList, "x"; OptionalList, "x";
+        OptionOfOption, "x"; OptionInBox, "x"; OptionInNewtype, "x"; OptionOfAttribute, "x"; OptionOfValue, "x";
         BareList, "x"; ListOfOptions, "x"; Wide, "x"; HasUntagged, "x"; HasTagged, "x"; HasAdjacent, "x";
         DataField, "x"; DataList, "x"; TupleVariant, "x"; VariantOption, "x"; VariantName, "x";
         StructAttribute, "x"; ListAttribute, "x"; StructText, "x"; OptionalText, "x"; MixedText, "x";
@@ -533,7 +542,8 @@ fn what_xml_can_not_carry_is_refused_with_what_to_write_instead() {
         ($($type:ident)*) => { $(sentence::<refused::$type>(&mut out);)* };
     }
     each! {
-        AnyValue Map OrderedMap Set Tuple NestedList OptionalList BareList ListOfOptions Wide HasUntagged HasTagged
+        AnyValue Map OrderedMap Set Tuple NestedList OptionalList BareList ListOfOptions
+        OptionOfOption OptionInBox OptionInNewtype OptionOfAttribute OptionOfValue Wide HasUntagged HasTagged
         HasAdjacent DataField DataList TupleVariant VariantOption VariantName StructAttribute ListAttribute StructText
         OptionalText MixedText ValueStruct VariantClash FieldName Prefixed Declaration Skipped OneWay Flattened
         FlattenedMap FlattenedEnum Boundary Ipv6 Rule Impossible WrongExample HasSecretive Contradictory Endless TooMany Data Items Maybe

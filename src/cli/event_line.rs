@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::core::{Event, EventKind};
+use crate::core::{Event, EventKind, Misroute};
 use crate::shell::terminal::Escaped;
 use crate::vocab::Fault;
 
@@ -35,9 +35,9 @@ impl fmt::Display for EventLine<'_> {
                 let claims = claims.iter().filter_map(|(what, claim)| Some((what, claim.as_deref()?)));
                 claims.into_iter().try_for_each(|(what, claim)| write!(f, " {what} {};", Escaped::line(claim)))
             }
-            EventKind::Faulted { fault, denied } => {
-                let denied = if *denied { " (denied)" } else { "" };
-                write!(f, "fault{denied} {}", Escaped::line(&fault.to_string()))
+            EventKind::Faulted { fault, misroute } => {
+                write!(f, "fault {}", Escaped::line(&fault.to_string()))?;
+                misroute.iter().try_for_each(|misroute| write!(f, " ({})", Escaped::line(&misroute.to_string())))
             }
             EventKind::Opened { .. } => f.write_str("opened"),
             EventKind::Closed { cancelled: 0, .. } => f.write_str("closed"),
@@ -77,7 +77,7 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Forged { by, claimed, thread } => {
             ("forged", json!({ "by": by.as_str(), "claimed": claimed, "thread": thread }))
         }
-        EventKind::Faulted { fault, denied } => ("fault", fault_json(fault, *denied)),
+        EventKind::Faulted { fault, misroute } => ("fault", fault_json(fault, misroute.as_ref())),
         EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
         EventKind::Closed { thread, cancelled } => {
             ("thread-closed", json!({ "thread": thread.to_string(), "cancelled": cancelled }))
@@ -99,12 +99,13 @@ pub(super) fn to_json(event: &Event) -> Value {
     Value::Object(object)
 }
 
-fn fault_json(fault: &Fault, denied: bool) -> Value {
+fn fault_json(fault: &Fault, misroute: Option<&Misroute>) -> Value {
     json!({
         "code": fault.code.as_str(),
         "message": &*fault.message,
         "retryable": fault.retryable,
-        "denied": denied,
+        "denied": misroute.is_some_and(Misroute::is_denied),
+        "reason": misroute.map(ToString::to_string),
         "in_reply_to": fault.in_reply_to.map(|id| id.to_string()),
         "rule": fault.rule.as_ref().map(|rule| &rule.rule),
         "line": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.line),
@@ -136,7 +137,8 @@ mod tests {
             EventLine(&delivered).to_string(),
             "67e55044 root/researcher/calculator#2 delivered {urn:a}add from cli"
         );
-        let fault = event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "a\u{1b}[2Jb\nc"), denied: false });
+        let fault =
+            event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "a\u{1b}[2Jb\nc"), misroute: None });
         assert_eq!(
             EventLine(&fault).to_string(),
             r"67e55044 root/researcher/calculator#2 fault failed: a\u{1b}[2Jb\nc"

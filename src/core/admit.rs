@@ -14,6 +14,7 @@ use super::judge::{Refusal, Sound, Verdict};
 use super::key::ThreadKey;
 use super::machine::{Core, Item};
 use super::meta::is_for_threads;
+use super::misroute::Misroute;
 use super::open::Call;
 use super::thread::{Origin, Sender};
 use crate::ladder::{Canonical, Claims, Element, Envelope, Raw, Validated, climb};
@@ -165,15 +166,15 @@ impl Core {
         match verdict {
             Err(fault) => {
                 let payload = entry.payload.as_ref().ok().cloned();
-                self.refuse_entry(&entry, entry.ids.0, fault, payload, false);
+                self.refuse_entry(&entry, entry.ids.0, fault, payload, None);
             }
             Ok(Verdict::Call { first, others, payload }) => self.open_calls(entry, first, others, payload),
             Ok(Verdict::Core { request, .. }) => match self.ask_as_client(entry.client, entry.remote, request) {
                 Ok(answer) => self.tell_client(&entry, answer),
-                Err(fault) => self.refuse_entry(&entry, entry.ids.0, fault, None, false),
+                Err(fault) => self.refuse_entry(&entry, entry.ids.0, fault, None, None),
             },
-            Ok(Verdict::Refused(Refusal { payload, fault, denied, .. })) => {
-                self.refuse_entry(&entry, entry.ids.0, fault, payload, denied);
+            Ok(Verdict::Refused(Refusal { payload, fault, misroute, .. })) => {
+                self.refuse_entry(&entry, entry.ids.0, fault, payload, misroute);
             }
             // A client has no thread that could reply, continue, or own another one.
             Ok(
@@ -185,7 +186,7 @@ impl Core {
             ) => {
                 let payload = other.into_payload();
                 let fault = payload.as_ref().map_or_else(faults::nobody_asked, |payload| faults::route(payload.root()));
-                self.refuse_entry(&entry, entry.ids.0, fault, payload, false);
+                self.refuse_entry(&entry, entry.ids.0, fault, payload, None);
             }
         }
     }
@@ -200,7 +201,7 @@ impl Core {
     ) {
         let parent = match self.client_root(entry.root, entry.client) {
             Ok(parent) => parent,
-            Err(fault) => return self.refuse_entry(&entry, entry.ids.0, fault, None, false),
+            Err(fault) => return self.refuse_entry(&entry, entry.ids.0, fault, None, None),
         };
         self.counts.made += others.len() as u64;
         for (copy, target) in (0..).zip(std::iter::once(first).chain(others)) {
@@ -219,7 +220,7 @@ impl Core {
                 permit: entry.permit.take(),
             };
             if let Err(fault) = self.place(call) {
-                self.refuse_entry(&entry, ids.0, fault, None, false);
+                self.refuse_entry(&entry, ids.0, fault, None, None);
             }
         }
     }
@@ -242,11 +243,11 @@ impl Core {
         about: MessageId,
         fault: Fault,
         payload: Option<Canonical>,
-        denied: bool,
+        misroute: Option<Misroute>,
     ) {
         self.counts.faulted += 1;
         self.counts.made += 1;
-        self.root_event(entry.root, || EventKind::Faulted { fault: fault.clone(), denied });
+        self.root_event(entry.root, || EventKind::Faulted { fault: fault.clone(), misroute });
         if fault.code == FaultCode::Route {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
             self.root_event(entry.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });

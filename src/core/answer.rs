@@ -76,7 +76,7 @@ impl Core {
         fault.in_reply_to = Some(opened_by);
         fault.rule = None;
         self.counts.made += 1;
-        self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
+        self.event(key, || EventKind::Faulted { fault: fault.clone(), misroute: None });
         self.answer(key, id, Reply::Fault(fault));
     }
 

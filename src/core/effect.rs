@@ -10,6 +10,7 @@ use super::io::Remembered;
 use super::judge::{Refusal, Verdict};
 use super::key::{FanKey, ThreadKey};
 use super::machine::Core;
+use super::misroute::Misroute;
 use super::open::Call;
 use super::respond::Source;
 use super::thread::{Content, Origin, Queued, Sender};
@@ -91,7 +92,7 @@ impl Core {
                     let call = self.call_of(&site, target, payload.clone(), ids, origin);
                     valid |= match self.place(call) {
                         Ok(_) => true,
-                        Err(fault) => self.refuse_call(key, origin, ids.0, fault, false),
+                        Err(fault) => self.refuse_call(key, origin, ids.0, fault, None),
                     };
                 }
                 valid
@@ -100,12 +101,18 @@ impl Core {
                 self.emitted(key, site.listener, payload.payload());
                 let (ids, origin) = site.copy(0, self);
                 let Some(target) = self.threads.get(thread).and_then(|thread| thread.listener()) else {
-                    return self.refuse_call(key, origin, ids.0, faults::route(payload.payload().root()), false);
+                    return self.refuse_call(
+                        key,
+                        origin,
+                        ids.0,
+                        faults::route(payload.payload().root()),
+                        Some(Misroute::UnknownThread),
+                    );
                 };
                 let call = self.call_of(&site, target, payload, ids, origin);
                 match self.place_on(thread, call) {
                     Ok(()) => true,
-                    Err(fault) => self.refuse_call(key, origin, ids.0, fault, false),
+                    Err(fault) => self.refuse_call(key, origin, ids.0, fault, None),
                 }
             }
             Verdict::CloseThread { thread, payload } => {
@@ -134,7 +141,7 @@ impl Core {
 
     /// Refuses an emission: a fault for each index that it holds.
     fn refuse(&mut self, site: &Site, refusal: Refusal) -> bool {
-        let Refusal { to, payload, fault, denied, width } = refusal;
+        let Refusal { to, payload, fault, misroute, width } = refusal;
         if fault.code == FaultCode::Route {
             self.bury(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone());
         }
@@ -142,7 +149,7 @@ impl Core {
         for copy in 0..width.max(1) as u32 {
             let (ids, origin) = site.copy(copy, self);
             self.counts.made += u64::from(copy > 0);
-            excused &= self.refuse_call(site.thread, origin, ids.0, fault.clone(), denied);
+            excused &= self.refuse_call(site.thread, origin, ids.0, fault.clone(), misroute.clone());
         }
         excused
     }
@@ -154,10 +161,10 @@ impl Core {
         origin: Origin,
         about: MessageId,
         fault: Fault,
-        denied: bool,
+        misroute: Option<Misroute>,
     ) -> bool {
         self.counts.faulted += 1;
-        self.event(key, || EventKind::Faulted { fault: fault.clone(), denied });
+        self.event(key, || EventKind::Faulted { fault: fault.clone(), misroute });
         let is_mistake = faults::is_mistake(&fault);
         self.fault_to(key, origin, about, None, fault);
         !is_mistake
@@ -183,7 +190,7 @@ impl Core {
                 self.place_continue(key, message, after);
                 true
             }
-            Err(fault) => self.refuse_call(key, Origin::None, id, fault, false),
+            Err(fault) => self.refuse_call(key, Origin::None, id, fault, None),
         }
     }
 

@@ -1,3 +1,4 @@
+use super::misroute::Misroute;
 use crate::ladder::Repair;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
 
@@ -59,8 +60,8 @@ pub enum EventKind {
     Faulted {
         /// The fault.
         fault: Fault,
-        /// Whether it hides that the call is not allowed.
-        denied: bool,
+        /// The mistake behind a `route` fault, where a sender made one.
+        misroute: Option<Misroute>,
     },
     /// A thread opened.
     Opened {

@@ -1,4 +1,7 @@
 //! The one place where the errors of the stages, and what the core finds, become faults.
+//!
+//! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in the
+//! third person, true for each receiver: no "you", no "this", no "the listener".
 
 use super::blueprint::Blueprint;
 use super::io::Failure;
@@ -7,24 +10,24 @@ use crate::protocol::MetaError;
 use crate::schema::{Catalog, EncodeError, SchemaError};
 use crate::vocab::{BrokenRule, Fault, FaultCode, Position, QName};
 
-/// The same for what is not there and for what is not allowed.
+/// Refuses a payload without a target: one text for what is absent and for what is not allowed.
 pub(super) fn route(payload: &QName) -> Fault {
-    Fault::new(FaultCode::Route, format!("nobody here takes {payload} from you"))
+    Fault::new(FaultCode::Route, format!("no listener takes {payload} from its sender"))
 }
 
 pub(super) fn malformed(error: &LadderError) -> Fault {
     let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
-    with_rule(Fault::new(code, "this is no XML that can be read"), error.to_string(), error.position(), None)
+    with_rule(Fault::new(code, "what was sent is no XML that can be read"), error.to_string(), error.position(), None)
 }
 
 pub(super) fn envelope(error: &EnvelopeError) -> Fault {
-    let fault = Fault::new(FaultCode::Envelope, "this is no envelope");
+    let fault = Fault::new(FaultCode::Envelope, "what was sent is no envelope");
     with_rule(fault, error.to_string(), Some(error.position()), None)
 }
 
 /// A payload that breaks its contract: with the rule, its place and an example.
 pub(super) fn payload(qname: &QName, error: &SchemaError, catalog: &Catalog) -> Fault {
-    let fault = Fault::new(FaultCode::Payload, format!("this {qname} breaks its contract"));
+    let fault = Fault::new(FaultCode::Payload, format!("a payload {qname} breaks its contract"));
     let example = catalog.get(qname).and_then(|schema| schema.example()).map(|example| example.as_str().to_owned());
     with_rule(fault, error.to_string(), error.at, example)
 }
@@ -34,11 +37,16 @@ pub(super) fn unencodable(error: &EncodeError) -> Fault {
 }
 
 pub(super) fn undecodable(why: &dyn std::fmt::Display) -> Fault {
-    with_rule(Fault::new(FaultCode::Payload, "the receiver can't read this payload"), why.to_string(), None, None)
+    with_rule(Fault::new(FaultCode::Payload, "the receiver of a payload can't read it"), why.to_string(), None, None)
 }
 
 pub(super) fn meta(error: &MetaError) -> Fault {
-    with_rule(Fault::new(FaultCode::Payload, "this is no request to the core"), error.to_string(), error.at, None)
+    with_rule(
+        Fault::new(FaultCode::Payload, "what was asked of the core is no request to it"),
+        error.to_string(),
+        error.at,
+        None,
+    )
 }
 
 pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
@@ -46,7 +54,7 @@ pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
 }
 
 pub(super) fn too_many(found: usize, blueprint: &Blueprint) -> Fault {
-    limit(format_args!("a response may hold {} calls, this one holds {found}", blueprint.limits.fanout))
+    limit(format_args!("a response holds {found} calls, {} are allowed", blueprint.limits.fanout))
 }
 
 pub(super) fn overload() -> Fault {
@@ -58,41 +66,41 @@ pub(super) fn failed(failure: Failure) -> Fault {
 }
 
 pub(super) fn silent() -> Fault {
-    Fault::new(FaultCode::Silent, "the listener ended without an answer")
+    Fault::new(FaultCode::Silent, "a listener ended without an answer")
 }
 
 pub(super) fn quarrel(responses: u32) -> Fault {
-    Fault::new(FaultCode::Failed, format!("the listener gave {responses} responses in a row without a valid payload"))
+    Fault::new(FaultCode::Failed, format!("a listener gave {responses} responses in a row without a valid payload"))
 }
 
 pub(super) fn unreturned(payload: &QName) -> Fault {
-    Fault::new(FaultCode::Failed, format!("an answer {payload} came that the listener does not take"))
+    Fault::new(FaultCode::Failed, format!("an answer {payload} came that its receiver does not take"))
 }
 
 pub(super) fn cannot_park() -> Fault {
-    Fault::new(FaultCode::Failed, "this listener can't await answers: it holds its actor or its thread exclusively")
+    Fault::new(FaultCode::Failed, "a listener that holds its actor or its thread exclusively can't await answers")
 }
 
 pub(super) fn panicked() -> Fault {
-    Fault::new(FaultCode::ListenerFailed, "the listener failed while it handled this message")
+    Fault::new(FaultCode::ListenerFailed, "a listener failed while it handled a message")
 }
 
 pub(super) fn discarded() -> Fault {
-    let fault = Fault::new(FaultCode::ListenerFailed, "the listener was rebuilt while it handled this message");
+    let fault = Fault::new(FaultCode::ListenerFailed, "a listener was rebuilt while it handled a message");
     Fault { retryable: true, ..fault }
 }
 
 pub(super) fn down() -> Fault {
-    let fault = Fault::new(FaultCode::ListenerFailed, "the listener failed too often and is resting: try again later");
+    let fault = Fault::new(FaultCode::ListenerFailed, "a listener failed too often and is resting: try again later");
     Fault { retryable: true, ..fault }
 }
 
 pub(super) fn handler_timeout() -> Fault {
-    Fault::new(FaultCode::Timeout, "the listener took too long")
+    Fault::new(FaultCode::Timeout, "a listener took too long")
 }
 
 pub(super) fn deadline() -> Fault {
-    Fault::new(FaultCode::Timeout, "the deadline passed")
+    Fault::new(FaultCode::Timeout, "a deadline passed")
 }
 
 pub(super) fn nobody_asked() -> Fault {
@@ -114,18 +122,18 @@ pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {
 /// A handler that ran again after a crash asked for something else than before.
 pub(super) fn diverged(before: &str, now: &str) -> Fault {
     let rule = format!("before the restart it asked: {before}; now it asked: {now}");
-    let message = "the listener, run again after a restart, did not do what it had done before";
+    let message = "a listener, run again after a restart, did not do what it had done before";
     with_rule(Fault::new(FaultCode::ListenerFailed, message), rule, None, None)
 }
 
 /// A message whose handler did not end, again and again, before the process ended.
 pub(super) fn too_many_attempts(attempts: u32) -> Fault {
-    Fault::new(FaultCode::ListenerFailed, format!("the process ended {attempts} times while this message was handled"))
+    Fault::new(FaultCode::ListenerFailed, format!("the process ended {attempts} times while a message was handled"))
 }
 
 /// The listener of a thread is not registered any more.
 pub(super) fn unregistered() -> Fault {
-    Fault::new(FaultCode::ListenerFailed, "the listener is not registered any more")
+    Fault::new(FaultCode::ListenerFailed, "a listener is not registered any more")
 }
 
 /// The journal can't be written any more.
@@ -157,4 +165,40 @@ pub(super) fn is_mistake(fault: &Fault) -> bool {
 
 fn with_rule(fault: Fault, rule: String, at: Option<Position>, example: Option<String>) -> Fault {
     Fault { rule: Some(Box::new(BrokenRule { rule, at, example })), ..fault }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_true_for_each_receiver() {
+        let qname: QName = "{urn:a}ask".parse().unwrap();
+        let faults = [
+            route(&qname),
+            undecodable(&""),
+            overload(),
+            silent(),
+            quarrel(3),
+            unreturned(&qname),
+            cannot_park(),
+            panicked(),
+            discarded(),
+            down(),
+            handler_timeout(),
+            deadline(),
+            nobody_asked(),
+            superseded(),
+            cancelled(),
+            diverged("", ""),
+            too_many_attempts(5),
+            unregistered(),
+            unwritable(),
+        ];
+        for fault in faults {
+            let mut words = fault.message.split([' ', ',', ':']);
+            assert!(!words.any(|word| matches!(word, "you" | "your" | "me" | "here")), "{fault}");
+            assert!(!fault.message.starts_with("the listener") && !fault.message.contains("this message"), "{fault}");
+        }
+    }
 }

@@ -65,7 +65,7 @@ impl Core {
         let (id, total, source) = (fan.id, fan.total, fan.source);
         match &mut fan.kind {
             FanKind::Awaited { .. } => {
-                let silent = Fault::new(FaultCode::Silent, "the listener ended without an answer");
+                let silent = Fault::new(FaultCode::Silent, "a listener ended without an answer");
                 self.settle_call(key, index, Err(silent));
             }
             FanKind::Mailbox { delivered, counted_off } => {

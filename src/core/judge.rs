@@ -10,6 +10,7 @@ use super::faults;
 use super::io::{Draft, Emission, EmissionKind};
 use super::key::ThreadKey;
 use super::machine::Core;
+use super::misroute::Misroute;
 use crate::ladder::{Canonical, Element, Validated};
 use crate::protocol::{MetaError, MetaProblem, MetaRequest};
 use crate::schema;
@@ -55,8 +56,8 @@ pub(super) struct Refusal {
     pub to: Option<Name>,
     pub payload: Option<Canonical>,
     pub fault: Fault,
-    /// The route exists, but not for this sender. Only operators learn it.
-    pub denied: bool,
+    /// The mistake behind a fault of the route. Only operators learn it.
+    pub misroute: Option<Misroute>,
     /// Indices of the fan-out that it holds.
     pub width: usize,
 }
@@ -144,18 +145,21 @@ impl Core {
         let qname = draft.root().clone();
         match *kind {
             EmissionKind::Continue { after } => {
-                self.judge_own(draft, &contract.accepts, |payload| Verdict::Continue { payload, after })
+                self.judge_own(draft, (&contract.accepts, Misroute::NotContinued), |payload| Verdict::Continue {
+                    payload,
+                    after,
+                })
             }
-            EmissionKind::Reply => self.judge_own(draft, &contract.replies, Verdict::Reply),
+            EmissionKind::Reply => self.judge_own(draft, (&contract.replies, Misroute::NotInReplies), Verdict::Reply),
             EmissionKind::Inferred if to.is_none() && address.is_none() && contract.replies.contains(&qname) => {
-                self.judge_own(draft, &contract.replies, Verdict::Reply)
+                self.judge_own(draft, (&contract.replies, Misroute::NotInReplies), Verdict::Reply)
             }
             EmissionKind::Call | EmissionKind::Inferred => match address {
                 Some(id) => {
                     let child = self.spawned.get(id).copied();
                     match child.filter(|&child| self.threads[child].parent == Some(thread)) {
                         Some(child) => self.judge_addressed(child, contract, draft),
-                        None => Ok(refuse_route(draft, false)),
+                        None => Ok(refuse_route(draft, Misroute::UnknownThread)),
                     }
                 }
                 None => self.judge_call(to.as_ref(), &contract.calls, draft),
@@ -170,7 +174,7 @@ impl Core {
             return self.judge_meta(calls, draft);
         }
         match route(&self.blueprint, &qname, to, calls) {
-            Err(denied) => Ok(match refuse_route(draft, denied) {
+            Err(misroute) => Ok(match refuse_route(draft, misroute) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
             }),
@@ -186,7 +190,7 @@ impl Core {
         };
         let MetaRequest::SpawnThread { first } = request else { return Ok(Verdict::Core { request, payload }) };
         if first.root().namespace() == ns::META {
-            return Ok(refuse(Some(payload), faults::route(first.root()), SPAWN_WIDTH));
+            return Ok(refuse_spawn(payload, first.root(), Misroute::NoRequest));
         }
         let asked = first.root().clone();
         Ok(match self.judge_call(None, calls, Sound::Unproved(first))? {
@@ -197,7 +201,7 @@ impl Core {
                 Verdict::Refused(Refusal { payload: Some(payload), width: SPAWN_WIDTH, ..refusal })
             }
             // A thread has one listener, and a broadcast several.
-            _ => refuse(Some(payload), faults::route(&asked), SPAWN_WIDTH),
+            _ => refuse_spawn(payload, &asked, Misroute::ManyListeners),
         })
     }
 
@@ -207,14 +211,20 @@ impl Core {
             let payload = draft.into_canonical();
             return Ok(match MetaRequest::read(&payload) {
                 Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
-                Ok(_) => refuse_route(Sound::Unproved(payload), false),
+                Ok(_) => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
                 Err(error) => refuse_meta(payload, &error),
             });
         }
-        let Some(target) = self.threads[child].listener() else { return Ok(refuse_route(draft, false)) };
-        let accepted = self.blueprint.contract(target).accepts.contains(&qname);
-        if !accepted || !contract.calls.contains(&qname) {
-            return Ok(refuse_route(draft, accepted));
+        let Some(target) = self.threads[child].listener() else {
+            return Ok(refuse_route(draft, Misroute::UnknownThread));
+        };
+        let target = self.blueprint.contract(target);
+        if !target.accepts.contains(&qname) {
+            let misroute = Misroute::NotAcceptedBy(target.name.clone());
+            return Ok(refuse_route(draft, misroute));
+        }
+        if !contract.calls.contains(&qname) {
+            return Ok(refuse_route(draft, Misroute::NotInCalls));
         }
         self.prove(draft, 1, |payload| Verdict::Addressed { thread: child, payload })
     }
@@ -223,12 +233,11 @@ impl Core {
     fn judge_own(
         &mut self,
         draft: Sound,
-        allowed: &[QName],
+        (allowed, otherwise): (&[QName], Misroute),
         verdict: impl FnOnce(Validated<Element>) -> Verdict,
     ) -> Result<Verdict, Unproved> {
         if !allowed.contains(draft.root()) {
-            let fault = faults::route(draft.root());
-            return Ok(refuse(Some(draft.into_canonical()), fault, 0));
+            return Ok(refuse_misrouted(draft.into_canonical(), otherwise, 0));
         }
         self.prove(draft, 0, verdict)
     }
@@ -275,42 +284,59 @@ impl Sound {
     }
 }
 
-/// Who gets a payload; `Err(true)` if somebody would, but not from this sender.
-pub(super) fn route(blueprint: &Blueprint, qname: &QName, to: Option<&Name>, calls: &[QName]) -> Result<Targets, bool> {
+/// Finds the listeners that get a payload.
+pub(super) fn route(
+    blueprint: &Blueprint,
+    qname: &QName,
+    to: Option<&Name>,
+    calls: &[QName],
+) -> Result<Targets, Misroute> {
     let accepting = blueprint.accepting(qname);
     let targets = match to {
         Some(name) => match blueprint.party(name.as_str()) {
             Some(Party::Listener(listener)) if accepting.contains(&listener) => {
-                Some(Targets { first: listener, others: Vec::new() })
+                Ok(Targets { first: listener, others: Vec::new() })
             }
-            _ => None,
+            Some(Party::Listener(_)) => Err(Misroute::NotAcceptedBy(name.clone())),
+            None if *name == Name::root() => Err(Misroute::NoName),
+            Some(Party::Client(_)) | None => Err(Misroute::UnknownListener(name.clone())),
         },
         None => {
             let routed = |listener: &&ListenerId| blueprint.contract(**listener).routing != Routing::Addressed;
             let mut routed = accepting.iter().filter(routed).copied();
-            routed.next().map(|first| Targets { first, others: routed.collect() })
+            let otherwise = if accepting.is_empty() { Misroute::NotAccepted } else { Misroute::NotAddressed };
+            routed.next().map(|first| Targets { first, others: routed.collect() }).ok_or(otherwise)
         }
     };
-    match targets {
-        Some(targets) if calls.contains(qname) && qname.namespace() != ns::CORE => Ok(targets),
-        Some(_) => Err(true),
-        None => Err(false),
-    }
+    targets.and_then(|targets| {
+        let allowed = calls.contains(qname) && qname.namespace() != ns::CORE;
+        if allowed { Ok(targets) } else { Err(Misroute::NotInCalls) }
+    })
 }
 
 fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
-    Verdict::Refused(Refusal { to: None, payload, fault, denied: false, width })
+    Verdict::Refused(Refusal { to: None, payload, fault, misroute: None, width })
 }
 
-fn refuse_route(draft: Sound, denied: bool) -> Verdict {
-    let fault = faults::route(draft.root());
-    Verdict::Refused(Refusal { to: None, payload: Some(draft.into_canonical()), fault, denied, width: 1 })
+fn refuse_route(draft: Sound, misroute: Misroute) -> Verdict {
+    refuse_misrouted(draft.into_canonical(), misroute, 1)
+}
+
+fn refuse_misrouted(payload: Canonical, misroute: Misroute, width: usize) -> Verdict {
+    let fault = faults::route(payload.root());
+    Verdict::Refused(Refusal { to: None, payload: Some(payload), fault, misroute: Some(misroute), width })
+}
+
+/// Refuses a request for a thread whose first payload has no target there.
+fn refuse_spawn(request: Canonical, first: &QName, misroute: Misroute) -> Verdict {
+    let (payload, fault) = (Some(request), faults::route(first));
+    Verdict::Refused(Refusal { to: None, payload, fault, misroute: Some(misroute), width: SPAWN_WIDTH })
 }
 
 /// What the core doesn't know has no target, like anything else that nobody takes.
 fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
     match error.problem {
-        MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), false),
+        MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
         MetaProblem::NoName { .. }
         | MetaProblem::BadName { .. }
         | MetaProblem::OtherName { .. }

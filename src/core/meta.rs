@@ -51,7 +51,7 @@ impl Core {
                 self.tell(key, listener, origin, about, &answer);
                 true
             }
-            Err(fault) => self.refuse_call(key, origin, about, fault, false),
+            Err(fault) => self.refuse_call(key, origin, about, fault, None),
         }
     }
 
@@ -89,8 +89,8 @@ impl Core {
                 true
             }
             Err(fault) => {
-                self.refuse_call(key, told, ids.0, fault.clone(), false);
-                self.refuse_call(key, first, about, fault, false)
+                self.refuse_call(key, told, ids.0, fault.clone(), None);
+                self.refuse_call(key, first, about, fault, None)
             }
         }
     }

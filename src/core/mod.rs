@@ -29,6 +29,7 @@ mod lane;
 mod log;
 mod machine;
 mod meta;
+mod misroute;
 mod open;
 mod read;
 mod recover;
@@ -61,3 +62,4 @@ pub use io::{
 };
 pub use key::{JudgementId, TaskId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};
+pub use misroute::Misroute;

@@ -116,7 +116,7 @@ impl Core {
             Err(fault) => {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
-                self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
+                self.event(key, || EventKind::Faulted { fault: fault.clone(), misroute: None });
                 self.log_consumed(log.as_deref_mut());
                 let (about, _) = self.key.derive(source.message, source.index);
                 self.fault_to(key, Origin::None, about, None, fault);
@@ -199,7 +199,7 @@ impl Core {
             self.counts.faulted += verdicts.len() as u64;
             let (about, _) = self.key.derive(message, index);
             let fault = faults::too_many(total.max(verdicts.len()), &self.blueprint);
-            self.event(key, || EventKind::Faulted { fault: fault.clone(), denied: false });
+            self.event(key, || EventKind::Faulted { fault: fault.clone(), misroute: None });
             self.fault_to(key, Origin::None, about, None, fault);
             return self.note_mistake(key);
         }
@@ -239,7 +239,7 @@ impl Core {
                 return self.judge(key, listener, emission);
             }
             let (to, payload, fault) = (emission.to.clone(), emission.payload.clone().into_payload(), fault.clone());
-            Ok(Verdict::Refused(Refusal { to, payload, fault, denied: false, width: 1 }))
+            Ok(Verdict::Refused(Refusal { to, payload, fault, misroute: None, width: 1 }))
         }))
     }
 

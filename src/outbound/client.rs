@@ -4,20 +4,20 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Body, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode};
 
 use super::address::{AddressRefused, Guard};
 use super::answer::{Answer, media_type, refusal};
 use super::delivery::{Delivery, check_literal, header_map, parse_url};
 use super::error::OutboundError;
 use super::failure::{Failure, Kind, chain};
+use super::http::{self, HttpError, Request, Response};
 use super::options::Options;
 use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
@@ -43,7 +43,7 @@ pub(super) struct Client {
 /// A client, and the guard that its addresses are judged by.
 #[derive(Debug)]
 struct Way {
-    http: reqwest::Client,
+    http: http::Client,
     guard: Arc<Guard>,
 }
 
@@ -65,8 +65,8 @@ impl Client {
     pub(super) fn new(options: &Options) -> Result<Self, OutboundError> {
         let tls = tls::config(&options.certificates)?;
         let way = |guard: &Guard| Way::new(guard.clone(), tls.clone());
-        let ways = options.guards.iter().map(|(target, guard)| way(guard).map(|way| (target.clone(), way)));
-        Ok(Self { way: way(&options.guard)?, ways: ways.collect::<Result<_, _>>()?, answer: options.limits.answer })
+        let ways = options.guards.iter().map(|(target, guard)| (target.clone(), way(guard))).collect();
+        Ok(Self { way: way(&options.guard), ways, answer: options.limits.answer })
     }
 
     /// Makes one attempt. Dropping the future ends it.
@@ -114,10 +114,9 @@ impl Client {
 }
 
 impl Way {
-    fn new(guard: Guard, tls: rustls::ClientConfig) -> Result<Self, OutboundError> {
+    fn new(guard: Guard, tls: rustls::ClientConfig) -> Self {
         let guard = Arc::new(guard);
-        let http = build(builder(tls).dns_resolver(Resolver(guard.clone())))?;
-        Ok(Self { http, guard })
+        Self { http: http::Client::new(tls, Some(guard.clone()), None), guard }
     }
 
     fn request(
@@ -129,31 +128,15 @@ impl Way {
     ) -> Result<Request, Failure> {
         let url = parse_url(&delivery.url).map_err(|problem| Failure::new(Kind::Bug, format!("the URL {problem}")))?;
         check_literal(&url, &self.guard).map_err(|refused| Failure::of(Kind::AddressRefused, &refused))?;
-        let mut request = Request::new(reqwest::Method::POST, url);
-        *request.headers_mut() = headers(delivery, secret, now)?;
-        *request.body_mut() = Some(Body::wrap(Outgoing::new(delivery.body.clone(), progress.clone())));
+        let mut request = Request::new(Method::POST, url);
+        request.headers = headers(delivery, secret, now)?;
+        request.body = Outgoing::new(delivery.body.clone(), progress.clone()).boxed_unsync();
         Ok(request)
     }
 }
 
-/// What every client of HTTP here begins with: no redirects, no proxies, nothing that is tried again by itself.
-pub(crate) fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .user_agent(concat!("systole/", env!("CARGO_PKG_VERSION")))
-        .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .referer(false)
-        .http1_only()
-}
-
-pub(crate) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, OutboundError> {
-    builder.build().map_err(|error| OutboundError::Http(Failure::of(Kind::Bug, &error).message))
-}
-
 /// Reads at most `most` bytes of a body; or what there was of them until it broke.
-async fn read(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, (Bytes, reqwest::Error)> {
+async fn read(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, (Bytes, HttpError)> {
     let mut body = BytesMut::new();
     loop {
         match response.chunk().await {
@@ -205,16 +188,16 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 /// What an error of the client is, once the request was sent.
-pub(crate) fn unanswered(error: &reqwest::Error) -> Failure {
+pub(crate) fn unanswered(error: &HttpError) -> Failure {
     failure(error, Phase::Reading)
 }
 
 /// What an error of the client is, by its innermost sources.
-fn failure(error: &reqwest::Error, phase: Phase) -> Failure {
+fn failure(error: &HttpError, phase: Phase) -> Failure {
     if let Some(refused) = chain(error).find(|cause| cause.is::<AddressRefused>()) {
         return Failure::new(Kind::AddressRefused, refused.to_string());
     }
-    let kind = if error.is_builder() {
+    let kind = if error.is_of_request() {
         Kind::Bug
     } else if error.is_connect() {
         Kind::Connect
@@ -247,46 +230,4 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
 
 fn of_tls(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
-}
-
-/// Looks names up, and keeps back the addresses that nothing is sent to.
-struct Resolver(Arc<Guard>);
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let guard = self.0.clone();
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            Ok(Box::new(allowed(found, &guard)?.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// The addresses that may be connected to; why not, if that is none.
-fn allowed(
-    found: impl Iterator<Item = SocketAddr>,
-    guard: &Guard,
-) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
-    let mut refused = None;
-    let allowed: Vec<_> =
-        found.filter(|address| guard.check(address.ip()).map_err(|refusal| refused = Some(refusal)).is_ok()).collect();
-    match refused {
-        Some(refused) if allowed.is_empty() => Err(refused.into()),
-        None if allowed.is_empty() => Err(io::Error::other("the name has no address").into()),
-        Some(_) | None => Ok(allowed),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_the_addresses_of_a_name_only_the_public_ones_are_left() {
-        let of = |texts: &[&str]| allowed(texts.iter().map(|text| text.parse().unwrap()), &Guard::new());
-        assert_eq!(of(&["10.0.0.1:0", "1.1.1.1:0", "[::1]:0"]).unwrap(), ["1.1.1.1:0".parse().unwrap()]);
-        let error = of(&["10.0.0.1:0", "[::1]:0"]).unwrap_err();
-        assert!(error.is::<AddressRefused>(), "{error}");
-        assert!(of(&[]).unwrap_err().to_string().contains("no address"));
-    }
 }

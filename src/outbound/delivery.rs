@@ -1,6 +1,6 @@
 use bytes::Bytes;
-use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
 use super::address::{AddressRefused, Guard};
 use super::error::OutboxError;

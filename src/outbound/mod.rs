@@ -19,6 +19,7 @@ mod engine;
 mod error;
 mod failure;
 mod handle;
+pub(crate) mod http;
 mod line;
 mod lines;
 mod options;
@@ -52,8 +53,7 @@ pub use outcomes::Outcomes;
 pub use signature::Secret;
 
 pub(crate) use answer::{Said, media_type, refusal};
-
-pub(crate) use client::{build, builder, unanswered, wait_of};
+pub(crate) use client::{unanswered, wait_of};
 pub(crate) use engine::Engine;
 pub(crate) use failure::readable;
 pub(crate) use store::{DeliveryStore, Job, Stored};

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url};
+use http_body_util::{BodyExt, Full};
+use hyper::Method;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
 use super::BoxFuture;
 use super::error::RemoteError;
 use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
+use crate::outbound::http::{Client, HttpError, Request, Response};
 use crate::outbound::signature::{HEADER, Secret};
-use crate::outbound::{Answer, Said, build, builder, media_type, refusal, tls, unanswered};
+use crate::outbound::{Answer, Said, media_type, refusal, tls, unanswered};
 use crate::shell::clock::Clock;
 
 /// Bytes of an answer.
@@ -25,7 +28,7 @@ const ANSWER: usize = 1 << 20;
 /// and one that says no fails the message.
 #[derive(Debug)]
 pub struct ForwardHandler {
-    http: reqwest::Client,
+    http: Client,
     url: Url,
     secret: Option<Secret>,
     timeout: Duration,
@@ -42,14 +45,16 @@ impl ForwardHandler {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("its scheme is another".to_owned()));
         }
-        Ok(Self { http: build(builder(tls(&[])?))?, url, secret, timeout })
+        Ok(Self { http: Client::new(tls(&[])?, None, None), url, secret, timeout })
     }
 
     async fn forward(&self, message: Inbound) -> Result<Handled, Failed> {
         let limit = self.timeout;
         let answered = async {
-            let sent = self.http.post(self.url.clone()).headers(self.headers(&message)?).body(message.envelope).send();
-            let mut response = sent.await.map_err(|error| away(&error))?;
+            let mut request = Request::new(Method::POST, self.url.clone());
+            request.headers = self.headers(&message)?;
+            request.body = Full::from(message.envelope).boxed_unsync();
+            let mut response = self.http.execute(request).await.map_err(|error| away(&error))?;
             let body = read(&mut response).await?;
             answer(&response, body)
         };
@@ -98,7 +103,7 @@ async fn read(response: &mut Response) -> Result<Bytes, Failed> {
 }
 
 /// What happens on the way may go well the next time.
-fn away(error: &reqwest::Error) -> Failed {
+fn away(error: &HttpError) -> Failed {
     let failure = unanswered(error);
     let why = format!("the server gave no answer: {failure}");
     if failure.kind.is_transport() { Failed::for_now(why) } else { Failed::new(why) }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{Body, Method, Request, Response, Url};
+use http_body_util::{BodyExt, Full};
+use hyper::Method;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde_json::Value;
+use url::Url;
 
 use super::error::RemoteError;
+use crate::outbound::http::{Client, Request, Response};
 use crate::outbound::retry::{Decision, Ended, Policy, Tried};
-use crate::outbound::{Failure, Kind, build, builder, readable, tls, unanswered, wait_of};
+use crate::outbound::{Failure, Kind, readable, tls, unanswered, wait_of};
 use crate::shell::clock::Clock;
 use crate::shell::entropy::Entropy;
 
@@ -44,7 +47,7 @@ impl Default for Options {
 /// Where a gateway is, and the token that it is shown.
 #[derive(Debug)]
 pub(super) struct Link {
-    http: reqwest::Client,
+    http: Client,
     base: Url,
     token: HeaderValue,
     pub(super) options: Options,
@@ -113,8 +116,8 @@ impl Link {
         let bearer = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| !token.is_empty());
         let mut token = bearer.ok_or(RemoteError::Token)?;
         token.set_sensitive(true);
-        let http = builder(tls(&options.certificates)?).connect_timeout(options.policy.connect);
-        Ok(Arc::new(Self { http: build(http)?, base, token, options }))
+        let http = Client::new(tls(&options.certificates)?, None, Some(options.policy.connect));
+        Ok(Arc::new(Self { http, base, token, options }))
     }
 
     /// Makes a call until there is an answer, and reads it.
@@ -196,12 +199,11 @@ impl Link {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
         let mut request = Request::new(call.method.clone(), url);
-        let headers = request.headers_mut();
-        headers.insert(AUTHORIZATION, self.token.clone());
-        headers.extend(call.header.clone());
+        request.headers.insert(AUTHORIZATION, self.token.clone());
+        request.headers.extend(call.header.clone());
         if let Some((kind, body)) = &call.body {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-            *request.body_mut() = Some(Body::from(body.clone()));
+            request.headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            request.body = Full::new(body.clone()).boxed_unsync();
         }
         request
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::Response;
-use reqwest::header::{HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::BoxFuture;
@@ -13,6 +12,7 @@ use super::error::RemoteError;
 use super::inbound::Item;
 use super::link::{Call, Link, Options};
 use super::presence::{AgentState, Presence};
+use crate::outbound::http::Response;
 use crate::vocab::{MessageId, Name};
 
 /// The longest that the gateway waits for a message: 60 s.

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use reqwest::Response;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -16,6 +15,7 @@ use super::error::RemoteError;
 use super::handler::Handler;
 use super::mailbox::Mailbox;
 use super::sse::{Event, Parser};
+use crate::outbound::http::Response;
 use crate::outbound::{Failure, Kind, unanswered};
 
 /// How long a batch waits for a message.

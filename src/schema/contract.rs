@@ -231,6 +231,16 @@ pub enum RoundTrip {
         "it has a flattened field, whose elements no schema names: remove #[serde(flatten)], so that it is an element"
     )]
     Flattened,
+    /// The type has an Option in an Option, or in a newtype in one.
+    #[error(
+        "it has an Option in an Option, and XML can't tell Some(None) from None: write one Option, or an enum that names the cases"
+    )]
+    NestedOption,
+    /// The type has an Option of `()` in a newtype or a list.
+    #[error(
+        "it has an Option of () inside of a newtype or a list, where its absence can't be told: write a bool, or the Option as a field"
+    )]
+    OptionalUnit,
     /// The type refuses an example that keeps its schema.
     #[error(
         "it refuses a value that its schema allows ({0}): say which texts a type with a Deserialize of its own takes, with #[schemars(regex(pattern = \"…\"))] and #[schemars(example = …)]"

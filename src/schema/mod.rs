@@ -47,6 +47,7 @@ pub use encode::{EncodeError, Unencodable, encode};
 pub use guide::guide;
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
+pub use systole_macros::Payload;
 pub use validator::{Finding, SchemaError, Validator};
 pub use xsd::XsdDocument;
 

@@ -8,12 +8,12 @@ use crate::vocab::QName;
 /// A Rust type that travels as the payload of an envelope.
 ///
 /// ```
-/// use schemars::JsonSchema;
-/// use serde::{Deserialize, Serialize};
-/// use systole::schema::{Payload, PayloadSchema};
+/// use systole::prelude::*;
+/// use systole::schema::PayloadSchema;
 ///
 /// /// Adds two integers and returns their sum.
-/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+/// #[payload(namespace = "urn:example:calculator:v1", root = "add")]
 /// struct Add {
 ///     /// Left operand.
 ///     a: i64,
@@ -21,15 +21,14 @@ use crate::vocab::QName;
 ///     b: i64,
 /// }
 ///
-/// impl Payload for Add {
-///     const NAMESPACE: &'static str = "urn:example:calculator:v1";
-///     const ROOT: &'static str = "add";
-/// }
-///
 /// let schema = PayloadSchema::of::<Add>()?;
 /// assert_eq!(schema.description(), "Adds two integers and returns their sum.");
 /// # Ok::<(), systole::schema::ContractError>(())
 /// ```
+///
+/// Types inside a payload need the three other derives alone. Those of the prelude are serde's and schemars', told to name
+/// their crates through `systole`, so that a program needs neither among its dependencies; where it has them, their own do as
+/// well. By hand, the attribute above is an `impl Payload for Add` with the two constants.
 pub trait Payload: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     /// The namespace of the element; empty for none.
     const NAMESPACE: &'static str;

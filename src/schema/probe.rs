@@ -73,6 +73,8 @@ impl Trip<'_> {
     fn through<T: Serialize + DeserializeOwned>(&mut self, payload: &Canonical) -> Result<Canonical, RoundTrip> {
         let value: T = decode_canonical(payload).map_err(|error| match error.problem {
             DecodeProblem::Shape(Undecodable::Map) => RoundTrip::Flattened,
+            DecodeProblem::Shape(Undecodable::NestedOption) => RoundTrip::NestedOption,
+            DecodeProblem::Shape(Undecodable::OptionalUnit) => RoundTrip::OptionalUnit,
             problem => RoundTrip::Decode(problem.to_string()),
         })?;
         let written = encode_as(&value, self.root.0, self.root.1, self.payload.clone());

@@ -97,8 +97,8 @@ impl fmt::Display for FaultCode {
 pub struct Fault {
     /// What kind of thing went wrong.
     pub code: FaultCode,
-    /// One sentence for whoever reads it. Never a thread path, never a name but that of the
-    /// direct correspondent.
+    /// A sentence that stays true while the fault is passed on: in the third person, without the name of any listener,
+    /// without a thread path.
     pub message: Arc<str>,
     /// Whether the same request may succeed later.
     pub retryable: bool,

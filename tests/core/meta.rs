@@ -144,7 +144,7 @@ fn what_the_core_does_not_know_is_refused_like_anything_that_nobody_takes() {
         world.send("alice", letter_xml(&payload));
         let fault = world.egress.pop().unwrap().fault.unwrap();
         assert_eq!((fault.code, fault.rule), (FaultCode::Route, None));
-        assert_eq!(&*fault.message, format!("nobody here takes {{{}}}{unknown} from you", ns::META));
+        assert_eq!(&*fault.message, format!("no listener takes {{{}}}{unknown} from its sender", ns::META));
     }
     assert_eq!(world.dead(), ["open-sesame", "capabilities", "thread-spawned"]);
     let mut world = Setup::new(vec![boss(|boss| boss.accepts_faults = true), worker(|_| {})]).build();

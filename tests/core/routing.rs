@@ -1,7 +1,7 @@
 //! Who gets a payload: targets, permissions, broadcasts.
 
 use systole::core::*;
-use systole::vocab::{Fault, FaultCode};
+use systole::vocab::{Fault, FaultCode, Name};
 
 use super::harness::*;
 use super::payloads::*;
@@ -34,14 +34,15 @@ fn what_is_not_there_and_what_is_not_allowed_give_the_same_fault_word_for_word()
     }
     assert_eq!(egress_fault(&with, 0), egress_fault(&without, 0));
     assert_eq!(with.egress[0].envelope, without.egress[0].envelope);
-    let denied = |world: &World| {
+    let why = |world: &World| {
         let mut faults = world.events.iter().filter_map(|event| match &event.kind {
-            EventKind::Faulted { denied, .. } => Some(*denied),
+            EventKind::Faulted { misroute, .. } => misroute.clone(),
             _ => None,
         });
         faults.next().unwrap()
     };
-    assert_eq!((denied(&with), denied(&without)), (true, false), "operators see the difference");
+    let expected = (Misroute::NotInCalls, Misroute::NotAccepted);
+    assert_eq!((why(&with), why(&without)), expected, "operators see the difference");
     assert_eq!((with.dead(), without.dead()), (vec!["done 1".to_owned()], vec!["done 1".to_owned()]));
 }
 
@@ -174,4 +175,66 @@ fn an_invalid_payload_is_answered_with_the_rule_and_an_example() {
     let rule = fault.rule.expect("the sender may see the contract");
     assert!(rule.example.is_some_and(|example| example.starts_with("<ask xmlns=\"urn:test\">")));
     assert_eq!(world.said(), ["system: !payload [l]"]);
+}
+
+#[test]
+fn a_fault_that_came_from_below_is_true_for_whoever_gets_it() {
+    let relay = listener("relay", |relay| {
+        relay.accepts = qnames(&["ask"]);
+        relay.calls = qnames(&["ping"]);
+    });
+    let mut world = Setup::new(vec![relay]).build();
+    world.emits("relay", |_| vec![call("ping", 1)]);
+    world.send("alice", letter("ask", 1));
+    assert_eq!(&*egress_fault(&world, 0).message, format!("no listener takes {} from its sender", qname("ping")));
+    assert_eq!(world.said(), ["relay: !route"]);
+}
+
+#[test]
+fn operators_read_which_mistake_a_refused_route_was() {
+    let relay = listener("relay", |relay| {
+        relay.accepts = qnames(&["job"]);
+        relay.replies = qnames(&["done"]);
+        relay.calls = qnames(&["ask", "ping", "note"]);
+    });
+    let shy = listener("shy", |shy| {
+        shy.accepts = qnames(&["ping"]);
+        shy.routing = Routing::Addressed;
+    });
+    let mut world =
+        Setup::new(vec![relay, shy, server("echo", &["ask"], &["told"]), server("ticker", &["tick"], &["told"])])
+            .build();
+    world.emits("relay", |message| {
+        vec![
+            call("note", 1),
+            to("nobody", call("ask", 1)),
+            to("shy", call("ask", 1)),
+            call("ping", 1),
+            call("tick", 1),
+            reply("told", 1),
+            emission(EmissionKind::Continue { after: std::time::Duration::ZERO }, &xml("ask", 1)),
+            on(message.thread, call("ask", 1)),
+        ]
+    });
+    world.send("alice", letter("job", 1));
+    let name = |text| Name::parse(text).unwrap();
+    let found: Vec<_> = world
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Faulted { misroute, .. } => misroute.clone(),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        Misroute::NotAccepted,
+        Misroute::UnknownListener(name("nobody")),
+        Misroute::NotAcceptedBy(name("shy")),
+        Misroute::NotAddressed,
+        Misroute::NotInCalls,
+        Misroute::NotInReplies,
+        Misroute::NotContinued,
+        Misroute::UnknownThread,
+    ];
+    assert_eq!(found, expected);
 }

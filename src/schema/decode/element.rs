@@ -4,18 +4,20 @@ use super::fields::Fields;
 use super::forward::{refused, wrapped};
 use super::reader::Reader;
 use super::text::TextValue;
-use super::{DecodeError, Undecodable};
+use super::{DecodeError, Undecodable, Within};
 use crate::ladder::tape::Tag;
 
 /// One value as an element whose start tag was taken. What it becomes takes the end tag.
 pub(super) struct ElementValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     pub(super) tag: Tag<'de>,
+    pub(super) within: Within,
 }
 
 impl<'r, 'de> ElementValue<'r, 'de> {
     fn text(self) -> Result<TextValue<'de>, DecodeError> {
-        self.reader.text().map(TextValue)
+        let within = self.within;
+        self.reader.text().map(|text| TextValue { text, within })
     }
 
     pub(super) fn fields<V: Visitor<'de>>(
@@ -68,6 +70,9 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
     wrapped!();
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        if let Within::WrappedOption = self.within {
+            return Err(Undecodable::OptionalUnit.into());
+        }
         self.reader.skip();
         visitor.visit_unit()
     }

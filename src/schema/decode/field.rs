@@ -1,19 +1,22 @@
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
-use super::DecodeError;
+use super::element::ElementValue;
 use super::forward::{listed, wrapped};
 use super::reader::Reader;
+use super::{DecodeError, Within};
 
 /// The value of a field: the child element that comes next, or a list of all that follow under its name.
 pub(super) struct FieldValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     pub(super) name: &'de str,
+    pub(super) within: Within,
 }
 
 macro_rules! as_element {
     ($($method:ident($($arg:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, DecodeError> {
-            self.reader.element()?.$method($($arg,)* visitor)
+            let element = self.reader.element()?;
+            ElementValue { within: self.within, ..element }.$method($($arg,)* visitor)
         })*
     };
 }
@@ -41,7 +44,10 @@ impl<'de> SeqAccess<'de> for FieldValue<'_, 'de> {
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
         match self.reader.peek_child() {
-            Some(tag) if tag.local() == self.name => seed.deserialize(self.reader.element()?).map(Some),
+            Some(tag) if tag.local() == self.name => {
+                let element = self.reader.element()?;
+                seed.deserialize(ElementValue { within: Within::Wrapper, ..element }).map(Some)
+            }
             _ => Ok(None),
         }
     }

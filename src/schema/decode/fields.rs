@@ -5,7 +5,7 @@ use super::field::FieldValue;
 use super::reader::Reader;
 use super::text::TextValue;
 use super::variant::VariantValue;
-use super::{DecodeError, Undecodable};
+use super::{DecodeError, Undecodable, Within};
 use crate::ladder::scan::unescape;
 use crate::ladder::tape::{Attributes, Tag};
 
@@ -90,14 +90,16 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, DecodeError> {
         match std::mem::replace(&mut self.next, Next::Key) {
-            Next::Attribute(written) => seed.deserialize(TextValue(unescape(written))),
+            Next::Attribute(written) => seed.deserialize(TextValue { text: unescape(written), within: Within::Field }),
             Next::Text => {
                 let text = self.reader.text()?;
                 self.next = Next::End;
-                seed.deserialize(TextValue(text))
+                seed.deserialize(TextValue { text, within: Within::Field })
             }
-            Next::Child(name) => seed.deserialize(FieldValue { reader: self.reader, name }),
-            Next::Variant => seed.deserialize(VariantValue { reader: self.reader, fields: self.names }),
+            Next::Child(name) => seed.deserialize(FieldValue { reader: self.reader, name, within: Within::Field }),
+            Next::Variant => {
+                seed.deserialize(VariantValue { reader: self.reader, fields: self.names, within: Within::Field })
+            }
             Next::Key | Next::End => Err(Undecodable::End.into()),
         }
     }

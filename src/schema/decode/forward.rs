@@ -14,7 +14,8 @@ pub(super) use refused;
 macro_rules! wrapped {
     () => {
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-            visitor.visit_some(self)
+            let within = self.within.option()?;
+            visitor.visit_some(Self { within, ..self })
         }
 
         fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -22,7 +23,8 @@ macro_rules! wrapped {
             _: &'static str,
             visitor: V,
         ) -> Result<V::Value, DecodeError> {
-            visitor.visit_newtype_struct(self)
+            let within = self.within.wrapper();
+            visitor.visit_newtype_struct(Self { within, ..self })
         }
     };
 }

@@ -110,12 +110,50 @@ pub enum Undecodable {
     /// Elements where text must stand.
     #[error("an element stands where only text may")]
     Element,
+    /// An Option in an Option, or in a newtype in one.
+    #[error("an Option in an Option has a value that XML can't tell from none")]
+    NestedOption,
+    /// An Option of `()` in a newtype or a list.
+    #[error("an Option of () in another type is nothing or an empty element: only a field can tell which")]
+    OptionalUnit,
     /// Raw bytes.
     #[error("bytes have no XML form")]
     Bytes,
     /// The bytes are not canonical: a bug in the pump.
     #[error("the payload ends too early")]
     End,
+}
+
+/// The type that a value stands in, where that decides what its absence means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// A field, or nothing.
+    Field,
+    /// A newtype or a list.
+    Wrapper,
+    /// An Option that is a field.
+    Option,
+    /// An Option in a newtype or a list.
+    WrappedOption,
+}
+
+impl Within {
+    /// Steps into an Option. One in another can't be told from none.
+    fn option(self) -> Result<Self, DecodeError> {
+        match self {
+            Self::Field => Ok(Self::Option),
+            Self::Wrapper => Ok(Self::WrappedOption),
+            Self::Option | Self::WrappedOption => Err(Undecodable::NestedOption.into()),
+        }
+    }
+
+    /// Steps into a newtype.
+    fn wrapper(self) -> Self {
+        match self {
+            Self::Field => Self::Wrapper,
+            within => within,
+        }
+    }
 }
 
 impl From<DecodeProblem> for DecodeError {

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::element::ElementValue;
-use super::{DecodeError, DecodeProblem, MAX_DEPTH, Undecodable};
+use super::{DecodeError, DecodeProblem, MAX_DEPTH, Undecodable, Within};
 use crate::ladder::tape::{Cursor, Tag};
 
 /// The elements and texts of one payload.
@@ -30,7 +30,7 @@ impl<'de> Reader<'de> {
     #[inline]
     pub(super) fn element(&mut self) -> Result<ElementValue<'_, 'de>, DecodeError> {
         let Some(tag) = self.cursor.enter() else { return Err(Undecodable::End.into()) };
-        Ok(ElementValue { reader: self, tag })
+        Ok(ElementValue { reader: self, tag, within: Within::Field })
     }
 
     /// Takes the rest of an element that holds only text, end tag included.

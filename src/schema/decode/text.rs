@@ -5,10 +5,13 @@ use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
 
 use super::forward::{refused, wrapped};
-use super::{DecodeError, DecodeProblem, Undecodable};
+use super::{DecodeError, DecodeProblem, Undecodable, Within};
 
 /// One simple value: the text of an element or the value of an attribute.
-pub(super) struct TextValue<'de>(pub(super) Cow<'de, str>);
+pub(super) struct TextValue<'de> {
+    pub(super) text: Cow<'de, str>,
+    pub(super) within: Within,
+}
 
 impl<'de> TextValue<'de> {
     fn parse<T: FromStr>(&self, expected: &'static str) -> Result<T, DecodeError> {
@@ -24,11 +27,11 @@ impl<'de> TextValue<'de> {
 
     /// White space around what is no string has no meaning (XSD 1.0 part 2, section 4.3.6: collapse).
     fn trimmed(&self) -> &str {
-        self.0.trim_matches([' ', '\t', '\n', '\r'])
+        self.text.trim_matches([' ', '\t', '\n', '\r'])
     }
 
     fn unexpected(&self, expected: &'static str) -> DecodeError {
-        DecodeProblem::Value { found: self.0.chars().take(64).collect(), expected }.into()
+        DecodeProblem::Value { found: self.text.chars().take(64).collect(), expected }.into()
     }
 }
 
@@ -43,7 +46,7 @@ macro_rules! numbers {
 macro_rules! strings {
     ($($deserialize:ident)*) => {
         $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-            match self.0 {
+            match self.text {
                 Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
                 Cow::Owned(text) => visitor.visit_string(text),
             }
@@ -91,7 +94,7 @@ impl<'de> Deserializer<'de> for TextValue<'de> {
     }
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        match self.0.parse() {
+        match self.text.parse() {
             Ok(character) => visitor.visit_char(character),
             Err(_) => Err(self.unexpected("one character")),
         }
@@ -126,7 +129,7 @@ impl<'de> EnumAccess<'de> for TextValue<'de> {
     type Variant = NoData;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, NoData), DecodeError> {
-        let variant = match &self.0 {
+        let variant = match &self.text {
             Cow::Borrowed(text) => seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(text))?,
             Cow::Owned(text) => seed.deserialize(StrDeserializer::<DecodeError>::new(text))?,
         };

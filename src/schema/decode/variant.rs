@@ -4,13 +4,14 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, SeqAccess, VariantAcc
 use super::element::ElementValue;
 use super::forward::{listed, refused, wrapped};
 use super::reader::Reader;
-use super::{DecodeError, Undecodable};
+use super::{DecodeError, Undecodable, Within};
 
 /// The value of a `$value` field: an enum whose variant is the name of the element that comes next.
 pub(super) struct VariantValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     /// The names that belong to other fields of the struct.
     pub(super) fields: &'static [&'static str],
+    pub(super) within: Within,
 }
 
 impl<'de> Deserializer<'de> for VariantValue<'_, 'de> {
@@ -65,9 +66,9 @@ impl<'de> SeqAccess<'de> for VariantValue<'_, 'de> {
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
         match self.reader.peek_child() {
-            Some(tag) if !self.fields.contains(&tag.local()) => {
-                seed.deserialize(VariantValue { reader: self.reader, fields: self.fields }).map(Some)
-            }
+            Some(tag) if !self.fields.contains(&tag.local()) => seed
+                .deserialize(VariantValue { reader: self.reader, fields: self.fields, within: Within::Wrapper })
+                .map(Some),
             _ => Ok(None),
         }
     }

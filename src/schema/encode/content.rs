@@ -12,6 +12,8 @@ pub(super) struct Content<'a> {
     pub(super) depth: usize,
     /// Whether it is one of a list.
     pub(super) item: bool,
+    /// Whether it is what an Option holds.
+    pub(super) held: bool,
 }
 
 impl<'a> Content<'a> {
@@ -51,11 +53,15 @@ impl<'a> Serializer for Content<'a> {
     }
 
     fn serialize_none(self) -> Result<(), EncodeError> {
-        if self.item { Err(EncodeError::shape(Unencodable::Absent)) } else { Ok(()) }
+        match (self.held, self.item) {
+            (true, _) => Err(EncodeError::shape(Unencodable::NestedOption)),
+            (false, true) => Err(EncodeError::shape(Unencodable::Absent)),
+            (false, false) => Ok(()),
+        }
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), EncodeError> {
-        value.serialize(self)
+        value.serialize(Self { held: true, ..self })
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), EncodeError> {
@@ -100,7 +106,7 @@ impl SerializeSeq for Content<'_> {
     type Error = EncodeError;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
-        value.serialize(Content { out: self.out, depth: self.depth, item: true })
+        value.serialize(Content { out: self.out, depth: self.depth, item: true, held: false })
     }
 
     fn end(self) -> Result<(), EncodeError> {

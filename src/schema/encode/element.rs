@@ -21,6 +21,8 @@ pub(super) enum Role {
     Root(&'static str),
     /// A field of a struct, or what a variant holds.
     Field,
+    /// What an Option in a field holds.
+    Held,
     /// One of a list.
     Item,
 }
@@ -50,14 +52,14 @@ impl<'a> Element<'a> {
     fn simple<T: Serialize + ?Sized>(mut self, value: &T) -> Result<(), EncodeError> {
         self.begin()?;
         self.out.push(b'>');
-        value.serialize(Text { out: self.out, place: Place::Text })?;
+        value.serialize(Text { out: self.out, place: Place::Text, held: false })?;
         end(self.out, self.name);
         Ok(())
     }
 
     fn list(self) -> Result<List<'a>, EncodeError> {
         match self.role {
-            Role::Field => Ok(List { out: self.out, name: self.name, depth: self.depth }),
+            Role::Field | Role::Held => Ok(List { out: self.out, name: self.name, depth: self.depth }),
             Role::Item => Err(EncodeError::shape(Unencodable::NestedList)),
             Role::Root(_) => Err(EncodeError::shape(Unencodable::List)),
         }
@@ -109,11 +111,15 @@ impl<'a> Serializer for Element<'a> {
     fn serialize_none(self) -> Result<(), EncodeError> {
         match self.role {
             Role::Field => Ok(()),
+            Role::Held => Err(EncodeError::shape(Unencodable::NestedOption)),
             Role::Item | Role::Root(_) => Err(EncodeError::shape(Unencodable::Absent)),
         }
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), EncodeError> {
+    fn serialize_some<T: Serialize + ?Sized>(mut self, value: &T) -> Result<(), EncodeError> {
+        if let Role::Field = self.role {
+            self.role = Role::Held;
+        }
         value.serialize(self)
     }
 

@@ -30,8 +30,8 @@ impl<'a> Fields<'a> {
         self.begin_content();
         let (out, depth) = (&mut *self.out, self.depth + 1);
         match key {
-            "$text" => value.serialize(Text { out, place: Place::Text }).map(drop),
-            "$value" => value.serialize(Content { out, depth, item: false }),
+            "$text" => value.serialize(Text { out, place: Place::Text, held: false }).map(drop),
+            "$value" => value.serialize(Content { out, depth, item: false, held: false }),
             _ => value.serialize(Element { out, name: key, role: Role::Field, depth }),
         }
         .map_err(|e| e.inside(key))
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
 
     fn attribute<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), EncodeError> {
         let mut text = Vec::new();
-        if value.serialize(Text { out: &mut text, place: Place::Attribute })? {
+        if value.serialize(Text { out: &mut text, place: Place::Attribute, held: false })? {
             let at = self.attributes.partition_point(|(other, _)| *other < name);
             self.attributes.insert(at, (name, text));
             if let Some((start, end)) = self.written {

@@ -93,6 +93,9 @@ pub enum Unencodable {
     /// `None` where something must stand.
     #[error("an absent value can't stand in a list, in text or at the root: use an Option field, or leave it out")]
     Absent,
+    /// `Some(None)`.
+    #[error("Some(None) would be read back as None: write one Option, or an enum that names the cases")]
+    NestedOption,
     /// An enum with data in an ordinary field.
     #[error("an enum with data needs #[serde(rename = \"$value\")] on its field")]
     DataEnum,

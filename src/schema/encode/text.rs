@@ -10,6 +10,8 @@ use crate::schema::escape::{Place, escape_into};
 pub(super) struct Text<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) place: Place,
+    /// Whether it is what an Option holds.
+    pub(super) held: bool,
 }
 
 impl Text<'_> {
@@ -100,11 +102,11 @@ impl Serializer for Text<'_> {
     }
 
     fn serialize_none(self) -> Result<bool, EncodeError> {
-        Ok(false)
+        if self.held { Err(EncodeError::shape(Unencodable::NestedOption)) } else { Ok(false) }
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<bool, EncodeError> {
-        value.serialize(self)
+        value.serialize(Self { held: true, ..self })
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<bool, EncodeError> {

@@ -1,0 +1,110 @@
+//! `#[derive(Payload)]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::{DeriveInput, Error, Expr, LitStr, Path};
+
+/// The implementation of `Payload` that the attribute `#[payload(…)]` of a type describes.
+pub(crate) fn implement(input: &DeriveInput) -> syn::Result<TokenStream> {
+    if !input.generics.params.is_empty() {
+        let why = "a payload has one schema, so its type has no parameters: derive Payload for a type without, or write \
+                   `impl Payload for` each type that they make";
+        return Err(Error::new_spanned(&input.generics, why));
+    }
+    let Settings { namespace, root, systole } = settings(input)?;
+    let name = &input.ident;
+    Ok(quote! {
+        #[automatically_derived]
+        impl #systole::schema::Payload for #name {
+            const NAMESPACE: &'static str = #namespace;
+            const ROOT: &'static str = #root;
+        }
+    })
+}
+
+struct Settings {
+    namespace: Expr,
+    root: Expr,
+    systole: Path,
+}
+
+fn settings(input: &DeriveInput) -> syn::Result<Settings> {
+    let (mut namespace, mut root, mut systole) = (None, None, None);
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("payload")) {
+        attribute.parse_nested_meta(|meta| {
+            let slot = match &meta.path {
+                path if path.is_ident("namespace") => &mut namespace,
+                path if path.is_ident("root") => &mut root,
+                path if path.is_ident("crate") => {
+                    systole = Some(meta.value()?.parse::<LitStr>()?.parse::<Path>()?);
+                    return Ok(());
+                }
+                _ => return Err(meta.error("unknown key: write namespace, root or crate")),
+            };
+            if slot.is_some() {
+                return Err(meta.error("the key stands here twice: leave one out"));
+            }
+            *slot = Some(meta.value()?.parse::<Expr>()?);
+            Ok(())
+        })?;
+    }
+    let missing =
+        || Error::new_spanned(&input.ident, "the namespace is missing: write #[payload(namespace = \"urn:…\")]");
+    let kebab = LitStr::new(&kebab_case(&input.ident.unraw().to_string()), input.ident.span());
+    Ok(Settings {
+        namespace: namespace.ok_or_else(missing)?,
+        root: root.unwrap_or_else(|| syn::parse_quote!(#kebab)),
+        systole: systole.unwrap_or_else(|| syn::parse_quote!(::systole)),
+    })
+}
+
+/// A name of a type in kebab case: `TaskDone` is `task-done`, `HTTPRequest` `http-request`.
+fn kebab_case(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut out = String::with_capacity(name.len() + 4);
+    for (at, &c) in chars.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| chars[at]);
+        let after_lower = before.is_some_and(|before| before.is_lowercase() || before.is_ascii_digit());
+        let ends_acronym =
+            before.is_some_and(char::is_uppercase) && chars.get(at + 1).is_some_and(|c| c.is_lowercase());
+        if (c == '_' || c.is_uppercase() && (after_lower || ends_acronym)) && !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if c != '_' {
+            out.extend(c.to_lowercase());
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_types_become_kebab_case() {
+        for (name, expected) in [
+            ("Hello", "hello"),
+            ("TaskDone", "task-done"),
+            ("HTTPRequest", "http-request"),
+            ("Sha256Sum", "sha256-sum"),
+            ("_Private_Thing_", "private-thing"),
+            ("Über", "über"),
+            ("ABC", "abc"),
+        ] {
+            assert_eq!(kebab_case(name), expected);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_to_write_instead() {
+        let said = |text: &str| implement(&syn::parse_str(text).unwrap()).unwrap_err().to_string();
+        assert!(said("struct A;").contains("#[payload(namespace = "));
+        assert!(
+            said("#[payload(namespace = \"\", name = \"a\")] struct A;").contains("write namespace, root or crate")
+        );
+        assert!(said("#[payload(root = \"a\", root = \"a\")] struct A;").contains("twice"));
+        assert!(said("#[payload(namespace = \"\")] struct A<T>(T);").contains("impl Payload for"));
+    }
+}

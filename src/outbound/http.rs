@@ -1,0 +1,288 @@
+//! A client of HTTP/1.1 over TCP and TLS. Connections are kept and used again; redirects are answers, no proxy is asked,
+//! and nothing is sent again by itself.
+//!
+//! It is hyper's pool over a connector of ours. A client library whose cargo features choose the TLS of all its clients
+//! would choose for those of the whole program, a user's own among them.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::http::uri::{InvalidUri, Scheme};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::{Method, StatusCode, Uri};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+use url::Url;
+
+use super::address::{AddressRefused, Guard};
+
+/// How long a connection that nothing uses is kept.
+const IDLE: Duration = Duration::from_secs(90);
+/// The silence after which a peer is probed, and the time between probes.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("systole/", env!("CARGO_PKG_VERSION")));
+
+pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A pool of connections; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client(legacy::Client<Connector, Body>);
+
+/// A request without a body, until one is set.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+/// The head of an answer, and its body as it comes.
+#[derive(Debug)]
+pub(crate) struct Response(hyper::Response<Incoming>);
+
+/// Why there is no answer, or no more of it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpError {
+    #[error("the URL can't be sent to")]
+    Url(#[source] InvalidUri),
+    #[error("the request got no answer")]
+    Request(#[source] legacy::Error),
+    #[error("the answer broke off")]
+    Body(#[source] hyper::Error),
+}
+
+impl Client {
+    /// A client that trusts what `tls` does and connects within `connect`, if that is given, to addresses that the guard
+    /// lets pass.
+    pub(crate) fn new(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
+        let mut tcp = HttpConnector::new_with_resolver(Resolver(guard));
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(connect);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE));
+        tcp.set_keepalive_retries(Some(3));
+        let connector = Connector { tcp, tls: TlsConnector::from(Arc::new(tls)), limit: connect };
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+        Self(builder.build(connector))
+    }
+
+    /// Sends a request, and waits for the head of its answer.
+    pub(crate) async fn execute(&self, request: Request) -> Result<Response, HttpError> {
+        let mut sent = hyper::Request::new(request.body);
+        *sent.method_mut() = request.method;
+        *sent.uri_mut() = Uri::try_from(request.url.as_str()).map_err(HttpError::Url)?;
+        *sent.headers_mut() = request.headers;
+        sent.headers_mut().entry(USER_AGENT).or_insert(AGENT);
+        sent.headers_mut().entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        self.0.request(sent).await.map(Response).map_err(HttpError::Request)
+    }
+}
+
+impl Request {
+    pub(crate) fn new(method: Method, url: Url) -> Self {
+        Self { method, url, headers: HeaderMap::new(), body: Empty::new().boxed_unsync() }
+    }
+}
+
+impl Response {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.0.headers()
+    }
+
+    /// The length of the body, where the head says it.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.0.body().size_hint().exact()
+    }
+
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        while let Some(frame) = self.0.body_mut().frame().await {
+            if let Ok(data) = frame.map_err(HttpError::Body)?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl HttpError {
+    /// Whether the request can't be made: nothing was sent.
+    pub(super) fn is_of_request(&self) -> bool {
+        matches!(self, Self::Url(_))
+    }
+
+    /// Whether there was no connection.
+    pub(super) fn is_connect(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_connect())
+    }
+}
+
+/// Opens connections: TCP, and TLS over it for `https`.
+#[derive(Clone)]
+struct Connector {
+    tcp: HttpConnector<Resolver>,
+    tls: TlsConnector,
+    limit: Option<Duration>,
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let (tcp, tls, limit) = (self.tcp.call(uri.clone()), self.tls.clone(), self.limit);
+        Box::pin(async move {
+            let connected = connect(tcp, tls, uri);
+            let Some(limit) = limit else { return connected.await };
+            let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("there was no connection for {limit:?}"));
+            tokio::time::timeout(limit, connected).await.map_err(late)?
+        })
+    }
+}
+
+async fn connect<E: Into<BoxError>>(
+    tcp: impl Future<Output = Result<TokioIo<TcpStream>, E>>,
+    tls: TlsConnector,
+    uri: Uri,
+) -> Result<Stream, BoxError> {
+    let tcp = tcp.await.map_err(Into::into)?.into_inner();
+    if uri.scheme() != Some(&Scheme::HTTPS) {
+        return Ok(Stream::new(tcp));
+    }
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    Ok(Stream::new(tls.connect(ServerName::try_from(host.to_owned())?, tcp).await?))
+}
+
+/// Looks names up, and keeps back the addresses that the guard refuses. Literal addresses don't come here.
+#[derive(Debug, Clone)]
+struct Resolver(Option<Arc<Guard>>);
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let guard = self.0.clone();
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(allowed(found, guard.as_deref())?.into_iter())
+        })
+    }
+}
+
+/// The addresses that may be connected to; why not, if that is none.
+fn allowed(found: impl Iterator<Item = SocketAddr>, guard: Option<&Guard>) -> Result<Vec<SocketAddr>, BoxError> {
+    let mut refused: Option<AddressRefused> = None;
+    let mut check = |address: &SocketAddr| match guard.map_or(Ok(()), |guard| guard.check(address.ip())) {
+        Ok(()) => true,
+        Err(refusal) => {
+            refused = Some(refusal);
+            false
+        }
+    };
+    let allowed: Vec<_> = found.filter(|address| check(address)).collect();
+    match refused {
+        Some(refused) if allowed.is_empty() => Err(refused.into()),
+        None if allowed.is_empty() => Err(io::Error::other("the name has no address").into()),
+        Some(_) | None => Ok(allowed),
+    }
+}
+
+trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
+
+/// A connection, with or without TLS.
+struct Stream(TokioIo<Box<dyn Socket>>);
+
+impl Stream {
+    fn new(socket: impl Socket + 'static) -> Self {
+        Self(TokioIo::new(Box::new(socket)))
+    }
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_addresses_of_a_name_only_the_public_ones_are_left() {
+        let of = |texts: &[&str]| allowed(texts.iter().map(|text| text.parse().unwrap()), Some(&Guard::new()));
+        assert_eq!(of(&["10.0.0.1:0", "1.1.1.1:0", "[::1]:0"]).unwrap(), ["1.1.1.1:0".parse().unwrap()]);
+        let error = of(&["10.0.0.1:0", "[::1]:0"]).unwrap_err();
+        assert!(error.is::<AddressRefused>(), "{error}");
+        assert!(of(&[]).unwrap_err().to_string().contains("no address"));
+    }
+}
