@@ -52,7 +52,6 @@ pub use contract::{ClientBuilder, ContractBuilder};
 pub use delivery::{Delivery, Proven};
 pub use drain::Drained;
 pub use events::{Events, Observed};
-#[cfg(feature = "gateway")]
 pub(crate) use exit::Unread;
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
