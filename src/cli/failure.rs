@@ -2,10 +2,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::report;
+use super::{print, report};
 use crate::shell::config::Finding;
 use crate::shell::journal::{Problem, StoreError};
-use crate::shell::terminal::Escaped;
 
 /// Why a command could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +51,7 @@ impl Failure {
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::from(141),
             Self::Config(findings) => report::print(findings),
             Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Refused { .. } => {
-                eprintln!("{}", Escaped::text(&self.to_string()));
+                print::note(&self);
             }
         }
         match self {
