@@ -1,11 +1,12 @@
 //! Events as lines: for people, and as JSON for programs.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use crate::core::{Event, EventKind};
-use crate::vocab::Fault;
+use crate::vocab::{Fault, Name};
 
 /// An event as text for people: conversation, thread path, what happened. Where it is printed, it is escaped as one line.
 #[derive(Debug)]
@@ -14,8 +15,10 @@ pub(super) struct EventLine<'a>(pub(super) &'a Event);
 impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { root, path, kind } = self.0;
-        let conversation = root.to_string();
-        write!(f, "{} {path} ", &conversation[..8])?;
+        if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
+            let conversation = root.to_string();
+            write!(f, "{} {path} ", &conversation[..8])?;
+        }
         match kind {
             EventKind::Injected { from, claimed, .. } => {
                 write!(f, "injected by {from}")?;
@@ -45,6 +48,12 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Left { payload, fault: Some(code) } => write!(f, "left {payload} {code}"),
             EventKind::DeadLetter { payload: Some(payload), reason } => write!(f, "dead letter {payload}: {reason}"),
             EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
+            EventKind::Blocked { listener, shard, took } => {
+                write!(f, "{listener} has blocked the thread of shard {shard} for {took:.1?}")
+            }
+            EventKind::Released { listener, shard, took } => {
+                write!(f, "{listener} has released the thread of shard {shard} after {took:.1?}")
+            }
         }
     }
 }
@@ -87,6 +96,8 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::DeadLetter { payload, reason } => {
             ("dead-letter", json!({ "payload": payload.as_ref().map(ToString::to_string), "reason": reason.as_str() }))
         }
+        EventKind::Blocked { listener, shard, took } => ("blocked", blocked_json(listener, *shard, *took)),
+        EventKind::Released { listener, shard, took } => ("released", blocked_json(listener, *shard, *took)),
     };
     let mut object = Map::new();
     object.insert("event".into(), name.into());
@@ -96,6 +107,10 @@ pub(super) fn to_json(event: &Event) -> Value {
         object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
+}
+
+fn blocked_json(listener: &Name, shard: u16, took: Duration) -> Value {
+    json!({ "listener": listener.as_str(), "shard": shard, "ms": took.as_millis() as u64 })
 }
 
 fn fault_json(fault: &Fault, denied: bool) -> Value {
@@ -116,7 +131,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::vocab::{FaultCode, Name, ThreadId, ThreadPath};
+    use crate::vocab::{FaultCode, ThreadId, ThreadPath};
 
     fn event(kind: EventKind) -> Event {
         let path =

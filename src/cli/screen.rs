@@ -189,7 +189,9 @@ fn went_wrong(kind: &EventKind) -> bool {
         EventKind::Repaired { .. }
         | EventKind::Forged { .. }
         | EventKind::Faulted { .. }
-        | EventKind::DeadLetter { .. } => true,
+        | EventKind::DeadLetter { .. }
+        | EventKind::Blocked { .. }
+        | EventKind::Released { .. } => true,
         EventKind::Injected { claimed, .. } => claimed.is_some(),
         EventKind::Delivered { .. }
         | EventKind::Emitted { .. }

@@ -41,7 +41,9 @@ impl Tree {
             | EventKind::Forged { .. }
             | EventKind::Faulted { .. }
             | EventKind::Left { .. }
-            | EventKind::DeadLetter { .. } => {}
+            | EventKind::DeadLetter { .. }
+            | EventKind::Blocked { .. }
+            | EventKind::Released { .. } => {}
         }
     }
 

@@ -1,12 +1,14 @@
+use std::time::Duration;
+
 use crate::ladder::Repair;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
 
 /// Something that operators may see: thread paths included, so never for listeners.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// The conversation.
+    /// The conversation; nil for what belongs to none.
     pub root: ThreadId,
-    /// The thread.
+    /// The thread; the listener alone where it belongs to no conversation.
     pub path: ThreadPath,
     /// What happened.
     pub kind: EventKind,
@@ -87,5 +89,23 @@ pub enum EventKind {
         payload: Option<QName>,
         /// Why.
         reason: FaultCode,
+    },
+    /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.
+    Blocked {
+        /// The listener.
+        listener: Name,
+        /// The shard.
+        shard: u16,
+        /// How long so far.
+        took: Duration,
+    },
+    /// A listener that was reported so has released the thread.
+    Released {
+        /// The listener.
+        listener: Name,
+        /// The shard.
+        shard: u16,
+        /// How long it took.
+        took: Duration,
     },
 }

@@ -43,6 +43,7 @@ mod start;
 pub mod terminal;
 mod thread;
 mod ticket;
+mod watchdog;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
 pub use block_on::block_on;
