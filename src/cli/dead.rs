@@ -10,6 +10,7 @@ use super::columns::{self, moment};
 use super::failure::Failure;
 use super::print::{self, Page};
 use crate::journal::{LetterRecord, Number};
+use crate::protocol::refused_qname;
 use crate::shell::journal::{JournalReader, Options, SqliteJournal, StoreError};
 
 #[derive(Debug, Subcommand)]
@@ -59,7 +60,8 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Requeue(chosen) => {
             // Said before anything is changed.
             for (letter, _) in letters(&chosen.of.journal)? {
-                if letter.payload.is_none() && chosen.numbers.contains(&letter.number) {
+                let sendable = letter.payload.as_ref().is_some_and(|(qname, _)| *qname != refused_qname());
+                if !sendable && chosen.numbers.contains(&letter.number) {
                     let number = letter.number;
                     let why = format!("dead letter {number} holds no payload that could be sent again: drop it");
                     return Err(Failure::no(why));

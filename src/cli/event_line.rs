@@ -6,7 +6,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::core::{Event, EventKind};
+use crate::shell::terminal::shorten;
 use crate::vocab::{Fault, Name};
+
+/// Characters of a refused output in the line of its event; its JSON has all that is kept.
+const SHOWN: usize = 400;
 
 /// An event as text for people: conversation, thread path, what happened. Where it is printed, it is escaped as one line.
 #[derive(Debug)]
@@ -36,6 +40,10 @@ impl fmt::Display for EventLine<'_> {
                 let claims = [("to be from", claimed), ("the thread", thread)];
                 let claims = claims.iter().filter_map(|(what, claim)| Some((what, claim.as_deref()?)));
                 claims.into_iter().try_for_each(|(what, claim)| write!(f, " {what} {claim};"))
+            }
+            EventKind::Refused { by, output, fault } => {
+                let output = shorten(output, SHOWN);
+                write!(f, "refused what {by} wrote: {fault}: {output}")
             }
             EventKind::Faulted { fault, denied } => {
                 let denied = if *denied { " (denied)" } else { "" };
@@ -84,6 +92,9 @@ pub(super) fn to_json(event: &Event) -> Value {
         }
         EventKind::Forged { by, claimed, thread } => {
             ("forged", json!({ "by": by.as_str(), "claimed": claimed, "thread": thread }))
+        }
+        EventKind::Refused { by, output, fault } => {
+            ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, false) }))
         }
         EventKind::Faulted { fault, denied } => ("fault", fault_json(fault, *denied)),
         EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),

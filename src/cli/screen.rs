@@ -188,6 +188,7 @@ fn went_wrong(kind: &EventKind) -> bool {
     match kind {
         EventKind::Repaired { .. }
         | EventKind::Forged { .. }
+        | EventKind::Refused { .. }
         | EventKind::Faulted { .. }
         | EventKind::DeadLetter { .. }
         | EventKind::Blocked { .. }
@@ -295,7 +296,8 @@ mod tests {
             EventKind::Delivered { message, from, payload: Some(payload.clone()) },
             EventKind::Emitted { payload: payload.clone() },
             EventKind::Repaired { by: by.clone(), repairs },
-            EventKind::Forged { by, claimed: claim(), thread: claim() },
+            EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
+            EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
             EventKind::Faulted { fault, denied: true },
             EventKind::Opened { thread },
             EventKind::Closed { thread, cancelled: 1 },

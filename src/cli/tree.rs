@@ -39,6 +39,7 @@ impl Tree {
             | EventKind::Emitted { .. }
             | EventKind::Repaired { .. }
             | EventKind::Forged { .. }
+            | EventKind::Refused { .. }
             | EventKind::Faulted { .. }
             | EventKind::Left { .. }
             | EventKind::DeadLetter { .. }

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ladder::Repair;
@@ -56,6 +57,16 @@ pub enum EventKind {
         claimed: Option<String>,
         /// The thread that it names, where that is not one of its own.
         thread: Option<String>,
+    },
+    /// What a listener wrote was refused, wholly or in part.
+    Refused {
+        /// The listener.
+        by: Name,
+        /// What it wrote, 4 KiB at most (the journal and dead letters keep 64 KiB): as text, where bytes that are no
+        /// UTF-8 are U+FFFD.
+        output: Arc<str>,
+        /// The first reason.
+        fault: Fault,
     },
     /// A fault was made.
     Faulted {

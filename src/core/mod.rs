@@ -30,6 +30,7 @@ mod meta;
 mod open;
 mod read;
 mod recover;
+mod refused;
 mod replay;
 mod requeue;
 mod respond;

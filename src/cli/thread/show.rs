@@ -84,6 +84,15 @@ impl Line {
                 };
                 Self { at, path, id: Some(id), from, kind: "awaited answer", state: "recorded".to_owned(), text }
             }
+            Said::Refused(note) => Self {
+                at,
+                from: path.rsplit('/').next().unwrap_or_default().to_owned(),
+                path,
+                id: None,
+                kind: "refused output",
+                state: "kept".to_owned(),
+                text: note.value.to_string(),
+            },
             Said::Left(egress, read) => Self {
                 at,
                 path,
