@@ -129,6 +129,12 @@ fn a_conversation_begins_anew_with_another_answer() {
     assert!(code == 0 && answer.contains("<total>4</total>"), "{answer}{err}");
     assert!(answer.contains(&format!("<thread>{}</thread>", id.trim_end())), "{answer}");
     assert!(!err.contains("a question from"), "the researcher splits nothing up again: {err}");
+
+    let (_, listed, _) = said(&["thread", "list", "--journal", "swarm.journal"]);
+    let fork = listed.lines().find(|line| line.starts_with(id.trim_end())).unwrap();
+    assert!(fork.contains("closed"), "it has given its answer: {listed}");
+    let (_, open, _) = said(&["thread", "list", "--open", "--journal", "swarm.journal"]);
+    assert_eq!(open.lines().count(), 1, "{open}");
 }
 
 #[test]

@@ -76,6 +76,22 @@ fn one_module_sends_to_networks() {
 }
 
 #[test]
+fn the_program_prints_through_what_escapes() {
+    // What goes to a terminal is escaped there; `report` renders findings, which are escaped as they are made.
+    let escaping = ["src/cli/print.rs", "src/cli/screen.rs", "src/cli/report.rs"];
+    let ways = ["stdout()", "stderr()", "print!(", "println!("];
+    each_source(|path, code| {
+        if !path.starts_with("src/cli") || escaping.iter().any(|file| path == Path::new(file)) {
+            return;
+        }
+        for line in code.lines().filter(|line| !line.contains("is_terminal()")) {
+            let named = ways.iter().find(|way| line.contains(*way));
+            assert!(named.is_none(), "{}: print it through src/cli/print.rs: {line}", path.display());
+        }
+    });
+}
+
+#[test]
 fn files_are_small() {
     each_source(|path, code| {
         let lines = code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();

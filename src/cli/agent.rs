@@ -12,7 +12,7 @@ use clap::Args;
 use super::failure::Failure;
 use crate::outbound::Secret;
 use crate::remote::{ForwardHandler, Mailbox, Options, ProgramHandler, RemoteError};
-use crate::shell::command::Variable;
+use crate::shell::command::{Variable, conceal};
 use crate::shell::config::{parse_duration, read_secret};
 use crate::vocab::Name;
 use work::work;
@@ -24,8 +24,9 @@ const HELP: &str = "\
 Exit codes: 0 it was told to end or to rest, 1 the gateway lets it in no more, 2 it could not begin. SIGINT, SIGTERM and \
 SIGHUP let what is being handled end first; a second one ends it at once, and somebody else gets the message later.
 
-The token comes from --token-file or the variable SYSTOLE_TOKEN. SYSTOLE_LOG sets what is logged: error, warn, info (the \
-default), debug or trace.";
+The token comes from --token-file (/dev/stdin is standard input) or the variable SYSTOLE_TOKEN. A command of --exec \
+can't read the environment, the memory or the open files of the agent unless it runs as root; a file that the agent's \
+user may read, it can. SYSTOLE_LOG sets what is logged: error, warn, info (the default), debug or trace.";
 
 #[derive(Debug, Args)]
 pub(super) struct At {
@@ -78,14 +79,21 @@ pub(super) struct Listen {
 
 /// Runs a command for each message.
 pub(super) fn agent(args: &Agent) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
     let directory = std::env::current_dir().map_err(Failure::System)?;
-    let env = args.env.iter().map(|entry| Variable::from(entry.as_str())).collect();
+    let env: Vec<Variable> = args.env.iter().map(|entry| Variable::from(entry.as_str())).collect();
+    if env.contains(&Variable::Inherited(TOKEN.to_owned())) {
+        return Err(Failure::unusable(format!(
+            "--env {TOKEN} would give the token of the agent to its command: leave it out, or set another value, --env {TOKEN}=VALUE"
+        )));
+    }
     let program = ProgramHandler::shell(args.at.name.clone(), &args.exec, directory, env).timeout(args.at.timeout);
     work(args.at.mailbox()?, args.at.workers, Arc::new(program))
 }
 
 /// Forwards each message to a server.
 pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
     let secret = args.secret_file.as_ref().map(|file| {
         let refused = |why| Failure::unusable(format!("the secret in {}: {why}", file.display()));
         read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)

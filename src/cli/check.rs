@@ -1,8 +1,8 @@
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use super::failure::Failure;
+use super::print::Page;
 use super::report;
 use crate::shell::config::Config;
 
@@ -26,15 +26,14 @@ pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
         0 => String::new(),
         libxml => format!("; by the engine: {}, by libxml: {libxml}", payloads - libxml),
     };
-    let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
+    let mut page = Page::new();
+    page.line(format_args!(
         "{}: ok (listeners: {listeners}, clients: {clients}, payloads: {payloads}{paths})",
-        crate::shell::terminal::Escaped::line(&blueprint.organism),
-    )?;
+        blueprint.organism
+    ))?;
     for (payload, reason) in slow {
-        let line = format!("{payload} is judged by libxml, up to 64 KiB: {reason}");
-        writeln!(out, "  {}", crate::shell::terminal::Escaped::line(&line))?;
+        page.line(format_args!("  {payload} is judged by libxml, up to 64 KiB: {reason}"))?;
     }
+    page.finish()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,4 @@
-use std::io::Write;
-
+use super::print::Page;
 use crate::shell::terminal::Escaped;
 use crate::vocab::Time;
 
@@ -14,20 +13,13 @@ pub(super) fn print<const COLUMNS: usize>(
     let lines = || std::iter::once(&headings).chain(&rows);
     let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..COLUMNS - 1).map(width).chain([0]).collect();
-    let mut out = std::io::stdout().lock();
+    let mut page = Page::new();
     for line in lines() {
         let cells: Vec<String> =
             line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}", width = *width)).collect();
-        writeln!(out, "{}", cells.join("  ").trim_end())?;
+        page.line(cells.join("  ").trim_end())?;
     }
-    out.flush()
-}
-
-/// One JSON document on standard output.
-pub(super) fn json(value: &serde_json::Value) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{value:#}")?;
-    out.flush()
+    page.finish()
 }
 
 /// A moment to the second.

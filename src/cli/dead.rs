@@ -1,6 +1,5 @@
 //! `systole dead`: the dead letters that a journal holds.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::columns::{self, moment};
 use super::failure::Failure;
+use super::print::{self, Page};
 use crate::journal::{LetterRecord, Number};
+use crate::protocol::refused_qname;
 use crate::shell::journal::{JournalReader, Options, SqliteJournal, StoreError};
-use crate::shell::terminal::Escaped;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
@@ -60,7 +60,8 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Requeue(chosen) => {
             // Said before anything is changed.
             for (letter, _) in letters(&chosen.of.journal)? {
-                if letter.payload.is_none() && chosen.numbers.contains(&letter.number) {
+                let sendable = letter.payload.as_ref().is_some_and(|(qname, _)| *qname != refused_qname());
+                if !sendable && chosen.numbers.contains(&letter.number) {
                     let number = letter.number;
                     let why = format!("dead letter {number} holds no payload that could be sent again: drop it");
                     return Err(Failure::no(why));
@@ -77,7 +78,7 @@ fn letters(journal: &Path) -> Result<Vec<(LetterRecord, bool)>, Failure> {
 
 fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failure> {
     if json {
-        columns::json(&letters.iter().map(value).collect())?;
+        print::json(&letters.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = |name: Option<String>| name.unwrap_or_else(|| "-".to_owned());
@@ -117,17 +118,18 @@ fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
     let letters = letters(journal)?;
     let (letter, requeue) =
         letters.iter().find(|(letter, _)| letter.number == number).ok_or_else(|| no_such(number))?;
-    let mut out = std::io::stdout().lock();
+    let mut page = Page::new();
     let to = letter.to.as_ref().map_or("nobody", |name| name.as_str());
-    writeln!(out, "dead letter {number}, {}, from {} to {to}, at {}", moment(letter.at), letter.from, letter.path)?;
-    writeln!(out, "{}", Escaped::line(&letter.reason.to_string()))?;
+    let at = moment(letter.at);
+    page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.path))?;
+    page.line(&letter.reason)?;
     if *requeue {
-        writeln!(out, "queued again at the next start")?;
+        page.line("queued again at the next start")?;
     }
     if let Some((_, payload)) = &letter.payload {
-        writeln!(out, "{}", Escaped::text(&String::from_utf8_lossy(payload)))?;
+        page.block("", String::from_utf8_lossy(payload))?;
     }
-    out.flush()?;
+    page.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,8 +1,8 @@
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use super::failure::Failure;
+use super::print;
 use crate::ladder::Canonical;
 use crate::schema::PayloadSchema;
 use crate::shell::config::Config;
@@ -35,14 +35,15 @@ pub(super) fn describe(organism: &Path, payload: Option<&QName>, part: Part) -> 
             }
         }
     }
-    let mut out = std::io::stdout().lock();
+    let mut all = String::new();
     for (index, text) in shown.into_iter().enumerate() {
         if index > 0 && matches!(part, Part::Prompt) {
-            writeln!(out)?;
+            all.push('\n');
         }
-        writeln!(out, "{}", text.trim_end_matches('\n'))?;
+        all.push_str(text.trim_end_matches('\n'));
+        all.push('\n');
     }
-    out.flush()?;
+    print::document(all.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,26 +1,32 @@
 //! Events as lines: for people, and as JSON for programs.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use crate::core::{Event, EventKind, Misroute};
-use crate::shell::terminal::Escaped;
-use crate::vocab::Fault;
+use crate::shell::terminal::shorten;
+use crate::vocab::{Fault, Name};
 
-/// An event as one line for people: conversation, thread path, what happened.
+/// Characters of a refused output in the line of its event; its JSON has all that is kept.
+const SHOWN: usize = 400;
+
+/// An event as text for people: conversation, thread path, what happened. Where it is printed, it is escaped as one line.
 #[derive(Debug)]
 pub(super) struct EventLine<'a>(pub(super) &'a Event);
 
 impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { root, path, kind } = self.0;
-        let conversation = root.to_string();
-        write!(f, "{} {path} ", &conversation[..8])?;
+        if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
+            let conversation = root.to_string();
+            write!(f, "{} {path} ", &conversation[..8])?;
+        }
         match kind {
             EventKind::Injected { from, claimed, .. } => {
                 write!(f, "injected by {from}")?;
-                claimed.as_deref().map_or(Ok(()), |claimed| write!(f, ", who claimed to be {}", Escaped::line(claimed)))
+                claimed.as_deref().map_or(Ok(()), |claimed| write!(f, ", who claimed to be {claimed}"))
             }
             EventKind::Delivered { from, payload: Some(payload), .. } => write!(f, "delivered {payload} from {from}"),
             EventKind::Delivered { from, payload: None, .. } => write!(f, "delivered a fault from {from}"),
@@ -33,11 +39,15 @@ impl fmt::Display for EventLine<'_> {
                 write!(f, "{by} wrote an envelope that claims")?;
                 let claims = [("to be from", claimed), ("the thread", thread)];
                 let claims = claims.iter().filter_map(|(what, claim)| Some((what, claim.as_deref()?)));
-                claims.into_iter().try_for_each(|(what, claim)| write!(f, " {what} {};", Escaped::line(claim)))
+                claims.into_iter().try_for_each(|(what, claim)| write!(f, " {what} {claim};"))
+            }
+            EventKind::Refused { by, output, fault } => {
+                let output = shorten(output, SHOWN);
+                write!(f, "refused what {by} wrote: {fault}: {output}")
             }
             EventKind::Faulted { fault, misroute } => {
-                write!(f, "fault {}", Escaped::line(&fault.to_string()))?;
-                misroute.iter().try_for_each(|misroute| write!(f, " ({})", Escaped::line(&misroute.to_string())))
+                write!(f, "fault {fault}")?;
+                misroute.iter().try_for_each(|misroute| write!(f, " ({misroute})"))
             }
             EventKind::Opened { .. } => f.write_str("opened"),
             EventKind::Closed { cancelled: 0, .. } => f.write_str("closed"),
@@ -46,6 +56,12 @@ impl fmt::Display for EventLine<'_> {
             EventKind::Left { payload, fault: Some(code) } => write!(f, "left {payload} {code}"),
             EventKind::DeadLetter { payload: Some(payload), reason } => write!(f, "dead letter {payload}: {reason}"),
             EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
+            EventKind::Blocked { listener, shard, took } => {
+                write!(f, "{listener} has blocked the thread of shard {shard} for {took:.1?}")
+            }
+            EventKind::Released { listener, shard, took } => {
+                write!(f, "{listener} has released the thread of shard {shard} after {took:.1?}")
+            }
         }
     }
 }
@@ -77,6 +93,9 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::Forged { by, claimed, thread } => {
             ("forged", json!({ "by": by.as_str(), "claimed": claimed, "thread": thread }))
         }
+        EventKind::Refused { by, output, fault } => {
+            ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
+        }
         EventKind::Faulted { fault, misroute } => ("fault", fault_json(fault, misroute.as_ref())),
         EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
         EventKind::Closed { thread, cancelled } => {
@@ -88,6 +107,8 @@ pub(super) fn to_json(event: &Event) -> Value {
         EventKind::DeadLetter { payload, reason } => {
             ("dead-letter", json!({ "payload": payload.as_ref().map(ToString::to_string), "reason": reason.as_str() }))
         }
+        EventKind::Blocked { listener, shard, took } => ("blocked", blocked_json(listener, *shard, *took)),
+        EventKind::Released { listener, shard, took } => ("released", blocked_json(listener, *shard, *took)),
     };
     let mut object = Map::new();
     object.insert("event".into(), name.into());
@@ -97,6 +118,10 @@ pub(super) fn to_json(event: &Event) -> Value {
         object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
+}
+
+fn blocked_json(listener: &Name, shard: u16, took: Duration) -> Value {
+    json!({ "listener": listener.as_str(), "shard": shard, "ms": took.as_millis() as u64 })
 }
 
 fn fault_json(fault: &Fault, misroute: Option<&Misroute>) -> Value {
@@ -118,7 +143,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::vocab::{FaultCode, Name, ThreadId, ThreadPath};
+    use crate::vocab::{FaultCode, ThreadId, ThreadPath};
 
     fn event(kind: EventKind) -> Event {
         let path =
@@ -127,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_name_conversation_and_path_and_escape_foreign_text() {
+    fn lines_name_conversation_and_path() {
         let delivered = event(EventKind::Delivered {
             message: crate::vocab::MessageId::from_uuid(Uuid::nil()),
             from: Name::parse("cli").unwrap(),
@@ -137,12 +162,8 @@ mod tests {
             EventLine(&delivered).to_string(),
             "67e55044 root/researcher/calculator#2 delivered {urn:a}add from cli"
         );
-        let fault =
-            event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "a\u{1b}[2Jb\nc"), misroute: None });
-        assert_eq!(
-            EventLine(&fault).to_string(),
-            r"67e55044 root/researcher/calculator#2 fault failed: a\u{1b}[2Jb\nc"
-        );
+        let fault = event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "why"), misroute: None });
+        assert_eq!(EventLine(&fault).to_string(), "67e55044 root/researcher/calculator#2 fault failed: why");
     }
 
     #[test]

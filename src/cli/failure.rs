@@ -2,11 +2,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::report;
+use super::{print, report};
 use crate::shell::Breakdown;
 use crate::shell::config::Finding;
 use crate::shell::journal::{Problem, StoreError};
-use crate::shell::terminal::Escaped;
 
 /// How the program ends where an organism could not go on.
 const BROKEN: u8 = 3;
@@ -58,7 +57,7 @@ impl Failure {
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::from(141),
             Self::Config(findings) => report::print(findings),
             Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Broken(_) | Self::Refused { .. } => {
-                eprintln!("{}", Escaped::text(&self.to_string()));
+                print::note(&self);
             }
         }
         match self {

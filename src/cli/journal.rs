@@ -1,6 +1,5 @@
 //! `systole journal`: what a journal holds, whether it is in order, and how to make it smaller.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,8 +7,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::columns::{self, moment};
+use super::columns::moment;
 use super::failure::Failure;
+use super::print::{self, Page};
 use crate::shell::config::{parse_duration, parse_size};
 use crate::shell::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
 use crate::shell::terminal::Escaped;
@@ -65,21 +65,26 @@ fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     if json {
         let mut value = json!(stat);
         value["last_written"] = Time::from_nanos(stat.last_written).to_string().into();
-        columns::json(&value)?;
+        print::json(&value)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = std::io::stdout().lock();
+    let mut page = Page::new();
     let (kib, sizes) = (|bytes: u64| bytes.div_ceil(1024), (stat.file_bytes, stat.used_bytes, stat.log_bytes));
-    writeln!(out, "state           {}", state(&stat))?;
-    writeln!(out, "starts          {}", stat.epoch)?;
-    writeln!(out, "last written    {}", moment(Time::from_nanos(stat.last_written)))?;
-    writeln!(out, "conversations   {} open", stat.open_conversations)?;
-    writeln!(out, "threads         {} open, {} kept", stat.open_threads, stat.kept_threads)?;
-    writeln!(out, "messages        {} waiting, {} kept", stat.waiting_messages, stat.kept_messages)?;
-    writeln!(out, "unread egress   {}", stat.unread_egress)?;
-    writeln!(out, "dead letters    {}", stat.dead_letters)?;
-    writeln!(out, "file            {} KiB, {} KiB used, log {} KiB", kib(sizes.0), kib(sizes.1), kib(sizes.2))?;
-    out.flush()?;
+    page.line(format_args!("state           {}", state(&stat)))?;
+    page.line(format_args!("starts          {}", stat.epoch))?;
+    page.line(format_args!("last written    {}", moment(Time::from_nanos(stat.last_written))))?;
+    page.line(format_args!("conversations   {} open", stat.open_conversations))?;
+    page.line(format_args!("threads         {} open, {} kept", stat.open_threads, stat.kept_threads))?;
+    page.line(format_args!("messages        {} waiting, {} kept", stat.waiting_messages, stat.kept_messages))?;
+    page.line(format_args!("unread egress   {}", stat.unread_egress))?;
+    page.line(format_args!("dead letters    {}", stat.dead_letters))?;
+    page.line(format_args!(
+        "file            {} KiB, {} KiB used, log {} KiB",
+        kib(sizes.0),
+        kib(sizes.1),
+        kib(sizes.2)
+    ))?;
+    page.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,16 +106,13 @@ fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
     };
     let in_order = verdict.faults.is_empty();
     if json {
-        columns::json(&json!({ "rows": verdict.rows, "faults": verdict.faults, "notes": verdict.notes }))?;
+        print::json(&json!({ "rows": verdict.rows, "faults": verdict.faults, "notes": verdict.notes }))?;
     } else {
-        for note in &verdict.notes {
-            eprintln!("{}: {}", Escaped::line(&journal.display().to_string()), Escaped::line(note));
-        }
-        for fault in &verdict.faults {
-            eprintln!("{}: {}", Escaped::line(&journal.display().to_string()), Escaped::line(fault));
+        for said in verdict.notes.iter().chain(&verdict.faults) {
+            print::note(Escaped::line(&format!("{}: {said}", journal.display())));
         }
         let verdict = if in_order { "in order" } else { "damaged: restore a copy, or move it away and start anew" };
-        println!("{}: {verdict}", Escaped::line(&journal.display().to_string()));
+        print::line(format_args!("{}: {verdict}", journal.display()))?;
     }
     Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -121,8 +123,8 @@ fn compact(args: &Compact) -> Result<ExitCode, Failure> {
     let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
     let mut journal = SqliteJournal::open_existing(&args.journal, &options).map_err(Failure::store)?;
     let done = journal.compact().map_err(Failure::store)?;
-    let mut out = std::io::stdout().lock();
     let freed = done.before.saturating_sub(done.after).div_ceil(1024);
-    writeln!(out, "{} rows deleted, {freed} KiB freed, {} KiB left", done.rows, done.after.div_ceil(1024))?;
+    let left = done.after.div_ceil(1024);
+    print::line(format_args!("{} rows deleted, {freed} KiB freed, {left} KiB left", done.rows))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ mod event_line;
 mod failure;
 mod journal;
 mod log;
+mod print;
 mod report;
 mod run;
 mod screen;

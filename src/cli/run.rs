@@ -17,9 +17,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use super::failure::Failure;
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::core::Egress;
-use crate::shell::command::kill_all;
-use crate::shell::{Client, Events, Observed, Organism, SendError};
+use crate::shell::command::{conceal, kill_all};
+use crate::shell::{Client, Events, Observed, Organism, SendError, Unread};
 use entrance::Served;
 use input::{Message, Taken};
 use launch::{Launched, Stage};
@@ -76,6 +75,7 @@ pub(super) struct Run {
 
 /// Runs an organism until it is idle or told to stop.
 pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
     let mut stage = Stage::set(args)?;
     let mut launched = stage.launch(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
@@ -187,8 +187,8 @@ impl Session {
         loop {
             let reading = input.is_some() && refused.is_none();
             tokio::select! {
-                egress = receive(self.client.as_ref()) => match egress {
-                    Some(egress) => self.print(&egress)?,
+                unread = receive(self.client.as_ref()) => match unread {
+                    Some(unread) => self.print(unread)?,
                     None => return Ok(End::Signal),
                 },
                 taken = next(input), if reading => match taken {
@@ -202,8 +202,8 @@ impl Session {
                     retry.as_mut().reset(Instant::now() + RETRY);
                 }
                 () = self.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
-                    while let Some(egress) = self.client.as_ref().and_then(Client::try_receive) {
-                        self.print(&egress)?;
+                    while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
+                        self.print(unread)?;
                     }
                     return Ok(End::Idle);
                 }
@@ -220,13 +220,13 @@ impl Session {
         loop {
             tokio::select! {
                 drained = &mut drained => {
-                    while let Some(egress) = self.client.as_ref().and_then(Client::try_receive) {
-                        self.screen.envelope(&egress.envelope)?;
+                    while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
+                        print(&self.screen, unread)?;
                     }
                     return Ok(if drained.idle { ExitCode::SUCCESS } else { ExitCode::FAILURE });
                 }
-                egress = receive(reading) => match egress {
-                    Some(egress) => self.screen.envelope(&egress.envelope)?,
+                unread = receive(reading) => match unread {
+                    Some(unread) => drop(print(&self.screen, unread)?),
                     None => reading = None,
                 },
                 () = self.signals.stop() => {
@@ -259,16 +259,23 @@ impl Session {
         self.screen.note(why);
     }
 
-    fn print(&mut self, egress: &Egress) -> Result<(), Failure> {
-        self.faulted |= egress.fault.is_some();
-        Ok(self.screen.envelope(&egress.envelope)?)
+    fn print(&mut self, unread: Unread) -> Result<(), Failure> {
+        self.faulted |= print(&self.screen, unread)?;
+        Ok(())
     }
 }
 
+/// Prints an answer; whether it is a fault. Only what standard output has taken counts as read: if the process ends
+/// before, the answer comes again with the next start.
+fn print(screen: &Screen, unread: Unread) -> Result<bool, Failure> {
+    screen.envelope(&unread.egress().envelope)?;
+    Ok(unread.read().fault.is_some())
+}
+
 /// What comes back to the client; never, if there is none.
-async fn receive(client: Option<&Client>) -> Option<Egress> {
+async fn receive(client: Option<&Client>) -> Option<Unread> {
     match client {
-        Some(client) => client.receive().await,
+        Some(client) => client.receive_unread().await,
         None => std::future::pending().await,
     }
 }

@@ -62,7 +62,7 @@ impl Screen {
         let mut state = self.lock();
         match state.style {
             Style::Lines => state.line(&EventLine(event)),
-            Style::Json => state.line(&to_json(event)),
+            Style::Json => state.json(&to_json(event)),
             Style::Tree => {
                 state.tree.apply(event);
                 state.stale = true;
@@ -73,19 +73,18 @@ impl Screen {
         }
     }
 
-    /// Shows a record of the log: escaped text for people, `details` for programs.
+    /// Shows a record of the log: `text` for people, `details` for programs.
     pub(super) fn log(&self, text: &str, details: Value) {
         let mut state = self.lock();
         match state.style {
-            Style::Json => state.line(&details),
+            Style::Json => state.json(&details),
             Style::Lines | Style::Tree => state.line(&text),
         }
     }
 
     /// Says something about the run itself.
     pub(super) fn note(&self, text: &str) {
-        let text = Escaped::line(text).to_string();
-        self.log(&text, json!({ "event": "note", "message": text }));
+        self.log(text, json!({ "event": "note", "message": text }));
     }
 
     /// Says that events are lost, because they came faster than they could be shown.
@@ -100,10 +99,10 @@ impl Screen {
     pub(super) fn converse(&self, text: &str) {
         let mut state = self.lock();
         if state.style == Style::Json {
-            state.line(&json!({ "event": "terminal", "text": text }));
+            state.json(&json!({ "event": "terminal", "text": text }));
         } else {
             state.erase();
-            state.print(text);
+            state.print(Escaped::text(text));
         }
     }
 
@@ -134,8 +133,7 @@ impl Screen {
             state.drawn = lines.len();
             state.stale = false;
             if !lines.is_empty() {
-                let text = lines.join("\n") + "\n";
-                state.print(&text);
+                state.print(Escaped::text(&(lines.join("\n") + "\n")));
             }
         }
     }
@@ -152,13 +150,25 @@ impl Screen {
     }
 }
 
+/// What always holds: whatever is printed is escaped here, but for the sequences that take the tree away.
 impl State {
     fn line(&mut self, line: &dyn Display) {
         self.erase();
-        self.print(&format!("{line}\n"));
+        self.print(Escaped::line(&line.to_string()));
+        self.write("\n");
     }
 
-    fn print(&mut self, text: &str) {
+    fn json(&mut self, value: &Value) {
+        self.erase();
+        self.print(Escaped::json(&value.to_string()));
+        self.write("\n");
+    }
+
+    fn print(&mut self, text: Escaped<'_>) {
+        self.write(&text.to_string());
+    }
+
+    fn write(&mut self, text: &str) {
         // Nobody is left to tell if standard error is closed.
         let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
     }
@@ -166,7 +176,7 @@ impl State {
     fn erase(&mut self) {
         if self.drawn > 0 {
             let up = format!("\x1b[{}A\x1b[J", self.drawn);
-            self.print(&up);
+            self.write(&up);
             self.drawn = 0;
             self.stale = true;
         }
@@ -178,8 +188,11 @@ fn went_wrong(kind: &EventKind) -> bool {
     match kind {
         EventKind::Repaired { .. }
         | EventKind::Forged { .. }
+        | EventKind::Refused { .. }
         | EventKind::Faulted { .. }
-        | EventKind::DeadLetter { .. } => true,
+        | EventKind::DeadLetter { .. }
+        | EventKind::Blocked { .. }
+        | EventKind::Released { .. } => true,
         EventKind::Injected { claimed, .. } => claimed.is_some(),
         EventKind::Delivered { .. }
         | EventKind::Emitted { .. }
@@ -204,7 +217,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::vocab::{FaultCode, Name, ThreadId, ThreadPath};
+    use crate::ladder::{Repair, RepairKind};
+    use crate::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, QName, Span, ThreadId, ThreadPath};
 
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -258,6 +272,68 @@ mod tests {
         screen.refresh();
         screen.finish();
         assert_eq!(sink.take(), "00000000\n└ echo\n\x1b[2A\x1b[J");
+    }
+
+    /// Text with what a terminal obeys in it: C0, C1, a forged line, directions.
+    const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{7f}\nb\u{202e}\u{2066}\u{feff}\u{2028}c";
+
+    /// One event of each kind, with hostile text in each field that may hold foreign text.
+    fn hostile() -> Vec<Event> {
+        let payload: QName = format!("{{urn:{HOSTILE}}}add").parse().unwrap();
+        let (by, from) = (Name::parse("by").unwrap(), Name::parse("from").unwrap());
+        let message = MessageId::from_uuid(Uuid::nil());
+        let claim = || Some(HOSTILE.to_owned());
+        let rule = BrokenRule { rule: HOSTILE.into(), at: None, example: Some(HOSTILE.into()) };
+        let fault = Fault { rule: Some(Box::new(rule)), ..Fault::new(FaultCode::Payload, HOSTILE) };
+        let repairs = vec![Repair {
+            span: Span { start: 0, end: 0 },
+            at: Position { line: 1, column: 1 },
+            kind: RepairKind::Prose,
+        }];
+        let thread = ThreadId::from_uuid(Uuid::nil());
+        [
+            EventKind::Injected { message, from: from.clone(), claimed: claim() },
+            EventKind::Delivered { message, from, payload: Some(payload.clone()) },
+            EventKind::Emitted { payload: payload.clone() },
+            EventKind::Repaired { by: by.clone(), repairs },
+            EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
+            EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
+            EventKind::Faulted { fault, denied: true },
+            EventKind::Opened { thread },
+            EventKind::Closed { thread, cancelled: 1 },
+            EventKind::Left { payload: payload.clone(), fault: None },
+            EventKind::DeadLetter { payload: Some(payload), reason: FaultCode::Route },
+        ]
+        .map(event)
+        .into()
+    }
+
+    #[test]
+    fn foreign_text_commands_no_terminal_in_any_style() {
+        for style in [Style::Tree, Style::Lines, Style::Json] {
+            let (screen, sink) = screen(style, true);
+            let mut lines = 0;
+            for event in hostile() {
+                screen.event(&event);
+                lines += 1;
+            }
+            screen.log(HOSTILE, json!({ "event": "log", "message": HOSTILE }));
+            screen.note(HOSTILE);
+            let said = sink.take();
+            assert!(said.chars().all(|c| c == '\n' || !Escaped::is_needed(c)), "{style:?}: {said:?}");
+            match style {
+                Style::Tree => {}
+                Style::Lines => assert_eq!(said.lines().count(), lines + 2, "one line each: {said}"),
+                Style::Json => {
+                    assert!(said.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{said}");
+                }
+            }
+            screen.converse(HOSTILE);
+            screen.envelope(HOSTILE.as_bytes()).unwrap();
+            screen.refresh();
+            let said = sink.take().replace("\x1b[2A\x1b[J", "");
+            assert!(said.chars().all(|c| c == '\n' || !Escaped::is_needed(c)), "{style:?}: {said:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::columns::{self, moment};
 use super::failure::Failure;
+use super::print;
 use crate::journal::Owner;
 use crate::shell::journal::{Conversation, JournalReader, ThreadEntry};
 use crate::vocab::ThreadId;
@@ -84,7 +85,7 @@ fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
                 "waiting": waiting,
             })
         };
-        columns::json(&conversations.iter().map(value).collect())?;
+        print::json(&conversations.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
     let row = |conversation: &Conversation| {

@@ -1,12 +1,12 @@
 //! `systole token`: who may come in through the gateway of an organism.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
+use super::print;
 use crate::core::Party;
 use crate::gateway::Kind;
 use crate::shell::clock::Clock;
@@ -72,14 +72,14 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
             let (config, mut principals) = of.open()?;
             let kind = judge(&config, name, kind.map(Kind::from))?;
             let token = principals.admit(name.clone(), kind, Clock::real().now()).map_err(failure)?;
-            writeln!(std::io::stdout(), "{}", token.reveal())?;
-            eprintln!("{name} may come in as {}; this is shown once", kind.as_str());
+            print::line(token.reveal())?;
+            print::note(format_args!("{name} may come in as {}; this is shown once", kind.as_str()));
         }
         Action::List { of } => {
             let (_, principals) = of.open()?;
-            let mut out = std::io::stdout().lock();
             for principal in principals.list().map_err(failure)? {
-                writeln!(out, "{}\t{}\t{}", principal.name, principal.kind.as_str(), principal.created)?;
+                let row = format!("{}\t{}\t{}\n", principal.name, principal.kind.as_str(), principal.created);
+                print::document(row.as_bytes())?;
             }
         }
         Action::Revoke { name, of } => {

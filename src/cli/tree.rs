@@ -39,9 +39,12 @@ impl Tree {
             | EventKind::Emitted { .. }
             | EventKind::Repaired { .. }
             | EventKind::Forged { .. }
+            | EventKind::Refused { .. }
             | EventKind::Faulted { .. }
             | EventKind::Left { .. }
-            | EventKind::DeadLetter { .. } => {}
+            | EventKind::DeadLetter { .. }
+            | EventKind::Blocked { .. }
+            | EventKind::Released { .. } => {}
         }
     }
 

@@ -4,7 +4,7 @@ mod validate;
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
+use super::print;
 use crate::ladder::repair::Shape;
 use crate::ladder::{LadderError, Raw, repair, strict};
 use crate::shell::config::parse_size;
@@ -79,7 +80,7 @@ fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
         true => strict::canonicalize_fragment(bytes, &document.limits).map(drop),
         false => strict::canonicalize(bytes, &document.limits).map(drop),
     };
-    let Err(input) = strict(&document.bytes) else { return print(&document.bytes) };
+    let Err(input) = strict(&document.bytes) else { return show(&document.bytes) };
     if input.is_limit() {
         return Err(document.refused(&input));
     }
@@ -88,12 +89,10 @@ fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
         .map_err(|error| document.refused(&error))?;
     let (bytes, repairs) = repaired.into_parts();
     strict(&bytes).map_err(|repaired| document.refused(&LadderError::Beyond { input, repaired }))?;
-    let mut log = io::stderr().lock();
     for repair in &repairs {
-        // Nobody is left to tell if standard error is closed.
-        let _ = writeln!(log, "{} {}", repair.at, repair.kind);
+        print::note(format_args!("{} {}", repair.at, repair.kind));
     }
-    print(&bytes)
+    show(&bytes)
 }
 
 fn canonical(document: &Document, comments: bool, element: Option<usize>) -> Result<ExitCode, Failure> {
@@ -102,15 +101,13 @@ fn canonical(document: &Document, comments: bool, element: Option<usize>) -> Res
         Some(index) => strict::c14n_subtree(&document.bytes, index, comments, &document.limits),
     };
     match bytes.map_err(|error| document.refused(&error))? {
-        Some(bytes) => print(&bytes),
+        Some(bytes) => show(&bytes),
         None => Err(Failure::no(format!("{}: there are fewer elements: count them from 0", document.name))),
     }
 }
 
-fn print(bytes: &[u8]) -> Result<ExitCode, Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()?;
+fn show(bytes: &[u8]) -> Result<ExitCode, Failure> {
+    print::document(bytes)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -142,7 +142,7 @@ impl Core {
     /// Refuses an emission: a fault for each index that it holds.
     fn refuse(&mut self, site: &Site, refusal: Refusal) -> bool {
         let Refusal { to, payload, fault, misroute, width } = refusal;
-        if fault.code == FaultCode::Route {
+        if payload.is_some() || fault.code == FaultCode::Route {
             self.bury(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone());
         }
         let mut excused = true;

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::misroute::Misroute;
 use crate::ladder::Repair;
 use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
@@ -5,9 +8,9 @@ use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPat
 /// Something that operators may see: thread paths included, so never for listeners.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// The conversation.
+    /// The conversation; nil for what belongs to none.
     pub root: ThreadId,
-    /// The thread.
+    /// The thread; the listener alone where it belongs to no conversation.
     pub path: ThreadPath,
     /// What happened.
     pub kind: EventKind,
@@ -56,6 +59,16 @@ pub enum EventKind {
         /// The thread that it names, where that is not one of its own.
         thread: Option<String>,
     },
+    /// What a listener wrote was refused, wholly or in part.
+    Refused {
+        /// The listener.
+        by: Name,
+        /// What it wrote, 4 KiB at most (the journal and dead letters keep 64 KiB): as text, where bytes that are no
+        /// UTF-8 are U+FFFD.
+        output: Arc<str>,
+        /// The first reason.
+        fault: Fault,
+    },
     /// A fault was made.
     Faulted {
         /// The fault.
@@ -88,5 +101,23 @@ pub enum EventKind {
         payload: Option<QName>,
         /// Why.
         reason: FaultCode,
+    },
+    /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.
+    Blocked {
+        /// The listener.
+        listener: Name,
+        /// The shard.
+        shard: u16,
+        /// How long so far.
+        took: Duration,
+    },
+    /// A listener that was reported so has released the thread.
+    Released {
+        /// The listener.
+        listener: Name,
+        /// The shard.
+        shard: u16,
+        /// How long it took.
+        took: Duration,
     },
 }

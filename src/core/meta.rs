@@ -125,7 +125,7 @@ impl Core {
         match &request {
             MetaRequest::ListCapabilities => Ok(MetaAnswer::Capabilities(self.capabilities(asker, everything))),
             MetaRequest::RequestSchema { payload } => {
-                let document = schema(payload)?.embeddable_document().clone();
+                let document = schema(payload)?.embeddable_document().ok_or_else(refused)?.clone();
                 Ok(MetaAnswer::Schema { payload: payload.clone(), document })
             }
             MetaRequest::RequestExample { payload } => {

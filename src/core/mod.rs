@@ -33,6 +33,7 @@ mod misroute;
 mod open;
 mod read;
 mod recover;
+mod refused;
 mod replay;
 mod requeue;
 mod respond;

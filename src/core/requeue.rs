@@ -19,6 +19,7 @@ use super::open::Call;
 use super::thread::{Origin, Owner, Sender};
 use crate::journal::{Number, Op};
 use crate::ladder::{Canonical, Element, Validated};
+use crate::protocol::refused_qname;
 use crate::vocab::{Fault, Name, ThreadId, ThreadPath, Time};
 
 /// A dead letter on Queue 1.
@@ -54,7 +55,8 @@ impl Core {
 
     fn take_up(&mut self, id: DeadLetterId, root: ThreadId) -> Result<Requeued, DeadLetterError> {
         let letter = self.dead.get(id).ok_or(DeadLetterError::Unknown)?;
-        let payload = letter.payload.clone().ok_or(DeadLetterError::NoPayload)?;
+        let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
+        let payload = payload.ok_or(DeadLetterError::NoPayload)?;
         if self.draining {
             return Err(DeadLetterError::Closed);
         }

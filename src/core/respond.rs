@@ -12,10 +12,12 @@ use super::judge::{Refusal, Verdict};
 use super::key::{TaskId, ThreadKey};
 use super::log::{join_word, requests_record};
 use super::machine::{Core, Item};
+use super::refused::written;
 use super::replay::TaskLog;
 use super::task::Task;
 use super::thread::{Origin, Sender};
 use crate::journal::{self, CallRecord, FanId, Number};
+use crate::ladder::Raw;
 use crate::vocab::MessageId;
 
 /// What a handler ended with.
@@ -27,6 +29,8 @@ pub(super) struct Response {
     /// What the journal says of the message that was handled.
     pub log: Option<Box<TaskLog>>,
     pub outcome: Outcome,
+    /// What the handler wrote, once that was read.
+    pub wrote: Option<Raw>,
 }
 
 /// What emissions come from.
@@ -99,17 +103,19 @@ impl Core {
             self.log_consumed(response.log.as_deref_mut());
             return self.settle(key);
         };
-        let Response { answers, source, mut log, outcome, .. } = response;
+        let Response { answers, source, mut log, outcome, wrote, .. } = response;
+        let wrote = wrote.or_else(|| written(&outcome));
         match self.read(key, listener, outcome) {
             Ok(emissions) => match self.judge_all(key, listener, &emissions) {
                 Ok(verdicts) => {
+                    self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
                     self.log_consumed(log.as_deref_mut());
                     self.respond_with(key, listener, source, verdicts);
                 }
                 Err(unproved) => {
                     self.threads[key].judging += 1;
                     let outcome = Outcome::Emitted(emissions);
-                    let response = Response { thread: key, answers, source, log, outcome };
+                    let response = Response { thread: key, answers, source, log, outcome, wrote };
                     return self.put_aside(Item::Response(response), unproved);
                 }
             },
@@ -117,6 +123,7 @@ impl Core {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
                 self.event(key, || EventKind::Faulted { fault: fault.clone(), misroute: None });
+                self.keep_unreadable(key, listener, source.number, wrote.as_ref(), &fault);
                 self.log_consumed(log.as_deref_mut());
                 let (about, _) = self.key.derive(source.message, source.index);
                 self.fault_to(key, Origin::None, about, None, fault);

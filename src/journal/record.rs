@@ -391,6 +391,11 @@ impl NoteRecord {
     /// The place of the note that the pump itself makes where a thread has a context: its value is the number of what
     /// the context remembered when the message was first given to its handler, which is the message itself.
     pub const CONTEXT: u32 = u32::MAX;
+    /// The place of the note that keeps what a handler wrote and the pump refused. It comes with the end of its
+    /// message, so no re-run gets it. Its value is the payload of `protocol::write_refused`.
+    pub const REFUSED: u32 = u32::MAX - 1;
+    /// The name of such a note.
+    pub const REFUSED_NAME: &str = "refused";
 }
 
 /// A message that the context of a thread remembers.

@@ -45,6 +45,17 @@ pub fn write_fault(fault: &Fault) -> Canonical {
     out.finish()
 }
 
+/// The name of what keeps a refused output.
+pub fn refused_qname() -> QName {
+    core_qname("refused")
+}
+
+/// An output that was refused, with the fault that says why: what the context of a thread and the journal keep of it.
+/// Nobody is ever sent one. Characters that XML can't carry become U+FFFD.
+pub fn write_refused(output: &str, fault: &Fault) -> Canonical {
+    Writer::new(ns::CORE, "refused").embed(&write_fault(fault)).element("output", output).finish()
+}
+
 /// Why a payload is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no fault: {reason}")]

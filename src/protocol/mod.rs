@@ -15,7 +15,10 @@ mod writer;
 
 pub use answer::MetaAnswer;
 pub use boot::{Boot, FanOutEnded, boot_qname, fan_out_ended_qname, write_fan_out_ended};
-pub use fault::{FaultError, agent_error_qname, fault_decoder, is_fault, read_fault, system_error_qname, write_fault};
+pub use fault::{
+    FaultError, agent_error_qname, fault_decoder, is_fault, read_fault, refused_qname, system_error_qname, write_fault,
+    write_refused,
+};
 pub use reader::{MetaError, MetaProblem};
 pub use request::MetaRequest;
 pub use typed::{

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use schemars::SchemaGenerator;
 use serde_json::Value;
@@ -28,6 +28,8 @@ struct Inner {
     path: Path,
     document: String,
     embeddable: Canonical,
+    /// What the payload needs of that.
+    part: OnceLock<Option<Canonical>>,
     example: Option<Canonical>,
     description: String,
     prompt: String,
@@ -115,6 +117,7 @@ impl PayloadSchema {
             path,
             document,
             embeddable,
+            part: OnceLock::new(),
             example,
             json_schema,
         }))
@@ -130,10 +133,11 @@ impl PayloadSchema {
         &self.0.document
     }
 
-    /// The same document as one canonical element, for inside of a message: each prefix that its references use
-    /// is bound where canonicalization keeps it.
-    pub fn embeddable_document(&self) -> &Canonical {
-        &self.0.embeddable
+    /// The declaration of the payload, with the types and other components of its document that it refers to, as one
+    /// canonical schema for inside of a message: each prefix that its references use is bound where canonicalization
+    /// keeps it. What else the document declares is not in it.
+    pub fn embeddable_document(&self) -> Option<&Canonical> {
+        self.0.part.get_or_init(|| embed::part(&self.0.embeddable, &self.0.qname)).as_ref()
     }
 
     /// A valid instance; a Rust type always has one, an `.xsd` contract if one was found.

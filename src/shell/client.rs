@@ -173,8 +173,7 @@ impl Client {
     }
 
     /// The next message that [`receive`](Self::receive) would give, not read yet.
-    #[cfg(feature = "gateway")]
-    pub(crate) async fn receive_unread(&self) -> Option<super::Unread> {
+    pub(crate) async fn receive_unread(&self) -> Option<Unread> {
         self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
     }
 
@@ -225,6 +224,11 @@ impl Client {
     /// The next such message, if it is there.
     pub fn try_receive(&self) -> Option<Egress> {
         self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next()
+    }
+
+    /// The next such message, if it is there, not read yet.
+    pub(crate) fn try_receive_unread(&self) -> Option<Unread> {
+        self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next_unread()
     }
 
     fn write(&self, request: impl IntoRequest) -> Result<Bytes, SendError> {

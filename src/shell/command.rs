@@ -1,16 +1,20 @@
 //! Listeners that are programs: one process for each message.
 //!
-//! The process gets the canonical payload on its standard input and writes raw bytes, 0 to n
+//! The process gets the canonical payload as its standard input, a sealed file in memory, and writes raw bytes, 0 to n
 //! payloads, on its standard output; they count only if it exits with 0. Its standard error goes
 //! to the log. It runs beside the organism's file, in a process group of its own, with an
 //! environment of `PATH`, `HOME`, `LANG`, what `env` lists and the `SYSTOLE_*` variables.
 //!
 //! What always holds: when the future of [`CommandListener::answer`] is done or dropped, the whole
-//! group is killed and the process is reaped. A descendant that leaves the group (`setsid`) is out
-//! of reach; it can't hold up the answer.
+//! group is killed and the process is reaped; when this process ends, `kill -9` included, the groups
+//! end with it. A descendant that leaves the group (`setsid`) is out of reach; it can't hold up the
+//! answer. No part of a payload is ever taken for the whole, and no file is left behind.
 
+mod conceal;
 mod environment;
+mod guard;
 mod history;
+mod memory;
 mod process;
 mod streams;
 
@@ -29,7 +33,8 @@ use environment::variables;
 use history::History;
 use process::{CommandError, Invocation};
 
-pub use process::kill_all;
+pub use conceal::conceal;
+pub use guard::kill_all;
 
 /// The `tracing` target of what commands write on their standard error.
 pub const STDERR_TARGET: &str = "systole::stderr";
@@ -104,7 +109,8 @@ pub(crate) async fn call(
 ) -> Result<Bytes, Failed> {
     let mut said = String::new();
     let environment = variables(&spec.env, about, None);
-    let output = process::run(name, Invocation { spec, environment, input, max_output }, &mut said).await;
+    let invocation = Invocation { spec, environment, input, inherited: None, max_output };
+    let output = process::run(name, invocation, &mut said).await;
     output.map_err(|error| Failed { error, said })
 }
 
@@ -133,8 +139,8 @@ impl CommandListener {
 
     /// Runs the program for a message: `Wrote` at exit 0, `Failed` for all else.
     ///
-    /// With a history, it finds it in the file that `SYSTOLE_HISTORY` names. One that writes more
-    /// than `max_output` bytes is killed.
+    /// With a history, it finds it in the file that `SYSTOLE_HISTORY` names: one in memory, which it
+    /// inherits. One that writes more than `max_output` bytes is killed.
     ///
     /// # Cancel safety
     /// Dropping the future kills the process and everything in its group.
@@ -143,12 +149,14 @@ impl CommandListener {
             Body::Payload { payload, .. } => payload.payload().bytes().clone(),
             Body::Fault(fault) => write_fault(fault).bytes().clone(),
         };
-        let history = history.map(|history| History::write(message.id, history)).transpose();
+        let history = history.map(History::new).transpose();
         let output = match history.map_err(CommandError::Start) {
             Ok(history) => {
                 let about = About::of(message);
-                let environment = variables(&self.spec.env, &about, history.as_ref().map(History::path));
-                let invocation = Invocation { spec: &self.spec, environment, input, max_output };
+                let path = history.as_ref().map(History::path);
+                let environment = variables(&self.spec.env, &about, path.as_deref());
+                let inherited = history.map(History::into_file);
+                let invocation = Invocation { spec: &self.spec, environment, input, inherited, max_output };
                 process::run(&self.name, invocation, &mut String::new()).await
             }
             Err(error) => Err(error),
@@ -258,13 +266,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_history_is_a_private_file_that_goes_with_the_process() {
-        let script = r#"stat -c %a "$SYSTOLE_HISTORY"; echo "$SYSTOLE_HISTORY"; cat "$SYSTOLE_HISTORY""#;
+    async fn the_history_is_a_sealed_file_that_has_no_name() {
+        let script = r#"cat "$SYSTOLE_HISTORY"; cat "$SYSTOLE_HISTORY"
+            (echo more >> "$SYSTOLE_HISTORY") 2>/dev/null && echo written
+            readlink "$SYSTOLE_HISTORY""#;
         let output = written(answer(script, &[], true).await);
-        let [mode, path, history] = output.lines().collect::<Vec<_>>()[..] else { panic!("{output}") };
-        assert_eq!(mode, "600");
-        assert_eq!(history, r#"<history><message from="other"><b>&amp;</b></message></history>"#);
-        assert!(!std::path::Path::new(path).exists());
+        let [first, second, link] = output.lines().collect::<Vec<_>>()[..] else { panic!("{output}") };
+        assert_eq!(first, r#"<history><message from="other"><b>&amp;</b></message></history>"#);
+        assert_eq!(second, first, "each `open` begins at the start");
+        assert!(link.starts_with("/memfd:") && link.ends_with(" (deleted)"), "{link}");
+    }
+
+    #[tokio::test]
+    async fn a_command_inherits_its_streams_and_its_history_alone() {
+        let script = r#"for fd in /proc/$$/fd/*; do readlink "$fd"; done | grep -c memfd:"#;
+        assert_eq!(written(answer(script, &[], false).await), "1\n", "the payload");
+        assert_eq!(written(answer(script, &[], true).await), "2\n", "and the history");
     }
 
     #[tokio::test]

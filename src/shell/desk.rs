@@ -9,6 +9,8 @@ use super::clock::Clock;
 use super::handler::{Handler, HandlerKey, Handlers, Place};
 use super::judges::Judges;
 use super::link::{Command, Links};
+use super::watchdog::Pulse;
+use crate::core::contain::Panicked;
 use crate::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
 use crate::vocab::{Fault, FaultCode};
 
@@ -30,6 +32,8 @@ pub(super) struct Desk {
     awaits_fresh: Cell<bool>,
     /// How often something ran here.
     activity: Cell<u64>,
+    /// Whose code runs here, for the watchdog.
+    pulse: Arc<Pulse>,
 }
 
 thread_local! {
@@ -46,6 +50,7 @@ impl Desk {
         links: Links,
         blueprint: Arc<Blueprint>,
         judges: Arc<Judges>,
+        pulse: Arc<Pulse>,
     ) -> Rc<Self> {
         let desk = Rc::new(Self {
             token: NEXT_TOKEN.fetch_add(1, Ordering::Relaxed),
@@ -60,6 +65,7 @@ impl Desk {
             fresh: Cell::default(),
             awaits_fresh: Cell::default(),
             activity: Cell::default(),
+            pulse,
         });
         DESKS.with_borrow_mut(|desks| {
             desks.retain(|desk| desk.strong_count() > 0);
@@ -136,6 +142,11 @@ impl Desk {
         }
         self.handlers.borrow_mut().insert(origin, Handler::new(task, listener, place, can_park));
         self.key(origin, task)
+    }
+
+    /// Runs code of a listener: its panics are contained, and the watchdog sees whose it is.
+    pub(super) fn run<R>(&self, listener: ListenerId, code: impl FnOnce() -> R) -> Result<R, Panicked> {
+        self.pulse.run(listener, code)
     }
 
     /// Notes that something ran: a test on a simulated clock waits for an end of that.

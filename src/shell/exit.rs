@@ -32,7 +32,6 @@ struct Receipt {
 
 impl Unread {
     /// The message.
-    #[cfg(feature = "gateway")]
     pub(crate) fn egress(&self) -> &Egress {
         &self.egress
     }
@@ -69,7 +68,12 @@ impl Inlet {
 
     /// The next message, if it is there.
     pub(super) fn try_next(&mut self) -> Option<Egress> {
-        self.0.try_recv().ok().map(Unread::read)
+        self.try_next_unread().map(Unread::read)
+    }
+
+    /// The next message, if it is there, not read yet.
+    pub(super) fn try_next_unread(&mut self) -> Option<Unread> {
+        self.0.try_recv().ok()
     }
 }
 

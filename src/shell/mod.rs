@@ -46,6 +46,7 @@ mod start;
 pub mod terminal;
 mod thread;
 mod ticket;
+mod watchdog;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
 pub use block_on::block_on;
@@ -56,7 +57,6 @@ pub use contract::{ClientBuilder, ContractBuilder};
 pub use delivery::{Delivery, Proven};
 pub use drain::Drained;
 pub use events::{Events, Observed};
-#[cfg(feature = "gateway")]
 pub(crate) use exit::Unread;
 #[cfg(feature = "gateway")]
 pub(crate) use ledger::{Ledger, Resident};

@@ -24,6 +24,7 @@ use super::scribe::Scribe;
 use super::seed::Seed;
 use super::start::StartError;
 use super::ticket::Tickets;
+use super::watchdog::Watchdog;
 use crate::core::{
     Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
     Party, Problem, ShardId, Snapshot,
@@ -89,6 +90,13 @@ impl Organism {
         let (organism, seeds, alive) = Self::prepare(plan, clock, entropy)?;
         let (ready, readiness) = std::sync::mpsc::channel();
         let shards = seeds.len();
+        let watchdog = Watchdog {
+            blueprint: organism.shared.blueprint.clone(),
+            clock: organism.shared.clock.clone(),
+            events: seeds[0].events.downgrade(),
+            alive: alive.downgrade(),
+        };
+        watchdog.start(seeds.iter().map(|seed| seed.pulse.clone()).collect()).map_err(StartError::Thread)?;
         for seed in seeds {
             // On an error the organism is dropped, which ends the threads that were made.
             seed.spawn(ready.clone(), alive.clone()).map_err(StartError::Thread)?;
@@ -174,6 +182,7 @@ impl Organism {
             events: events.clone(),
             observed,
             commands,
+            pulse: Arc::default(),
         });
         let seeds = seeds.collect();
         let (alive, ended) = mpsc::channel(1);

@@ -16,6 +16,7 @@ use super::link::Command;
 use super::organism::Shared;
 use super::pump::{Shard, Ways};
 use super::scribe::Scribe;
+use super::watchdog::Pulse;
 use crate::core::{CoreConfig, Decoders, Event, ShardId};
 use crate::journal::Recovered;
 use crate::vocab::IdKey;
@@ -35,6 +36,7 @@ pub(super) struct Seed {
     pub(super) events: broadcast::Sender<Event>,
     pub(super) observed: bool,
     pub(super) commands: UnboundedReceiver<Command>,
+    pub(super) pulse: Arc<Pulse>,
 }
 
 impl Seed {
@@ -70,13 +72,15 @@ impl Seed {
     ///
     /// The pump is a task, not the root of the runtime: a root is polled at each wake of anything.
     pub(super) fn plant(self) -> (JoinHandle<()>, Rc<Desk>) {
-        let Self { shard, shared, recovered, scribe, ports, decoders, hosts, key, events, observed, commands } = self;
+        let Self { shard, shared, recovered, scribe, ports, decoders, hosts, key, events, observed, commands, pulse } =
+            self;
         let desk = Desk::new(
             shard,
             shared.clock.clone(),
             shared.links.clone(),
             shared.blueprint.clone(),
             shared.judges.clone(),
+            pulse,
         );
         let config = CoreConfig {
             shard,

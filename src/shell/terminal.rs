@@ -13,28 +13,47 @@ use std::fmt;
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<'a> {
     text: &'a str,
-    lines: bool,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Line,
+    Text,
+    Json,
 }
 
 impl<'a> Escaped<'a> {
     /// Text that is to stay on one line: line feeds and tabs are escaped too.
     pub const fn line(text: &'a str) -> Self {
-        Self { text, lines: false }
+        Self { text, form: Form::Line }
+    }
+
+    /// Whether a character is escaped in text of one line.
+    pub const fn is_needed(c: char) -> bool {
+        is_unsafe(c)
     }
 
     /// Text that may have several lines: line feeds and tabs stay.
     pub const fn text(text: &'a str) -> Self {
-        Self { text, lines: true }
+        Self { text, form: Form::Text }
+    }
+
+    /// A JSON document, which stays one: what its strings hold is escaped as JSON does.
+    pub const fn json(text: &'a str) -> Self {
+        Self { text, form: Form::Json }
     }
 }
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.text;
-        let unsafe_here = |c: char| is_unsafe(c) && !(self.lines && matches!(c, '\n' | '\t'));
+        let unsafe_here = |c: char| is_unsafe(c) && !(self.form != Form::Line && matches!(c, '\n' | '\t'));
         while let Some((at, found)) = rest.char_indices().find(|&(_, c)| unsafe_here(c)) {
             f.write_str(&rest[..at])?;
             match found {
+                // All unsafe characters are in the basic plane.
+                _ if self.form == Form::Json => write!(f, "\\u{:04x}", u32::from(found))?,
                 '\n' | '\t' | '\r' => write!(f, "{}", found.escape_default())?,
                 _ => write!(f, "{}", found.escape_unicode())?,
             }
@@ -89,6 +108,24 @@ mod tests {
     fn line_feeds_and_tabs_stay_only_where_lines_may() {
         assert_eq!(Escaped::line("a\n\tb").to_string(), r"a\n\tb");
         assert_eq!(Escaped::text("a\n\tb\r").to_string(), "a\n\tb\\r");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let value = serde_json::json!({ "a\u{9b}": "b\u{202e}\u{7f}\u{1b}[2J\u{feff}\nc" });
+        for text in [value.to_string(), format!("{value:#}")] {
+            let escaped = Escaped::json(&text).to_string();
+            assert!(!escaped.chars().any(|c| is_unsafe(c) && c != '\n'), "{escaped:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn what_is_escaped_stays_so() {
+        let hostile = "a\u{1b}[2J\u{9b}\u{202e}\n\t\\";
+        for once in [Escaped::line(hostile).to_string(), Escaped::text(hostile).to_string()] {
+            assert_eq!(Escaped::text(&once).to_string(), once);
+        }
     }
 
     #[test]

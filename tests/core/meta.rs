@@ -53,6 +53,7 @@ fn schema_example_and_prompt_are_given_for_what_the_asker_may_call() {
     let mut world = world(|_| {});
     let schema = ask(&mut world, "alice", "request-schema payload=\"{urn:test}ask\"");
     assert!(schema.contains("http://www.w3.org/2001/XMLSchema"), "{schema}");
+    assert!(schema.contains("name=\"ask\"") && !schema.contains("name=\"done\""), "one file declares both: {schema}");
     let example = ask(&mut world, "alice", "request-example payload=\"{urn:test}ask\"");
     assert!(example.contains("<ask xmlns=\"urn:test\"><n>"), "{example}");
     for request in ["request-prompt payload=\"{urn:test}ask\"", "request-prompt"] {

@@ -3,6 +3,7 @@
 #[path = "../oracle/mod.rs"]
 mod oracle;
 
+mod blocked;
 mod calculator;
 mod calls;
 mod edge;

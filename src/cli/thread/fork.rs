@@ -1,6 +1,5 @@
 //! `systole thread fork`: a conversation begins anew from a recorded point.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::failure::Failure;
+use crate::cli::print;
 use crate::cli::xml::catalog;
 use crate::core::Party;
 use crate::ladder::{Element, Raw, Validated, climb};
@@ -66,7 +66,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
         ForkError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),
     })?;
-    writeln!(std::io::stdout().lock(), "{id}")?;
+    print::line(id)?;
     Ok(ExitCode::SUCCESS)
 }
 

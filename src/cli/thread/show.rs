@@ -1,15 +1,14 @@
-use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::tree::Threads;
 use super::{Journal, conversation};
-use crate::cli::columns::{self, moment};
+use crate::cli::columns::moment;
 use crate::cli::failure::Failure;
+use crate::cli::print::{self, Page};
 use crate::journal::{BodyRecord, MessageState};
 use crate::shell::journal::{Entry, Said};
-use crate::shell::terminal::Escaped;
 use crate::vocab::{MessageId, ThreadId, Time};
 
 /// One thing that was said, for people.
@@ -44,18 +43,16 @@ pub(super) fn show(of: &Journal, id: ThreadId) -> Result<ExitCode, Failure> {
             let (at, id) = (at.to_string(), id.map(|id| id.to_string()));
             json!({ "at": at, "path": path, "id": id, "from": from, "kind": kind, "state": state, "text": text })
         };
-        columns::json(&lines.iter().map(value).collect())?;
+        print::json(&lines.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = std::io::stdout().lock();
+    let mut page = Page::new();
     for Line { at, path, id, from, kind, state, text } in &lines {
         let id = id.map_or_else(String::new, |id| format!(" {id}"));
-        writeln!(out, "{}  {path}  {kind}{id} from {from}, {state}", moment(*at))?;
-        for line in Escaped::text(text).to_string().lines() {
-            writeln!(out, "  {line}")?;
-        }
+        page.line(format_args!("{}  {path}  {kind}{id} from {from}, {state}", moment(*at)))?;
+        page.block("  ", text)?;
     }
-    out.flush()?;
+    page.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,6 +84,15 @@ impl Line {
                 };
                 Self { at, path, id: Some(id), from, kind: "awaited answer", state: "recorded".to_owned(), text }
             }
+            Said::Refused(note) => Self {
+                at,
+                from: path.rsplit('/').next().unwrap_or_default().to_owned(),
+                path,
+                id: None,
+                kind: "refused output",
+                state: "kept".to_owned(),
+                text: note.value.to_string(),
+            },
             Said::Left(egress, read) => Self {
                 at,
                 path,

@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::{Journal, conversation, owner, state};
-use crate::cli::columns::{self, moment};
+use crate::cli::columns::moment;
 use crate::cli::failure::Failure;
+use crate::cli::print::{self, Page};
 use crate::journal::{Number, Owner};
 use crate::shell::journal::ThreadEntry;
 use crate::vocab::{Name, ThreadId, ThreadPath};
@@ -71,10 +71,10 @@ pub(super) fn tree(of: &Journal, id: Option<ThreadId>) -> Result<ExitCode, Failu
                 "waiting": waiting(thread),
             })
         };
-        columns::json(&threads.iter().map(value).collect())?;
+        print::json(&threads.iter().map(value).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = std::io::stdout().lock();
+    let mut page = Page::new();
     let mut stack: Vec<_> = tree.tops.iter().rev().map(|top| (String::new(), String::new(), *top)).collect();
     let mut seen = HashSet::new();
     while let Some((fork, below, thread)) = stack.pop() {
@@ -88,14 +88,14 @@ pub(super) fn tree(of: &Journal, id: Option<ThreadId>) -> Result<ExitCode, Failu
         };
         let since = moment(thread.closed.unwrap_or(thread.opened));
         let (name, id) = (label(thread), thread.record.id);
-        writeln!(out, "{fork}{name}  {id}  {} since {since}{messages}", state(thread))?;
+        page.line(format_args!("{fork}{name}  {id}  {} since {since}{messages}", state(thread)))?;
         let children = tree.children.get(&thread.record.number).map_or(&[][..], Vec::as_slice);
         for (at, child) in children.iter().enumerate().rev() {
             let (fork, deeper) = if at + 1 == children.len() { ("└ ", "  ") } else { ("├ ", "│ ") };
             stack.push((format!("{below}{fork}"), format!("{below}{deeper}"), child));
         }
     }
-    out.flush()?;
+    page.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

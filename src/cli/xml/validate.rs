@@ -1,10 +1,10 @@
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::Document;
 use crate::cli::failure::Failure;
+use crate::cli::print;
 use crate::ladder::strict;
 use crate::schema::{Catalog, ContractError, PayloadSchema, Validator, XsdDocument};
 use crate::shell::terminal::Escaped;
@@ -17,12 +17,10 @@ pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitC
         strict::canonicalize(&document.bytes, &document.limits).map_err(|error| document.refused(&error))?;
     let Err(error) = validator.validate(canonical) else { return Ok(ExitCode::SUCCESS) };
     let more = error.more.iter().map(|finding| (finding.at, finding.to_string()));
-    let mut log = io::stderr().lock();
     for (at, rule) in std::iter::once((error.at, error.to_string())).chain(more) {
         let at = at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
         let line = format!("{}:{at} {rule}", document.name);
-        // Nobody is left to tell if standard error is closed.
-        let _ = writeln!(log, "{}", Escaped::line(&line));
+        print::note(Escaped::line(&line));
     }
     Ok(ExitCode::FAILURE)
 }

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::documents::{attribute, canonical};
+use super::needed::{is_kept, needed};
 use super::tree::{Child, NodeId, Tree};
 use crate::ladder::Canonical;
 use crate::schema::contract::DocumentProblem;
-use crate::vocab::ns;
+use crate::vocab::{QName, ns};
 
 /// The attributes whose values are QNames, or lists of them (XSD 1.0 part 1).
 const REFERENCES: [&str; 8] =
@@ -27,9 +28,32 @@ pub(in crate::schema) fn embeddable(document: &str) -> Result<Canonical, Documen
 
 /// The embeddable form of a schema document.
 pub(super) fn of_tree(tree: &Tree) -> Option<Canonical> {
+    embed(tree, |_| true)
+}
+
+/// What a global element needs of an embeddable document, as one.
+pub(in crate::schema) fn part(whole: &Canonical, element: &QName) -> Option<Canonical> {
+    let tree = Tree::parse(whole.as_str())?;
+    let needed = needed(&tree, element);
+    embed(&tree, |id| is_kept(&tree, id, &needed))
+}
+
+/// The embeddable form of those top-level parts of a document that are kept.
+fn embed(tree: &Tree, is_kept: impl Fn(NodeId) -> bool) -> Option<Canonical> {
     let mut out = Embedding { tree, prefixes: BTreeMap::new() };
     let mut body = String::new();
-    out.children(&mut body, 0);
+    let mut between = None;
+    for child in &tree.node(0).children {
+        match child {
+            Child::Element(id) if is_kept(*id) => {
+                between.take().into_iter().for_each(|text| escape(&mut body, text));
+                out.element(&mut body, *id);
+            }
+            Child::Element(_) => {}
+            Child::Text(text) => between = Some(text),
+        }
+    }
+    between.into_iter().for_each(|text| escape(&mut body, text));
     let mut text = String::from("<xs:schema");
     let _ = write!(text, " xmlns:xs=\"{}\"", ns::XSD);
     out.attributes(&mut text, 0);
@@ -40,6 +64,16 @@ pub(super) fn of_tree(tree: &Tree) -> Option<Canonical> {
     text.push_str(&body);
     text.push_str("</xs:schema>");
     canonical(text)
+}
+
+fn escape(out: &mut String, text: &str) {
+    text.chars().for_each(|c| match c {
+        '&' => out.push_str("&amp;"),
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        '\r' => out.push_str("&#xD;"),
+        c => out.push(c),
+    });
 }
 
 struct Embedding<'a> {
@@ -54,13 +88,7 @@ impl Embedding<'_> {
         for child in &self.tree.node(id).children {
             match child {
                 Child::Element(child) => self.element(out, *child),
-                Child::Text(text) => text.chars().for_each(|c| match c {
-                    '&' => out.push_str("&amp;"),
-                    '<' => out.push_str("&lt;"),
-                    '>' => out.push_str("&gt;"),
-                    '\r' => out.push_str("&#xD;"),
-                    c => out.push(c),
-                }),
+                Child::Text(text) => escape(out, text),
             }
         }
     }

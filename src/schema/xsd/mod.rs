@@ -2,6 +2,7 @@
 
 pub(super) mod documents;
 pub(super) mod embed;
+mod needed;
 pub(super) mod read;
 mod simple;
 pub(super) mod tree;

@@ -1,17 +1,19 @@
-use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
+use super::guard::{self, Group};
+use super::memory::sealed;
 use super::{CommandSpec, streams};
 use crate::shell::descriptors;
 use crate::vocab::Name;
@@ -21,6 +23,8 @@ pub(super) struct Invocation<'a> {
     pub(super) spec: &'a CommandSpec,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) input: Bytes,
+    /// A file that the process inherits under the number that it has here.
+    pub(super) inherited: Option<Arc<File>>,
     pub(super) max_output: usize,
 }
 
@@ -45,25 +49,23 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a process to its end and returns what it wrote; the end of its standard error is in `said` then.
 pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
-    let mut group = Group::begin(&invocation).await.map_err(CommandError::Start)?;
-    let pipes = group.child.as_mut().map(|child| (child.stdin.take(), child.stdout.take(), child.stderr.take()));
-    let (stdin, stdout, stderr) = pipes.unwrap_or_default();
+    let max_output = invocation.max_output;
+    let mut process = Process::begin(&invocation).await.map_err(CommandError::Start)?;
+    drop(invocation);
+    let pipes = process.child.as_mut().map(|child| (child.stdout.take(), child.stderr.take()));
+    let (stdout, stderr) = pipes.unwrap_or_default();
     let mut output = Vec::new();
     let status = {
         let mut streams = pin!(async {
-            tokio::try_join!(
-                streams::feed(stdin, invocation.input),
-                streams::collect(stdout, &mut output, invocation.max_output),
-                streams::log_lines(stderr, name, said),
-            )
+            tokio::try_join!(streams::collect(stdout, &mut output, max_output), streams::log_lines(stderr, name, said),)
         });
         tokio::select! {
             done = &mut streams => {
                 done?;
-                group.wait().await.map_err(CommandError::Stream)?
+                process.wait().await.map_err(CommandError::Stream)?
             }
-            status = group.wait() => {
-                group.kill();
+            status = process.wait() => {
+                process.kill();
                 if let Ok(done) = tokio::time::timeout(LINGER, streams).await {
                     done?;
                 }
@@ -85,8 +87,9 @@ impl CommandError {
 
     /// Whether the same may succeed in a moment.
     pub(super) fn is_temporary(&self) -> bool {
-        let kind = if let Self::Start(cause) = self { Some(cause.kind()) } else { None };
-        matches!(kind, Some(io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory))
+        let Self::Start(cause) = self else { return false };
+        let busy = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+        Errno::from_io_error(cause).is_some_and(|error| busy.contains(&error))
     }
 }
 
@@ -98,29 +101,13 @@ fn exit(status: ExitStatus) -> String {
     }
 }
 
-/// The groups that run at this moment.
-static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-
-/// Kills the processes of all command listeners, of all organisms of this process: for when there
-/// is no time left to end them in order.
-pub fn kill_all() {
-    let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
-    live.into_iter().filter_map(Pid::from_raw).for_each(kill_group);
-}
-
-fn kill_group(leader: Pid) {
-    // The only error there can be says that nobody is left.
-    let _ = kill_process_group(leader, Signal::KILL);
-}
-
-/// A process and all its descendants that stay in its group. Dropping it kills and reaps them.
-struct Group {
+/// A process, with all its descendants that stay in its group. Dropping it kills and reaps them.
+struct Process {
     child: Option<Child>,
-    /// The id of the group, until it was killed.
-    leader: Option<Pid>,
+    group: Option<Group>,
 }
 
-impl Group {
+impl Process {
     /// Starts a process as soon as there are descriptors for it.
     async fn begin(invocation: &Invocation<'_>) -> io::Result<Self> {
         loop {
@@ -132,20 +119,19 @@ impl Group {
     }
 
     fn spawn(invocation: &Invocation<'_>) -> io::Result<Self> {
-        let spec = invocation.spec;
-        let child = Command::new(&spec.program)
+        let Invocation { spec, environment, input, inherited, .. } = invocation;
+        let input = sealed("systole-payload", |out| out.write_all(input))?;
+        let mut command = Command::new(&spec.program);
+        command
             .args(&spec.arguments)
             .current_dir(&spec.directory)
             .env_clear()
-            .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
+            .envs(environment.iter().map(|(key, value)| (key, value)))
+            .stdin(input)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
-        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        LIVE.lock().unwrap_or_else(PoisonError::into_inner).extend(leader.map(Pid::as_raw_pid));
-        Ok(Self { child: Some(child), leader })
+            .stderr(Stdio::piped());
+        let (child, group) = guard::spawn(command, inherited.clone())?;
+        Ok(Self { child: Some(child), group })
     }
 
     /// Waits for the process alone and reaps it.
@@ -158,14 +144,11 @@ impl Group {
 
     /// Kills what is left of the group: while a member lives, nobody else can have its id.
     fn kill(&mut self) {
-        if let Some(leader) = self.leader.take() {
-            LIVE.lock().unwrap_or_else(PoisonError::into_inner).remove(&leader.as_raw_pid());
-            kill_group(leader);
-        }
+        self.group = None;
     }
 }
 
-impl Drop for Group {
+impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
         if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
@@ -196,7 +179,12 @@ mod tests {
         let environment = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let spec = shell(script);
         let name = Name::parse("test").unwrap();
-        run(&name, Invocation { spec: &spec, environment, input: input.into(), max_output }, &mut String::new()).await
+        run(
+            &name,
+            Invocation { spec: &spec, environment, input: input.into(), inherited: None, max_output },
+            &mut String::new(),
+        )
+        .await
     }
 
     /// Whether a process still runs: no zombie that waits for its parent, who may not be us.
@@ -278,7 +266,8 @@ mod tests {
     async fn a_missing_program_is_an_error_of_its_start() {
         let spec = CommandSpec { program: "/nonexistent".into(), ..shell("") };
         let name = Name::parse("test").unwrap();
-        let invocation = Invocation { spec: &spec, environment: Vec::new(), input: Bytes::new(), max_output: MAX };
+        let invocation =
+            Invocation { spec: &spec, environment: Vec::new(), input: Bytes::new(), inherited: None, max_output: MAX };
         let error = run(&name, invocation, &mut String::new()).await.unwrap_err();
         assert_eq!(error.to_string(), "the listener can't be started");
         assert!(error.detail().contains("No such file"), "{}", error.detail());

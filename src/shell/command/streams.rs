@@ -1,8 +1,6 @@
 use std::io;
 
-use bytes::Bytes;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::ChildStdin;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::STDERR_TARGET;
 use super::process::CommandError;
@@ -15,15 +13,6 @@ const LINE: usize = 4096;
 const LINES: usize = 1000;
 /// What is kept of the end of standard error, in bytes.
 const SAID: usize = 2048;
-
-/// Writes the input and closes the pipe. A process that doesn't read all of it, or nothing, is
-/// free to do so.
-pub(super) async fn feed(stdin: Option<ChildStdin>, input: Bytes) -> Result<(), CommandError> {
-    if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(&input).await;
-    }
-    Ok(())
-}
 
 /// Reads to the end, but at most `max` bytes.
 pub(super) async fn collect(

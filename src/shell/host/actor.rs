@@ -15,7 +15,7 @@ use super::Host;
 use super::acts::Acts;
 use super::feed::Feed;
 use super::restart::{COOL_DOWN, Restarts, Verdict};
-use crate::core::contain::{Panicked, contain, discard};
+use crate::core::contain::{Panicked, discard};
 use crate::core::{ListenerId, Message, Outcome};
 use crate::shell::accepts::ActorRoute;
 use crate::shell::desk::Desk;
@@ -38,7 +38,7 @@ pub(in crate::shell) struct ActorHost<A: Actor<Context = Context<A>>> {
     pub(super) life: Cell<u64>,
     /// The feed has nothing to do and left its waker.
     pub(super) idle_feed: Cell<Option<Waker>>,
-    listener: ListenerId,
+    pub(super) listener: ListenerId,
     factory: Arc<dyn Fn() -> A + Send + Sync>,
     body: RefCell<Option<Body<A>>>,
     end: Cell<Option<End>>,
@@ -103,6 +103,11 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
         host
     }
 
+    /// Runs code of the listener.
+    pub(super) fn run<R>(&self, code: impl FnOnce() -> R) -> Result<R, Panicked> {
+        self.desk.run(self.listener, code)
+    }
+
     /// The instance is not to be used any more.
     pub(super) fn fail(&self) {
         self.finish_life(End::Failed);
@@ -128,7 +133,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
 
     async fn one_life(self: &Rc<Self>) -> End {
         self.end.set(None);
-        let Ok(body) = contain(|| {
+        let Ok(body) = self.run(|| {
             let actor = (self.factory)();
             let mut context = Context::new();
             context.spawn(Feed { host: self.clone(), life: self.life.get() });
@@ -144,7 +149,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
             }
             // Outside of its cell while it runs, so that nothing it does can find the cell in use.
             let Some(mut body) = self.body.borrow_mut().take() else { return Poll::Pending };
-            let polled = contain(|| body.as_mut().poll(cx));
+            let polled = self.run(|| body.as_mut().poll(cx));
             *self.body.borrow_mut() = Some(body);
             match polled {
                 Ok(Poll::Pending) if self.end.get().is_none() => Poll::Pending,

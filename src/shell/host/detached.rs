@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::AbortHandle;
 
-use crate::core::Outcome;
-use crate::core::contain::{contain, discard};
+use crate::core::contain::discard;
+use crate::core::{ListenerId, Outcome};
 use crate::shell::desk::Desk;
 use crate::shell::handler::{Cancel, HandlerKey, Place};
 use crate::shell::raw::LocalBoxFuture;
@@ -18,19 +18,19 @@ use crate::shell::raw::LocalBoxFuture;
 /// panic was reported.
 pub(super) fn detach<R: 'static>(
     desk: &Rc<Desk>,
-    key: HandlerKey,
+    (key, listener): (HandlerKey, ListenerId),
     mut future: LocalBoxFuture<R>,
     outcome: fn(R) -> Outcome,
     on_panic: impl FnOnce() + 'static,
 ) {
-    match contain(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
+    match desk.run(listener, || future.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
         Ok(Poll::Ready(result)) => {
             discard(future);
             desk.finish(key, outcome(result));
         }
         Ok(Poll::Pending) => {
             let future = RefCell::new(Some(future));
-            let detached = Rc::new(Detached { future, desk: desk.clone(), key, task: OnceCell::new() });
+            let detached = Rc::new(Detached { future, desk: desk.clone(), key, listener, task: OnceCell::new() });
             desk.moved(key, Place::Detached(detached.clone()));
             desk.begun(key);
             let running = Running { detached: detached.clone(), outcome, on_panic: Cell::new(Some(on_panic)) };
@@ -49,6 +49,7 @@ struct Detached<R> {
     future: RefCell<Option<LocalBoxFuture<R>>>,
     desk: Rc<Desk>,
     key: HandlerKey,
+    listener: ListenerId,
     task: OnceCell<AbortHandle>,
 }
 
@@ -73,11 +74,11 @@ impl<R, P: FnOnce()> Future for Running<R, P> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Detached { future, desk, key, .. } = &*self.detached;
+        let Detached { future, desk, key, listener, .. } = &*self.detached;
         desk.stir();
         // Outside of its cell while it runs: what it drops or wakes may look for it.
         let Some(mut running) = future.borrow_mut().take() else { return Poll::Ready(()) };
-        let outcome = match contain(|| running.as_mut().poll(cx)) {
+        let outcome = match desk.run(*listener, || running.as_mut().poll(cx)) {
             Ok(Poll::Pending) => {
                 *future.borrow_mut() = Some(running);
                 desk.settle(*key);

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::actor::{ActorHost, Held, Job};
 use super::acts::Act;
 use super::detached::detach;
-use crate::core::contain::{Panicked, contain, discard};
+use crate::core::contain::{Panicked, discard};
 use crate::core::{Failure, Outcome};
 use crate::shell::delivery::{Delivery, Parcel};
 use crate::shell::handler::HandlerKey;
@@ -71,11 +71,11 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
             let failure = Failure::new("the listener has no handler for this payload");
             return self.host.desk.finish(key, Outcome::Failed(failure));
         };
-        match contain(|| (route.handle)(actor, value, parcel, ctx)) {
+        match self.host.run(|| (route.handle)(actor, value, parcel, ctx)) {
             Ok(Reply::Now(response)) => self.host.desk.finish(key, outcome_of(response)),
             Ok(Reply::Future(future)) => {
                 let host = self.host.clone();
-                detach(&self.host.desk, key, future, outcome_of, move || host.fail());
+                detach(&self.host.desk, (key, self.host.listener), future, outcome_of, move || host.fail());
             }
             Ok(Reply::Actor(future)) => self.start_act(key, future, actor, ctx),
             Ok(Reply::Exclusive(future)) => self.start_exclusive(key, future, actor, ctx),
@@ -99,7 +99,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
         ctx: &mut Context<A>,
     ) {
         let mut cx = TaskContext::from_waker(Waker::noop());
-        match contain(|| future.as_mut().poll(actor, ctx, &mut cx)) {
+        match self.host.run(|| future.as_mut().poll(actor, ctx, &mut cx)) {
             Ok(Poll::Pending) => {
                 self.host.acts.borrow_mut().insert(key, future);
                 self.host.desk.begun(key);
@@ -117,7 +117,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
 
     fn resume(&self, mut act: Act<A>, actor: &mut A, ctx: &mut Context<A>) {
         let waker = Waker::from(act.waker.clone());
-        match contain(|| act.future.as_mut().poll(actor, ctx, &mut TaskContext::from_waker(&waker))) {
+        match self.host.run(|| act.future.as_mut().poll(actor, ctx, &mut TaskContext::from_waker(&waker))) {
             Ok(Poll::Pending) => {
                 let key = act.key;
                 self.host.acts.borrow_mut().put_back(act);
@@ -146,7 +146,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
     ) {
         self.host.desk.forbid_parking(key);
         let mut cx = TaskContext::from_waker(Waker::noop());
-        match contain(|| future.as_mut().poll(actor, ctx, &mut cx)) {
+        match self.host.run(|| future.as_mut().poll(actor, ctx, &mut cx)) {
             Ok(Poll::Pending) => {
                 *self.host.held.borrow_mut() = Some(Held::Ours { key, future });
                 self.host.desk.begun(key);
@@ -202,7 +202,7 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Exclusive<A> {
         }
         let held = self.host.held.borrow_mut().take();
         let Some(Held::Ours { key, mut future }) = held else { return Poll::Ready(()) };
-        match contain(|| future.as_mut().poll(actor, ctx, cx)) {
+        match self.host.run(|| future.as_mut().poll(actor, ctx, cx)) {
             Ok(Poll::Pending) => {
                 *self.host.held.borrow_mut() = Some(Held::Ours { key, future });
                 Poll::Pending

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::core::ListenerId;
-use crate::core::contain::{contain, discard};
+use crate::core::contain::discard;
 use crate::shell::desk::Desk;
 
 /// The instance of a listener whose handlers run apart from it, made by its factory when it is
@@ -37,7 +37,7 @@ impl<T: Clone + 'static> Lives<T> {
             if let Some(instance) = &*self.instance.borrow() {
                 return Some(instance.clone());
             }
-            match contain(|| (self.factory)()) {
+            match self.desk.run(self.listener, || (self.factory)()) {
                 Ok(instance) => *self.instance.borrow_mut() = Some(instance),
                 Err(_) => self.failed(),
             }

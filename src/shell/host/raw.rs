@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::Host;
 use super::detached::detach;
 use super::lives::Lives;
-use crate::core::contain::{contain, discard};
+use crate::core::contain::discard;
 use crate::core::{ListenerId, Message, Outcome};
 use crate::shell::desk::Desk;
 use crate::shell::handler::HandlerKey;
@@ -42,10 +42,10 @@ impl Host for RawHost {
             blueprint: self.desk.blueprint.clone(),
             judges: self.desk.judges.clone(),
         };
-        match contain(|| instance.run(message, context)) {
+        match self.desk.run(self.listener, || instance.run(message, context)) {
             Ok(future) => {
                 let lives = self.lives.clone();
-                detach(&self.desk, key, future, |outcome| outcome, move || lives.failed());
+                detach(&self.desk, (key, self.listener), future, |outcome| outcome, move || lives.failed());
             }
             Err(_) => {
                 self.desk.finish(key, Outcome::Panicked);

@@ -57,7 +57,7 @@ impl Bench {
         let contract = Contract::new(Name::parse("tested").unwrap());
         let blueprint = Arc::new(Blueprint::new("bench", vec![contract], vec![]));
         let judges = Arc::new(Judges::new(Arc::new(Catalog::new()), links.clone(), true));
-        let desk = Desk::new(HERE, Clock::real(), links, blueprint, judges);
+        let desk = Desk::new(HERE, Clock::real(), links, blueprint, judges, Arc::default());
         Self { host: host(desk.clone()), desk, commands: receivers.remove(0), next: 0 }
     }
 

@@ -11,7 +11,7 @@ use super::open::meta;
 use super::records::Requeue;
 use super::row::{Record, load};
 use super::schema::FORMAT;
-use crate::journal::{EgressRecord, LetterRecord, MessageRecord, Number, SettledRecord, ThreadRecord};
+use crate::journal::{EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord};
 use crate::shell::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
 use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
@@ -99,6 +99,8 @@ pub enum Said {
     Awaited(MessageId, SettledRecord),
     /// A message that left for a client; when that read it.
     Left(EgressRecord, Option<Time>),
+    /// What the handler of a message wrote, and the pump refused.
+    Refused(NoteRecord),
 }
 
 impl JournalReader {
@@ -316,6 +318,10 @@ impl JournalReader {
                 Ok(Entry { at: time(at), said: Said::Left(record, ended.map(time)) })
             })?);
         }
+        let refused = "WHERE place = ?2 AND message IN (SELECT number FROM message WHERE thread = ?1)";
+        said.extend(self.rows(refused, [number, NoteRecord::REFUSED.into()], |_, note: NoteRecord, at, _| {
+            Ok(Entry { at: time(at), said: Said::Refused(note) })
+        })?);
         said.sort_by_key(|entry| entry.at);
         Ok(said)
     }

@@ -94,7 +94,8 @@ impl Renewal {
             opened_by: self.id(thread.opened_by),
             origin: self.origin(thread.origin),
             deadline: self.time(thread.deadline),
-            left: false,
+            // Its client doesn't hold it: nothing else is sent into it, so it ends with its threads.
+            left: thread.parent.is_none(),
             ..thread
         })
     }

@@ -1,0 +1,125 @@
+//! Reports listeners that keep the thread of their shard.
+//!
+//! A handler that computes or waits without an `await` can't be stopped by its timeout, and nothing else on its shard
+//! runs meanwhile. So each shard has a [`Pulse`], which says whose code it runs, and one thread of its own looks at all
+//! of them: it tells operators, by an event and a warning, whose code has run for a second, again after 2, 4, 8 seconds
+//! and so on, and when that has ended.
+//!
+//! Not here: what the pump does itself, and blocking listeners, which have threads of their own.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{broadcast, mpsc};
+use uuid::Uuid;
+
+use super::clock::Clock;
+use crate::core::contain::{Panicked, contain};
+use crate::core::{Blueprint, Event, EventKind, ListenerId, ShardId};
+use crate::vocab::{ThreadId, ThreadPath, Time};
+
+/// How often the pulses are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+/// What a listener may take without an await before operators hear of it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest time between two reports of one.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Whose code a shard runs: a count of calls in the upper half, the listener and 1 in the lower one, 0 for nobody.
+#[derive(Debug, Default)]
+pub(super) struct Pulse(AtomicU64);
+
+impl Pulse {
+    /// Runs code of a listener, on the thread of the shard.
+    pub(super) fn run<R>(&self, listener: ListenerId, code: impl FnOnce() -> R) -> Result<R, Panicked> {
+        // One thread writes, and who looks reads a moment later: no order is needed.
+        let before = self.0.load(Ordering::Relaxed);
+        let call = (before >> 32).wrapping_add(1) << 32;
+        self.0.store(call | u64::from(listener.0 + 1), Ordering::Relaxed);
+        let result = contain(code);
+        let after = self.0.load(Ordering::Relaxed);
+        self.0.store((after >> 32) << 32 | before & LISTENER, Ordering::Relaxed);
+        result
+    }
+}
+
+const LISTENER: u64 = u32::MAX as u64;
+
+/// Looks at the pulses of an organism until its shards have ended.
+pub(super) struct Watchdog {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) clock: Clock,
+    pub(super) events: broadcast::WeakSender<Event>,
+    /// Gone when the threads of all shards have ended.
+    pub(super) alive: mpsc::WeakSender<()>,
+}
+
+/// What is known of one shard.
+struct Watched {
+    shard: ShardId,
+    pulse: Arc<Pulse>,
+    word: u64,
+    since: Time,
+    /// When it is to be reported next; the time since the call began.
+    next: Duration,
+}
+
+impl Watchdog {
+    /// Watches on a thread of its own.
+    ///
+    /// # Errors
+    /// If there is no thread.
+    pub(super) fn start(self, pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
+        let now = self.clock.now();
+        let watch = |(shard, pulse)| Watched { shard: ShardId(shard), pulse, word: 0, since: now, next: PATIENCE };
+        let mut watched: Vec<Watched> = (0..).zip(pulses).map(watch).collect();
+        std::thread::Builder::new().name("systole-watchdog".into()).spawn(move || {
+            while self.alive.upgrade().is_some() {
+                std::thread::sleep(LOOK);
+                let now = self.clock.now();
+                for watched in &mut watched {
+                    let word = watched.pulse.0.load(Ordering::Relaxed);
+                    self.look(watched, word, now);
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    fn look(&self, watched: &mut Watched, word: u64, now: Time) {
+        let took = now.since(watched.since);
+        if word != watched.word || word & LISTENER == 0 {
+            if watched.next > PATIENCE {
+                self.report(watched, took, true);
+            }
+            (watched.word, watched.since, watched.next) = (word, now, PATIENCE);
+        } else if took >= watched.next {
+            self.report(watched, took, false);
+            watched.next = took + took.min(PAUSE);
+        }
+    }
+
+    fn report(&self, watched: &Watched, took: Duration, ended: bool) {
+        let Some(id) = ((watched.word & LISTENER) as u32).checked_sub(1) else { return };
+        let listener = self.blueprint.contract(ListenerId(id)).name.clone();
+        let (shard, ms) = (watched.shard.0, took.as_millis() as u64);
+        match ended {
+            false => tracing::warn!(
+                %listener, shard, ms,
+                "a listener blocks the thread of its shard, where nothing else runs: await what takes long, or register it as blocking"
+            ),
+            true => tracing::warn!(%listener, shard, ms, "a listener has released the thread of its shard"),
+        }
+        let path = ThreadPath::new(vec![(listener.clone(), 1)]);
+        let kind = match ended {
+            false => EventKind::Blocked { listener, shard, took },
+            true => EventKind::Released { listener, shard, took },
+        };
+        if let Some(events) = self.events.upgrade() {
+            // Nobody may listen.
+            let _ = events.send(Event { root: ThreadId::from_uuid(Uuid::nil()), path, kind });
+        }
+    }
+}
