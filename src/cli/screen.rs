@@ -298,7 +298,7 @@ mod tests {
             EventKind::Repaired { by: by.clone(), repairs },
             EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
             EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
-            EventKind::Faulted { fault, denied: true },
+            EventKind::Faulted { fault, misroute: None },
             EventKind::Opened { thread },
             EventKind::Closed { thread, cancelled: 1 },
             EventKind::Left { payload: payload.clone(), fault: None },

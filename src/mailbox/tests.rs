@@ -346,7 +346,8 @@ impl World {
         }
         self.journal.append(&[step]).unwrap();
         for id in ended {
-            self.machine.handle(Input::Durable { id }, self.now);
+            let (change, done) = self.machine.handle(Input::Durable { id }, self.now);
+            assert!(done.is_ok() && change.ops.is_empty(), "{change:?}");
         }
     }
 
