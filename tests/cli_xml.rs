@@ -47,6 +47,19 @@ fn c14n_writes_one_element_if_asked() {
 }
 
 #[test]
+fn c14n_keeps_the_prefixes_that_it_is_told() {
+    let text = "<a xmlns='urn:d' xmlns:p='urn:p' xmlns:q='urn:q'><p:b/>q:c</a>";
+    let canonical = |args: &[&str]| said(&[&["xml", "c14n"], args].concat(), text).1;
+    let plain = r#"<a xmlns="urn:d"><p:b xmlns:p="urn:p"></p:b>q:c</a>"#;
+    assert_eq!(canonical(&[]), plain);
+    let kept = r#"<a xmlns="urn:d" xmlns:p="urn:p" xmlns:q="urn:q"><p:b></p:b>q:c</a>"#;
+    assert_eq!(canonical(&["--inclusive", "q p x"]), kept);
+    assert_eq!(canonical(&["--inclusive", "q", "--inclusive", "p"]), kept);
+    let element = r#"<p:b xmlns="urn:d" xmlns:p="urn:p"></p:b>"#;
+    assert_eq!(canonical(&["--inclusive", "#default", "--element", "1", "-"]), element);
+}
+
+#[test]
 fn c14n_repairs_nothing() {
     let (code, out, err) = said(&["xml", "c14n"], "<a>\n <b></a>");
     assert_eq!((code, out.as_str()), (1, ""));

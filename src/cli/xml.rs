@@ -13,6 +13,7 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use crate::ladder::repair::Shape;
+use crate::ladder::strict::Form;
 use crate::ladder::{LadderError, Raw, repair, strict};
 use crate::shell::config::parse_size;
 use crate::vocab::XmlLimits;
@@ -37,6 +38,10 @@ pub(super) enum Stage {
         /// Only the element at this place in document order, from 0
         #[arg(long, value_name = "INDEX")]
         element: Option<usize>,
+        /// Keep the declarations of these prefixes wherever they stand, #default for the default namespace: the
+        /// InclusiveNamespaces PrefixList of the standard
+        #[arg(long, value_name = "PREFIXES", value_delimiter = ' ')]
+        inclusive: Vec<String>,
         #[command(flatten)]
         input: Input,
     },
@@ -69,7 +74,11 @@ struct Document {
 pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
     match stage {
         Stage::Repair { fragment, input } => repaired(&input.read()?, fragment),
-        Stage::C14n { with_comments, element, input } => canonical(&input.read()?, with_comments, element),
+        Stage::C14n { with_comments, element, inclusive, input } => {
+            let prefixes: Vec<&str> = inclusive.iter().map(String::as_str).collect();
+            let form = Form { comments: with_comments, prefixes: &prefixes };
+            canonical(&input.read()?, form, element)
+        }
         Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
     }
 }
@@ -96,10 +105,10 @@ fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
     print(&bytes)
 }
 
-fn canonical(document: &Document, comments: bool, element: Option<usize>) -> Result<ExitCode, Failure> {
+fn canonical(document: &Document, form: Form, element: Option<usize>) -> Result<ExitCode, Failure> {
     let bytes = match element {
-        None => strict::c14n(&document.bytes, comments, &document.limits).map(Some),
-        Some(index) => strict::c14n_subtree(&document.bytes, index, comments, &document.limits),
+        None => strict::c14n(&document.bytes, form, &document.limits).map(Some),
+        Some(index) => strict::c14n_subtree(&document.bytes, index, form, &document.limits),
     };
     match bytes.map_err(|error| document.refused(&error))? {
         Some(bytes) => print(&bytes),

@@ -5,10 +5,10 @@
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::repair::{Repaired, Shape, repair as run_repair};
+use super::repair::{Repaired, Shape, Vocabulary, repair_by as run_repair};
 use super::scan::{Scanner, Token};
 use super::split::{Piece, Splitter};
-use super::strict::{StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
+use super::strict::{Form, StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
 use super::tape::Cursor;
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
@@ -48,19 +48,26 @@ pub fn strict(data: &[u8]) {
 /// is as canonical as the whole.
 pub fn c14n(data: &[u8]) {
     let limits = XmlLimits::default();
-    let Ok(plain) = whole(data, false, &limits) else { return };
-    assert_eq!(whole(&plain, false, &limits).as_ref(), Ok(&plain));
-    if let Ok(commented) = whole(data, true, &limits) {
-        assert_eq!(whole(&commented, true, &limits).as_ref(), Ok(&commented));
-        assert_eq!(whole(&commented, false, &limits).as_ref(), Ok(&plain));
+    let bare = Form::default();
+    let with_comments = Form { comments: true, ..bare };
+    let Ok(plain) = whole(data, bare, &limits) else { return };
+    assert_eq!(whole(&plain, bare, &limits).as_ref(), Ok(&plain));
+    if let Ok(commented) = whole(data, with_comments, &limits) {
+        assert_eq!(whole(&commented, with_comments, &limits).as_ref(), Ok(&commented));
+        assert_eq!(whole(&commented, bare, &limits).as_ref(), Ok(&plain));
     }
-    let root = c14n_subtree(data, 0, false, &limits).expect("well-formed").expect("there is a root");
-    for (index, comments) in [(1, false), (2, true)] {
-        let Ok(Some(subtree)) = c14n_subtree(data, index, comments, &limits) else { continue };
-        assert_eq!(whole(&subtree, comments, &WIDER).as_ref(), Ok(&subtree));
-        assert!(
-            c14n_subtree(&root, index, false, &WIDER).is_ok_and(|again| comments || again.as_ref() == Some(&subtree))
-        );
+    for prefixes in [&["p"][..], &["q", "#default", "p"]] {
+        let form = Form { prefixes, ..bare };
+        let Ok(listed) = whole(data, form, &limits) else { continue };
+        assert_eq!(whole(&listed, form, &WIDER).as_ref(), Ok(&listed));
+        assert_eq!(whole(&listed, bare, &WIDER).as_ref(), Ok(&plain));
+    }
+    let root = c14n_subtree(data, 0, bare, &limits).expect("well-formed").expect("there is a root");
+    for (index, form) in [(1, bare), (2, with_comments), (1, Form { prefixes: &["p"], ..bare })] {
+        let Ok(Some(subtree)) = c14n_subtree(data, index, form, &limits) else { continue };
+        assert_eq!(whole(&subtree, form, &WIDER).as_ref(), Ok(&subtree));
+        let again = c14n_subtree(&root, index, bare, &WIDER).expect("the canonical form is well-formed");
+        assert!(again == whole(&subtree, bare, &WIDER).ok());
     }
     let element = canonicalize(&plain.into(), &limits).expect("the canonical form is well-formed");
     assert_eq!(element.bytes(), &root);
