@@ -60,6 +60,26 @@ fn c14n_keeps_the_prefixes_that_it_is_told() {
 }
 
 #[test]
+fn repair_knows_the_contract_of_a_listener() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("repair-by-contract");
+    std::fs::create_dir_all(&folder).unwrap();
+    let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x">
+        <xs:element name="answer" type="xs:string"/></xs:schema>"#;
+    std::fs::write(folder.join("answer.xsd"), schema).unwrap();
+    let organism = "organism: { name: demo }\nlisteners:\n  - name: writer\n    command: [cat]\n    schemas: [answer.xsd]\n    accepts: ['{urn:x}answer']\n    replies: ['{urn:x}answer']\n";
+    let file = folder.join("organism.yaml");
+    std::fs::write(&file, organism).unwrap();
+    let dirty = "<answer>a <b>bold</b> & old <b> tag</answer>";
+    let by = |listener| said(&["xml", "repair", "--organism", file.to_str().unwrap(), "--listener", listener], dirty);
+    let repaired = "<answer>a &lt;b>bold&lt;/b> &amp; old &lt;b> tag</answer>";
+    let (code, out, err) = by("writer");
+    assert_eq!((code, out.as_str()), (0, repaired), "{err}");
+    assert!(err.starts_with("1:11 stray-less-than\n"), "{err}");
+    let (code, _, err) = by("nobody");
+    assert!(code != 0 && err.contains("no listener is called 'nobody'"), "{err}");
+}
+
+#[test]
 fn c14n_repairs_nothing() {
     let (code, out, err) = said(&["xml", "c14n"], "<a>\n <b></a>");
     assert_eq!((code, out.as_str()), (1, ""));
