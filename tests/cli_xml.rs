@@ -47,6 +47,39 @@ fn c14n_writes_one_element_if_asked() {
 }
 
 #[test]
+fn c14n_keeps_the_prefixes_that_it_is_told() {
+    let text = "<a xmlns='urn:d' xmlns:p='urn:p' xmlns:q='urn:q'><p:b/>q:c</a>";
+    let canonical = |args: &[&str]| said(&[&["xml", "c14n"], args].concat(), text).1;
+    let plain = r#"<a xmlns="urn:d"><p:b xmlns:p="urn:p"></p:b>q:c</a>"#;
+    assert_eq!(canonical(&[]), plain);
+    let kept = r#"<a xmlns="urn:d" xmlns:p="urn:p" xmlns:q="urn:q"><p:b></p:b>q:c</a>"#;
+    assert_eq!(canonical(&["--inclusive", "q p x"]), kept);
+    assert_eq!(canonical(&["--inclusive", "q", "--inclusive", "p"]), kept);
+    let element = r#"<p:b xmlns="urn:d" xmlns:p="urn:p"></p:b>"#;
+    assert_eq!(canonical(&["--inclusive", "#default", "--element", "1", "-"]), element);
+}
+
+#[test]
+fn repair_knows_the_contract_of_a_listener() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("repair-by-contract");
+    std::fs::create_dir_all(&folder).unwrap();
+    let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x">
+        <xs:element name="answer" type="xs:string"/></xs:schema>"#;
+    std::fs::write(folder.join("answer.xsd"), schema).unwrap();
+    let organism = "organism: { name: demo }\nlisteners:\n  - name: writer\n    command: [cat]\n    schemas: [answer.xsd]\n    accepts: ['{urn:x}answer']\n    replies: ['{urn:x}answer']\n";
+    let file = folder.join("organism.yaml");
+    std::fs::write(&file, organism).unwrap();
+    let dirty = "<answer>a <b>bold</b> & old <b> tag</answer>";
+    let by = |listener| said(&["xml", "repair", "--organism", file.to_str().unwrap(), "--listener", listener], dirty);
+    let repaired = "<answer>a &lt;b>bold&lt;/b> &amp; old &lt;b> tag</answer>";
+    let (code, out, err) = by("writer");
+    assert_eq!((code, out.as_str()), (0, repaired), "{err}");
+    assert!(err.starts_with("1:11 stray-less-than\n"), "{err}");
+    let (code, _, err) = by("nobody");
+    assert!(code != 0 && err.contains("no listener is called 'nobody'"), "{err}");
+}
+
+#[test]
 fn c14n_repairs_nothing() {
     let (code, out, err) = said(&["xml", "c14n"], "<a>\n <b></a>");
     assert_eq!((code, out.as_str()), (1, ""));

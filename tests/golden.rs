@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use systole::ladder::split::{Piece, Splitter};
-use systole::ladder::strict::{self, StrictError};
+use systole::ladder::strict::{self, Form, StrictError};
 use systole::ladder::{Claims, Envelope, Raw};
 use systole::vocab::XmlLimits;
 
@@ -33,12 +33,13 @@ fn fragment() {
 
 #[test]
 fn c14n() {
-    check("c14n", &|input| strict::c14n(input, false, &XmlLimits::default()).map_err(|e| refusal(&e)));
+    check("c14n", &|input| strict::c14n(input, Form::default(), &XmlLimits::default()).map_err(|e| refusal(&e)));
 }
 
 #[test]
 fn c14n_with_comments() {
-    check("c14n-with-comments", &|input| strict::c14n(input, true, &XmlLimits::default()).map_err(|e| refusal(&e)));
+    let form = Form { comments: true, ..Form::default() };
+    check("c14n-with-comments", &|input| strict::c14n(input, form, &XmlLimits::default()).map_err(|e| refusal(&e)));
 }
 
 #[test]

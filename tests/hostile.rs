@@ -7,6 +7,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use systole::bench::hostile::{DOCUMENTS, verdict};
+use systole::ladder::repair::Vocabulary;
 use systole::ladder::split::{Piece, Splitter};
 use systole::ladder::strict::{self, StrictErrorKind};
 use systole::ladder::{Canonical, Envelope, Raw, StrictError, climb_fragment, properties};
@@ -200,7 +201,7 @@ fn each_hostile_document_has_the_verdict_that_is_written_down() {
     let mut actual = String::from("document | within the limits | without limits | as an emission, without limits\n");
     for document in DOCUMENTS {
         let raw = Raw::new(document.of(1 << 17));
-        let emission = match climb_fragment(&raw, &XmlLimits::UNLIMITED) {
+        let emission = match climb_fragment(&raw, &XmlLimits::UNLIMITED, Vocabulary::default) {
             Ok(fragment) => format!("{} elements, {} repairs", fragment.elements.len(), fragment.repairs.len()),
             Err(error) => {
                 let text = error.to_string();

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use systole::ladder::strict::Form;
 use systole::ladder::{properties, strict};
 use systole::schema;
 use systole::vocab::XmlLimits;
@@ -76,11 +77,26 @@ fn content() -> impl Strategy<Value = String> {
         "<?p?>",
         "<?p  a?>",
         "<?p a\r\nb ?>",
+        "p",
+        ":a",
+        "&amp;q:a",
+        "<![CDATA[p:]]>",
     ]);
     let element = prop::sample::select(vec!["a", "b", "é", "p:a", "p:b", "q:a"]);
     let name = prop::sample::select(vec!["a", "b", "é", "p:a", "p:b", "q:a", "xml:a"]);
-    let value =
-        prop::sample::select(vec!["", "1", " \n\t\r\n", "&#9;&#10;&#13;", "&lt;&amp;&gt;>", "&quot;&apos;", "é"]);
+    let value = prop::sample::select(vec![
+        "",
+        "1",
+        " \n\t\r\n",
+        "&#9;&#10;&#13;",
+        "&lt;&amp;&gt;>",
+        "&quot;&apos;",
+        "é",
+        "p:a",
+        "/q:a/p:b",
+        "xp:q:",
+        "p&#58;a",
+    ]);
     let attribute = (name, value, prop::sample::select(vec!["\"", "'"]), prop::sample::select(vec!["=", " = "]));
     let attribute =
         attribute.prop_map(|(name, value, quote, equals)| (name, format!("{name}{equals}{quote}{value}{quote}")));
@@ -187,8 +203,37 @@ fn meaning(text: &str) -> Result<Vec<String>, roxmltree::Error> {
     Ok(events)
 }
 
+/// The prefixes that a document declares and that stand before a colon in an attribute value or text.
+fn prefixes_in_values(text: &str) -> Vec<&'static str> {
+    // as XML 1.0, section 2.11 says
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let root = document.root_element();
+    let mut values: Vec<String> = Vec::new();
+    for node in root.descendants().filter(|node| node.is_element()) {
+        values.extend(node.attributes().map(|attribute| attribute.value().to_owned()));
+        let mut run = String::new();
+        for child in node.children() {
+            match child.text().filter(|_| child.is_text()) {
+                Some(text) => run.push_str(text),
+                None if child.is_comment() => {}
+                None => values.push(std::mem::take(&mut run)),
+            }
+        }
+        values.push(run);
+    }
+    let is_name = |c: char| c.is_alphanumeric() || "-_.\u{B7}".contains(c);
+    let stands = |prefix: &&str| {
+        values.iter().any(|value| {
+            let sought = format!("{prefix}:");
+            value.match_indices(&sought).any(|(at, _)| !value[..at].ends_with(is_name))
+        })
+    };
+    ["p", "q"].into_iter().filter(stands).collect()
+}
+
 fn canonical(input: &[u8]) -> Option<String> {
-    let bytes = strict::c14n(input, false, &XmlLimits::default()).ok()?;
+    let bytes = strict::c14n(input, Form::default(), &XmlLimits::default()).ok()?;
     Some(String::from_utf8(bytes).unwrap())
 }
 
@@ -202,6 +247,18 @@ proptest! {
         }
     }
 
+    /// The element of a message is in exclusive canonical form with a prefix list that anybody can find out.
+    #[test]
+    fn messages_keep_the_prefixes_of_their_values(text in document()) {
+        let limits = XmlLimits::default();
+        let Ok(element) = strict::canonicalize(&text.clone().into(), &limits) else { return Ok(()) };
+        let prefixes = prefixes_in_values(&text);
+        let form = Form { prefixes: &prefixes, ..Form::default() };
+        let expected = strict::c14n_subtree(text.as_bytes(), 0, form, &limits).unwrap().unwrap();
+        prop_assert_eq!(element.as_str(), String::from_utf8(expected).unwrap());
+        prop_assert_eq!(prefixes_in_values(element.as_str()), prefixes);
+    }
+
     #[test]
     fn what_another_parser_refuses_is_refused(bytes in soup(), document in document(), at in any::<prop::sample::Index>()) {
         let mut mutated = document.into_bytes();
@@ -209,7 +266,7 @@ proptest! {
         mutated.splice(place..place, bytes.iter().copied());
         for input in [bytes, mutated] {
             schema::properties::libxml(&input);
-            if strict::c14n(&input, false, &XmlLimits::default()).is_ok() {
+            if strict::c14n(&input, Form::default(), &XmlLimits::default()).is_ok() {
                 let text = std::str::from_utf8(&input).unwrap();
                 prop_assert!(meaning(text).is_ok(), "{:?} in {text:?}", meaning(text));
             }

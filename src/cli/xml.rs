@@ -12,10 +12,12 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
-use super::print;
-use crate::ladder::repair::Shape;
+use super::{print, report};
+use crate::ladder::repair::{Shape, Vocabulary};
+use crate::ladder::strict::Form;
 use crate::ladder::{LadderError, Raw, repair, strict};
-use crate::shell::config::parse_size;
+use crate::schema::{self, Catalog};
+use crate::shell::config::{Config, parse_size};
 use crate::vocab::XmlLimits;
 
 pub(super) use validate::catalog;
@@ -27,6 +29,12 @@ pub(super) enum Stage {
         /// Allow several top-level elements, as in what a listener emits
         #[arg(long)]
         fragment: bool,
+        /// Repair as what this listener emits: its contract tells elements from text
+        #[arg(long, value_name = "NAME", requires = "organism")]
+        listener: Option<String>,
+        /// The organism.yaml that has the listener
+        #[arg(long, value_name = "FILE", requires = "listener")]
+        organism: Option<PathBuf>,
         #[command(flatten)]
         input: Input,
     },
@@ -38,6 +46,10 @@ pub(super) enum Stage {
         /// Only the element at this place in document order, from 0
         #[arg(long, value_name = "INDEX")]
         element: Option<usize>,
+        /// Keep the declarations of these prefixes wherever they stand, #default for the default namespace: the
+        /// InclusiveNamespaces PrefixList of the standard
+        #[arg(long, value_name = "PREFIXES", value_delimiter = ' ')]
+        inclusive: Vec<String>,
         #[command(flatten)]
         input: Input,
     },
@@ -69,13 +81,36 @@ struct Document {
 
 pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
     match stage {
-        Stage::Repair { fragment, input } => repaired(&input.read()?, fragment),
-        Stage::C14n { with_comments, element, input } => canonical(&input.read()?, with_comments, element),
+        Stage::Repair { fragment, listener, organism, input } => {
+            let emitter = listener.zip(organism);
+            let vocabulary =
+                emitter.as_ref().map_or(Ok(Vocabulary::default()), |(name, file)| vocabulary(file, name))?;
+            repaired(&input.read()?, &vocabulary, fragment || emitter.is_some())
+        }
+        Stage::C14n { with_comments, element, inclusive, input } => {
+            let prefixes: Vec<&str> = inclusive.iter().map(String::as_str).collect();
+            let form = Form { comments: with_comments, prefixes: &prefixes };
+            canonical(&input.read()?, form, element)
+        }
         Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
     }
 }
 
-fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
+/// What the contract of a listener tells repair.
+fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
+    let config = Config::load(organism).map_err(|findings| {
+        report::print(&findings);
+        Failure::unusable(format!("{}: the organism can't start", organism.display()))
+    })?;
+    let found = config.blueprint.listeners().find(|(_, contract)| contract.name.as_str() == listener);
+    let Some((_, contract)) = found else {
+        return Err(Failure::unusable(format!("{}: no listener is called '{listener}'", organism.display())));
+    };
+    let catalog = Catalog::only(config.payloads().cloned());
+    Ok(schema::vocabulary(contract.replies.iter().chain(&contract.calls), &catalog))
+}
+
+fn repaired(document: &Document, vocabulary: &Vocabulary, fragment: bool) -> Result<ExitCode, Failure> {
     let strict = |bytes: &Bytes| match fragment {
         true => strict::canonicalize_fragment(bytes, &document.limits).map(drop),
         false => strict::canonicalize(bytes, &document.limits).map(drop),
@@ -85,7 +120,7 @@ fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
         return Err(document.refused(&input));
     }
     let shape = if fragment { Shape::Fragment } else { Shape::Document };
-    let repaired = repair::repair(&Raw::new(document.bytes.clone()), shape, &document.limits)
+    let repaired = repair::repair_by(vocabulary, &Raw::new(document.bytes.clone()), shape, &document.limits)
         .map_err(|error| document.refused(&error))?;
     let (bytes, repairs) = repaired.into_parts();
     strict(&bytes).map_err(|repaired| document.refused(&LadderError::Beyond { input, repaired }))?;
@@ -95,10 +130,10 @@ fn repaired(document: &Document, fragment: bool) -> Result<ExitCode, Failure> {
     show(&bytes)
 }
 
-fn canonical(document: &Document, comments: bool, element: Option<usize>) -> Result<ExitCode, Failure> {
+fn canonical(document: &Document, form: Form, element: Option<usize>) -> Result<ExitCode, Failure> {
     let bytes = match element {
-        None => strict::c14n(&document.bytes, comments, &document.limits).map(Some),
-        Some(index) => strict::c14n_subtree(&document.bytes, index, comments, &document.limits),
+        None => strict::c14n(&document.bytes, form, &document.limits).map(Some),
+        Some(index) => strict::c14n_subtree(&document.bytes, index, form, &document.limits),
     };
     match bytes.map_err(|error| document.refused(&error))? {
         Some(bytes) => show(&bytes),

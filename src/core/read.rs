@@ -7,6 +7,7 @@ use super::io::{Draft, Emission, EmissionKind, Outcome};
 use super::key::ThreadKey;
 use super::machine::Core;
 use crate::ladder::{Canonical, Claim, Envelope, Raw, climb_fragment};
+use crate::schema;
 use crate::vocab::{Fault, Name, ThreadId, ns};
 
 impl Core {
@@ -29,7 +30,9 @@ impl Core {
             return Ok(Vec::new());
         }
         let limits = &self.blueprint.limits;
-        let fragment = climb_fragment(raw, &limits.xml).map_err(|error| faults::malformed(&error))?;
+        let contract = self.blueprint.contract(listener);
+        let sent = || schema::vocabulary(contract.replies.iter().chain(&contract.calls), &self.catalog);
+        let fragment = climb_fragment(raw, &limits.xml, sent).map_err(|error| faults::malformed(&error))?;
         if !fragment.repairs.is_empty() {
             let by = self.blueprint.contract(listener).name.clone();
             self.event(key, || EventKind::Repaired { by, repairs: fragment.repairs });

@@ -9,7 +9,8 @@ use super::strict::{self, StrictError, Surroundings};
 use super::tape::{Cursor, Loan};
 use crate::vocab::{Position, QName, Span, XmlLimits};
 
-/// One element as Exclusive XML Canonicalization 1.0 without comments writes it.
+/// One element as Exclusive XML Canonicalization 1.0 without comments writes it, with an InclusiveNamespaces
+/// PrefixList of the prefixes that stand before a colon in its values.
 ///
 /// Always well-formed, namespace-well-formed, UTF-8 and within the limits. Only the strict pass
 /// and the encoder of typed payloads make one:
@@ -39,6 +40,8 @@ struct Parts {
     /// `None` instead of an empty list, which would be an allocation.
     repairs: Option<Arc<[Repair]>>,
     origin: Origin,
+    /// Whether it has declarations for values alone, which a part of it may not need.
+    keeps: bool,
 }
 
 /// Tells a document from all others, for as long as it is kept: no other one can stand at its address meanwhile.
@@ -129,7 +132,7 @@ impl Canonical {
     /// Contract: `bytes` are one element, `root`, in exclusive canonical form, within the limits.
     /// Builds with debug assertions check it but for the limits.
     pub(crate) fn from_encoder(bytes: Bytes, root: QName) -> Self {
-        let canonical = Self::checked(bytes.clone(), root, Origin::new(bytes, 0));
+        let canonical = Self::checked(bytes.clone(), root, Origin::new(bytes, 0), false);
         debug_assert_eq!(canonical.flaw(), None, "the encoder wrote {canonical:?}");
         canonical
     }
@@ -180,8 +183,8 @@ impl Canonical {
     }
 
     /// Made by the strict pass alone.
-    pub(super) fn checked(bytes: Bytes, root: QName, origin: Origin) -> Self {
-        Self { parts: Arc::new(Parts { bytes, root, repairs: None, origin }) }
+    pub(super) fn checked(bytes: Bytes, root: QName, origin: Origin, keeps: bool) -> Self {
+        Self { parts: Arc::new(Parts { bytes, root, repairs: None, origin, keeps }) }
     }
 
     /// The `element`-th element (document order, from 0), `bytes` in canonical form, with the repairs of the whole.
@@ -190,11 +193,16 @@ impl Canonical {
         let origin = self.origin_of(element);
         match Arc::get_mut(&mut self.parts) {
             Some(parts) => {
-                *parts = Parts { bytes, root, repairs: parts.repairs.take(), origin };
+                *parts = Parts { bytes, root, repairs: parts.repairs.take(), origin, keeps: false };
                 self
             }
-            None => Self::checked(bytes, root, origin).sharing_repairs(&self),
+            None => Self::checked(bytes, root, origin, false).sharing_repairs(&self),
         }
+    }
+
+    /// Whether it declares prefixes for its values alone.
+    pub(super) fn keeps_prefixes(&self) -> bool {
+        self.parts.keeps
     }
 
     /// Whether nobody else holds it.

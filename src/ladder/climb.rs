@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::repair::{Shape, repair};
+use super::repair::{Shape, Vocabulary, repair_by};
 use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, StrictError};
 use crate::vocab::{Position, XmlLimits};
@@ -12,16 +12,21 @@ use crate::vocab::{Position, XmlLimits};
 /// # Errors
 /// [`LadderError`] if the bytes are past repair or over a limit.
 pub fn climb(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
-    let (canonical, repairs) = strict_first(raw, Shape::Document, limits, canonicalize)?;
+    let (canonical, repairs) = strict_first(raw, Shape::Document, limits, Vocabulary::default, canonicalize)?;
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// The same for what a listener emitted: any number of top-level elements.
+/// The same for what a listener emitted: any number of top-level elements. Where repair is needed, `vocabulary` is asked
+/// for what the contract of the listener tells it.
 ///
 /// # Errors
 /// [`LadderError`] if the bytes are past repair or over a limit: an emission fails whole.
-pub fn climb_fragment(raw: &Raw, limits: &XmlLimits) -> Result<Fragment, LadderError> {
-    let (mut elements, repairs) = strict_first(raw, Shape::Fragment, limits, canonicalize_fragment)?;
+pub fn climb_fragment(
+    raw: &Raw,
+    limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
+) -> Result<Fragment, LadderError> {
+    let (mut elements, repairs) = strict_first(raw, Shape::Fragment, limits, vocabulary, canonicalize_fragment)?;
     if !repairs.is_empty() {
         let shared: Arc<[Repair]> = repairs.as_slice().into();
         elements = elements.into_iter().map(|element| element.with_repairs(shared.clone())).collect();
@@ -79,6 +84,7 @@ fn strict_first<T>(
     raw: &Raw,
     shape: Shape,
     limits: &XmlLimits,
+    vocabulary: impl FnOnce() -> Vocabulary,
     strict: impl Fn(&bytes::Bytes, &XmlLimits) -> Result<T, StrictError>,
 ) -> Result<(T, Vec<Repair>), LadderError> {
     let input = match strict(raw.bytes(), limits) {
@@ -86,7 +92,7 @@ fn strict_first<T>(
         Err(error) if error.is_limit() => return Err(error.into()),
         Err(error) => error,
     };
-    let (bytes, repairs) = repair(raw, shape, limits)?.into_parts();
+    let (bytes, repairs) = repair_by(&vocabulary(), raw, shape, limits)?.into_parts();
     match strict(&bytes, limits) {
         Ok(clean) => Ok((clean, repairs)),
         Err(repaired) => Err(LadderError::Beyond { input, repaired }),
@@ -103,7 +109,7 @@ mod tests {
         let canonical = climb(&Raw::new("<a/>"), &XmlLimits::default()).unwrap();
         assert_eq!(canonical.as_str(), "<a></a>");
         assert!(canonical.repairs().is_empty());
-        let fragment = climb_fragment(&Raw::new("<a/> <b/>"), &XmlLimits::default()).unwrap();
+        let fragment = climb_fragment(&Raw::new("<a/> <b/>"), &XmlLimits::default(), Vocabulary::default).unwrap();
         assert_eq!(fragment.elements.len(), 2);
         assert!(fragment.repairs.is_empty());
     }

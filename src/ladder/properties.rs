@@ -5,10 +5,10 @@
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::repair::{Repaired, Shape, repair as run_repair};
+use super::repair::{Repaired, Shape, Vocabulary, repair_by as run_repair};
 use super::scan::{Scanner, Token};
 use super::split::{Piece, Splitter};
-use super::strict::{StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
+use super::strict::{Form, StrictErrorKind, c14n as whole, c14n_subtree, canonicalize, canonicalize_fragment};
 use super::tape::Cursor;
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
@@ -48,24 +48,33 @@ pub fn strict(data: &[u8]) {
 /// is as canonical as the whole.
 pub fn c14n(data: &[u8]) {
     let limits = XmlLimits::default();
-    let Ok(plain) = whole(data, false, &limits) else { return };
-    assert_eq!(whole(&plain, false, &limits).as_ref(), Ok(&plain));
-    if let Ok(commented) = whole(data, true, &limits) {
-        assert_eq!(whole(&commented, true, &limits).as_ref(), Ok(&commented));
-        assert_eq!(whole(&commented, false, &limits).as_ref(), Ok(&plain));
+    let bare = Form::default();
+    let with_comments = Form { comments: true, ..bare };
+    let Ok(plain) = whole(data, bare, &limits) else { return };
+    assert_eq!(whole(&plain, bare, &limits).as_ref(), Ok(&plain));
+    if let Ok(commented) = whole(data, with_comments, &limits) {
+        assert_eq!(whole(&commented, with_comments, &limits).as_ref(), Ok(&commented));
+        assert_eq!(whole(&commented, bare, &limits).as_ref(), Ok(&plain));
     }
-    let root = c14n_subtree(data, 0, false, &limits).expect("well-formed").expect("there is a root");
-    for (index, comments) in [(1, false), (2, true)] {
-        let Ok(Some(subtree)) = c14n_subtree(data, index, comments, &limits) else { continue };
-        assert_eq!(whole(&subtree, comments, &WIDER).as_ref(), Ok(&subtree));
-        assert!(
-            c14n_subtree(&root, index, false, &WIDER).is_ok_and(|again| comments || again.as_ref() == Some(&subtree))
-        );
+    for prefixes in [&["p"][..], &["q", "#default", "p"]] {
+        let form = Form { prefixes, ..bare };
+        let Ok(listed) = whole(data, form, &limits) else { continue };
+        assert_eq!(whole(&listed, form, &WIDER).as_ref(), Ok(&listed));
+        assert_eq!(whole(&listed, bare, &WIDER).as_ref(), Ok(&plain));
+    }
+    let root = c14n_subtree(data, 0, bare, &limits).expect("well-formed").expect("there is a root");
+    for (index, form) in [(1, bare), (2, with_comments), (1, Form { prefixes: &["p"], ..bare })] {
+        let Ok(Some(subtree)) = c14n_subtree(data, index, form, &limits) else { continue };
+        assert_eq!(whole(&subtree, form, &WIDER).as_ref(), Ok(&subtree));
+        let again = c14n_subtree(&root, index, bare, &WIDER).expect("the canonical form is well-formed");
+        assert!(again == whole(&subtree, bare, &WIDER).ok());
     }
     let element = canonicalize(&plain.into(), &limits).expect("the canonical form is well-formed");
     assert_eq!(element.bytes(), &root);
-    let again = canonicalize(&Bytes::copy_from_slice(data), &limits).expect("the whole document was well-formed");
-    assert_eq!(element.bytes(), again.bytes());
+    // The element keeps what its values use, and but for that it is in plain form.
+    if let Ok(again) = canonicalize(&Bytes::copy_from_slice(data), &limits) {
+        assert_eq!(whole(again.bytes(), bare, &WIDER).as_deref(), Ok(&root[..]));
+    }
 }
 
 /// The elements of a fragment are canonical, and make the same fragment again.
@@ -111,13 +120,31 @@ pub fn split(data: &[u8]) {
 /// Repair refuses with a place, or its output passes the strict pass, needs no repair, and differs
 /// from the input only where it says so. It makes the same of the same.
 pub fn repair(data: &[u8]) {
+    repair_by(&Vocabulary::default(), data);
+    repair_by(&sample(), data);
+}
+
+/// A contract with the names that stand in most inputs.
+fn sample() -> Vocabulary {
+    let mut sample = Vocabulary::default();
+    for (parent, child, repeats) in [("a", "b", false), ("a", "c", true), ("c", "b", true), ("list", "item", true)] {
+        sample.place(parent, child, repeats);
+    }
+    for (name, text, open) in [("b", true, false), ("c", true, false), ("item", true, false), ("d", true, true)] {
+        sample.declare(name, text, open);
+    }
+    sample
+}
+
+/// The same where the contract of the emitter is known.
+pub fn repair_by(vocabulary: &Vocabulary, data: &[u8]) {
     let raw = Raw::new(data.to_vec());
     for shape in [Shape::Document, Shape::Fragment] {
-        let outcome = run_repair(&raw, shape, &XmlLimits::default());
-        match (&outcome, run_repair(&raw, shape, &XmlLimits::default())) {
+        let outcome = run_repair(vocabulary, &raw, shape, &XmlLimits::default());
+        match (&outcome, run_repair(vocabulary, &raw, shape, &XmlLimits::default())) {
             (Ok(first), Ok(second)) => {
                 assert_eq!((first.bytes(), first.repairs()), (second.bytes(), second.repairs()));
-                assert_repaired(data, shape, first);
+                assert_repaired(vocabulary, data, shape, first);
             }
             (Err(first), Err(second)) => {
                 assert_eq!(*first, second);
@@ -128,10 +155,10 @@ pub fn repair(data: &[u8]) {
     }
 }
 
-fn assert_repaired(raw: &[u8], shape: Shape, repaired: &Repaired) {
+fn assert_repaired(vocabulary: &Vocabulary, raw: &[u8], shape: Shape, repaired: &Repaired) {
     let shown = || format!("{shape:?} {:?} -> {:?}", String::from_utf8_lossy(raw), repaired.bytes());
     assert_strict_takes(repaired.bytes(), shape, &shown);
-    let again = run_repair(&Raw::new(repaired.bytes().clone()), shape, &XmlLimits::default());
+    let again = run_repair(vocabulary, &Raw::new(repaired.bytes().clone()), shape, &XmlLimits::default());
     let again = again.unwrap_or_else(|error| panic!("{}: refused the second time: {error}", shown()));
     assert_eq!(again.bytes(), repaired.bytes(), "{}", shown());
     assert_eq!(again.repairs(), [], "{}", shown());

@@ -77,7 +77,7 @@ impl<'a> Subtree<'a> {
 mod tests {
     use bytes::Bytes;
 
-    use super::super::strict::{c14n_subtree, canonicalize};
+    use super::super::strict::{Form, c14n_subtree, canonicalize};
     use crate::vocab::{Position, XmlLimits};
 
     #[test]
@@ -105,7 +105,8 @@ mod tests {
     fn subtrees_keep_comments_if_asked() {
         let text = b"<?q?><a xmlns:p='urn:1'><!-- <p:b> --><p:b k='1'><!--c\r\nd--><c/><?p x?></p:b></a><!--e-->";
         let subtree = |index, comments| {
-            let subtree = c14n_subtree(text, index, comments, &XmlLimits::default()).unwrap();
+            let subtree =
+                c14n_subtree(text, index, Form { comments, ..Form::default() }, &XmlLimits::default()).unwrap();
             subtree.map(|bytes| String::from_utf8(bytes).unwrap())
         };
         let with = "<p:b xmlns:p=\"urn:1\" k=\"1\"><!--c\nd--><c></c><?p x?></p:b>";
@@ -113,6 +114,6 @@ mod tests {
         assert_eq!(subtree(1, false), Some(with.replace("<!--c\nd-->", "")));
         assert_eq!(subtree(2, true).as_deref(), Some("<c></c>"));
         assert_eq!(subtree(3, true), None);
-        assert!(c14n_subtree(b"<a><b/>", 1, true, &XmlLimits::default()).is_err());
+        assert!(c14n_subtree(b"<a><b/>", 1, Form::default(), &XmlLimits::default()).is_err());
     }
 }

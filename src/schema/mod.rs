@@ -3,7 +3,8 @@
 //!
 //! A contract is a [`PayloadSchema`]; the [`Catalog`] holds those of an organism. A [`Validator`] judges canonical
 //! payloads by them and alone mints [`Validated`] ones; [`decode`] and [`encode`](encode()) are the way from there
-//! to Rust values and back. [`guide`] is the one repair that knows schemas.
+//! to Rust values and back. [`guide`] is the one repair that changes names by schemas; [`vocabulary`] is what they tell
+//! [`repair`](crate::ladder::repair).
 //!
 //! What always holds: nothing here reads a file or the network, and nothing is fetched for a message or a schema.
 
@@ -35,6 +36,7 @@ pub mod properties;
 mod shorten;
 mod types;
 mod validator;
+mod vocabulary;
 mod xsd;
 
 pub(crate) use builtins::builtin;
@@ -49,6 +51,7 @@ pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
 pub use systole_macros::Payload;
 pub use validator::{Finding, SchemaError, Validator};
+pub use vocabulary::vocabulary;
 pub use xsd::XsdDocument;
 
 use crate::ladder::{Element, Validated};

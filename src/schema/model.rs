@@ -16,6 +16,8 @@ pub(crate) type TypeId = usize;
 pub(crate) struct Model {
     pub(crate) root: Element,
     pub(crate) types: Vec<Type>,
+    /// Whether its particles name all elements of an instance, but for wildcards and `xsi:type`.
+    pub(crate) is_whole: bool,
 }
 
 /// An element declaration.
@@ -103,6 +105,17 @@ pub(crate) struct Complex {
     pub(crate) doc: String,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) content: Content,
+    pub(crate) beside: Beside,
+}
+
+/// What may stand in an element beside its content, and examples leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Nothing,
+    /// Text: the content is mixed.
+    Text,
+    /// Text and any elements.
+    Anything,
 }
 
 #[derive(Debug, Clone)]

@@ -10,8 +10,9 @@ use super::libxml2::{Compiled, Source};
 use super::model::Model;
 use super::path::{Checker, Path};
 use super::xsd::{self, embed};
-use super::{Payload, document, probe, prompt, types};
+use super::{Payload, document, probe, prompt, types, vocabulary};
 use crate::ladder::Canonical;
+use crate::ladder::repair::Vocabulary;
 use crate::vocab::{QName, ns};
 
 /// The schema of one payload with all that is made from it. Cheap to clone.
@@ -36,6 +37,7 @@ struct Inner {
     json_schema: Option<Value>,
     qualified: bool,
     expectations: HashMap<(String, String), String>,
+    vocabulary: Option<Vocabulary>,
 }
 
 /// The documents that libxml compiles.
@@ -112,6 +114,7 @@ impl PayloadSchema {
             prompt: prompt::prompt(model, example.as_ref()),
             qualified: model.is_qualified(),
             expectations: prompt::expectations(model),
+            vocabulary: vocabulary::of_model(model),
             qname,
             sources,
             path,
@@ -163,6 +166,11 @@ impl PayloadSchema {
     /// Whether the elements inside of the payload are in its namespace.
     pub fn is_qualified(&self) -> bool {
         self.0.qualified
+    }
+
+    /// Its elements, for the repair of what may be an instance; `None` if others may stand in one.
+    pub(super) fn vocabulary(&self) -> Option<&Vocabulary> {
+        self.0.vocabulary.as_ref()
     }
 
     /// What an element, or an attribute of it, should hold.

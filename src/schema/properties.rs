@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::libxml2::c14n::{Reading, read};
 use super::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
-use crate::ladder::strict::{c14n, canonicalize};
+use crate::ladder::strict::{Form, c14n, canonicalize};
 use crate::ladder::{Canonical, Element, Validated};
 use crate::vocab::XmlLimits;
 
@@ -112,23 +112,23 @@ fn judge(payload: &Canonical) -> Result<Validated<Element>, super::SchemaError> 
 /// than UTF-8; with another version than 1.0, of which it takes `1.`; with a NUL, where it stops reading; with a namespace name that is no plain URI, which it refuses or
 /// writes unescaped.
 pub fn libxml(data: &[u8]) {
-    for comments in [false, true] {
-        compare(data, comments);
+    for (comments, prefixes) in [(false, &[][..]), (true, &[]), (false, &["p"]), (true, &["q", "#default", "p"])] {
+        compare(data, Form { comments, prefixes });
     }
 }
 
-fn compare(data: &[u8], comments: bool) {
+fn compare(data: &[u8], form: Form) {
     let shown = || String::from_utf8_lossy(data).into_owned();
-    let ours = c14n(data, comments, &XmlLimits::default());
+    let ours = c14n(data, form, &XmlLimits::default());
     match (&ours, is_judged(data)) {
         (_, false) => return,
         (Err(error), true) if error.is_limit() => return,
         _ => {}
     }
-    match (ours, read(data, comments)) {
+    match (ours, read(data, form)) {
         (Ok(ours), Reading::Canonical(Some(libxml))) => {
             let (ours, libxml) = (String::from_utf8_lossy(&ours), String::from_utf8_lossy(&libxml));
-            assert_eq!(ours, libxml, "canonical forms differ (comments: {comments}) of {:?}", shown());
+            assert_eq!(ours, libxml, "canonical forms differ ({form:?}) of {:?}", shown());
         }
         (Err(_), Reading::Refused(_) | Reading::Canonical(None)) => {}
         (Ok(_), found) => panic!("libxml2 refuses what the strict pass takes: {found:?} in {:?}", shown()),

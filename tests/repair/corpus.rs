@@ -9,7 +9,7 @@ use crate::files::{beside, inputs, run, shape};
 use crate::meaning;
 
 /// The share that is reached; it may only grow.
-const REACHED: f64 = 136.0 / 140.0;
+const REACHED: f64 = 139.0 / 140.0;
 
 #[test]
 fn corpus_of_model_outputs() {

@@ -1,8 +1,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use systole::ladder::Raw;
-use systole::ladder::repair::{RepairError, Repaired, Shape, repair};
+use systole::ladder::repair::{RepairError, Repaired, Shape, Vocabulary, repair, repair_by};
+use systole::schema::{self, Catalog, PayloadSchema, XsdDocument};
 use systole::vocab::XmlLimits;
 
 /// The inputs in a folder of `tests`, by name: files whose name ends in `suffix`.
@@ -30,6 +32,30 @@ pub(crate) fn shape(name: &str) -> Shape {
 
 pub(crate) fn run(raw: impl Into<bytes::Bytes>, shape: Shape) -> Result<Repaired, RepairError> {
     repair(&Raw::new(raw), shape, &XmlLimits::default())
+}
+
+/// The same for an emitter that may send the payloads of the contract.
+pub(crate) fn run_by(
+    contract: &Vocabulary,
+    raw: impl Into<bytes::Bytes>,
+    shape: Shape,
+) -> Result<Repaired, RepairError> {
+    repair_by(contract, &Raw::new(raw), shape, &XmlLimits::default())
+}
+
+/// What repair is told of an emitter that may send the payloads of `corpus/model/contract.xsd`.
+pub(crate) fn contract() -> &'static Vocabulary {
+    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(read_contract);
+    &CONTRACT
+}
+
+fn read_contract() -> Vocabulary {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model/contract.xsd");
+    let text = fs::read_to_string(file).expect("a readable file");
+    let document = XsdDocument { name: "contract.xsd".to_owned(), text };
+    let schemas = PayloadSchema::from_xsd_set(&[document]).expect("a schema");
+    let catalog = Catalog::only(schemas.iter().cloned());
+    schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog)
 }
 
 /// The repairs as the command line prints them.

@@ -48,9 +48,9 @@ fn write(file: &Path, content: Option<&[u8]>) {
 fn each_rule_and_each_refusal_has_a_golden_pair() {
     use RepairKind::{
         AttributeQuotes, AttributeSpace, CharacterReference, Comment, ControlCharacter, Doctype, DuplicateAttribute,
-        Encoding, EndTagSyntax, Fence, HtmlEntity, InvalidBytes, MisnestedEndTag, MissingEndTag, ProcessingInstruction,
-        Prose, SectionEnd, StrayAmpersand, StrayEndTag, StrayLessThan, UnknownEntity, ValuelessAttribute,
-        XmlDeclaration,
+        EmptyTag, Encoding, EndTagName, EndTagSlash, EndTagSyntax, Fence, HtmlEntity, InvalidBytes, MisnestedEndTag,
+        MissingEndTag, ProcessingInstruction, Prose, SectionEnd, StartTagSyntax, StrayAmpersand, StrayEndTag,
+        StrayLessThan, UnknownEntity, ValuelessAttribute, XmlDeclaration,
     };
     let all = |suffix: &str| -> String {
         let files = inputs("golden/repair", suffix).into_iter();
@@ -65,7 +65,10 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         ControlCharacter,
         Doctype,
         DuplicateAttribute,
+        EmptyTag,
         Encoding,
+        EndTagName,
+        EndTagSlash,
         EndTagSyntax,
         Fence,
         HtmlEntity,
@@ -75,6 +78,7 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         ProcessingInstruction,
         Prose,
         SectionEnd,
+        StartTagSyntax,
         StrayAmpersand,
         StrayEndTag,
         StrayLessThan,
@@ -89,6 +93,7 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         "truncated",
         "nothing here looks like XML",
         "second top-level element",
+        "is ambiguous here",
         "internal subset",
         "is bound to no namespace",
         "can't be bound to nothing",

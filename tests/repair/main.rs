@@ -6,4 +6,5 @@ mod files;
 mod golden;
 mod hostile;
 mod meaning;
+mod model;
 mod properties;

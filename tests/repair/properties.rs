@@ -3,7 +3,7 @@ use systole::ladder::properties;
 use systole::ladder::repair::Shape;
 
 use crate::damage::{damage, document};
-use crate::files::run;
+use crate::files::{contract, run, run_by};
 use crate::meaning;
 
 /// Pieces that mean something to repair, in any order.
@@ -144,6 +144,128 @@ proptest! {
             return Ok(());
         }
         prop_assert!(run(piece.to_owned(), Shape::Document).is_err(), "{}", piece);
+    }
+}
+
+/// Instances of the payloads of the contract, each text a word of its own.
+fn instance() -> impl Strategy<Value = String> {
+    let mixed = prop::sample::select(vec!["#", "<em>#</em>", "<link href=\"x\">#</link>", " ", "<!-- c -->"]);
+    let para = prop::collection::vec(mixed, 0..5).prop_map(|parts| format!("<para>{}</para>", parts.concat()));
+    let article = prop::collection::vec(para, 1..4)
+        .prop_map(|paras| format!("<article><heading>#</heading>{}</article>", paras.concat()));
+    let parts = vec![
+        "<customer><name>#</name></customer>",
+        "<customer><name>#</name><email>#</email></customer>",
+        "<step>#</step>",
+        "<step>#</step>\n<step>#</step>",
+        "<body>#</body>",
+        "<total>1</total>",
+        "<note># &amp; #</note>",
+    ];
+    let ticket = prop::sample::subsequence(parts, 0..=7)
+        .prop_map(|parts| format!("<ticket id=\"7\"><title>#</title>{}</ticket>", parts.concat()));
+    let bag = Just("<bag><b>#</b><answer>#</answer><x>#<y/></x></bag>".to_owned());
+    let plain = prop::sample::select(vec!["<answer>#</answer>", "<search><query>#</query><limit>3</limit></search>"]);
+    let instance = prop_oneof![4 => ticket, 3 => article, 1 => bag, 1 => plain.prop_map(str::to_owned)];
+    instance.prop_map(|text| {
+        let mut pieces = text.split('#');
+        let first = pieces.next().unwrap_or_default().to_owned();
+        pieces.enumerate().fold(first, |out, (number, piece)| format!("{out}w{number}.{piece}"))
+    })
+}
+
+/// Pieces that mean something under the contract, in any order.
+fn contract_soup() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "<ticket>",
+        "</ticket>",
+        "<title>",
+        "</title>",
+        "<title/>",
+        "<step>",
+        "</step>",
+        "<customer>",
+        "</customer>",
+        "<name>",
+        "</name>",
+        "<em>",
+        "</em>",
+        "<para>",
+        "</para>",
+        "<u>",
+        "</u>",
+        "<u/>",
+        "<total>",
+        "</Total>",
+        "</>",
+        "<\\step>",
+        "< note>",
+        "</note>",
+        "<bag>",
+        "</bag>",
+        "<b c>",
+        "text",
+        " ",
+        "&",
+        "<",
+        "\n",
+        "<article>",
+        "</article>",
+        "<think>",
+        "<step xsi:type='x'>",
+        "<!-- c -->",
+        "<![CDATA[<u>]]>",
+    ];
+    prop::collection::vec(prop::sample::select(pieces), 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
+    #[test]
+    fn the_contract_leaves_its_instances_as_they_are(instance in instance()) {
+        for shape in [Shape::Document, Shape::Fragment] {
+            let repaired = run_by(contract(), instance.clone(), shape).unwrap();
+            prop_assert_eq!(repaired.repairs(), []);
+            prop_assert_eq!(&repaired.bytes()[..], instance.as_bytes());
+        }
+    }
+
+    #[test]
+    fn any_order_of_pieces_under_a_contract(raw in contract_soup(), instance in instance()) {
+        properties::repair_by(contract(), raw.as_bytes());
+        properties::repair_by(contract(), format!("{instance}{raw}").as_bytes());
+        properties::repair_by(contract(), instance.replacen("w0.", &raw, 1).as_bytes());
+    }
+
+    #[test]
+    fn damaged_instances_are_repaired_or_refused(clean in instance(), acts in prop::collection::vec(damage(), 1..5)) {
+        let raw = acts.iter().fold(clean.into_bytes(), |raw, act| act.apply(&raw));
+        properties::repair_by(contract(), &raw);
+    }
+
+    /// Whatever tags are lost or put in: the text stays, all of it and in order.
+    #[test]
+    fn text_survives_under_a_contract(
+        clean in instance(),
+        lost in prop::option::of(0..8usize),
+        put in prop::sample::select(vec!["", "<u>", "</u>", "<u>x</u>", "<total>", "<br/>", "<a b c>", " & ", "<Box<T>"]),
+        word in 0..4usize,
+    ) {
+        let dirty = clean.replacen(&format!("w{word}."), &format!("w{word}{put}."), 1);
+        let tag = lost.and_then(|nth| dirty.match_indices("</").nth(nth)).map(|(at, _)| at);
+        let dirty = match tag {
+            Some(at) => format!("{}{}", &dirty[..at], &dirty[at + dirty[at..].find('>').unwrap() + 1..]),
+            None => dirty,
+        };
+        let words = |text: &str| -> Vec<String> {
+            let found = text.match_indices('w').map(|(at, _)| text[at..].chars().take(2).collect());
+            found.collect()
+        };
+        if let Ok(repaired) = run_by(contract(), dirty.clone(), Shape::Document) {
+            let text = all_text(repaired.bytes());
+            prop_assert_eq!(words(&text), words(&all_text(clean.as_bytes())), "{} of {}", text, dirty);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::memory;
 use super::messages::Order;
 use super::report::{HostileFigures, Verdict};
 use super::stopwatch::thread_cpu;
-use crate::ladder::repair::{Shape, repair};
+use crate::ladder::repair::{Shape, Vocabulary, repair};
 use crate::ladder::split::{Piece, Splitter};
 use crate::ladder::strict::canonicalize;
 use crate::ladder::{Envelope, LadderError, Raw, climb, climb_fragment};
@@ -55,7 +55,7 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
         lifted,
         strict_ms: timed(|| drop(black_box(canonicalize(raw.bytes(), &limits)))),
         repair_ms: timed(|| drop(black_box(repair(&raw, Shape::Document, &limits)))),
-        emission_ms: timed(|| drop(black_box(climb_fragment(&raw, &limits)))),
+        emission_ms: timed(|| drop(black_box(climb_fragment(&raw, &limits, Vocabulary::default)))),
         entrance_ms: timed(|| enter(&raw, &limits, &mut validator, lifted)),
         peak_rss: memory::peak(),
         verdict: verdict(&raw, &limits),

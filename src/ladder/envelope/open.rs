@@ -338,6 +338,9 @@ impl<'a> Reader<'a> {
 
     /// What has to be done so that a payload stands alone.
     fn standalone(&self, text: &str, root: &Start) -> Standalone {
+        if self.message.keeps_prefixes() {
+            return Standalone::Unknown;
+        }
         let mut default = None;
         for (prefix, namespace) in self.declared_around() {
             if prefix.is_empty() {

@@ -110,7 +110,10 @@ fn a_payload_brings_the_namespaces_it_uses_and_no_other() {
         prefixed("<a><e:b/><e:c/></a>"),
         format!(r#"<a><e:b xmlns:e="{E}"></e:b><e:c xmlns:e="{E}"></e:c></a>"#)
     );
-    assert_eq!(prefixed("<a>e:b</a>"), "<a>e:b</a>");
+    assert_eq!(prefixed("<a>e:b</a>"), format!(r#"<a xmlns:e="{E}">e:b</a>"#));
+    assert_eq!(prefixed("<a>he:b</a>"), "<a>he:b</a>");
+    let unused = "<a k='p:T' xmlns:p='urn:p'/>";
+    assert_eq!(prefixed(unused), r#"<a xmlns:p="urn:p" k="p:T"></a>"#);
     assert_eq!(prefixed("<e:message/>"), format!(r#"<e:message xmlns:e="{E}"></e:message>"#));
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::lexis::excerpt;
+use super::lexis::{excerpt, skip_space};
 use super::namespaces::Problem;
+use super::pairs::key;
 use super::reference::{self, Reference};
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
 use super::{RepairError, RepairKind};
-use crate::ladder::scan::declared_prefix;
+use crate::ladder::scan::{declared_prefix, split_prefix};
 
 /// The open elements.
 #[derive(Debug, Default)]
@@ -19,6 +20,16 @@ pub(super) struct Tree<'t> {
     recent: Option<(&'t str, Option<usize>)>,
     /// By the number of a name.
     counts: Vec<Counts>,
+    /// By name: start tags that became text, and those that were none.
+    texts: HashMap<&'t str, Texts>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Texts {
+    /// Start tags whose end tags are text, too.
+    tags: usize,
+    /// Places with a `<` and the name, and something behind it that no tag has.
+    failed: usize,
 }
 
 /// An element whose end tag is still to come.
@@ -27,6 +38,12 @@ pub(super) struct Open<'t> {
     pub(super) name: &'t str,
     number: usize,
     declarations: usize,
+    /// Where its start tag stands.
+    pub(super) start: usize,
+    pub(super) has_text: bool,
+    pub(super) has_child: bool,
+    /// Whether `xsi:type` may give it another type than its schema does.
+    pub(super) is_typed: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -50,7 +67,47 @@ impl<'t> Tree<'t> {
         self.open.last()
     }
 
-    fn push(&mut self, name: &'t str, declarations: usize) {
+    /// The innermost element, and the one around it.
+    pub(super) fn innermost(&self) -> Option<(&Open<'t>, Option<&Open<'t>>)> {
+        Some((self.nth(0)?, self.nth(1)))
+    }
+
+    /// The open element so many levels above the innermost one.
+    pub(super) fn nth(&self, level: usize) -> Option<&Open<'t>> {
+        self.open.get(self.open.len().checked_sub(level + 1)?)
+    }
+
+    pub(super) fn note_text(&mut self) {
+        if let Some(open) = self.open.last_mut() {
+            open.has_text = true;
+        }
+    }
+
+    fn note_child(&mut self) {
+        if let Some(open) = self.open.last_mut() {
+            open.has_child = true;
+        }
+    }
+
+    /// How many start tags of this name became text, and their end tags didn't yet.
+    pub(super) fn textual(&mut self, name: &'t str) -> &mut usize {
+        &mut self.texts.entry(name).or_default().tags
+    }
+
+    /// Takes down that a `<` with this name behind it was no tag.
+    pub(super) fn failed(&mut self, name: &'t str) {
+        self.texts.entry(name).or_default().failed += 1;
+    }
+
+    /// The innermost of the nearest open elements whose name differs in prefix or case at most.
+    fn similar(&self, name: &str) -> Option<&'t str> {
+        const NEAR: usize = 64;
+        let sought = key(name);
+        self.open.iter().rev().take(NEAR).find(|open| key(open.name) == sought).map(|open| open.name)
+    }
+
+    fn push(&mut self, tag: &StartTag<'t>, declarations: usize, is_typed: bool) {
+        let (name, start) = (tag.name, tag.start);
         let number = self.number(name).unwrap_or_else(|| {
             let new = self.counts.len();
             self.counts.push(Counts::default());
@@ -59,7 +116,7 @@ impl<'t> Tree<'t> {
             new
         });
         self.counts[number].open += 1;
-        self.open.push(Open { name, number, declarations });
+        self.open.push(Open { name, number, declarations, start, has_text: false, has_child: false, is_typed });
     }
 
     fn pop(&mut self) -> Option<Open<'t>> {
@@ -94,21 +151,23 @@ impl<'t> Scanner<'t> {
         self.check_tag(&tag)?;
         self.note_twin(&tag);
         let mut attributes = std::mem::take(&mut self.tags.attributes);
-        let name_start = tag.start + 1;
+        let name_start = skip_space(self.text, tag.start + 1);
         let entered = self.namespaces.enter(self.text, tag.name, name_start, &mut attributes, self.limits);
         let declarations = entered.or_else(|(problem, at)| self.refuse_namespace(problem, at))?;
         self.write_start_tag(&tag, &attributes)?;
+        let is_typed = attributes.iter().any(|attribute| attribute.name.ends_with(":type"));
         self.tags.attributes = attributes;
         self.pos = tag.end;
         self.tail = tag.end;
         self.guessed = tag.guessed;
+        self.tree.note_child();
         if tag.empty {
             self.namespaces.leave(declarations);
             self.left_element();
             return Ok(());
         }
-        self.tree.push(tag.name, declarations);
-        if is_void(tag.name) && !self.outside.ends.stands_behind(tag.name, tag.end) {
+        self.tree.push(&tag, declarations, is_typed);
+        if is_void(&tag) && !self.pairs.is_closed(tag.start) {
             self.close_missing(tag.end);
             self.left_element();
         }
@@ -124,7 +183,7 @@ impl<'t> Scanner<'t> {
         if count > limit {
             return self.refuse(tag.start, |at| RepairError::TooManyAttributes { at, count, limit });
         }
-        self.check_name(tag.start + 1, tag.name)?;
+        self.check_name(skip_space(self.text, tag.start + 1), tag.name)?;
         self.tags.attributes.iter().try_for_each(|attribute| self.check_name(attribute.start, attribute.name))
     }
 
@@ -142,9 +201,12 @@ impl<'t> Scanner<'t> {
 
     /// Writes a start tag: as it stands if nothing is wrong with it.
     fn write_start_tag(&mut self, tag: &StartTag<'t>, attributes: &[Attribute<'t>]) -> Result<(), RepairError> {
-        if attributes.iter().all(|attribute| self.is_clean(attribute)) {
+        if !tag.rewritten && attributes.iter().all(|attribute| self.is_clean(attribute)) {
             self.out.push_str(&self.text[tag.start..tag.end]);
             return attributes.iter().try_for_each(|attribute| self.check_value(attribute, attribute.value_len()));
+        }
+        if tag.rewritten && !self.is_reopened(tag) {
+            self.mark(tag.start, tag.end, RepairKind::StartTagSyntax);
         }
         self.out.push('<');
         self.out.push_str(tag.name);
@@ -215,30 +277,84 @@ impl<'t> Scanner<'t> {
         self.out.push_str(&self.text[at..end]);
     }
 
-    /// Closes the element that an end tag names, and the open ones inside of it; drops the tag if
-    /// there is none.
-    pub(super) fn end_tag(&mut self, name: &'t str, end: usize, well_formed: bool) {
+    /// Whether a tag was an empty-element tag.
+    fn is_reopened(&self, tag: &StartTag<'t>) -> bool {
+        !tag.empty && self.text[..tag.end].ends_with("/>")
+    }
+
+    /// Closes the element that an end tag names, and the open ones inside of it. If there is none, the tag was meant for
+    /// the innermost one, or is text, or goes.
+    pub(super) fn end_tag(&mut self, name: &'t str, end: usize, well_formed: bool) -> Result<(), RepairError> {
         let at = self.pos;
         let is_innermost = self.tree.last().is_some_and(|open| open.name == name);
-        if !is_innermost && !self.tree.is_open(name) {
-            if well_formed {
-                self.drop_end_tag(name, end);
-            } else {
-                self.stray_less_than();
-            }
-            return;
+        if is_innermost || self.tree.is_open(name) {
+            let kind = if well_formed { None } else { Some(RepairKind::EndTagSyntax) };
+            self.close(name, end, kind);
+            return Ok(());
         }
+        match self.meant(name, at, end) {
+            Some(meant) => self.close(meant, end, Some(RepairKind::EndTagName)),
+            None => self.no_end_tag(name, end, well_formed)?,
+        }
+        Ok(())
+    }
+
+    /// The open element for which an end tag was meant that names none.
+    fn meant(&mut self, name: &'t str, at: usize, end: usize) -> Option<&'t str> {
+        if name.is_empty() {
+            let (open, start) = self.tree.last().map(|open| (open.name, open.start))?;
+            return (!self.pairs.is_closed(start)).then_some(open);
+        }
+        if let Some(similar) = self.tree.similar(name) {
+            return Some(similar);
+        }
+        let last = self.tree.last()?.name;
+        self.is_meant_for_last(name, at, end).then_some(last)
+    }
+
+    /// Takes an end tag of nothing for text, if its start tag is, or drops it.
+    fn no_end_tag(&mut self, name: &'t str, end: usize, well_formed: bool) -> Result<(), RepairError> {
+        let Texts { tags, failed } = self.tree.texts.get(name).copied().unwrap_or_default();
+        if tags > 0 && !self.tree.is_empty() {
+            *self.tree.textual(name) -= 1;
+            self.stray_less_than();
+        } else if !well_formed {
+            self.stray_less_than();
+        } else if failed > 0 && !self.tree.is_empty() {
+            return self.ambiguous(self.pos, name);
+        } else {
+            let is_declared = self.vocabulary.knows(split_prefix(name).1);
+            if is_declared && self.contract_here().is_some_and(|(place, _)| place.text) {
+                return self.ambiguous(self.pos, name);
+            }
+            self.drop_end_tag(name, end);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str, end: usize, kind: Option<RepairKind>) {
+        let at = self.pos;
         while self.tree.last().is_some_and(|open| open.name != name) {
             self.close_missing(at);
         }
+        match kind {
+            Some(kind) => self.close_last(end, kind),
+            None => {
+                if let Some(open) = self.tree.pop() {
+                    self.namespaces.leave(open.declarations);
+                }
+                self.out.push_str(&self.text[at..end]);
+                self.pass_tag(end);
+            }
+        }
+    }
+
+    /// Closes the innermost element by what stands between here and `end`.
+    pub(super) fn close_last(&mut self, end: usize, kind: RepairKind) {
         if let Some(open) = self.tree.pop() {
             self.namespaces.leave(open.declarations);
-        }
-        if well_formed {
-            self.out.push_str(&self.text[at..end]);
-        } else {
-            self.write_end_tag(name);
-            self.mark(at, end, RepairKind::EndTagSyntax);
+            self.write_end_tag(open.name);
+            self.mark(self.pos, end, kind);
         }
         self.pass_tag(end);
     }
@@ -293,8 +409,12 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Elements of HTML that never have content, and whose names few other vocabularies use. Without
-/// an end tag anywhere behind it, such a tag is an empty element.
-pub(super) fn is_void(name: &str) -> bool {
-    matches!(name, "br" | "hr" | "wbr" | "img")
+/// Elements of HTML that never have content, and whose names few other vocabularies use, or which have attributes.
+/// Without an end tag, such a tag is an empty element.
+pub(super) fn is_void(tag: &StartTag<'_>) -> bool {
+    match tag.name {
+        "br" | "hr" | "wbr" | "img" => true,
+        "input" | "meta" | "link" | "area" | "embed" | "source" | "track" => tag.count > 0,
+        _ => false,
+    }
 }

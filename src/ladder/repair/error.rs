@@ -11,6 +11,14 @@ pub enum RepairError {
         /// The innermost element that is open there.
         inside: Option<Box<str>>,
     },
+    /// A tag that may have been meant in several ways.
+    #[error("{at}: <{name}> is ambiguous here: write <{name}>…</{name}> for an element, &lt;{name}> for text")]
+    Ambiguous {
+        /// Where it starts.
+        at: Position,
+        /// Its name.
+        name: Box<str>,
+    },
     /// There is no element.
     #[error("{at}: nothing here looks like XML: write one element, such as <name>…</name>")]
     NotXml {
@@ -161,6 +169,7 @@ impl RepairError {
         match *self {
             Self::Truncated { at, .. }
             | Self::NotXml { at }
+            | Self::Ambiguous { at, .. }
             | Self::SecondElement { at }
             | Self::InternalSubset { at }
             | Self::UnboundPrefix { at, .. }
@@ -194,6 +203,7 @@ impl RepairError {
             | Self::NameTooLong { .. } => true,
             Self::Truncated { .. }
             | Self::NotXml { .. }
+            | Self::Ambiguous { .. }
             | Self::SecondElement { .. }
             | Self::InternalSubset { .. }
             | Self::UnboundPrefix { .. }

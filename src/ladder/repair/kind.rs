@@ -50,6 +50,14 @@ pub enum RepairKind {
     StrayEndTag,
     /// An end tag with attributes, with a space before the name or without `>` was put right.
     EndTagSyntax,
+    /// An end tag in another case of letters, with another prefix, misspelt or without a name was put right.
+    EndTagName,
+    /// A start tag that was meant as an end tag became one.
+    EndTagSlash,
+    /// A start tag with a space before its name, or with commas, colons or odd spaces between attributes, was put right.
+    StartTagSyntax,
+    /// An empty-element tag whose end tag follows became a start tag.
+    EmptyTag,
     /// A root element without a namespace got that of its schema.
     Namespace,
 }
@@ -81,6 +89,10 @@ impl RepairKind {
             Self::MisnestedEndTag => "misnested-end-tag",
             Self::StrayEndTag => "stray-end-tag",
             Self::EndTagSyntax => "end-tag-syntax",
+            Self::EndTagName => "end-tag-name",
+            Self::EndTagSlash => "end-tag-slash",
+            Self::StartTagSyntax => "start-tag-syntax",
+            Self::EmptyTag => "empty-tag",
             Self::Namespace => "namespace",
         }
     }

@@ -25,6 +25,19 @@ pub(super) fn skip_space(text: &str, at: usize) -> usize {
     at + rest.iter().position(|&byte| !is_space(byte)).unwrap_or(rest.len())
 }
 
+/// The offset of the first character at or behind `at` that is no white space of any script, nor a zero-width space.
+pub(super) fn skip_blank(text: &str, at: usize) -> usize {
+    let plain = skip_space(text, at);
+    match text.as_bytes().get(plain) {
+        Some(0x80..) => text.len() - text[plain..].trim_start_matches(is_blank_char).len(),
+        _ => plain,
+    }
+}
+
+fn is_blank_char(c: char) -> bool {
+    c.is_whitespace() || c == '\u{200B}'
+}
+
 /// Where the name that starts at `at` ends (XML 1.0, production 5: colons included).
 pub(super) fn name_end(text: &str, at: usize) -> Option<usize> {
     let rest = &text.as_bytes()[at..];
@@ -58,7 +71,7 @@ pub(super) fn is_xml_text(text: &str) -> bool {
 
 /// Whether markup may start with `<` and this byte.
 pub(super) const fn may_start_markup(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'?' | b'_' | 0x80..)
+    byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'\\' | b'?' | b'_' | 0x80..)
 }
 
 /// The offset of the first of three bytes at or behind `at`, or the end. What is near is searched

@@ -48,7 +48,9 @@ pub(super) fn read(text: &str, at: usize) -> Markup<'_> {
     };
     match rest {
         [b'<', b'!', b'-', b'-', ..] => until(b"-->", 4).map_or(Markup::Cut, |end| Markup::Comment { end }),
+        [b'<', b'/', b'>', ..] => Markup::EndTag { name: "", end: at + 3, well_formed: false },
         [b'<', b'/', ..] => end_tag(text, at),
+        [b'<', b'\\', ..] => backslash_tag(text, at),
         [b'<', b'?', ..] => match name_end(text, at + 2) {
             None if rest.len() == 2 => Markup::Cut,
             None => Markup::Text,
@@ -79,7 +81,8 @@ fn is_start(rest: &[u8]) -> bool {
 /// or the next `<` in place of the `>`.
 fn end_tag(text: &str, at: usize) -> Markup<'_> {
     let bytes = text.as_bytes();
-    let start = skip_space(text, at + 2);
+    let slashes = if bytes.get(at + 2) == Some(&b'/') { 2 } else { 1 };
+    let start = skip_space(text, at + 1 + slashes);
     let Some(name_end) = name_end(text, start) else {
         return if start == text.len() { Markup::Cut } else { Markup::Text };
     };
@@ -94,6 +97,15 @@ fn end_tag(text: &str, at: usize) -> Markup<'_> {
     }
     let end = if closed { stop + 1 } else { name_end };
     Markup::EndTag { name, end, well_formed: closed && stop == behind && start == at + 2 }
+}
+
+/// `<\name>`: an end tag, if an element of this name is open.
+fn backslash_tag(text: &str, at: usize) -> Markup<'_> {
+    let Some(end) = name_end(text, at + 2).filter(|&end| is_qname(&text[at + 2..end])) else { return Markup::Text };
+    match text.as_bytes().get(end) {
+        Some(b'>') => Markup::EndTag { name: &text[at + 2..end], end: end + 1, well_formed: false },
+        _ => Markup::Text,
+    }
 }
 
 /// Whether `<!DOCTYPE` stands at `at`, in any case of letters.
@@ -152,7 +164,11 @@ mod tests {
             ("</a <b>", end_tag(3, false)),
             ("</a x<b>", Markup::Text),
             ("</a:b:c>", Markup::Text),
-            ("</>", Markup::Text),
+            ("</>", Markup::EndTag { name: "", end: 3, well_formed: false }),
+            ("<//a>", end_tag(5, false)),
+            ("<\\a>", end_tag(4, false)),
+            ("<\\a b>", Markup::Text),
+            ("<\\/a>", Markup::Text),
             ("</", Markup::Cut),
             ("</a", Markup::Cut),
         ] {

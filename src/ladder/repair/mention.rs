@@ -3,36 +3,46 @@
 //! Well-formed input is never touched by this: there every start tag has its end tag.
 
 use super::elements::is_void;
-use super::lexis::is_space_char;
+use super::lexis::is_space;
+use super::meant::is_amid_text;
 use super::scan::Scanner;
-use super::tag::StartTag;
+use super::tag::{Form, StartTag};
 
 /// How far a code span is looked for, in bytes before and behind a tag: a bound, so that one long line full of
 /// tags is no trouble.
 const NEAR: usize = 256;
 
 impl<'t> Scanner<'t> {
-    /// Whether a start tag reads as text: `Vec<T> is`, `<<EOF >`, `"<name>"`, `#include <stdio.h>`, `Dear <NAME>,`
-    /// or `<T>` in a code span.
+    /// Whether a start tag reads as text: `Vec<T> is`, `i<n then j>m`, `#include <vector>`, `(?<year>`, `"<name>"`,
+    /// `Dear <NAME>,` or `<T>` in a code span.
     pub(super) fn reads_as_text(&mut self, tag: &StartTag<'t>) -> bool {
-        if tag.empty || is_void(tag.name) {
+        if tag.empty || is_void(tag) {
             return false;
         }
         let (before, behind) = self.text.split_at(tag.start);
         let behind = &behind[tag.end - tag.start..];
         let (Some(last), Some(next)) = (before.chars().next_back(), behind.chars().next()) else { return false };
-        let stands_free = !next.is_alphanumeric() && next != '<';
+        let stands_free =
+            !next.is_alphanumeric() && (next != '<' || (!last.is_alphanumeric() && behind.starts_with("</")));
+        let words = tag.count > 0 && self.tags.attributes.iter().all(|attribute| attribute.form == Form::Valueless);
         let is_text = is_pair(last, next)
-            || (stands_free && (last.is_alphanumeric() || last == '<'))
-            || (stands_free && is_foreign(tag.name) && is_amid_text(before))
+            || (stands_free && next != '<' && (last.is_alphanumeric() || last == '<'))
+            || (is_amid_text(before)
+                && (is_foreign(tag.name) || !(self.tree.is_empty() || is_formatting(tag.name)))
+                && (words || (tag.count == 0 && stands_free)))
+            || is_comparison(before)
+            || before.ends_with("(?")
             || is_in_code_span(before, behind);
-        is_text && !self.outside.ends.stands_behind(tag.name, tag.end)
+        is_text && !self.pairs.is_closed(tag.start)
     }
 }
 
-/// Whether two characters enclose what is between them.
-fn is_pair(open: char, close: char) -> bool {
-    matches!((open, close), ('"', '"') | ('\'', '\'') | ('(', ')') | ('[', ']') | ('“' | '„', '”' | '“') | ('‘', '’'))
+/// Whether the word before a tag holds a `<`: `a<b<c>0`.
+fn is_comparison(before: &str) -> bool {
+    let near = &before.as_bytes()[before.len().saturating_sub(NEAR)..];
+    let word = near.iter().rev().take_while(|&&byte| !is_space(byte) && byte != b'>');
+    let mut word = word.copied().peekable();
+    word.peek().is_some_and(u8::is_ascii_alphanumeric) && word.any(|byte| byte == b'<')
 }
 
 /// A file name, or a placeholder in capitals.
@@ -41,10 +51,14 @@ fn is_foreign(name: &str) -> bool {
     name.contains('.') || (name.len() > 1 && name.bytes().all(is_capital))
 }
 
-/// Whether the last thing on the line is text, rather than markup or nothing.
-fn is_amid_text(before: &str) -> bool {
-    let line = before.trim_end_matches([' ', '\t']);
-    line.len() < before.len() && !line.ends_with(|c: char| c == '>' || is_space_char(c))
+/// Elements that stand amid text wherever they stand.
+fn is_formatting(name: &str) -> bool {
+    matches!(name, "a" | "b" | "code" | "em" | "i" | "span" | "strong" | "u")
+}
+
+/// Whether two characters enclose what is between them.
+fn is_pair(open: char, close: char) -> bool {
+    matches!((open, close), ('"', '"') | ('\'', '\'') | ('(', ')') | ('[', ']') | ('“' | '„', '”' | '“') | ('‘', '’'))
 }
 
 fn is_in_code_span(before: &str, behind: &str) -> bool {
@@ -79,13 +93,5 @@ mod tests {
             assert_eq!(is_in_code_span(before, behind), expected, "{before:?} {behind:?}");
         }
         assert!(!is_in_code_span(&format!("`{}", "x".repeat(NEAR)), "`"));
-    }
-
-    #[test]
-    fn names_of_files_and_placeholders_are_foreign() {
-        for (name, expected) in [("stdio.h", true), ("NAME", true), ("FIRST_NAME", true), ("T", false), ("Name", false)]
-        {
-            assert_eq!(is_foreign(name), expected, "{name}");
-        }
     }
 }

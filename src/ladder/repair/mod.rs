@@ -30,19 +30,36 @@
 //!
 //! **Start tags.** `<` opens a tag only if a qualified name follows at once, and then only attributes
 //! up to `>` or `/>`: else it is text. Attributes may lack quotes, value, or white space before
-//! them; of two of the same name, the first stays, also if they have two prefixes for one namespace.
+//! them, or have a colon for the equals sign, a comma behind them, or white space of any script between them; of two of
+//! the same name, the first stays, also if they have two prefixes for one namespace.
 //! A quote closes where a tag can go on behind it, so values may hold `<` and inner quotes; where
 //! the closing quote is missing, the value ends with the tag, or before the next attribute.
-//! A tag whose end tag stands nowhere is text if it reads as such: right behind a word or `<` and
-//! not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`), in a code
-//! span, or amid text with the name of a file or in capitals (`#include <stdio.h>`, `Dear <NAME>,`).
+//! Which tags have end tags is found by their names alone, as brackets of one kind each (`pairs.rs`):
+//! in well-formed text all have. A tag that has none is text if it reads as such: right behind a word
+//! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
+//! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
+//! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`).
+//! An empty-element tag whose end tag follows all the same is a start tag.
 //!
-//! **End tags.** One that names an open element closes it and all elements inside of it; any other
-//! goes. So a missing end tag is supplied where the parent ends, and mis-nested elements end with
-//! the outer one. `br`, `hr`, `wbr` and `img` end at once if no end tag of theirs follows. At the end
+//! **End tags.** One that names an open element closes it and all elements inside of it. Another case
+//! of letters, another prefix, one slip (`</totl>`), `</>` and `<\name>` name the element, too, if
+//! none is open that has the very name. Behind nothing but text, an end tag that belongs to no start
+//! tag closes an element without one, if more markup follows. Any other goes. So a missing end tag is
+//! supplied where the parent ends, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and `img` end at once if no end tag
+//! of theirs follows, `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p` where the next one begins.
+//! A start tag that repeats the open element, which holds text alone and has no end tag either, is its
+//! end tag where markup follows (`<name>Bob<name><age>`), and the next of a list where the element
+//! around them holds no text (`<item>one<item>two`); anything else is ambiguous and refused. At the end
 //! of the input, end tags are supplied only if nothing but white space or a closing fence follows
 //! the last tag, that tag is certainly whole, and the element isn't text amid prose: else the input
-//! is truncated.
+//! is truncated. `<think>` and the like without an end tag are prose, and what follows on the same
+//! lines is refused.
+//!
+//! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
+//! in which. Where the innermost open element is declared and has no wildcard, it decides first: a tag
+//! that nothing declares is text where text may stand; a declared one that may not stand here ends the
+//! open elements that have no end tags, up to where it may stand; without an end tag of its own it is
+//! text. What is closed stays as it is: validation judges it.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
 //! `;` nothing is a reference. `]]>` loses its meaning. Comments get spaces between their hyphens.
@@ -51,31 +68,33 @@
 //! **Namespaces** are checked and never invented: unbound prefixes, relative or reserved names and
 //! `xmlns:p=""` are refused. (Schema-guided repair, elsewhere, adds [`RepairKind::Namespace`].)
 //!
-//! What repair does *not* do: judge contents, move text, look at schemas, or unwrap JSON and escaped
-//! documents.
+//! What repair does *not* do: judge contents, move text, or unwrap JSON and escaped documents.
 
 mod declaration;
 mod elements;
-mod ends;
 mod error;
 mod fence;
 mod kind;
 mod lexis;
 mod locate;
 mod markup;
+mod meant;
 mod mention;
 mod namespaces;
 mod outside;
+mod pairs;
 mod reference;
 mod scan;
 mod source;
 mod tag;
 mod value;
+mod vocabulary;
 
 use bytes::Bytes;
 
 pub use error::RepairError;
 pub use kind::RepairKind;
+pub use vocabulary::Vocabulary;
 
 use super::Raw;
 use crate::vocab::{Position, Span, XmlLimits};
@@ -113,6 +132,19 @@ pub enum Shape {
 /// # Errors
 /// A [`RepairError`] for each thing that repair refuses to guess about, and for each limit.
 pub fn repair(raw: &Raw, shape: Shape, limits: &XmlLimits) -> Result<Repaired, RepairError> {
+    repair_by(&Vocabulary::default(), raw, shape, limits)
+}
+
+/// The same for what comes from an emitter whose contract is known.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_by(
+    vocabulary: &Vocabulary,
+    raw: &Raw,
+    shape: Shape,
+    limits: &XmlLimits,
+) -> Result<Repaired, RepairError> {
     let bytes = raw.bytes();
     let limit = limits.message_bytes.min(source::MAX_BYTES);
     if bytes.len() > limit {
@@ -120,7 +152,7 @@ pub fn repair(raw: &Raw, shape: Shape, limits: &XmlLimits) -> Result<Repaired, R
         return Err(RepairError::TooLarge { at, bytes: bytes.len(), limit });
     }
     let source = source::decode(bytes)?;
-    let scanned = scan::scan(&source, shape, limits)?;
+    let scanned = scan::scan(&source, shape, vocabulary, limits)?;
     let repairs = report(&source, scanned.marks);
     let bytes = match source.verbatim() {
         Some(same) if repairs.is_empty() => bytes.slice(same),

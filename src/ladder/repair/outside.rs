@@ -1,12 +1,13 @@
 //! The outside of elements: prose, fences, and what in prose is a tag only in passing.
 
-use super::ends::Ends;
 use super::fence;
 use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_space};
 use super::markup::{self, Doctype, Markup};
+use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Reading, StartTag};
 use super::{RepairError, RepairKind, Shape};
+use crate::ladder::scan::split_prefix;
 
 /// What a scan knows about the outside.
 #[derive(Debug)]
@@ -16,7 +17,6 @@ pub(super) struct Outside<'t> {
     /// Whether something that looked like a tag was taken for prose.
     pub(super) skipped: bool,
     pub(super) root: Root<'t>,
-    pub(super) ends: Ends<'t>,
     /// Whether code that isn't XML, and tags that are only mentioned, are prose.
     skipping: bool,
     /// Whether prose stands on the current line, before the current place.
@@ -26,6 +26,8 @@ pub(super) struct Outside<'t> {
     /// Up to where no run of one backtick, or of two, closes a code span.
     no_span: [usize; 2],
     restarts: usize,
+    /// Whether a train of thought has begun that never ends.
+    in_thought: bool,
 }
 
 /// The current top-level element.
@@ -51,21 +53,27 @@ impl Root<'_> {
     }
 }
 
+/// Elements in which models think.
+const THOUGHTS: &[&str] = &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
+
+/// Tokens of models that look like start tags.
+const TOKENS: &[&str] = &["s", "bos", "eos", "pad", "unk"];
+
 /// How often a scan goes back because a mention was taken for an element.
 const MAX_RESTARTS: usize = 4;
 
 impl<'t> Outside<'t> {
-    pub(super) fn new(text: &'t str, skipping: bool) -> Self {
+    pub(super) fn new(skipping: bool) -> Self {
         Self {
             gap: 0,
             skipped: false,
             root: Root::default(),
-            ends: Ends::new(text),
             skipping,
             in_prose: false,
             line_end: 0,
             no_span: [0; 2],
             restarts: 0,
+            in_thought: false,
         }
     }
 }
@@ -169,7 +177,7 @@ impl<'t> Scanner<'t> {
             }
             Markup::EndTag { name, end, well_formed: true } => {
                 self.flush(at);
-                self.end_tag(name, end, true);
+                self.end_tag(name, end, true)?;
                 self.outside.gap = end;
             }
             Markup::Section { end } => self.section(end),
@@ -177,7 +185,14 @@ impl<'t> Scanner<'t> {
             Markup::Cut => return Err(self.truncated(at)),
             Markup::Text => match self.tags.read(at) {
                 Reading::Tag(tag) if self.is_mention(&tag) => self.skip(tag.end),
-                Reading::Tag(tag) => self.open_root(tag)?,
+                Reading::Tag(tag) if self.is_thought(&tag) => {
+                    self.outside.in_thought |= !TOKENS.contains(&tag.name);
+                    self.skip(tag.end);
+                }
+                Reading::Tag(tag) => {
+                    let tag = self.reopened(tag);
+                    self.open_root(tag)?;
+                }
                 Reading::Cut => return Err(self.truncated(at)),
                 Reading::Text => self.advance(at + 1),
             },
@@ -224,10 +239,28 @@ impl<'t> Scanner<'t> {
             && self.outside.in_prose
             && !tag.empty
             && (self.reads_as_text(tag)
-                || ((tag.valueless || glued || is_second) && !self.outside.ends.stands_behind(tag.name, tag.end)))
+                || ((tag.valueless || glued || is_second || self.is_unknown(tag)) && !self.pairs.is_closed(tag.start)))
+    }
+
+    /// Whether the contract knows no element of this name.
+    fn is_unknown(&self, tag: &StartTag<'t>) -> bool {
+        let local = split_prefix(tag.name).1;
+        !self.vocabulary.is_empty() && !self.vocabulary.knows(local) && local != "message"
+    }
+
+    /// Whether a tag begins thoughts that have no end tag, or is a token of a model: not the payload.
+    fn is_thought(&mut self, tag: &StartTag<'t>) -> bool {
+        self.outside.skipping
+            && !tag.empty
+            && tag.count == 0
+            && (THOUGHTS.contains(&&*key(tag.name)) || TOKENS.contains(&tag.name) || self.is_unknown(tag))
+            && !self.pairs.is_closed(tag.start)
     }
 
     fn open_root(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
+        if self.outside.in_thought && self.outside.in_prose {
+            return self.ambiguous(tag.start, tag.name);
+        }
         self.count_root(&tag)?;
         let gap = self.outside.gap;
         let (out, marks) = (self.out.len(), self.marks.len());

@@ -1,14 +1,15 @@
 //! The walk over the text: one loop, a stack of open elements, no recursion.
 
 use super::elements::{Open, Tree};
-use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup};
+use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, name_end, skip_space};
 use super::markup::{self, Markup};
 use super::namespaces::Namespaces;
 use super::outside::{Outside, Root};
+use super::pairs::Pairs;
 use super::reference::{self, Reference};
 use super::source::{Mark, Source};
 use super::tag::{Reading, StartTag, TagReader};
-use super::{RepairError, RepairKind, Shape, declaration, fence};
+use super::{RepairError, RepairKind, Shape, Vocabulary, declaration, fence};
 use crate::vocab::XmlLimits;
 
 /// What a scan made of a text.
@@ -31,6 +32,8 @@ pub(super) struct Scanner<'t> {
     pub(super) tree: Tree<'t>,
     pub(super) namespaces: Namespaces<'t>,
     pub(super) outside: Outside<'t>,
+    pub(super) pairs: Pairs<'t>,
+    pub(super) vocabulary: &'t Vocabulary,
     pub(super) shape: Shape,
     pub(super) limits: &'t XmlLimits,
     /// Where the last tag ended.
@@ -47,18 +50,29 @@ pub(super) struct Scanner<'t> {
 ///
 /// # Errors
 /// Whatever can't be repaired.
-pub(super) fn scan<'t>(source: &'t Source<'t>, shape: Shape, limits: &'t XmlLimits) -> Result<Scanned, RepairError> {
-    let mut scanner = Scanner::new(source, shape, limits, true);
+pub(super) fn scan<'t>(
+    source: &'t Source<'t>,
+    shape: Shape,
+    vocabulary: &'t Vocabulary,
+    limits: &'t XmlLimits,
+) -> Result<Scanned, RepairError> {
+    let mut scanner = Scanner::new(source, shape, vocabulary, limits, true);
     scanner.run()?;
     if scanner.roots == 0 && scanner.outside.skipped {
-        scanner = Scanner::new(source, shape, limits, false);
+        scanner = Scanner::new(source, shape, vocabulary, limits, false);
         scanner.run()?;
     }
     scanner.finish()
 }
 
 impl<'t> Scanner<'t> {
-    fn new(source: &'t Source<'t>, shape: Shape, limits: &'t XmlLimits, skipping: bool) -> Self {
+    fn new(
+        source: &'t Source<'t>,
+        shape: Shape,
+        vocabulary: &'t Vocabulary,
+        limits: &'t XmlLimits,
+        skipping: bool,
+    ) -> Self {
         let text: &'t str = &source.text;
         Self {
             text,
@@ -68,7 +82,9 @@ impl<'t> Scanner<'t> {
             tags: TagReader::new(text, limits.attributes),
             tree: Tree::default(),
             namespaces: Namespaces::default(),
-            outside: Outside::new(text, skipping),
+            outside: Outside::new(skipping),
+            pairs: Pairs::new(text, skipping),
+            vocabulary,
             shape,
             limits,
             tail: 0,
@@ -152,23 +168,51 @@ impl<'t> Scanner<'t> {
 
     fn markup(&mut self) -> Result<(), RepairError> {
         let at = self.pos;
-        if self.text.as_bytes().get(at + 1).is_some_and(|&byte| !may_start_markup(byte)) {
-            self.stray_less_than();
-            return Ok(());
+        match self.text.as_bytes().get(at + 1) {
+            Some(b' ' | b'\t') if self.is_spaced_tag(at) => return self.tag(at),
+            Some(&byte) if !may_start_markup(byte) => {
+                self.stray_less_than();
+                return Ok(());
+            }
+            _ => {}
         }
         match markup::read(self.text, at) {
             Markup::Comment { end } => self.comment(end)?,
             Markup::Section { end } => self.copy_text(end),
             Markup::Instruction { end, target, well_formed } => self.instruction(end, target, well_formed)?,
-            Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed),
+            Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed)?,
             Markup::Cut => return Err(self.truncated(at)),
-            Markup::Text => match self.tags.read(at) {
-                Reading::Tag(tag) if self.reads_as_text(&tag) => self.stray_less_than(),
-                Reading::Tag(tag) => self.start_tag(tag)?,
-                Reading::Cut => return Err(self.truncated(at)),
-                Reading::Text => self.stray_less_than(),
-            },
+            Markup::Text => self.tag(at)?,
         }
+        Ok(())
+    }
+
+    /// Whether `< name>` stands here, and has an end tag.
+    fn is_spaced_tag(&mut self, at: usize) -> bool {
+        let name_end = name_end(self.text, skip_space(self.text, at + 1));
+        let is_bare = |end| self.text.as_bytes().get(skip_space(self.text, end)) == Some(&b'>');
+        name_end.is_some_and(is_bare) && self.pairs.is_closed(at)
+    }
+
+    /// Reads what may be a start tag.
+    fn tag(&mut self, at: usize) -> Result<(), RepairError> {
+        match self.tags.read(at) {
+            Reading::Tag(tag) => self.inner_tag(tag),
+            Reading::Cut => Err(self.truncated(at)),
+            Reading::Text => self.no_tag(at),
+        }
+    }
+
+    /// A `<` that opens no tag is text, unless it was meant as a comment, a section, or a tag whose end tag follows.
+    fn no_tag(&mut self, at: usize) -> Result<(), RepairError> {
+        let rest = &self.text[at..];
+        if rest.starts_with("<!-") || rest.starts_with("<!CDATA[") {
+            return self.ambiguous(at, if rest.starts_with("<!-") { "!-" } else { "!CDATA[" });
+        }
+        if let Some(end) = name_end(self.text, at + 1) {
+            self.tree.failed(&self.text[at + 1..end]);
+        }
+        self.stray_less_than();
         Ok(())
     }
 
@@ -299,8 +343,11 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Remembers whether a doubtful root has text of its own.
+    /// Remembers whether the innermost element and a doubtful root have text of their own.
     fn note_text(&mut self, run: &str) {
+        if self.tree.last().is_some_and(|open| !open.has_text) && !is_blank(run) {
+            self.tree.note_text();
+        }
         let root: &mut Root<'_> = &mut self.outside.root;
         if root.in_prose && !root.has_text && self.tree.depth() == 1 && !is_blank(run) {
             root.has_text = true;

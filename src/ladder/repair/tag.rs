@@ -1,6 +1,6 @@
 //! Start tags, read as tolerantly as is safe: a name at once behind `<`, then only attributes.
 
-use super::lexis::{is_qname, name_end, skip_space};
+use super::lexis::{is_qname, name_end, skip_blank, skip_space};
 use super::value::{self, Quotes, Value};
 
 /// What a `<` in front of a name turns out to be.
@@ -27,6 +27,8 @@ pub(super) struct StartTag<'t> {
     pub(super) valueless: bool,
     /// Whether a missing quote makes it a guess where the tag ends.
     pub(super) guessed: bool,
+    /// Whether it can't stay as it is written, whatever its attributes are.
+    pub(super) rewritten: bool,
 }
 
 /// An attribute as it stands in a tag.
@@ -82,13 +84,25 @@ impl<'t> TagReader<'t> {
     pub(super) fn read(&mut self, start: usize) -> Reading<'t> {
         self.attributes.clear();
         let text = self.text;
-        let Some(name_end) = name_end(text, start + 1) else { return Reading::Text };
-        let name = &text[start + 1..name_end];
+        let name_start = skip_space(text, start + 1);
+        let Some(name_end) = name_end(text, name_start) else { return Reading::Text };
+        let name = &text[name_start..name_end];
         let horizon = self.horizon(start);
-        let mut tag = StartTag { name, start, end: name_end, empty: false, count: 0, valueless: false, guessed: false };
+        let mut tag = StartTag {
+            name,
+            start,
+            end: name_end,
+            empty: false,
+            count: 0,
+            valueless: false,
+            guessed: false,
+            rewritten: name_start > start + 1,
+        };
         let mut may_touch = false;
         loop {
-            let at = skip_space(text, tag.end);
+            let plain = skip_space(text, tag.end);
+            let at = skip_separator(text, tag.end, may_touch);
+            tag.rewritten |= at > plain;
             match text.as_bytes()[at..] {
                 [] | [b'/'] => return Reading::Cut,
                 [b'>', ..] => return finish(tag, at + 1, false),
@@ -99,7 +113,7 @@ impl<'t> TagReader<'t> {
             let attribute = match self.attribute(at, horizon) {
                 Step::Attribute(attribute, guessed) => {
                     tag.guessed |= guessed;
-                    Attribute { spaced: at > tag.end, ..attribute }
+                    Attribute { spaced: plain > tag.end, ..attribute }
                 }
                 Step::Text => return Reading::Text,
                 Step::Cut => return Reading::Cut,
@@ -126,7 +140,16 @@ impl<'t> TagReader<'t> {
     fn attribute(&mut self, start: usize, horizon: usize) -> Step<'t> {
         let text = self.text;
         let Some(name_end) = name_end(text, start) else { return Step::Text };
+        // By the letter of XML, that sign is part of a name.
+        let name_end = text[start..name_end].find('＝').map_or(name_end, |at| start + at);
         let name = &text[start..name_end];
+        if let Some(found) = colon_for_equals(text, start, name_end) {
+            return requoted(step(
+                &text[start..name_end - 1],
+                start,
+                value::read(text, found, horizon, &mut self.seen),
+            ));
+        }
         if !is_qname(name) {
             return Step::Text;
         }
@@ -141,30 +164,65 @@ impl<'t> TagReader<'t> {
             duplicate: false,
         };
         let equals = skip_space(text, name_end);
-        if text.as_bytes().get(equals) != Some(&b'=') {
-            return Step::Attribute(valueless(name_end), false);
-        }
-        let at = skip_space(text, equals + 1);
-        if text.as_bytes().get(at) == Some(&b'>') {
-            return Step::Attribute(valueless(at), false);
+        let Some(at) = behind_equals(text, equals) else { return Step::Attribute(valueless(name_end), false) };
+        if let Some(behind) = text[at..].strip_prefix('>') {
+            let is_arrow = behind.starts_with(['"', '\'']);
+            return if is_arrow { Step::Text } else { Step::Attribute(valueless(at), false) };
         }
         match value::read(text, at, horizon, &mut self.seen) {
-            Value::None => Step::Text,
-            Value::Cut => Step::Cut,
             Value::Found(found) if found.next == at => Step::Attribute(valueless(at), false),
-            Value::Found(found) => {
-                let form = if found.quotes == Quotes::Good { Form::Quoted } else { Form::Requote };
-                let attribute = Attribute {
-                    value_start: found.start,
-                    value_end: found.end,
-                    end: found.next,
-                    form,
-                    ..valueless(found.next)
-                };
-                Step::Attribute(attribute, found.quotes == Quotes::Unclosed)
-            }
+            found if text[equals..at].trim_end() == "=" => step(name, start, found),
+            found => requoted(step(name, start, found)),
         }
     }
+}
+
+/// A step that can't stay as it is written.
+fn requoted(step: Step<'_>) -> Step<'_> {
+    match step {
+        Step::Attribute(attribute, guessed) if attribute.form == Form::Quoted => {
+            Step::Attribute(Attribute { form: Form::Requote, ..attribute }, guessed)
+        }
+        other => other,
+    }
+}
+
+fn step<'t>(name: &'t str, start: usize, value: Value) -> Step<'t> {
+    match value {
+        Value::None => Step::Text,
+        Value::Cut => Step::Cut,
+        Value::Found(found) => {
+            let form = if found.quotes == Quotes::Good { Form::Quoted } else { Form::Requote };
+            let (value_start, value_end, end) = (found.start, found.end, found.next);
+            let attribute =
+                Attribute { name, start, end, value_start, value_end, form, spaced: true, duplicate: false };
+            Step::Attribute(attribute, found.quotes == Quotes::Unclosed)
+        }
+    }
+}
+
+/// Where the next attribute or the end of the tag may begin: behind white space of any kind and, where a quoted value
+/// has ended, a comma or a semicolon.
+fn skip_separator(text: &str, at: usize, is_quoted: bool) -> usize {
+    let behind = skip_blank(text, at);
+    match text.as_bytes().get(behind) {
+        Some(b',' | b';') if is_quoted => skip_blank(text, behind + 1),
+        _ => behind,
+    }
+}
+
+/// Where a quote stands behind the colon that ends a name, as in `name: "value"`.
+fn colon_for_equals(text: &str, start: usize, name_end: usize) -> Option<usize> {
+    let name = text[start..name_end].strip_suffix(':').filter(|name| is_qname(name))?;
+    let at = skip_space(text, name_end);
+    (!name.is_empty() && value::is_quote(&text[at..])).then_some(at)
+}
+
+/// Where the value begins behind an equals sign, two of them, or a full-width one.
+fn behind_equals(text: &str, at: usize) -> Option<usize> {
+    let rest = &text[at..];
+    let behind = rest.strip_prefix('=').or_else(|| rest.strip_prefix('＝'))?;
+    Some(skip_space(text, text.len() - behind.strip_prefix('=').unwrap_or(behind).len()))
 }
 
 enum Step<'t> {

@@ -1,6 +1,6 @@
 //! Attribute values: where they end, whatever their quotes look like.
 
-use super::lexis::{is_space, name_end, skip_space};
+use super::lexis::{is_space, name_end, skip_blank, skip_space};
 use crate::vocab::is_name_char;
 
 /// What stands behind `=`.
@@ -40,10 +40,13 @@ enum Family {
     Ascii(char),
     /// `\"`, as it stands in a JSON string.
     Escaped(char),
+    /// A reference to the character, as in `&quot;1&quot;`.
+    Reference(&'static str),
     Double,
     Single,
 }
 
+const REFERENCES: [&str; 6] = ["&quot;", "&apos;", "&#34;", "&#39;", "&#x22;", "&#x27;"];
 const DOUBLE: &[char] = &['"', '“', '”', '„', '‟', '″', '«', '»', '＂'];
 const SINGLE: &[char] = &['\'', '‘', '’', '‚', '‛', '′', '‹', '›'];
 
@@ -54,6 +57,7 @@ impl Family {
         let c = chars.next()?;
         match c {
             '"' | '\'' | '`' => Some((Self::Ascii(c), 1)),
+            '&' => REFERENCES.iter().find(|found| text.starts_with(*found)).map(|f| (Self::Reference(f), f.len())),
             '\\' => chars.next().filter(|&c| matches!(c, '"' | '\'')).map(|c| (Self::Escaped(c), 2)),
             _ if DOUBLE.contains(&c) => Some((Self::Double, c.len_utf8())),
             _ if SINGLE.contains(&c) => Some((Self::Single, c.len_utf8())),
@@ -71,6 +75,10 @@ impl Family {
                 let at = memchr::memmem::find(text.as_bytes(), &pair)?;
                 return Some((at, at + 2));
             }
+            Self::Reference(reference) => {
+                let at = memchr::memmem::find(text.as_bytes(), reference.as_bytes())?;
+                return Some((at, at + reference.len()));
+            }
             Self::Double => find_any(DOUBLE)?,
             Self::Single => find_any(SINGLE)?,
         };
@@ -80,6 +88,11 @@ impl Family {
     const fn is_xml(self) -> bool {
         matches!(self, Self::Ascii('"' | '\''))
     }
+}
+
+/// Whether a text starts with a quote of any kind.
+pub(super) fn is_quote(text: &str) -> bool {
+    Family::opening(text).is_some()
 }
 
 /// Reads the value at `at`. A quoted one may hold `<` only before `horizon`; `seen` is moved behind
@@ -125,8 +138,9 @@ fn opens_attribute(text: &str) -> bool {
 /// An attribute without a value is taken for one only if `valueless`.
 fn may_follow(text: &str, at: usize, valueless: bool) -> bool {
     let bytes = text.as_bytes();
-    let name = skip_space(text, at);
+    let name = skip_blank(text, at);
     match &bytes[name..] {
+        [b',' | b';', ..] if name == at => return may_follow(text, at + 1, false),
         [] | [b'>', ..] | [b'/'] | [b'/', b'>', ..] => return true,
         _ => {}
     }
@@ -134,6 +148,7 @@ fn may_follow(text: &str, at: usize, valueless: bool) -> bool {
     let behind = skip_space(text, end);
     match bytes.get(behind) {
         None | Some(b'=') => true,
+        Some(_) if end > name + 1 && text[name..end].ends_with(':') && is_quote(&text[behind..]) => true,
         Some(&byte) => valueless && name > at && (behind > end || matches!(byte, b'>' | b'/')),
     }
 }
@@ -172,12 +187,11 @@ fn unclosed(text: &str, start: usize, family: Family) -> Value {
     Value::Found(Found { start, end: start + value.len(), next: end, quotes: Quotes::Unclosed })
 }
 
-/// A value without quotes ends at white space, `>` or `/>`. A lone quote at its end goes.
+/// A value without quotes ends at white space of any kind, `>` or `/>`. A lone quote at its end goes.
 fn unquoted(text: &str, at: usize) -> Value {
     let bytes = text.as_bytes();
-    let Some(length) = bytes[at..].iter().position(|&byte| is_space(byte) || matches!(byte, b'<' | b'>')) else {
-        return Value::Cut;
-    };
+    let is_end = |c: char| matches!(c, '<' | '>') || c.is_whitespace() || c == '\u{200B}';
+    let Some(length) = text[at..].find(is_end) else { return Value::Cut };
     let stop = at + length;
     if bytes[stop] == b'<' {
         return Value::None;

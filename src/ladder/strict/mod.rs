@@ -4,6 +4,12 @@
 //! Namespaces in XML 1.0, keeps to the limits, and writes Exclusive XML Canonicalization 1.0
 //! byte for byte. Input that is canonical already is shared, not copied.
 //!
+//! The elements of messages keep one thing more than plain exclusive canonicalization does: the declarations of prefixes
+//! that stand before a colon in a value, as in `xsi:type="p:T"`, so that they mean the same. In the standard's words the
+//! InclusiveNamespaces PrefixList of an element holds the prefixes that are declared around or inside of it and stand
+//! before a colon in an attribute value or text of it. No schema is needed to know that, and a schema that knows more
+//! changes nothing. A QName without a prefix, in a default namespace that no name uses, is not known as one.
+//!
 //! What always holds: time and memory are linear in the input (sorting the attributes of one tag
 //! apart), nothing recurses, and the output passes the strict pass again, unchanged.
 //!
@@ -20,6 +26,7 @@ mod render;
 mod room;
 mod scope;
 mod tag;
+mod values;
 mod writer;
 
 use bytes::Bytes;
@@ -45,13 +52,9 @@ use crate::vocab::XmlLimits;
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, StrictError> {
-    Room::lend(|room| {
-        let mut pass = Pass::new(input, Goal::Element, false, limits, room)?;
-        pass.run()?;
-        let root = pass.roots.pop().expect("a pass without error has read one element");
-        let origin = Origin::new(input.clone(), root.first);
-        Ok(finish(&mut pass, root, input, origin))
-    })
+    let origin = |root: &Root| Origin::new(input.clone(), root.first);
+    let mut roots = read(input, Goal::Element, Surroundings::default(), origin, limits)?;
+    Ok(roots.pop().expect("a pass without error has read one element"))
 }
 
 /// Reads any number of top-level elements with nothing but white space, comments and
@@ -62,30 +65,27 @@ pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, Stri
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Canonical>, StrictError> {
-    Room::lend(|room| {
-        let mut pass = Pass::new(input, Goal::Fragment, false, limits, room)?;
-        pass.run()?;
-        let roots = std::mem::take(pass.roots);
-        let element = |root: Root| {
-            let origin = Origin::new(input.clone(), root.first);
-            // The tape is that of the last one.
-            finish(&mut pass, root, input, origin)
-        };
-        Ok(roots.into_iter().map(element).collect())
-    })
+    let origin = |root: &Root| Origin::new(input.clone(), root.first);
+    read(input, Goal::Fragment, Surroundings::default(), origin, limits)
+}
+
+/// What of a document its canonical form keeps.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Form<'a> {
+    /// Whether comments stay.
+    pub comments: bool,
+    /// The InclusiveNamespaces PrefixList (Exclusive XML Canonicalization 1.0, section 3): prefixes whose declarations
+    /// stay whether or not a name uses them, `#default` for the default namespace.
+    pub prefixes: &'a [&'a str],
 }
 
 /// Exclusive XML Canonicalization 1.0 of a whole document, with the instructions around its
-/// element and, if `comments`, with all comments.
+/// element.
 ///
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
-pub fn c14n(input: &[u8], comments: bool, limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
-    Room::lend(|room| {
-        let mut pass = Pass::new(input, Goal::Document, comments, limits, room)?;
-        pass.run()?;
-        Ok(written(&mut pass))
-    })
+pub fn c14n(input: &[u8], form: Form, limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
+    document(input, form, &[], limits)
 }
 
 /// Exclusive XML Canonicalization 1.0 of one element: the `index`-th start tag, in document order, from 0.
@@ -99,19 +99,25 @@ pub fn c14n(input: &[u8], comments: bool, limits: &XmlLimits) -> Result<Vec<u8>,
 pub fn c14n_subtree(
     input: &[u8],
     index: usize,
-    comments: bool,
+    form: Form,
     limits: &XmlLimits,
 ) -> Result<Option<Vec<u8>>, StrictError> {
-    let whole = c14n(input, comments, limits)?;
+    let whole = c14n(input, form, limits)?;
     let text = std::str::from_utf8(&whole).expect("the input was checked to be UTF-8");
     let Some(found) = Subtree::find(text, index) else { return Ok(None) };
-    let apex = &whole[found.range.clone()];
-    let declared = found.declared();
+    document(&whole[found.range.clone()], form, &found.declared(), limits).map(Some)
+}
+
+fn document(input: &[u8], form: Form, declared: &[(&str, &str)], limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
+    let lists = [form.prefixes.to_vec()];
     Room::lend(|room| {
-        let mut pass = Pass::new(apex, Goal::Document, comments, limits, room)?;
+        let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, room)?;
         declared.iter().for_each(|&(prefix, uri)| pass.scope.inherit(prefix, uri));
         pass.run()?;
-        Ok(Some(written(&mut pass)))
+        Ok(match pass.writer.take() {
+            Piece::Source(range) => pass.src[range].to_vec(),
+            Piece::Written(bytes) => bytes.into(),
+        })
     })
 }
 
@@ -135,8 +141,48 @@ pub(super) fn canonicalize_in(
     origin: Origin,
     limits: &XmlLimits,
 ) -> Result<Canonical, StrictError> {
+    let mut roots = read(input, Goal::Element, surroundings, |_| origin.clone(), limits)?;
+    Ok(roots.pop().expect("a pass without error has read one element"))
+}
+
+/// The top-level elements of the input. Where values use prefixes whose declarations the first pass left out, a second
+/// one keeps these.
+fn read(
+    input: &Bytes,
+    goal: Goal,
+    surroundings: Surroundings,
+    origin: impl Fn(&Root) -> Origin,
+    limits: &XmlLimits,
+) -> Result<Vec<Canonical>, StrictError> {
+    let lists = match read_with(&[], input, goal, surroundings, &origin, limits)? {
+        Read::Whole(elements) => return Ok(elements),
+        Read::LeavesOut(lists) => lists,
+    };
+    let lists: Vec<Vec<&str>> = lists.iter().map(|list| list.iter().map(|prefix| &**prefix).collect()).collect();
+    match read_with(&lists, input, goal, surroundings, &origin, limits)? {
+        Read::Whole(elements) => Ok(elements),
+        Read::LeavesOut(_) => unreachable!("a prefix on the list is never left out"),
+    }
+}
+
+/// What one pass found.
+enum Read {
+    /// The elements.
+    Whole(Vec<Canonical>),
+    /// For each top-level element the prefixes that its values use and whose declarations were left out.
+    LeavesOut(Vec<Vec<Box<str>>>),
+}
+
+fn read_with(
+    lists: &[Vec<&str>],
+    input: &Bytes,
+    goal: Goal,
+    surroundings: Surroundings,
+    origin: &impl Fn(&Root) -> Origin,
+    limits: &XmlLimits,
+) -> Result<Read, StrictError> {
     Room::lend(|room| {
-        let mut pass = Pass::new(input, Goal::Element, false, limits, room)?;
+        let mut pass = Pass::new(input, goal, false, lists, limits, room)?;
         for &(prefix, uri) in surroundings.declared {
             pass.scope.inherit(prefix, uri);
         }
@@ -144,29 +190,34 @@ pub(super) fn canonicalize_in(
             pass.scope.inherit_rendered(prefix, uri);
         }
         pass.run()?;
-        let root = pass.roots.pop().expect("a pass without error has read one element");
-        Ok(finish(&mut pass, root, input, origin))
+        let roots = std::mem::take(pass.roots);
+        if lists.is_empty() && pass.scope.leaves_out() {
+            let lists: Vec<_> = roots.iter().map(|root| values::prefixes(root.text(input), pass.scope)).collect();
+            if lists.iter().any(|list| !list.is_empty()) {
+                return Ok(Read::LeavesOut(lists));
+            }
+        }
+        let finish = |(number, root): (usize, Root)| {
+            let keeps = lists.get(number).is_some_and(|list| !list.is_empty());
+            let origin = origin(&root);
+            // The tape is that of the last one.
+            finish(&mut pass, root, keeps, input, origin)
+        };
+        Ok(Read::Whole(roots.into_iter().enumerate().map(finish).collect()))
     })
 }
 
 /// A finished element, and its tape.
-fn finish(pass: &mut Pass, root: Root, input: &Bytes, origin: Origin) -> Canonical {
+fn finish(pass: &mut Pass, root: Root, keeps: bool, input: &Bytes, origin: Origin) -> Canonical {
     let bytes = match root.piece {
         Piece::Source(range) => input.slice(range),
         Piece::Written(bytes) => bytes,
     };
     let namespace =
         std::str::from_utf8(pass.scope.uri_name(root.namespace)).expect("the input was checked to be UTF-8");
-    let canonical = Canonical::checked(bytes, known_name(namespace, &pass.text[root.local]), origin);
+    let canonical = Canonical::checked(bytes, known_name(namespace, &pass.text[root.local]), origin, keeps);
     pass.tape.belong_to(&canonical);
     canonical
-}
-
-fn written(pass: &mut Pass) -> Vec<u8> {
-    match pass.writer.take() {
-        Piece::Source(range) => pass.src[range].to_vec(),
-        Piece::Written(bytes) => bytes.into(),
-    }
 }
 
 /// The length of the byte order mark, which is no part of the document.

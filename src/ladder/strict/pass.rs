@@ -44,6 +44,8 @@ pub(super) struct Pass<'a> {
     pub(super) elements: usize,
     goal: Goal,
     comments: bool,
+    /// The InclusiveNamespaces PrefixList of each top-level element.
+    lists: &'a [Vec<&'a str>],
 }
 
 /// An element whose end tag is still to come.
@@ -74,6 +76,7 @@ impl<'a> Pass<'a> {
         input: &'a [u8],
         goal: Goal,
         comments: bool,
+        lists: &'a [Vec<&'a str>],
         limits: &'a XmlLimits,
         room: &'a mut Room,
     ) -> Check<Self> {
@@ -101,6 +104,7 @@ impl<'a> Pass<'a> {
             elements: 0,
             goal,
             comments,
+            lists,
         })
     }
 
@@ -130,6 +134,8 @@ impl<'a> Pass<'a> {
             return Err(self.error(StrictErrorKind::SecondElement, at));
         }
         let first = self.elements;
+        let list = self.lists.get(self.roots.len());
+        list.into_iter().flatten().for_each(|prefix| self.scope.list(prefix, true));
         self.tape.clear();
         self.before = self.writer.len();
         let (namespace, local) = self.start_tag()?;
@@ -146,6 +152,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
+        list.into_iter().flatten().for_each(|prefix| self.scope.list(prefix, false));
         if self.goal != Goal::Document {
             let piece = self.writer.take();
             self.roots.push(Root { piece, namespace, local, first });

@@ -63,7 +63,7 @@ impl<'a> Pass<'a> {
     /// Writes the tag that starts at `at` up to its end, which stands at `end`. Uses up the attributes.
     pub(super) fn write_start_tag(&mut self, at: usize, name: &Name, prefix: Prefix, end: usize) -> Check {
         self.writer.source(at, name.end);
-        if end == name.end && prefix == Prefix::DEFAULT {
+        if end == name.end && prefix == Prefix::DEFAULT && !self.scope.is_fresh() {
             if self.scope.render(prefix) {
                 self.write_namespace(prefix);
             }
@@ -104,20 +104,22 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Renders what the names of this tag use and no output ancestor has rendered, by prefix.
-    /// Returns how many declarations that takes.
+    /// Renders what the names of this tag use, or the prefix list asks for, and no output ancestor has rendered, by
+    /// prefix. Returns how many declarations that takes.
     fn write_namespaces(&mut self, element: Prefix) -> usize {
         let mut first = None;
         let mut others = Vec::new();
+        let mut add = |prefix| match first {
+            None => first = Some(prefix),
+            Some(_) => others.push(prefix),
+        };
         let of_attributes = self.attributes.iter().map(|a| a.prefix).filter(|&prefix| prefix != Prefix::DEFAULT);
         for prefix in std::iter::once(element).chain(of_attributes) {
             if self.scope.render(prefix) {
-                match first {
-                    None => first = Some(prefix),
-                    Some(_) => others.push(prefix),
-                }
+                add(prefix);
             }
         }
+        self.scope.render_listed(add);
         if !others.is_empty() {
             others.extend(first.take());
             others.sort_unstable_by(|&a, &b| self.scope.prefix_name(a).cmp(self.scope.prefix_name(b)));

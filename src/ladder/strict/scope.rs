@@ -38,6 +38,10 @@ pub(super) struct Scope {
     declared: Vec<(Prefix, Binding)>,
     rendered: Vec<(Prefix, Uri)>,
     in_scope: usize,
+    /// Prefixes that were bound since the last start tag was written.
+    fresh: Vec<Prefix>,
+    /// Prefixes with a declaration that its element doesn't render.
+    left_out: Vec<Prefix>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +49,9 @@ struct State {
     bound: Binding,
     /// What the nearest output ancestor that rendered the prefix says.
     rendered: Uri,
+    /// Whether it is on the InclusiveNamespaces PrefixList.
+    listed: bool,
+    left_out: bool,
 }
 
 /// What a prefix is bound to, and by which bytes.
@@ -66,8 +73,15 @@ pub(super) struct Mark {
     rendered: usize,
 }
 
-const UNBOUND: State =
-    State { bound: Binding { uri: Uri::NONE, verbatim: None, depth: 0, counts: false }, rendered: Uri::NONE };
+const UNBOUND: State = State {
+    bound: Binding { uri: Uri::NONE, verbatim: None, depth: 0, counts: false },
+    rendered: Uri::NONE,
+    listed: false,
+    left_out: false,
+};
+
+/// What a prefix list calls the empty prefix (Exclusive XML Canonicalization 1.0, section 4).
+const DEFAULT: &str = "#default";
 
 /// What every document has: the empty prefix and `xml`, no namespace and that of `xml`.
 const KNOWN: usize = 2;
@@ -81,8 +95,17 @@ impl Default for Scope {
         prefixes.intern(b"xml");
         debug_assert_eq!(xml, Uri::XML);
         // never rendered, because every document has it
-        let state = State { bound: Binding { uri: xml, ..UNBOUND.bound }, rendered: xml };
-        Self { prefixes, uris, states: vec![UNBOUND, state], declared: Vec::new(), rendered: Vec::new(), in_scope: 0 }
+        let state = State { bound: Binding { uri: xml, ..UNBOUND.bound }, rendered: xml, ..UNBOUND };
+        Self {
+            prefixes,
+            uris,
+            states: vec![UNBOUND, state],
+            declared: Vec::new(),
+            rendered: Vec::new(),
+            in_scope: 0,
+            fresh: Vec::new(),
+            left_out: Vec::new(),
+        }
     }
 }
 
@@ -95,16 +118,20 @@ impl Scope {
         self.states.truncate(KNOWN);
         self.states[0] = UNBOUND;
         self.in_scope = 0;
+        self.fresh.clear();
+        self.left_out.clear();
     }
 
     /// Whether it has more room than so much.
     pub(super) fn is_large(&self, kept: usize) -> bool {
-        let Self { prefixes, uris, states, declared, rendered, .. } = self;
+        let Self { prefixes, uris, states, declared, rendered, fresh, left_out, in_scope: _ } = self;
         prefixes.is_large(kept)
             || uris.is_large(kept)
             || states.capacity() > kept
             || declared.capacity() > kept
             || rendered.capacity() > kept
+            || fresh.capacity() > kept
+            || left_out.capacity() > kept
     }
 
     /// Binds a prefix outside of the bytes that the pass reads.
@@ -112,6 +139,7 @@ impl Scope {
         let prefix = self.prefix(prefix.as_bytes());
         let uri = self.uri(uri.as_bytes());
         self.rebind(prefix, Binding { uri, verbatim: None, depth: 0, counts: true });
+        self.fresh.push(prefix);
     }
 
     /// Says that an ancestor outside of the bytes has rendered a prefix already.
@@ -175,6 +203,67 @@ impl Scope {
         true
     }
 
+    /// Puts a prefix on the InclusiveNamespaces PrefixList, or takes it off; `#default` is the empty one.
+    pub(super) fn list(&mut self, prefix: &str, listed: bool) {
+        let prefix = self.prefix(if prefix == DEFAULT { b"" } else { prefix.as_bytes() });
+        self.state(prefix).listed = listed;
+    }
+
+    /// Whether prefixes were bound since the last start tag was written.
+    #[inline]
+    pub(super) fn is_fresh(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// Renders the prefixes that were bound at the current element and that are on the list. The others are taken down
+    /// as left out, unless they were rendered before.
+    #[inline]
+    pub(super) fn render_listed(&mut self, mut rendered: impl FnMut(Prefix)) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let fresh = std::mem::take(&mut self.fresh);
+        for &prefix in &fresh {
+            let state = self.states[prefix.0 as usize];
+            if state.listed && self.render(prefix) {
+                rendered(prefix);
+            } else if !state.left_out && state.rendered != state.bound.uri && prefix != Prefix::DEFAULT {
+                self.state(prefix).left_out = true;
+                self.left_out.push(prefix);
+            }
+        }
+        self.fresh = fresh;
+        self.fresh.clear();
+    }
+
+    /// Whether a declaration of any prefix was left out.
+    pub(super) fn leaves_out(&self) -> bool {
+        !self.left_out.is_empty()
+    }
+
+    /// Whether a declaration of this prefix was left out; it counts as kept from now on.
+    pub(super) fn keep(&mut self, prefix: &[u8]) -> bool {
+        let Some(number) = self.prefixes.find(prefix) else { return false };
+        std::mem::take(&mut self.states[number as usize].left_out)
+    }
+
+    /// Whether a prefix whose declaration was left out may stand before a colon somewhere; false if none of a few does.
+    pub(super) fn left_out_may_stand_in(&self, text: &str) -> bool {
+        const FEW: usize = 8;
+        let stands = |prefix: &Prefix| {
+            let name = [self.prefix_name(*prefix), b":"].concat();
+            memchr::memmem::find(text.as_bytes(), &name).is_some()
+        };
+        self.left_out.len() > FEW || self.left_out.iter().any(stands)
+    }
+
+    /// Forgets what [`Self::keep`] has kept.
+    pub(super) fn leave_out_again(&mut self) {
+        for prefix in &self.left_out {
+            self.states[prefix.0 as usize].left_out = true;
+        }
+    }
+
     /// Declares `prefix` on an element at `depth`.
     pub(super) fn declare(
         &mut self,
@@ -192,6 +281,9 @@ impl Scope {
             return Err(StrictErrorKind::DuplicateAttribute { name: declaration_name(self.prefix_name(prefix)) });
         }
         self.declared.push((prefix, before));
+        if prefix != Prefix::DEFAULT || self.states[0].listed {
+            self.fresh.push(prefix);
+        }
         let counts = before.counts || !matches!(uri, Uri::NONE | Uri::XML);
         self.rebind(prefix, Binding { uri, verbatim, depth, counts });
         if self.in_scope > limits.namespaces {
@@ -271,6 +363,13 @@ impl Table {
             Some(&known) => known,
             None => self.add(name),
         }
+    }
+
+    fn find(&self, name: &[u8]) -> Option<u32> {
+        if self.names.len() <= Self::FEW {
+            return self.names.iter().position(|range| self.bytes[range.clone()] == *name).map(number);
+        }
+        self.numbers.get(&self.slot(name)).copied()
     }
 
     fn name(&self, number: u32) -> &[u8] {

@@ -1,8 +1,10 @@
 //! What libxml makes of whole documents: a judge of the strict pass in tests, never a part of the pump.
 
+use std::ffi::CString;
 use std::ptr;
 
 use super::{Log, c, handler, initialize};
+use crate::ladder::strict::Form;
 
 /// What libxml finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub(in crate::schema) enum Reading {
 }
 
 /// Parses a document without DTD, external parts or recovery, and canonicalizes it.
-pub(in crate::schema) fn read(document: &[u8], comments: bool) -> Reading {
+pub(in crate::schema) fn read(document: &[u8], form: Form) -> Reading {
     initialize();
     let log = Log::new(usize::MAX);
     let Ok(length) = i32::try_from(document.len()) else { return Reading::Refused("it is too large".to_owned()) };
@@ -27,7 +29,7 @@ pub(in crate::schema) fn read(document: &[u8], comments: bool) -> Reading {
         let doc = c::xmlCtxtReadMemory(parser, document.as_ptr().cast(), length, ptr::null(), ptr::null(), options);
         let well_formed = !doc.is_null() && (*parser).wellFormed == 1 && (*parser).nsWellFormed == 1;
         c::xmlFreeParserCtxt(parser);
-        let canonical = well_formed.then(|| dump(doc, comments));
+        let canonical = well_formed.then(|| dump(doc, form));
         if !doc.is_null() {
             c::xmlFreeDoc(doc);
         }
@@ -45,12 +47,16 @@ pub(in crate::schema) fn read(document: &[u8], comments: bool) -> Reading {
 
 /// # Safety
 /// `doc` is a document.
-unsafe fn dump(doc: c::xmlDocPtr, comments: bool) -> Option<Vec<u8>> {
+unsafe fn dump(doc: c::xmlDocPtr, form: Form) -> Option<Vec<u8>> {
+    let prefixes = form.prefixes.iter().map(|prefix| CString::new(*prefix)).collect::<Result<Vec<_>, _>>().ok()?;
+    let mut list: Vec<_> = prefixes.iter().map(|prefix| prefix.as_ptr().cast_mut().cast()).collect();
+    list.push(ptr::null_mut());
+    let comments = i32::from(form.comments);
     let (mode, mut bytes) = (c::xmlC14NMode_XML_C14N_EXCLUSIVE_1_0 as i32, ptr::null_mut());
-    // SAFETY: the output has `length` bytes, which are copied before they are freed.
+    // SAFETY: the list ends with a null and outlives the call, which only reads it; the output has `length` bytes, which
+    // are copied before they are freed.
     unsafe {
-        let length =
-            c::xmlC14NDocDumpMemory(doc, ptr::null_mut(), mode, ptr::null_mut(), i32::from(comments), &raw mut bytes);
+        let length = c::xmlC14NDocDumpMemory(doc, ptr::null_mut(), mode, list.as_mut_ptr(), comments, &raw mut bytes);
         let canonical = usize::try_from(length).ok().filter(|_| !bytes.is_null());
         let canonical = canonical.map(|length| std::slice::from_raw_parts(bytes, length).to_vec());
         if let (false, Some(free)) = (bytes.is_null(), c::xmlFree) {

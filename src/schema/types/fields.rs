@@ -6,7 +6,7 @@ use super::variants::Variant;
 use super::view::{Kind, View};
 use super::{Derivation, at, empty};
 use crate::schema::contract::{ContractError, Place, Shape};
-use crate::schema::model::{Attribute, Complex, Content, Element, Order, Particle, Term, Type, TypeId};
+use crate::schema::model::{Attribute, Beside, Complex, Content, Element, Order, Particle, Term, Type, TypeId};
 use crate::vocab::is_ncname;
 
 /// A property of a struct.
@@ -34,7 +34,7 @@ impl<'a> Derivation<'a> {
         });
         let (attributes, content) = self.fields(view, &type_name)?;
         let doc = view.type_doc().to_owned();
-        self.types[id] = Type::Complex(Complex { name: xsd_name, doc, attributes, content });
+        self.types[id] = Type::Complex(Complex { name: xsd_name, doc, attributes, content, beside: Beside::Nothing });
         Ok(id)
     }
 

@@ -17,7 +17,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::contract::{ContractError, Place, Shape};
-use super::model::{Complex, Content, Element, Model, Type, TypeId};
+use super::model::{Beside, Complex, Content, Element, Model, Type, TypeId};
 use view::{Kind, View};
 
 /// The model of the element `{namespace}local` whose content is a `T`.
@@ -73,7 +73,7 @@ impl<'a> Derivation<'a> {
             _ => self.type_of(&view, &place)?,
         };
         let root = Element { namespace: self.namespace, local: local.to_owned(), doc, ty, fixed: None, hints };
-        Ok(Model { root, types: self.types })
+        Ok(Model { root, types: self.types, is_whole: true })
     }
 
     /// The type of a value that is one element.
@@ -111,7 +111,7 @@ impl<'a> Derivation<'a> {
 
 /// The type of an element that is always empty.
 fn empty() -> Complex {
-    Complex { name: None, doc: String::new(), attributes: Vec::new(), content: Content::Empty }
+    Complex { name: None, doc: String::new(), attributes: Vec::new(), content: Content::Empty, beside: Beside::Nothing }
 }
 
 /// Puts a shape at its place.

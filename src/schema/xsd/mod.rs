@@ -15,7 +15,7 @@ use super::contract::{ContractError, DocumentProblem};
 use super::engine;
 use super::example::requires_too_many;
 use super::libxml2::Compiled;
-use super::model::{Complex, Content, Element, Model, Type};
+use super::model::{Beside, Complex, Content, Element, Model, Type};
 use super::path::{Compilation, Path};
 use super::payload_schema::{Digest, PayloadSchema};
 use crate::vocab::{Position, QName};
@@ -104,7 +104,8 @@ fn grammar(reader: &Reader) -> Compilation {
 
 /// The model of an element of which only the name is understood.
 fn opaque(qname: &QName) -> Model {
-    let content = Complex { name: None, doc: String::new(), attributes: Vec::new(), content: Content::Empty };
+    let (attributes, content, beside) = (Vec::new(), Content::Empty, Beside::Anything);
+    let content = Complex { name: None, doc: String::new(), attributes, content, beside };
     let root = Element {
         namespace: qname.namespace().into(),
         local: qname.local().to_owned(),
@@ -113,7 +114,7 @@ fn opaque(qname: &QName) -> Model {
         fixed: None,
         hints: Vec::new(),
     };
-    Model { root, types: vec![Type::Complex(content)] }
+    Model { root, types: vec![Type::Complex(content)], is_whole: false }
 }
 
 fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {

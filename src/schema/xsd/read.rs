@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::documents::{Document, Documents};
 use super::tree::NodeId;
-use crate::schema::model::{Attribute, Complex, Content, Element, Model, Order, Particle, Term, Type, TypeId};
+use crate::schema::model::{Attribute, Beside, Complex, Content, Element, Model, Order, Particle, Term, Type, TypeId};
 use crate::vocab::{QName, is_ncname, ns};
 
 /// The components of a document and of all that it leads to.
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
     pub(in crate::schema) fn model(&self, element: &Place) -> Option<Model> {
         let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0 };
         let root = builder.element(element, true)?;
-        Some(Model { root, types: builder.types })
+        Some(Model { root, types: builder.types, is_whole: !self.has_redefinition && !self.has_substitutes() })
     }
 
     fn collect(&mut self, document: &Document, index: usize, target: &Arc<str>, own: bool) {
@@ -129,6 +129,12 @@ impl<'a> Reader<'a> {
         let chameleon = namespace.is_empty() && prefix.is_empty() && self.document(place).target.is_empty();
         let namespace = if chameleon { place.target.clone() } else { namespace.into() };
         is_ncname(local).then(|| (namespace, local.to_owned()))
+    }
+
+    /// Whether elements may stand for others.
+    fn has_substitutes(&self) -> bool {
+        let has_head = |place: &Place| self.document(place).tree.get(place.node, "substitutionGroup").is_some();
+        self.components.iter().any(|((kind, _), places)| *kind == Kind::Element && places.iter().any(has_head))
     }
 
     /// The elements that may stand for an abstract one.
@@ -232,9 +238,11 @@ impl<'r, 'a> Builder<'r, 'a> {
         let name = tree.get(place.node, "name").map(str::to_owned);
         let doc = tree.documentation(place.node);
         let content = tree.parts(place.node).find(|part| tree.node(*part).local.ends_with("Content"));
+        let is_mixed = |node| matches!(tree.get(node, "mixed"), Some("true" | "1"));
         let Some(content) = content else {
             let (attributes, content) = (self.attributes(place)?, self.content(place)?);
-            return Some(Complex { name, doc, attributes, content });
+            let beside = if is_mixed(place.node) { Beside::Text } else { Beside::Nothing };
+            return Some(Complex { name, doc, attributes, content, beside });
         };
         let derivation = tree.parts(content).find(|part| tree.get(*part, "base").is_some())?;
         let derived = Place { node: derivation, ..place.clone() };
@@ -242,10 +250,12 @@ impl<'r, 'a> Builder<'r, 'a> {
         let base = self.named_type(&base_name, place.node)?;
         let restricts = tree.node(derivation).local == "restriction";
         let own = self.attributes(&derived)?;
-        let (inherited, base_content) = match self.types[base].clone() {
-            Type::Complex(base) => (base.attributes, base.content),
-            Type::Simple(_) => (Vec::new(), Content::Text(base)),
+        let (inherited, base_content, beside) = match self.types[base].clone() {
+            Type::Complex(base) => (base.attributes, base.content, base.beside),
+            Type::Simple(_) => (Vec::new(), Content::Text(base), Beside::Nothing),
         };
+        let mixed = is_mixed(place.node) || is_mixed(content);
+        let beside = if mixed && beside == Beside::Nothing { Beside::Text } else { beside };
         let mut attributes: Vec<Attribute> =
             inherited.into_iter().filter(|old| own.iter().all(|new| new.local != old.local)).collect();
         attributes.extend(own);
@@ -261,7 +271,7 @@ impl<'r, 'a> Builder<'r, 'a> {
                 Content::Empty | Content::Text(_) => Content::Children(before),
             },
         };
-        Some(Complex { name, doc, attributes, content })
+        Some(Complex { name, doc, attributes, content, beside })
     }
 
     fn content(&mut self, place: &Place) -> Option<Content> {
@@ -399,7 +409,8 @@ impl<'r, 'a> Builder<'r, 'a> {
 
 /// The type that allows anything; of that, nothing is the simplest.
 fn any_type() -> Type {
-    Type::Complex(Complex { name: None, doc: String::new(), attributes: Vec::new(), content: Content::Empty })
+    let (attributes, content) = (Vec::new(), Content::Empty);
+    Type::Complex(Complex { name: None, doc: String::new(), attributes, content, beside: Beside::Anything })
 }
 
 fn is_group(local: &str) -> bool {

@@ -5,6 +5,7 @@ use super::console::{Asked, Console};
 use super::offer::Offer;
 use super::questions::DECLINE;
 use crate::core::{Body, Contract, Failure, Message, Outcome};
+use crate::ladder::repair::Vocabulary;
 use crate::ladder::{Canonical, Raw, climb_fragment};
 use crate::protocol::{boot_qname, write_fault};
 use crate::schema::{Catalog, Validator, guide};
@@ -120,7 +121,7 @@ async fn judge(
     if entry == DECLINE {
         return Verdict::Decline;
     }
-    let elements = match climb_fragment(&Raw::new(entry.to_owned()), limits) {
+    let elements = match climb_fragment(&Raw::new(entry.to_owned()), limits, Vocabulary::default) {
         Ok(fragment) => fragment.elements,
         Err(error) => return Verdict::Refused(error.to_string()),
     };

@@ -1,0 +1,303 @@
+//! What a start tag inside of an element was meant as: an element, text, an end tag, or an element behind others whose
+//! end tags are missing.
+//!
+//! Well-formed input is never touched by the lexical rules: there every start tag has its end tag. The contract decides
+//! first, where it says anything about the innermost open element.
+
+use super::lexis::{excerpt, is_blank, is_space_char, name_end, skip_space};
+use super::pairs::key;
+use super::scan::Scanner;
+use super::tag::{Attribute, Form, StartTag};
+use super::vocabulary::Declared;
+use super::{RepairError, RepairKind};
+use crate::ladder::scan::split_prefix;
+
+/// What a start tag was meant as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Element,
+    Text,
+    /// The end tag of the innermost element.
+    End,
+    /// An element behind the end of so many open ones.
+    Behind(usize),
+}
+
+impl<'t> Scanner<'t> {
+    /// Takes a start tag inside of an element for what it was meant as.
+    pub(super) fn inner_tag(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
+        let tag = self.reopened(tag);
+        match self.meaning(&tag)? {
+            Meaning::Element => self.start_tag(tag),
+            Meaning::Text => {
+                if !tag.empty {
+                    *self.tree.textual(tag.name) += 1;
+                }
+                self.stray_less_than();
+                Ok(())
+            }
+            Meaning::End => {
+                self.close_last(tag.end, RepairKind::EndTagSlash);
+                Ok(())
+            }
+            Meaning::Behind(levels) => {
+                (0..levels).for_each(|_| self.close_missing(tag.start));
+                self.start_tag(tag)
+            }
+        }
+    }
+
+    /// An empty-element tag that an end tag of its own follows is a start tag. A slash right behind a value without
+    /// quotes then belongs to that, as it does where nothing but a host stands before it.
+    pub(super) fn reopened(&mut self, tag: StartTag<'t>) -> StartTag<'t> {
+        let slash = tag.end - b"/>".len();
+        let is_touched = |last: &Attribute<'_>| last.form == Form::Requote && last.value_end == slash;
+        let touches = self.tags.attributes.last().is_some_and(is_touched);
+        // Where an end tag follows at once, there is nothing that the element could hold.
+        let is_bare = self.text[skip_space(self.text, tag.end)..].starts_with("</");
+        if !tag.empty || (is_bare && !touches) {
+            return tag;
+        }
+        let reopened = match (self.pairs.reopened(tag.start), self.tree.last().map(|open| open.start)) {
+            (Some(end), Some(parent)) => self.pairs.end_of(parent).is_none_or(|parent_end| end < parent_end),
+            (found, _) => found.is_some(),
+        };
+        if let Some(last) = self.tags.attributes.last_mut().filter(|last| is_touched(last))
+            && (reopened || is_host(&self.text[last.value_start..slash]))
+        {
+            last.value_end += 1;
+            last.end += 1;
+        } else if reopened {
+            self.mark(slash, slash + 1, RepairKind::EmptyTag);
+        }
+        StartTag { empty: !reopened, rewritten: tag.rewritten || reopened, ..tag }
+    }
+
+    fn meaning(&mut self, tag: &StartTag<'t>) -> Result<Meaning, RepairError> {
+        if let Some(meaning) = self.by_contract(tag)? {
+            return Ok(meaning);
+        }
+        let Some((parent, outer)) = self.tree.innermost() else { return Ok(Meaning::Element) };
+        let is_leaf = parent.has_text && !parent.has_child;
+        let is_structured = outer.is_some_and(|outer| !outer.has_text);
+        let (start, has_outer) = (parent.start, outer.is_some());
+        let is_twin = is_leaf && key(parent.name) == key(tag.name);
+        if tag.empty {
+            let is_end = is_twin && has_outer && tag.count == 0 && !self.next_is(tag.name, tag.end);
+            let is_end = is_end && !self.text_follows(tag.end) && !self.pairs.is_closed(start);
+            return Ok(if is_end { Meaning::End } else { Meaning::Element });
+        }
+        let levels = self.implied_ends(tag);
+        if levels > 0 {
+            return Ok(Meaning::Behind(levels));
+        }
+        if is_twin && !self.pairs.is_closed(start) {
+            match self.pairs.is_closed(tag.start) {
+                true if is_structured => return Ok(Meaning::Behind(1)),
+                true => {}
+                false => return self.twin(tag, is_structured),
+            }
+        }
+        if self.reads_as_text(tag) {
+            return Ok(Meaning::Text);
+        }
+        self.check_brackets(tag)
+    }
+
+    /// `<name>Bob<name>`, `<item>one<item>two`: neither has an end tag.
+    fn twin(&self, tag: &StartTag<'t>, is_structured: bool) -> Result<Meaning, RepairError> {
+        let text_follows = self.text_follows(tag.end);
+        let behind = &self.text[tag.end..];
+        let is_root = self.tree.depth() == 1 && !is_blank(behind);
+        match (text_follows, tag.count) {
+            (false, 0) if !is_root => Ok(Meaning::End),
+            (_, 0) if is_structured && !behind.starts_with([' ', '\t']) => Ok(Meaning::Behind(1)),
+            (_, 0) => self.ambiguous(tag.start, tag.name),
+            _ if is_structured => Ok(Meaning::Behind(1)),
+            _ => Ok(Meaning::Element),
+        }
+    }
+
+    /// Whether the next thing that isn't white space is no tag: text, a comment or the like.
+    fn text_follows(&self, at: usize) -> bool {
+        let at = skip_space(self.text, at);
+        match self.text.as_bytes()[at..] {
+            [] => false,
+            [b'<', next, ..] => !(next == b'/' || name_end(self.text, at + 1).is_some()),
+            _ => true,
+        }
+    }
+
+    /// Whether the next thing that isn't white space is a start tag of this name.
+    fn next_is(&self, name: &str, at: usize) -> bool {
+        let behind = self.text[skip_space(self.text, at)..].strip_prefix('<');
+        let rest = behind.and_then(|behind| behind.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with(['>', ' ', '/', '\n', '\t', '\r']))
+    }
+
+    /// `<<title>>Q3<</title>>` is neither an element nor text.
+    fn check_brackets(&mut self, tag: &StartTag<'t>) -> Result<Meaning, RepairError> {
+        let doubled = self.text[..tag.start].ends_with('<') && self.text[tag.end..].starts_with('>');
+        if doubled && self.pairs.is_closed(tag.start) {
+            return self.ambiguous(tag.start, tag.name);
+        }
+        Ok(Meaning::Element)
+    }
+
+    /// How many elements a start tag ends in HTML, where their end tags may be left out.
+    fn implied_ends(&mut self, tag: &StartTag<'t>) -> usize {
+        let ended: &[&str] = match &*key(tag.name) {
+            "li" => &["li"],
+            "dt" | "dd" => &["dt", "dd"],
+            "td" | "th" => &["td", "th"],
+            "tr" => &["td", "th", "tr"],
+            "option" => &["option"],
+            "p" => &["p"],
+            _ => return 0,
+        };
+        if self.pairs.is_closed(tag.start) {
+            return 0;
+        }
+        let mut levels = 0;
+        while let Some(open) = self.tree.nth(levels) {
+            if !ended.contains(&&*key(open.name)) || self.pairs.is_closed(open.start) {
+                break;
+            }
+            levels += 1;
+        }
+        levels
+    }
+
+    /// What the contract says of a start tag; `None` if nothing.
+    fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
+        let Some((place, start)) = self.contract_here() else { return Ok(None) };
+        let child = split_prefix(tag.name).1;
+        if place.may_hold(child) {
+            return Ok(Some(Meaning::Element));
+        }
+        if !self.vocabulary.knows(child) {
+            return Ok(place.text.then_some(Meaning::Text));
+        }
+        let parent_closed = self.pairs.is_closed(start);
+        let tag_closed = tag.empty || self.pairs.is_closed(tag.start);
+        let is_same = self.tree.last().is_some_and(|open| split_prefix(open.name).1 == child);
+        let outer = if parent_closed { None } else { self.place_behind(child, is_same) };
+        if is_same && !parent_closed && !tag_closed && tag.count == 0 && !self.text_follows(tag.end) {
+            return Ok(Some(Meaning::End));
+        }
+        match outer {
+            Some(levels) => Ok(Some(Meaning::Behind(levels))),
+            None if is_same && !parent_closed && !tag_closed => self.ambiguous(tag.start, tag.name),
+            None if place.text && !tag_closed => Ok(Some(Meaning::Text)),
+            None => Ok(Some(Meaning::Element)),
+        }
+    }
+
+    /// What the contract says of the innermost open element, if it names all that may stand there; and where that
+    /// starts.
+    pub(super) fn contract_here(&self) -> Option<(&'t Declared, usize)> {
+        let open = self.tree.last().filter(|_| !self.vocabulary.is_empty())?;
+        let place = self.declared_of(open.name).filter(|place| !place.open && !open.is_typed)?;
+        Some((place, open.start))
+    }
+
+    fn declared_of(&self, name: &str) -> Option<&'t Declared> {
+        self.vocabulary.get(split_prefix(name).1)
+    }
+
+    /// How many open elements without end tags must end so that a child may stand in what is innermost then, more than
+    /// once if it `repeats`.
+    fn place_behind(&mut self, child: &str, repeats: bool) -> Option<usize> {
+        for level in 0..MOST_LEVELS {
+            let inner = self.tree.nth(level)?.start;
+            let outer = self.tree.nth(level + 1)?;
+            let (name, is_typed) = (outer.name, outer.is_typed);
+            if self.pairs.is_closed(inner) {
+                return None;
+            }
+            let place = self.declared_of(name).filter(|place| !place.open && !is_typed)?;
+            if place.may_hold(child) && (!repeats || place.repeats(child)) {
+                return Some(level + 1);
+            }
+        }
+        None
+    }
+
+    #[cold]
+    pub(super) fn ambiguous<T>(&self, at: usize, name: &str) -> Result<T, RepairError> {
+        self.refuse(at, |at| RepairError::Ambiguous { at, name: excerpt(name) })
+    }
+
+    /// Whether an end tag that names no open element was meant for the innermost one, which has none: it is misspelt, or
+    /// the element holds text alone and more markup follows.
+    pub(super) fn is_meant_for_last(&mut self, name: &str, at: usize, end: usize) -> bool {
+        let Some(open) = self.tree.last() else { return false };
+        let (start, is_leaf) = (open.start, open.has_text && !open.has_child);
+        let is_alike = is_alike(split_prefix(name).1, split_prefix(open.name).1);
+        let follows = self.text.as_bytes().get(skip_space(self.text, end)) == Some(&b'<');
+        if self.pairs.is_closed(start) {
+            return is_leaf && follows && self.is_swapped(name, end);
+        }
+        let by_contract = self.contract_here().is_some_and(|(place, _)| place.text && self.vocabulary.knows(name));
+        (self.pairs.is_left_over(at) && (is_alike || (is_leaf && follows))) || (by_contract && is_leaf && follows)
+    }
+
+    /// Whether an end tag stands where the innermost element, of text alone, ends by its contract: the tag that follows
+    /// has the same name and may not stand there.
+    fn is_swapped(&self, name: &str, end: usize) -> bool {
+        let Some((place, _)) = self.contract_here() else { return false };
+        self.next_is(name, end) && place.text && self.vocabulary.knows(name) && !place.may_hold(name)
+    }
+}
+
+/// How many open elements a start tag may end at once.
+const MOST_LEVELS: usize = 8;
+
+/// Whether a value without quotes is a URL of nothing but a host, which a slash ends.
+fn is_host(value: &str) -> bool {
+    value.split_once("://").is_some_and(|(_, host)| !host.is_empty() && !host.contains('/'))
+}
+
+/// Whether two names differ by one slip: a letter too many or too few, another one, or two that are swapped.
+fn is_alike(one: &str, other: &str) -> bool {
+    const LONGEST: usize = 64;
+    if one.len().min(other.len()) < 3 || one.len().max(other.len()) > LONGEST {
+        return false;
+    }
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let head = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let tail = one[head..].iter().rev().zip(other[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[head..one.len() - tail], &other[head..other.len() - tail]);
+    match (one, other) {
+        ([a, b], [c, d]) => a == d && b == c,
+        _ => one.len() <= 1 && other.len() <= 1,
+    }
+}
+
+/// Whether all that stands before on the line ends with text, rather than with markup or nothing.
+pub(super) fn is_amid_text(before: &str) -> bool {
+    let line = before.trim_end_matches([' ', '\t']);
+    !line.is_empty() && !line.ends_with(|c: char| c == '>' || is_space_char(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_told_from_other_names() {
+        for (one, other, expected) in [
+            ("total", "totl", true),
+            ("name", "nmae", true),
+            ("name", "nane", true),
+            ("name", "names", true),
+            ("name", "game", true),
+            ("name", "note", false),
+            ("li", "lo", false),
+            ("title", "body", false),
+            ("é--", "è--", true),
+        ] {
+            assert_eq!(is_alike(one, other), expected, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Prefixes in values: what `xsi:type="p:T"` and other QNames in content refer to.
+
+use super::pass::Root;
+use super::scope::Scope;
+use super::writer::Piece;
+use crate::ladder::scan::{Scanner, Token};
+use crate::vocab::is_name_char;
+
+impl Root {
+    /// Its canonical form.
+    pub(super) fn text<'a>(&'a self, input: &'a [u8]) -> &'a str {
+        let bytes = match &self.piece {
+            Piece::Source(range) => &input[range.clone()],
+            Piece::Written(bytes) => bytes,
+        };
+        std::str::from_utf8(bytes).expect("the input was checked to be UTF-8")
+    }
+}
+
+/// The prefixes whose declarations were left out of a canonical text and that stand before a colon in a value of it, in
+/// the order in which they first stand there.
+pub(super) fn prefixes(text: &str, scope: &mut Scope) -> Vec<Box<str>> {
+    let mut found = Vec::new();
+    if !scope.left_out_may_stand_in(text) {
+        return found;
+    }
+    scope.leave_out_again();
+    for token in Scanner::new(text) {
+        match token {
+            Token::Start(tag) => tag.attributes().for_each(|(_, value)| collect(value, scope, &mut found)),
+            Token::Text(written) => collect(written, scope, &mut found),
+            Token::End => {}
+        }
+    }
+    found
+}
+
+/// A prefix is all of the name that ends at a colon. So each byte is looked at twice at most.
+fn collect(value: &str, scope: &mut Scope, found: &mut Vec<Box<str>>) {
+    let mut start = 0;
+    for colon in memchr::memchr_iter(b':', value.as_bytes()) {
+        let before = &value[start..colon];
+        let is_part = |c: char| is_name_char(c) && c != ':';
+        let prefix = &before[before.trim_end_matches(is_part).len()..];
+        if !prefix.is_empty() && scope.keep(prefix.as_bytes()) {
+            found.push(prefix.into());
+        }
+        start = colon + 1;
+    }
+}
