@@ -45,8 +45,9 @@
 //! of letters, another prefix, one slip (`</totl>`), `</>` and `<\name>` name the element, too, if
 //! none is open that has the very name. Behind nothing but text, an end tag that belongs to no start
 //! tag closes an element without one, if more markup follows. Any other goes. So a missing end tag is
-//! supplied where the parent ends, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and `img` end at once if no end tag
-//! of theirs follows, `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p` where the next one begins.
+//! supplied where the parent ends, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
+//! `img` end at once if no end tag of theirs follows, `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
+//! where the next one begins.
 //! A start tag that repeats the open element, which holds text alone and has no end tag either, is its
 //! end tag where markup follows (`<name>Bob<name><age>`), and the next of a list where the element
 //! around them holds no text (`<item>one<item>two`); anything else is ambiguous and refused. At the end
