@@ -172,6 +172,8 @@ fn commands_end_with_the_process_and_leave_nothing() {
         fs::remove_file(folder.0.join("pids")).unwrap();
         let left: Vec<_> = fs::read_dir(folder.0.join("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "{left:?}");
-        fs::remove_file(folder.0.join("the.journal")).unwrap();
+        for ending in ["", "-wal", "-shm"] {
+            fs::remove_file(folder.0.join(format!("the.journal{ending}"))).unwrap();
+        }
     }
 }

@@ -373,8 +373,12 @@ impl World {
         if !change.ops.is_empty() {
             self.unwritten.push(Unwritten { ops: change.ops, consumed: None, ended: change.ended });
         }
-        let leases: BTreeMap<_, _> =
-            recovered.mail.iter().map(|mail| (mail.id, (mail.status.receipt, mail.status.due))).collect();
+        let leases: BTreeMap<_, _> = recovered
+            .mail
+            .iter()
+            .filter(|mail| mail.status.state.is_open())
+            .map(|mail| (mail.id, (mail.status.receipt, mail.status.due)))
+            .collect();
         for (id, known) in &mut self.known {
             known.lease = leases.get(id).and_then(|(receipt, due)| Some(((*receipt)?, *due)));
         }

@@ -59,7 +59,7 @@ impl Said {
 /// What an envelope of the pump holds.
 pub(super) fn payload(envelope: &Bytes) -> Option<Canonical> {
     // The pump wrote it: it has no limits any more.
-    let canonical = strict::canonicalize(&envelope.clone().into(), &XmlLimits::UNLIMITED).ok()?;
+    let canonical = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).ok()?;
     Some(Envelope::open(canonical).ok()?.into_parts().1)
 }
 

@@ -19,8 +19,11 @@ pub(in crate::gateway) struct MailboxDelegate {
     /// The mailbox of each client that has one.
     owned: BTreeMap<Name, Name>,
     /// Rows that open sessions have confirmed, by token.
-    confirmed: Arc<Mutex<HashMap<SessionId, HashMap<NoticeToken, Vec<MessageId>>>>>,
+    confirmed: Arc<Mutex<HashMap<SessionId, Confirmed>>>,
 }
+
+/// Rows that came under each token of a session.
+type Confirmed = HashMap<NoticeToken, Vec<MessageId>>;
 
 impl MailboxDelegate {
     pub(in crate::gateway) fn new(mailboxes: MailboxService, query: JournalQuery, owned: BTreeMap<Name, Name>) -> Self {
