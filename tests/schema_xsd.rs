@@ -185,6 +185,37 @@ fn a_doctype_with_entities_is_resolved() {
     assert_eq!(names(&PayloadSchema::from_xsd("d.xsd", text).unwrap()), ["{urn:ü}r"]);
 }
 
+#[test]
+fn a_doctype_that_is_only_said_is_none() {
+    for said in [
+        "<!-- <!DOCTYPE a [ -->",
+        "<xs:annotation><xs:documentation><![CDATA[<!DOCTYPE a [ ]]></xs:documentation></xs:annotation>",
+    ] {
+        let text = format!("{HEAD}>{said}<xs:element name=\"r\"/></xs:schema>");
+        assert_eq!(names(&PayloadSchema::from_xsd("d.xsd", &text).unwrap()), ["r"]);
+    }
+}
+
+/// libxml2 2.9.14 never ends with it.
+#[test]
+fn a_member_of_a_union_stands_for_an_element_of_the_union() {
+    let text = format!(
+        "{HEAD}><xs:simpleType name=\"u\"><xs:union memberTypes=\"xs:int xs:date\"/></xs:simpleType>\
+         <xs:element name=\"head\" type=\"u\"/><xs:element name=\"member\" type=\"xs:int\" substitutionGroup=\"head\"/>\
+         <xs:element name=\"r\"><xs:complexType><xs:sequence><xs:element ref=\"head\"/></xs:sequence></xs:complexType></xs:element></xs:schema>"
+    );
+    let mut judge = validator(PayloadSchema::from_xsd("d.xsd", &text).unwrap());
+    assert!(judge.validate(canonical("<r><head>2026-01-01</head></r>")).is_ok());
+    assert!(judge.validate(canonical("<r><member>1</member></r>")).is_ok());
+    assert!(judge.validate(canonical("<r><member>2026-01-01</member></r>")).is_err());
+}
+
+#[test]
+fn a_namespace_of_a_schema_may_be_relative() {
+    let text = format!("{HEAD} targetNamespace=\"relative\"><xs:element name=\"r\"/></xs:schema>");
+    assert_eq!(names(&PayloadSchema::from_xsd("d.xsd", &text).unwrap()), ["{relative}r"]);
+}
+
 fn refused(documents: &[(&str, String)]) -> String {
     let documents: Vec<_> = documents.iter().map(|(name, text)| document(name, text)).collect();
     PayloadSchema::from_xsd_set(&documents).unwrap_err().to_string()

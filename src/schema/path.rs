@@ -38,21 +38,24 @@ impl Path {
 /// Judges examples while a schema is made.
 pub(super) struct Checker<'c> {
     path: &'c Path,
-    compiled: &'c Compiled,
+    compiled: Option<&'c Compiled>,
     judge: Judge,
     events: Events,
 }
 
 impl<'c> Checker<'c> {
     /// `compiled` is used where the path is libxml's.
-    pub(super) fn new(path: &'c Path, compiled: &'c Compiled) -> Self {
+    pub(super) fn new(path: &'c Path, compiled: Option<&'c Compiled>) -> Self {
         Self { path, compiled, judge: Judge::default(), events: Events::default() }
     }
 
     pub(super) fn check(&mut self, payload: &Canonical) -> Result<(), SchemaError> {
         match self.path {
             Path::Engine(grammar, root) => by_engine(grammar, *root, &mut self.judge, payload),
-            Path::Libxml(_) => by_libxml(self.compiled, &mut self.events, payload, |_, _| None),
+            Path::Libxml(reason) => match self.compiled {
+                Some(compiled) => by_libxml(compiled, &mut self.events, payload, |_, _| None),
+                None => Err(SchemaError::left_alone(reason)),
+            },
         }
     }
 }

@@ -76,7 +76,7 @@ impl PayloadSchema {
         let grammar = xsd::grammar_of(&document).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())))?;
         let compiled = sources.compile().map_err(|faults| round_trip(RoundTrip::Schema(faults)))?;
         let path = Path::of(&grammar, &qname);
-        let checker = || Checker::new(&path, &compiled);
+        let checker = || Checker::new(&path, Some(&compiled));
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
         let example = valid_example(&model, checker()).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
@@ -88,7 +88,7 @@ impl PayloadSchema {
     /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
         sources: Sources,
-        compiled: &Compiled,
+        compiled: Option<&Compiled>,
         path: Path,
         document: String,
         embeddable: Canonical,

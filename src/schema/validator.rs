@@ -184,6 +184,11 @@ impl SchemaError {
         Self::whole(format!("{payload} could not be judged: the validator failed, which is a bug of the pump"), None)
     }
 
+    /// Neither judge takes the schema.
+    pub(super) fn left_alone(reason: &str) -> Self {
+        Self::whole(format!("its schema can't be judged ({reason})"), None)
+    }
+
     fn too_large(bytes: usize, reason: &str) -> Self {
         let rule = format!(
             "the payload has {bytes} bytes; its schema is judged by libxml, which takes {LARGEST_FOR_LIBXML} at most \

@@ -2,13 +2,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::prolog::plain;
 use super::read::Place;
 use super::tree::{NodeId, Tree};
 use super::{XsdDocument, document_error, embed};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::schema::contract::{ContractError, DocumentProblem};
-use crate::schema::libxml2::{Fault, Source, without_doctype};
+use crate::schema::libxml2::{Fault, Source};
 use crate::schema::payload_schema::{Sources, digest};
 use crate::vocab::{Position, XmlLimits, ns};
 
@@ -234,13 +235,11 @@ impl Document {
             value_bytes: 64 << 20,
             comment_bytes: 64 << 20,
             instruction_bytes: 64 << 20,
+            relative_namespaces: true,
         };
         let error = |at, problem| document_error(name, at, problem);
-        let text = plain(given).map_err(|fault| {
-            error(
-                Some(Position { line: fault.line.max(1), column: 1 }),
-                DocumentProblem::Malformed(fault.message.trim().to_owned()),
-            )
+        let text = plain(given).map_err(|(at, problem)| {
+            error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
         canonicalize(&Bytes::from(text.clone()), &LIMITS)
             .map_err(|strict| error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string())))?;
@@ -258,34 +257,6 @@ impl Document {
     fn position(&self, node: NodeId) -> Position {
         Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
     }
-}
-
-/// The text without byte order mark, XML declaration and DOCTYPE, its lines kept.
-fn plain(given: &str) -> Result<String, Fault> {
-    let mut text = given.strip_prefix('\u{FEFF}').unwrap_or(given).to_owned();
-    if text.starts_with("<?xml ") || text.starts_with("<?xml\n") {
-        let end = text.find("?>").map_or(0, |at| at + 2);
-        blank(&mut text, 0..end);
-    }
-    let Some(start) = text.find("<!DOCTYPE") else { return Ok(text) };
-    let head = &text[start..];
-    match (head.find('['), head.find('>')) {
-        (Some(subset), Some(end)) if subset < end => {
-            let expanded = without_doctype(text.trim_start())?;
-            // The dump begins with a declaration of its own.
-            plain(&expanded)
-        }
-        (_, Some(end)) => {
-            blank(&mut text, start..start + end + 1);
-            Ok(text)
-        }
-        _ => Ok(text),
-    }
-}
-
-fn blank(text: &mut String, range: std::ops::Range<usize>) {
-    let lines = "\n".repeat(text[range.clone()].matches('\n').count());
-    text.replace_range(range, &lines);
 }
 
 /// A tag with another `schemaLocation`.

@@ -3,6 +3,7 @@
 pub(super) mod documents;
 pub(super) mod embed;
 mod needed;
+mod prolog;
 pub(super) mod read;
 mod simple;
 pub(super) mod tree;
@@ -49,21 +50,26 @@ impl PayloadSchema {
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
         let documents = Documents::new(documents)?;
-        let mut known: HashMap<Digest, (Compiled, Compilation)> = HashMap::new();
+        let mut known: HashMap<Digest, (Option<Compiled>, Compilation)> = HashMap::new();
         let mut schemas: Vec<Self> = Vec::new();
         for root in documents.roots() {
             let sources = documents.sources(root);
             let reader = Reader::new(&documents, root);
-            // libxml finds the mistakes in schemas; the engine takes them for right.
+            // libxml finds the mistakes in schemas; the engine takes them for right. With some schemas libxml never
+            // ends, and those that the engine knows of are kept from it.
             let (compiled, grammar) = match known.entry(sources.digest) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => {
                     if let Some((place, problem)) = weight::too_large(&reader) {
                         return Err(documents.problem(&place, problem));
                     }
-                    let compiled = Compiled::new(&sources.main, &sources.others);
-                    let compiled = compiled.map_err(|faults| documents.error(root, faults))?;
-                    new.insert((compiled, grammar(&reader)))
+                    let grammar = grammar(&reader);
+                    let compiled = match &grammar {
+                        Ok(compiled) if compiled.by_union => None,
+                        _ => Some(Compiled::new(&sources.main, &sources.others)),
+                    };
+                    let compiled = compiled.transpose().map_err(|faults| documents.error(root, faults))?;
+                    new.insert((compiled, grammar))
                 }
             };
             for (qname, element) in reader.elements() {
@@ -78,7 +84,15 @@ impl PayloadSchema {
                 let embeddable = document.embeddable.clone();
                 let text = document.given.clone();
                 let path = Path::of(grammar, &qname);
-                schemas.push(Self::of_element(sources.clone(), compiled, path, text, embeddable, &model, qname));
+                schemas.push(Self::of_element(
+                    sources.clone(),
+                    compiled.as_ref(),
+                    path,
+                    text,
+                    embeddable,
+                    &model,
+                    qname,
+                ));
             }
         }
         if schemas.is_empty() {

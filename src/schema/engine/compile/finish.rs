@@ -50,7 +50,8 @@ impl Compiler<'_, '_> {
             types,
             any,
         };
-        Ok(Compilation { left: self.unfit.left(&grammar), first: self.unfit.into_first(), grammar: Arc::new(grammar) })
+        let (left, first) = (self.unfit.left(&grammar), self.unfit.into_first());
+        Ok(Compilation { left, first, by_union: substitutions.by_union, grammar: Arc::new(grammar) })
     }
 
     /// The elements whose given values are none of their types, or are not understood.

@@ -37,6 +37,8 @@ pub(in crate::schema) struct Compilation {
     pub(in crate::schema) left: HashMap<ElementId, Arc<str>>,
     /// What is found first that isn't understood, whether a payload may hold it or not.
     pub(in crate::schema) first: Option<Unsupported>,
+    /// Whether libxml2 must not see the schema: its parser may never end with it.
+    pub(in crate::schema) by_union: bool,
 }
 
 /// Compiles the components of a document and of all that it leads to.

@@ -1,11 +1,17 @@
+use std::collections::HashSet;
+
 use super::unfit::Unfit;
 use super::{Draft, unsupported};
-use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
+use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId, TypeId};
 use crate::schema::engine::simple::Unsupported;
 
 /// Which elements may stand in the place of others (XSD 1.0 part 1, section 3.3.6, Substitution Group OK).
 #[derive(Debug, Default)]
-pub(super) struct Substitutions(Vec<Vec<ElementId>>);
+pub(super) struct Substitutions {
+    members: Vec<Vec<ElementId>>,
+    /// Whether a member has a type of the union that its head is of, with which libxml2 2.9 never ends.
+    pub(super) by_union: bool,
+}
 
 impl Substitutions {
     /// From each member with its head.
@@ -20,6 +26,7 @@ impl Substitutions {
         let mut direct: Vec<Vec<ElementId>> = vec![Vec::new(); elements.len()];
         heads.iter().for_each(|(member, head)| direct[head.index()].push(*member));
         let mut members = vec![Vec::new(); elements.len()];
+        let mut by_union = false;
         let mut count = 0;
         for (_, head) in heads {
             if !members[head.index()].is_empty() {
@@ -35,7 +42,12 @@ impl Substitutions {
                 pending.extend(&direct[member.index()]);
                 // Of what isn't understood nobody knows better.
                 let is_unfit = unfit.has_element(member) || unfit.has_element(*head);
-                if is_unfit || may_stand(member, *head, elements, types)? {
+                let stands = match is_unfit {
+                    true => Stands::Yes,
+                    false => stands(member, *head, elements, types)?,
+                };
+                by_union |= stands == Stands::ByUnion;
+                if stands != Stands::No {
                     found.push(member);
                 }
             }
@@ -43,26 +55,38 @@ impl Substitutions {
             found.dedup();
             members[head.index()] = found;
         }
-        Ok(Self(members))
+        Ok(Self { members, by_union })
     }
 
     /// Those that may stand in the place of an element, itself apart.
     pub(super) fn members(&self, element: ElementId) -> &[ElementId] {
-        self.0.get(element.index()).map_or(&[], Vec::as_slice)
+        self.members.get(element.index()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Whether nothing blocks a member of the group of a head.
-fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> Result<bool, Unsupported> {
+/// Whether a member of a group may stand in the place of its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    No,
+    Yes,
+    /// Its type is one of the union that the type of the head is (section 3.14.6, Type Derivation OK (Simple)).
+    ByUnion,
+}
+
+fn stands(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> Result<Stands, Unsupported> {
     let (member, head) = (&elements[member.index()], &elements[head.index()]);
     if head.block.substitution {
-        return Ok(false);
+        return Ok(Stands::No);
     }
     let mut used = Derivations::default();
     let mut blocked = head.block.union(types[head.ty.index()].block);
     let mut at = member.ty;
     while at != head.ty {
         let ty = &types[at.index()];
+        if is_member(at, head.ty, types) {
+            let is_blocked = used.extension && blocked.extension || blocked.restriction;
+            return Ok(if is_blocked { Stands::No } else { Stands::ByUnion });
+        }
         match ty.derivation {
             Derivation::Extension => used.extension = true,
             Derivation::Restriction => used.restriction = true,
@@ -75,5 +99,20 @@ fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[
         };
         at = base;
     }
-    Ok(!(used.extension && blocked.extension || used.restriction && blocked.restriction))
+    let is_blocked = used.extension && blocked.extension || used.restriction && blocked.restriction;
+    Ok(if is_blocked { Stands::No } else { Stands::Yes })
+}
+
+/// Whether a type is a member of a union, or of a union among its members.
+fn is_member(ty: TypeId, union: TypeId, types: &[Draft]) -> bool {
+    let (mut pending, mut seen) = (vec![union], HashSet::new());
+    while let Some(union) = pending.pop() {
+        for &member in types[union.index()].members.iter().filter(|member| seen.insert(**member)) {
+            if member == ty {
+                return true;
+            }
+            pending.push(member);
+        }
+    }
+    false
 }
