@@ -5,12 +5,13 @@ use bytes::Bytes;
 use super::prolog::plain;
 use super::read::Place;
 use super::tree::{NodeId, Tree};
-use super::{XsdDocument, document_error, embed};
+use super::{XsdDocument, document_error, embed, structure};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::schema::contract::{ContractError, DocumentProblem};
-use crate::schema::libxml2::{Fault, Source};
-use crate::schema::payload_schema::{Sources, digest};
+use crate::schema::engine::Wrong;
+use crate::schema::libxml2::Source;
+use crate::schema::payload_schema::{Digest, digest};
 use crate::vocab::{Position, XmlLimits, ns};
 
 /// The attributes of the namespace `xml`, which schemas import from a place in the web.
@@ -21,6 +22,8 @@ pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// How many of them were given; what follows is ours.
     given: usize,
+    /// What documents refer to that was not given, with who does.
+    missing: Vec<(String, String)>,
 }
 
 pub(in crate::schema) struct Document {
@@ -50,18 +53,36 @@ impl Documents {
             match documents.iter().find(|known| known.name == *name) {
                 Some(known) if known.given == *text => {}
                 Some(_) => return Err(document_error(name, None, DocumentProblem::Twice)),
-                None => documents.push(Document::new(name, text)?),
+                None => documents.push(Document::new(name, text, true)?),
             }
         }
+        Self::linked(documents)
+    }
+
+    /// The schema of schemas, by which all others are judged.
+    pub(super) fn of_structure(text: &str) -> Self {
+        let document = Document::new("schema.xsd", text, false);
+        document.and_then(|document| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
+    }
+
+    fn linked(mut documents: Vec<Document>) -> Result<Self, ContractError> {
         let given = documents.len();
         if documents.iter().all(|document| document.target != ns::XML) {
-            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES)?);
+            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES, false)?);
         }
-        let mut set = Self { documents, given };
+        let mut set = Self { documents, given, missing: Vec::new() };
         for index in 0..set.documents.len() {
-            set.documents[index].links = set.links(index)?;
+            let (links, missing) = set.links(index)?;
+            set.documents[index].links = links;
+            let name = &set.documents[index].name;
+            set.missing.extend(missing.into_iter().map(|location| (location, name.clone())));
         }
         Ok(set)
+    }
+
+    /// Whether a document was given, or is one of ours.
+    pub(in crate::schema) fn is_given(&self, index: usize) -> bool {
+        index < self.given
     }
 
     pub(in crate::schema) fn get(&self, index: usize) -> &Document {
@@ -87,8 +108,13 @@ impl Documents {
         roots
     }
 
-    /// What libxml needs to know a document and all that it leads to.
-    pub(in crate::schema) fn sources(&self, root: usize) -> Sources {
+    /// The digest of a document and all that it leads to.
+    pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
+        digest(self.closure(root).iter().map(|index| self.documents[*index].text.as_str()))
+    }
+
+    /// What libxml needs to know a document and all that it leads to: a main text, and those that it refers to.
+    pub(in crate::schema) fn sources(&self, root: usize) -> (String, Vec<Source>) {
         let closure = self.closure(root);
         let mut wrappers = Vec::new();
         let mut others: Vec<Source> = Vec::new();
@@ -104,18 +130,24 @@ impl Documents {
             format!("<xs:import namespace=\"{}\" schemaLocation=\"{}\"/>", attribute(target), url(root))
         };
         let main = format!("<xs:schema xmlns:xs=\"{}\">{link}</xs:schema>", ns::XSD);
-        let digest = digest(closure.iter().map(|index| self.documents[*index].text.as_str()));
-        Sources { main, others: others.into(), digest }
+        (main, others)
     }
 
-    /// The error of a schema that libxml doesn't compile.
-    pub(in crate::schema) fn error(&self, root: usize, faults: Vec<Fault>) -> ContractError {
-        let fault = faults.into_iter().next();
-        let index = fault.as_ref().and_then(|fault| index_of(fault.url.as_deref()?)).unwrap_or(root);
-        let at = fault.as_ref().filter(|fault| fault.line > 0).map(|fault| Position { line: fault.line, column: 1 });
-        let message =
-            fault.map(|fault| fault.message.trim().replace(&format!("{{{}}}", ns::XSD), "xs:")).unwrap_or_default();
-        document_error(&self.documents[index].name, at, DocumentProblem::Rule(message))
+    /// The error of a rule that the schema breaks.
+    pub(in crate::schema) fn wrong(&self, wrong: Wrong) -> ContractError {
+        let mut rule = wrong.rule;
+        // What is not found may stand in what is not given.
+        if let Some((location, by)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {
+            rule.push_str(&format!("; '{location}', which {by} refers to, is not among them: list that file too"));
+        }
+        let problem = DocumentProblem::Rule(rule);
+        match wrong.at {
+            Some(place) => {
+                let document = &self.documents[place.document];
+                document_error(&document.name, Some(document.position(place.node)), problem)
+            }
+            None => document_error(self.documents.first().map_or("", |document| &document.name), None, problem),
+        }
     }
 
     /// The error of what stands at a place.
@@ -126,7 +158,11 @@ impl Documents {
 
     pub(in crate::schema) fn no_element(&self) -> ContractError {
         let name = self.documents.first().map_or("", |document| &document.name);
-        document_error(name, None, DocumentProblem::NoElement)
+        let problem = match self.missing.first() {
+            Some((location, _)) => DocumentProblem::Missing(location.clone()),
+            None => DocumentProblem::NoElement,
+        };
+        document_error(name, None, problem)
     }
 
     /// A document and all that its links lead to.
@@ -143,10 +179,11 @@ impl Documents {
         reached
     }
 
-    fn links(&self, index: usize) -> Result<Vec<Link>, ContractError> {
+    /// The links of a document, and the locations where nothing is.
+    fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<String>), ContractError> {
         let document = &self.documents[index];
         let tree = &document.tree;
-        let mut links = Vec::new();
+        let (mut links, mut missing) = (Vec::new(), Vec::new());
         for node in tree.parts(0) {
             let import = match tree.node(node).local.as_str() {
                 "import" => true,
@@ -165,16 +202,57 @@ impl Documents {
                     to = all;
                 }
             }
+            self.check_link(index, node, import, &to)?;
             match (location, to.is_empty()) {
-                (Some(location), true) => {
-                    let problem = DocumentProblem::Missing(location.to_owned());
+                // What nobody refers to need not be there (sections 4.2.1 to 4.2.3).
+                (location, true) if import || !self.redefines(index, node) => {
+                    missing.extend(location.map(str::to_owned));
+                }
+                (_, true) => {
+                    let problem = DocumentProblem::Missing(location.unwrap_or_default().to_owned());
                     return Err(document_error(&document.name, Some(document.position(node)), problem));
                 }
-                (None, true) => {}
                 (_, false) => links.push(Link { node, import, to }),
             }
         }
-        Ok(links)
+        Ok((links, missing))
+    }
+
+    /// The namespaces of what a document includes, redefines or imports (src-include, src-import).
+    fn check_link(&self, index: usize, node: NodeId, import: bool, to: &[usize]) -> Result<(), ContractError> {
+        let document = &self.documents[index];
+        let namespace = document.tree.get(node, "namespace");
+        let wrong = |rule: String| {
+            Err(document_error(&document.name, Some(document.position(node)), DocumentProblem::Rule(rule)))
+        };
+        if import && namespace.unwrap_or_default() == document.target {
+            return wrong(match namespace {
+                Some(_) => "a document imports other namespaces than its own: write xs:include".to_owned(),
+                None => "a document without targetNamespace can't import what has none: write xs:include".to_owned(),
+            });
+        }
+        for other in to.iter().map(|to| &self.documents[*to]) {
+            let fits = if import {
+                other.target == namespace.unwrap_or_default()
+            } else {
+                other.target == document.target || other.target.is_empty()
+            };
+            if !fits {
+                return wrong(format!(
+                    "'{}' has the targetNamespace \"{}\", not the one that is expected here: \"{}\"",
+                    other.name,
+                    other.target,
+                    if import { namespace.unwrap_or_default() } else { &document.target }
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a link is a redefinition with something in it, which needs its document.
+    fn redefines(&self, index: usize, node: NodeId) -> bool {
+        let tree = &self.documents[index].tree;
+        tree.node(node).local == "redefine" && tree.parts(node).any(|part| tree.node(part).local != "annotation")
     }
 
     /// The document that another one calls by a location.
@@ -224,7 +302,7 @@ impl Documents {
 }
 
 impl Document {
-    fn new(name: &str, given: &str) -> Result<Self, ContractError> {
+    fn new(name: &str, given: &str, judged: bool) -> Result<Self, ContractError> {
         // Generous, because a schema is trusted; depth bounds what recurses over it.
         const LIMITS: XmlLimits = XmlLimits {
             message_bytes: 64 << 20,
@@ -241,12 +319,15 @@ impl Document {
         let text = plain(given).map_err(|(at, problem)| {
             error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
-        canonicalize(&Bytes::from(text.clone()), &LIMITS)
+        let canonical = canonicalize(&Bytes::from(text.clone()), &LIMITS)
             .map_err(|strict| error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string())))?;
         let tree = Tree::parse(&text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
         let root = tree.node(0);
         if root.namespace != ns::XSD || root.local != "schema" {
             return Err(error(Some(Position::of(text.as_bytes(), root.tag.start)), DocumentProblem::NotASchema));
+        }
+        if judged {
+            structure::check(&canonical, &tree).map_err(|(at, rule)| error(at, DocumentProblem::Rule(rule)))?;
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
@@ -276,10 +357,6 @@ fn relocated(tag: &str, target: &str) -> String {
 
 fn url(index: usize) -> String {
     format!("systole-schema:{index}")
-}
-
-fn index_of(url: &str) -> Option<usize> {
-    url.strip_prefix("systole-schema:")?.parse().ok()
 }
 
 /// A path without `.` and `..`.

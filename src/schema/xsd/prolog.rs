@@ -12,11 +12,11 @@ use crate::vocab::{is_name_char, is_name_start};
 const MOST: usize = 1 << 20;
 
 /// What is wrong, and the byte where.
-pub(super) type Problem = (usize, String);
+pub(in crate::schema) type Problem = (usize, String);
 
 /// The text without byte order mark, XML declaration and DOCTYPE, with the same lines, the entities of its internal
 /// subset replaced.
-pub(super) fn plain(given: &str) -> Result<String, Problem> {
+pub(in crate::schema) fn plain(given: &str) -> Result<String, Problem> {
     let text = given.strip_prefix('\u{FEFF}').unwrap_or(given);
     let mut plain = String::with_capacity(text.len());
     let mut rest = Scan { text, at: 0 };
@@ -175,7 +175,9 @@ fn characters(literal: &str) -> Result<String, String> {
 enum Context {
     Text,
     Tag,
-    Value(char),
+    /// With its quote, and how many entities deep it stands: a quote in an entity ends no value around it (XML 1.0,
+    /// section 4.4.5).
+    Value(char, usize),
 }
 
 /// Writes `body`, which begins at byte `offset` of its document, with the references to `entities` replaced.
@@ -221,18 +223,17 @@ fn expand(
             }
             scan.at = start + 1;
         }
-        let is_outside = open.len() == 1;
+        let depth = open.len();
         context = match (context, c) {
             (Context::Text, '<') => Context::Tag,
             (Context::Tag, '>') => Context::Text,
-            (Context::Tag, '"' | '\'') => Context::Value(c),
-            // A quote in an entity ends no value (XML 1.0, section 4.4.5).
-            (Context::Value(quote), c) if c == quote && is_outside => Context::Tag,
-            (Context::Value(_), '"') if !is_outside => {
+            (Context::Tag, '"' | '\'') => Context::Value(c, depth),
+            (Context::Value(quote, outer), c) if c == quote && depth == outer => Context::Tag,
+            (Context::Value(_, outer), '"') if depth != outer => {
                 out.push_str("&quot;");
                 continue;
             }
-            (Context::Value(_), '\'') if !is_outside => {
+            (Context::Value(_, outer), '\'') if depth != outer => {
                 out.push_str("&apos;");
                 continue;
             }

@@ -13,7 +13,13 @@ pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
     components: HashMap<(Kind, Name), Vec<Place>>,
     elements: Vec<(QName, Place)>,
-    has_redefinition: bool,
+    /// What a component in an `xs:redefine` redefines.
+    originals: HashMap<(usize, NodeId, Arc<str>), Place>,
+    hidden: HashSet<(usize, NodeId, Arc<str>)>,
+    /// What is in an `xs:redefine` without redefining anything.
+    lone: Vec<Place>,
+    /// The namespaces that each document may refer to, its own apart.
+    imported: HashMap<usize, HashSet<String>>,
 }
 
 /// A component, with the namespace that its document has here: an included one without target takes that of
@@ -35,27 +41,59 @@ pub(in crate::schema) enum Kind {
     Attribute,
     Group,
     AttributeGroup,
+    Notation,
+}
+
+impl Kind {
+    /// What it is called.
+    pub(in crate::schema) fn words(self) -> &'static str {
+        match self {
+            Self::Element => "element",
+            Self::Type => "type",
+            Self::Attribute => "attribute",
+            Self::Group => "group",
+            Self::AttributeGroup => "attribute group",
+            Self::Notation => "notation",
+        }
+    }
 }
 
 impl<'a> Reader<'a> {
-    pub(in crate::schema) fn new(documents: &'a Documents, root: usize) -> Self {
-        let mut reader = Self { documents, components: HashMap::new(), elements: Vec::new(), has_redefinition: false };
-        let target: Arc<str> = documents.get(root).target.as_str().into();
-        let mut pending = vec![(root, target, true)];
+    /// The components of all documents that were given together, which make one schema.
+    pub(in crate::schema) fn new(documents: &'a Documents) -> Self {
+        let mut reader = Self {
+            documents,
+            components: HashMap::new(),
+            elements: Vec::new(),
+            originals: HashMap::new(),
+            hidden: HashSet::new(),
+            lone: Vec::new(),
+            imported: HashMap::new(),
+        };
         let mut seen = HashSet::new();
-        while let Some((index, target, own)) = pending.pop() {
-            if !seen.insert((index, target.clone())) {
-                continue;
-            }
-            let document = documents.get(index);
-            reader.collect(document, index, &target, own);
-            for link in document.links.iter().rev() {
-                for &to in link.to.iter().rev() {
-                    let declared: Arc<str> = documents.get(to).target.as_str().into();
-                    let target = if declared.is_empty() && !link.import { target.clone() } else { declared };
-                    pending.push((to, target, own && !link.import));
+        // Each document behind those that it redefines, so that what is redefined twice is so in the right order.
+        let mut redefinitions = Vec::new();
+        for root in documents.roots() {
+            let target: Arc<str> = documents.get(root).target.as_str().into();
+            let mut pending = vec![(root, target)];
+            while let Some((index, target)) = pending.pop() {
+                if !seen.insert((index, target.clone())) {
+                    continue;
+                }
+                let document = documents.get(index);
+                reader.collect(document, index, &target, documents.is_given(index));
+                redefinitions.push((index, target.clone()));
+                for link in document.links.iter().rev() {
+                    for &to in link.to.iter().rev() {
+                        let declared: Arc<str> = documents.get(to).target.as_str().into();
+                        let target = if declared.is_empty() && !link.import { target.clone() } else { declared };
+                        pending.push((to, target));
+                    }
                 }
             }
+        }
+        for (index, target) in redefinitions.into_iter().rev() {
+            reader.redefine(documents.get(index), index, &target);
         }
         reader
     }
@@ -74,25 +112,54 @@ impl<'a> Reader<'a> {
 
     fn collect(&mut self, document: &Document, index: usize, target: &Arc<str>, own: bool) {
         let tree = &document.tree;
-        for part in tree.parts(0) {
-            // What a redefinition holds comes before what it redefines.
-            let redefined = tree.node(part).local == "redefine";
-            self.has_redefinition |= redefined;
-            let nodes: Vec<NodeId> = if redefined { tree.parts(part).collect() } else { vec![part] };
-            for node in nodes {
-                let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
-                let place = Place { document: index, node, target: target.clone() };
-                if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
-                    self.elements.push((qname, place.clone()));
-                }
-                self.components.entry((kind, (target.clone(), name.to_owned()))).or_default().push(place);
+        for node in tree.parts(0) {
+            if tree.node(node).local == "import" {
+                let namespace = tree.get(node, "namespace").unwrap_or_default().to_owned();
+                self.imported.entry(index).or_default().insert(namespace);
             }
+            let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
+            let place = Place { document: index, node, target: target.clone() };
+            if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
+                self.elements.push((qname, place.clone()));
+            }
+            self.components.entry((kind, (target.clone(), name.to_owned()))).or_default().push(place);
         }
     }
 
-    /// Whether a component of a document is replaced by another one.
-    pub(in crate::schema) fn has_redefinition(&self) -> bool {
-        self.has_redefinition
+    /// Puts the components of `xs:redefine` into the place of what they redefine (part 1, section 4.2.2).
+    fn redefine(&mut self, document: &Document, index: usize, target: &Arc<str>) {
+        let tree = &document.tree;
+        let redefines = tree.parts(0).filter(|part| tree.node(*part).local == "redefine");
+        for node in redefines.flat_map(|redefine| tree.parts(redefine)) {
+            let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
+            let place = Place { document: index, node, target: target.clone() };
+            let places = self.components.entry((kind, (target.clone(), name.to_owned()))).or_default();
+            let original = places.iter().position(|known| !self.originals.contains_key(&key(known)));
+            let original = original.or_else(|| places.len().checked_sub(1)).map(|at| places.remove(at));
+            if original.is_none() {
+                self.lone.push(place.clone());
+            }
+            if let Some(original) = original {
+                self.hidden.insert(key(&original));
+                self.originals.insert(key(&place), original);
+            }
+            places.push(place);
+        }
+    }
+
+    /// A component in an `xs:redefine` that redefines nothing.
+    pub(in crate::schema) fn lone_redefinition(&self) -> Option<&Place> {
+        self.lone.first()
+    }
+
+    /// Whether a component is redefined by another one, and has no name any more.
+    pub(in crate::schema) fn is_hidden(&self, place: &Place) -> bool {
+        self.hidden.contains(&key(place))
+    }
+
+    /// Whether a component stands in an `xs:redefine`, and what it redefines.
+    pub(in crate::schema) fn original(&self, place: &Place) -> Option<&Place> {
+        self.originals.get(&key(place))
     }
 
     /// The components of a kind with a name each, in the order of their documents.
@@ -104,22 +171,42 @@ impl<'a> Reader<'a> {
         places
     }
 
-    /// The one component of a name; `None` if there is none, or several.
-    pub(in crate::schema) fn only(&self, kind: Kind, name: &Name) -> Option<&Place> {
-        match self.components.get(&(kind, name.clone()))?.as_slice() {
-            [one] => Some(one),
-            _ => None,
+    /// The component that a reference at a place names: inside of a redefinition, a reference to itself is one to what
+    /// it redefines.
+    pub(in crate::schema) fn refer(&self, kind: Kind, name: &Name, from: &Place) -> Option<&Place> {
+        let found = self.components.get(&(kind, name.clone()))?.first()?;
+        Some(self.within(found, from))
+    }
+
+    fn within<'s>(&'s self, found: &'s Place, from: &Place) -> &'s Place {
+        // From the last of a chain of redefinitions to the one that the reference stands in.
+        let mut at = found;
+        loop {
+            let Some(original) = self.originals.get(&key(at)) else { return found };
+            let tree = &self.document(at).tree;
+            if at.document == from.document && tree.ancestors(from.node).any(|node| node == at.node) {
+                return original;
+            }
+            at = original;
         }
+    }
+
+    /// Whether a document may refer to a namespace: its own, or one that it imports.
+    pub(in crate::schema) fn may_refer(&self, place: &Place, namespace: &str) -> bool {
+        *place.target == *namespace
+            || self.imported.get(&place.document).is_some_and(|imported| imported.contains(namespace))
+    }
+
+    /// A name of a component that is much like one that there is not.
+    pub(in crate::schema) fn nearest(&self, kind: Kind, name: &Name) -> Option<String> {
+        let mut names: Vec<&str> =
+            self.components.keys().filter(|(other, _)| *other == kind).map(|(_, name)| name.1.as_str()).collect();
+        names.sort_unstable();
+        nearest(&name.1, names.into_iter()).map(str::to_owned)
     }
 
     pub(in crate::schema) fn document(&self, place: &Place) -> &'a Document {
         self.documents.get(place.document)
-    }
-
-    /// The component that a reference names; not the one where it stands, which it may redefine.
-    pub(in crate::schema) fn find(&self, kind: Kind, name: &Name, from: NodeId) -> Option<&Place> {
-        let places = self.components.get(&(kind, name.clone()))?;
-        places.iter().find(|place| place.node != from).or(places.first())
     }
 
     /// The namespace and local name that a QName means at a place.
@@ -149,6 +236,35 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn key(place: &Place) -> (usize, NodeId, Arc<str>) {
+    (place.document, place.node, place.target.clone())
+}
+
+/// The name that differs from another one by the fewest letters, if they are few.
+pub(in crate::schema) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    const LONGEST: usize = 64;
+    const MOST: usize = 2_000;
+    let near = |other: &&str| other.len().abs_diff(name.len()) <= 2 && other.len() <= LONGEST;
+    let distances = known.take(MOST).filter(near).map(|other| (distance(name, other), other));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 2 && distance < name.len()).then_some(nearest)
+}
+
+/// Letters to change, add or take away, case apart (Wagner and Fischer, 1974).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, c) in one.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, d) in other.iter().enumerate() {
+            let changed = before + usize::from(c != *d);
+            before = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[other.len()]
+}
+
 fn kind(local: &str) -> Option<Kind> {
     match local {
         "element" => Some(Kind::Element),
@@ -156,6 +272,7 @@ fn kind(local: &str) -> Option<Kind> {
         "attribute" => Some(Kind::Attribute),
         "group" => Some(Kind::Group),
         "attributeGroup" => Some(Kind::AttributeGroup),
+        "notation" => Some(Kind::Notation),
         _ => None,
     }
 }
@@ -178,14 +295,14 @@ impl<'r, 'a> Builder<'r, 'a> {
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "elementFormDefault"));
         let qualified = global || form == Some("qualified");
         let ty = match tree.get(place.node, "type") {
-            Some(name) => self.named_type(&self.reader.name(place, name)?, place.node)?,
+            Some(name) => self.named_type(&self.reader.name(place, name)?, place)?,
             None => {
                 let inner = tree.parts(place.node).find(|part| tree.node(*part).local.ends_with("Type"));
                 match (inner, tree.get(place.node, "substitutionGroup")) {
                     (Some(node), _) => self.type_at(&Place { node, ..place.clone() })?,
                     (None, Some(head)) => {
                         let head = self.reader.name(place, head)?;
-                        let head = self.reader.find(Kind::Element, &head, place.node)?.clone();
+                        let head = self.reader.refer(Kind::Element, &head, place)?.clone();
                         self.guarded(|builder| builder.element(&head, true))?.ty
                     }
                     (None, None) => self.add(any_type())?,
@@ -203,11 +320,11 @@ impl<'r, 'a> Builder<'r, 'a> {
     }
 
     /// The type of a name: built in, or a component.
-    pub(in crate::schema) fn named_type(&mut self, name: &Name, from: NodeId) -> Option<TypeId> {
+    pub(in crate::schema) fn named_type(&mut self, name: &Name, from: &Place) -> Option<TypeId> {
         if &*name.0 == ns::XSD {
             return if name.1 == "anyType" { self.add(any_type()) } else { self.builtin(&name.1) };
         }
-        let place = self.reader.find(Kind::Type, name, from)?.clone();
+        let place = self.reader.refer(Kind::Type, name, from)?.clone();
         self.type_at(&place)
     }
 
@@ -239,7 +356,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         let derivation = tree.parts(content).find(|part| tree.get(*part, "base").is_some())?;
         let derived = Place { node: derivation, ..place.clone() };
         let base_name = self.reader.name(place, tree.get(derivation, "base")?)?;
-        let base = self.named_type(&base_name, place.node)?;
+        let base = self.named_type(&base_name, &derived)?;
         let restricts = tree.node(derivation).local == "restriction";
         let own = self.attributes(&derived)?;
         let (inherited, base_content) = match self.types[base].clone() {
@@ -287,7 +404,7 @@ impl<'r, 'a> Builder<'r, 'a> {
             "any" => Term::Any,
             "group" => {
                 let name = self.reader.name(place, count("ref")?)?;
-                let found = self.reader.find(Kind::Group, &name, place.node)?.clone();
+                let found = self.reader.refer(Kind::Group, &name, place)?.clone();
                 let Content::Children(inner) = self.guarded(|builder| builder.content(&found))? else { return None };
                 Term::Group(Order::Sequence, vec![inner])
             }
@@ -315,7 +432,7 @@ impl<'r, 'a> Builder<'r, 'a> {
                 .map(|element| Term::Element(Box::new(element)));
         };
         let name = self.reader.name(place, reference)?;
-        let found = self.reader.find(Kind::Element, &name, place.node)?.clone();
+        let found = self.reader.refer(Kind::Element, &name, place)?.clone();
         if self.reader.document(&found).tree.get(found.node, "abstract") != Some("true") {
             let mut element = self.guarded(|builder| builder.element(&found, true))?;
             let doc = tree.documentation(place.node);
@@ -341,7 +458,7 @@ impl<'r, 'a> Builder<'r, 'a> {
                 "attribute" if tree.get(node, "use") != Some("prohibited") => attributes.push(self.attribute(&part)?),
                 "attributeGroup" => {
                     let name = self.reader.name(&part, tree.get(node, "ref")?)?;
-                    let found = self.reader.find(Kind::AttributeGroup, &name, node)?.clone();
+                    let found = self.reader.refer(Kind::AttributeGroup, &name, &part)?.clone();
                     attributes.extend(self.guarded(|builder| builder.attributes(&found))?);
                 }
                 _ => {}
@@ -355,7 +472,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         let required = tree.get(place.node, "use") == Some("required");
         if let Some(reference) = tree.get(place.node, "ref") {
             let name = self.reader.name(place, reference)?;
-            let found = self.reader.find(Kind::Attribute, &name, place.node)?.clone();
+            let found = self.reader.refer(Kind::Attribute, &name, place)?.clone();
             let declared = self.guarded(|builder| builder.attribute(&found))?;
             let fixed = tree.get(place.node, "fixed").map(str::to_owned).or(declared.fixed);
             return Some(Attribute { namespace: name.0, required, fixed, ..declared });
@@ -363,7 +480,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "attributeFormDefault"));
         let inner = tree.parts(place.node).find(|part| tree.node(*part).local == "simpleType");
         let ty = match (tree.get(place.node, "type"), inner) {
-            (Some(name), _) => self.named_type(&self.reader.name(place, name)?, place.node)?,
+            (Some(name), _) => self.named_type(&self.reader.name(place, name)?, place)?,
             (None, Some(node)) => self.type_at(&Place { node, ..place.clone() })?,
             (None, None) => self.builtin("anySimpleType")?,
         };

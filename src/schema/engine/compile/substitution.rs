@@ -1,32 +1,37 @@
-use std::collections::HashSet;
-
-use super::unfit::Unfit;
-use super::{Draft, unsupported};
-use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId, TypeId};
-use crate::schema::engine::simple::Unsupported;
+use super::derive::is_derived;
+use super::{Draft, Wrong, wrong};
+use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
+use crate::schema::xsd::read::Place;
 
 /// Which elements may stand in the place of others (XSD 1.0 part 1, section 3.3.6, Substitution Group OK).
 #[derive(Debug, Default)]
-pub(super) struct Substitutions {
-    members: Vec<Vec<ElementId>>,
-    /// Whether a member has a type of the union that its head is of, with which libxml2 2.9 never ends.
-    pub(super) by_union: bool,
-}
+pub(super) struct Substitutions(Vec<Vec<ElementId>>);
 
 impl Substitutions {
-    /// From each member with its head.
+    /// From each member with its head. `declared` says of each element where it is, and what its `final` excludes.
     pub(super) fn new(
         heads: &[(ElementId, ElementId)],
         elements: &[Element],
         types: &[Draft],
-        unfit: &Unfit,
-    ) -> Result<Self, Unsupported> {
+        declared: &[(Place, Derivations)],
+    ) -> Result<Self, Wrong> {
         /// All members of all groups, those of groups inside of them included.
         const MOST: usize = 100_000;
         let mut direct: Vec<Vec<ElementId>> = vec![Vec::new(); elements.len()];
-        heads.iter().for_each(|(member, head)| direct[head.index()].push(*member));
+        for (member, head) in heads {
+            direct[head.index()].push(*member);
+            let (place, _) = &declared[member.index()];
+            let (_, last) = &declared[head.index()];
+            let ty = |id: &ElementId| elements[id.index()].ty;
+            if !is_derived(types, ty(member), ty(head), *last) {
+                let rule = match is_derived(types, ty(member), ty(head), Derivations::default()) {
+                    true => "the head of the substitution group says by its 'final' that no such type may stand for it",
+                    false => "a member of a substitution group has a type that is made from that of its head",
+                };
+                return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
+            }
+        }
         let mut members = vec![Vec::new(); elements.len()];
-        let mut by_union = false;
         let mut count = 0;
         for (_, head) in heads {
             if !members[head.index()].is_empty() {
@@ -36,18 +41,16 @@ impl Substitutions {
             let mut found = Vec::new();
             while let Some(member) = pending.pop() {
                 count += 1;
-                if count > MOST || member == *head {
-                    return unsupported("its substitution groups are too large, or hold themselves");
+                let at = |wrong: Wrong| wrong.at(&declared[head.index()].0);
+                if member == *head {
+                    return wrong("a substitution group leads back to its head").map_err(at);
+                }
+                if count > MOST {
+                    return wrong(format!("substitution groups have more than {MOST} members, or lead in a circle"))
+                        .map_err(at);
                 }
                 pending.extend(&direct[member.index()]);
-                // Of what isn't understood nobody knows better.
-                let is_unfit = unfit.has_element(member) || unfit.has_element(*head);
-                let stands = match is_unfit {
-                    true => Stands::Yes,
-                    false => stands(member, *head, elements, types)?,
-                };
-                by_union |= stands == Stands::ByUnion;
-                if stands != Stands::No {
+                if may_stand(member, *head, elements, types) {
                     found.push(member);
                 }
             }
@@ -55,37 +58,29 @@ impl Substitutions {
             found.dedup();
             members[head.index()] = found;
         }
-        Ok(Self { members, by_union })
+        Ok(Self(members))
     }
 
     /// Those that may stand in the place of an element, itself apart.
     pub(super) fn members(&self, element: ElementId) -> &[ElementId] {
-        self.members.get(element.index()).map_or(&[], Vec::as_slice)
+        self.0.get(element.index()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Whether a member of a group may stand in the place of its head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stands {
-    No,
-    Yes,
-    /// Its type is one of the union that the type of the head is (section 3.14.6, Type Derivation OK (Simple)).
-    ByUnion,
-}
-
-fn stands(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> Result<Stands, Unsupported> {
+/// Whether nothing blocks a member of the group of a head, of which its type is made from that of the head.
+fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> bool {
     let (member, head) = (&elements[member.index()], &elements[head.index()]);
     if head.block.substitution {
-        return Ok(Stands::No);
+        return false;
     }
     let mut used = Derivations::default();
     let mut blocked = head.block.union(types[head.ty.index()].block);
     let mut at = member.ty;
     while at != head.ty {
         let ty = &types[at.index()];
-        if is_member(at, head.ty, types) {
-            let is_blocked = used.extension && blocked.extension || blocked.restriction;
-            return Ok(if is_blocked { Stands::No } else { Stands::ByUnion });
+        if types[head.ty.index()].members.contains(&at) {
+            used.restriction = true;
+            break;
         }
         match ty.derivation {
             Derivation::Extension => used.extension = true,
@@ -94,25 +89,8 @@ fn stands(member: ElementId, head: ElementId, elements: &[Element], types: &[Dra
         if at != member.ty {
             blocked = blocked.union(ty.block);
         }
-        let Some(base) = ty.base else {
-            return unsupported("a member of a substitution group has a type that is not made from that of its head");
-        };
+        let Some(base) = ty.base else { break };
         at = base;
     }
-    let is_blocked = used.extension && blocked.extension || used.restriction && blocked.restriction;
-    Ok(if is_blocked { Stands::No } else { Stands::Yes })
-}
-
-/// Whether a type is a member of a union, or of a union among its members.
-fn is_member(ty: TypeId, union: TypeId, types: &[Draft]) -> bool {
-    let (mut pending, mut seen) = (vec![union], HashSet::new());
-    while let Some(union) = pending.pop() {
-        for &member in types[union.index()].members.iter().filter(|member| seen.insert(**member)) {
-            if member == ty {
-                return true;
-            }
-            pending.push(member);
-        }
-    }
-    false
+    !(used.extension && blocked.extension || used.restriction && blocked.restriction)
 }
