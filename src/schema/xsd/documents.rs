@@ -22,8 +22,8 @@ pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// How many of them were given; what follows is ours.
     given: usize,
-    /// What documents refer to that was not given, with who does.
-    missing: Vec<(String, String)>,
+    /// What documents refer to that was not given, with the document and the place in it.
+    missing: Vec<(String, usize, NodeId)>,
 }
 
 pub(in crate::schema) struct Document {
@@ -74,8 +74,7 @@ impl Documents {
         for index in 0..set.documents.len() {
             let (links, missing) = set.links(index)?;
             set.documents[index].links = links;
-            let name = &set.documents[index].name;
-            set.missing.extend(missing.into_iter().map(|location| (location, name.clone())));
+            set.missing.extend(missing.into_iter().map(|(location, node)| (location, index, node)));
         }
         Ok(set)
     }
@@ -137,8 +136,11 @@ impl Documents {
     pub(in crate::schema) fn wrong(&self, wrong: Wrong) -> ContractError {
         let mut rule = wrong.rule;
         // What is not found may stand in what is not given.
-        if let Some((location, by)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {
-            rule.push_str(&format!("; '{location}', which {by} refers to, is not among them: list that file too"));
+        if let Some((location, by, _)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {
+            rule.push_str(&format!(
+                "; '{location}', which {} refers to, is not among them: list that file too",
+                self.documents[*by].name
+            ));
         }
         let problem = DocumentProblem::Rule(rule);
         match wrong.at {
@@ -157,12 +159,13 @@ impl Documents {
     }
 
     pub(in crate::schema) fn no_element(&self) -> ContractError {
+        if let Some((location, document, node)) = self.missing.first() {
+            let document = &self.documents[*document];
+            let problem = DocumentProblem::Missing(location.clone());
+            return document_error(&document.name, Some(document.position(*node)), problem);
+        }
         let name = self.documents.first().map_or("", |document| &document.name);
-        let problem = match self.missing.first() {
-            Some((location, _)) => DocumentProblem::Missing(location.clone()),
-            None => DocumentProblem::NoElement,
-        };
-        document_error(name, None, problem)
+        document_error(name, None, DocumentProblem::NoElement)
     }
 
     /// A document and all that its links lead to.
@@ -180,7 +183,7 @@ impl Documents {
     }
 
     /// The links of a document, and the locations where nothing is.
-    fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<String>), ContractError> {
+    fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<(String, NodeId)>), ContractError> {
         let document = &self.documents[index];
         let tree = &document.tree;
         let (mut links, mut missing) = (Vec::new(), Vec::new());
@@ -206,7 +209,7 @@ impl Documents {
             match (location, to.is_empty()) {
                 // What nobody refers to need not be there (sections 4.2.1 to 4.2.3).
                 (location, true) if import || !self.redefines(index, node) => {
-                    missing.extend(location.map(str::to_owned));
+                    missing.extend(location.map(|location| (location.to_owned(), node)));
                 }
                 (_, true) => {
                     let problem = DocumentProblem::Missing(location.unwrap_or_default().to_owned());

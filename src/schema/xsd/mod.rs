@@ -1,5 +1,6 @@
 //! Contracts from `.xsd` documents: the texts come in, nothing is read or fetched.
 
+mod build;
 pub(super) mod documents;
 pub(super) mod embed;
 mod needed;

@@ -1,4 +1,5 @@
-use super::read::{Builder, Place};
+use super::build::Builder;
+use super::read::Place;
 use crate::schema::builtin::Builtin;
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
