@@ -39,6 +39,9 @@ pub(in crate::schema) struct Document {
     pub(in crate::schema) embeddable: Canonical,
 }
 
+/// A location where no document is, and the link that names it.
+type Absent = (String, NodeId);
+
 /// An include, a redefinition or an import of documents of the set.
 pub(in crate::schema) struct Link {
     pub(in crate::schema) node: NodeId,
@@ -183,7 +186,7 @@ impl Documents {
     }
 
     /// The links of a document, and the locations where nothing is.
-    fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<(String, NodeId)>), ContractError> {
+    fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<Absent>), ContractError> {
         let document = &self.documents[index];
         let tree = &document.tree;
         let (mut links, mut missing) = (Vec::new(), Vec::new());
