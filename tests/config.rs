@@ -37,6 +37,7 @@ fn every_key_arrives() {
                 value_bytes: 26,
                 comment_bytes: 0,
                 instruction_bytes: 27 << 10,
+                relative_namespaces: false,
             },
             thread_depth: 15,
             fanout: 16,

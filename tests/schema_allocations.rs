@@ -69,7 +69,6 @@ fn payload(rows: usize) -> Canonical {
 
 fn validator(schema: &str) -> Validator {
     let schemas = PayloadSchema::from_xsd("t.xsd", schema).expect("it is a schema");
-    assert_eq!(schemas[0].libxml_reason(), None);
     Validator::new(Arc::new(Catalog::only(schemas)))
 }
 

@@ -86,23 +86,34 @@ fn an_attribute_is_told_with_its_own_place() {
     assert_eq!(error.at, Some(Position { line: 2, column: 3 }));
 }
 
+/// Keys of 100,000 elements, a reference to each, and one that leads nowhere.
 #[test]
-fn what_libxml_judges_is_small() {
+fn identity_constraints_are_judged_however_large_the_payload_is() {
     let xsd = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:element name=\"r\"><xs:complexType><xs:sequence>\
-               <xs:element name=\"a\" type=\"xs:string\" maxOccurs=\"unbounded\"/></xs:sequence></xs:complexType><xs:unique name=\"u\"><xs:selector xpath=\"a\"/>\
-               <xs:field xpath=\".\"/></xs:unique></xs:element></xs:schema>";
+               <xs:element name=\"a\" type=\"xs:decimal\" maxOccurs=\"unbounded\"/>\
+               <xs:element name=\"b\" minOccurs=\"0\" maxOccurs=\"unbounded\"><xs:complexType><xs:attribute name=\"to\" type=\"xs:decimal\"/></xs:complexType></xs:element>\
+               </xs:sequence></xs:complexType><xs:key name=\"k\"><xs:selector xpath=\"a\"/><xs:field xpath=\".\"/></xs:key>\
+               <xs:keyref name=\"f\" refer=\"k\"><xs:selector xpath=\".//b\"/><xs:field xpath=\"@to\"/></xs:keyref></xs:element></xs:schema>";
     let schemas = PayloadSchema::from_xsd("k.xsd", xsd).unwrap();
-    assert_eq!(schemas[0].libxml_reason(), Some("the element 'r' has an identity constraint (xs:unique)"));
     let mut validator = Validator::new(Arc::new(Catalog::only(schemas)));
-    assert!(validator.validate(canonical("<r><a>1</a><a>2</a></r>")).is_ok());
-    assert!(validator.validate(canonical("<r><a>1</a><a>1</a></r>")).is_err());
-    let large = format!("<r><a>{}</a></r>", "x".repeat(64 << 10));
-    let error = validator.validate(canonical(&large)).unwrap_err();
+    let mut judge = |text: &str| {
+        let limits = XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() };
+        let payload = canonicalize(&Bytes::from(text.to_owned()), &limits).unwrap();
+        validator.validate(payload).map(drop).map_err(|error| error.rule)
+    };
+    assert_eq!(judge("<r><a>1</a><a>2</a><b to='1.0'/><b/></r>"), Ok(()));
     assert_eq!(
-        error.rule,
-        "the payload has 65550 bytes; its schema is judged by libxml, which takes 65536 at most \
-         (the element 'r' has an identity constraint (xs:unique))"
+        judge("<r><a>1</a><a>01.0</a></r>"),
+        Err("<a>: it has the same value for 'k' as one before, which must differ".to_owned())
     );
+    assert_eq!(
+        judge("<r><a>1</a><b to='2'/></r>"),
+        Err("<b>: by 'f' it refers to a value of 'k' that is not there".to_owned())
+    );
+    let keys: String = (0..100_000).map(|n| format!("<a>{n}</a>")).collect();
+    let references: String = (0..100_000).map(|n| format!("<b to='{n}'/>")).collect();
+    assert_eq!(judge(&format!("<r>{keys}{references}</r>")), Ok(()));
+    assert!(judge(&format!("<r>{keys}{references}<b to='-1'/></r>")).is_err());
 }
 
 #[test]

@@ -24,6 +24,7 @@ const WIDER: XmlLimits = XmlLimits {
     value_bytes: 1 << 20,
     comment_bytes: 1 << 20,
     instruction_bytes: 1 << 20,
+    relative_namespaces: false,
 };
 
 /// The strict pass ends with a place or with canonical bytes that it takes as they are.

@@ -280,11 +280,6 @@ pub enum DocumentProblem {
     /// No global element.
     #[error("declares no global element, so it can't be a payload: declare one below xs:schema")]
     NoElement,
-    /// Its content models can't be checked in a few seconds.
-    #[error(
-        "the content models up to this type are too large to be checked: have fewer optional elements in a row, and fewer groups inside of groups"
-    )]
-    TooLarge,
     /// The smallest payload is larger than a message should be.
     #[error(
         "this element requires {elements} elements in each payload, more than 100,000: lower its minOccurs and those in its types and groups"
@@ -293,9 +288,6 @@ pub enum DocumentProblem {
         /// The elements of the smallest payload.
         elements: u64,
     },
-    /// A pattern can't be matched in time.
-    #[error("this pattern is too large: have fewer or smaller counts inside of counts, such as (a{{0,99}}){{0,99}}")]
-    Pattern,
     /// It breaks a rule of XML Schema.
     #[error("{0}")]
     Rule(String),

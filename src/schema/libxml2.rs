@@ -111,44 +111,6 @@ impl Drop for Compiled {
     }
 }
 
-/// The text of a schema document without its DOCTYPE, the entities of its internal subset replaced.
-///
-/// Only for schemas, which are trusted: a message with a DOCTYPE is refused.
-pub(super) fn without_doctype(text: &str) -> Result<String, Fault> {
-    initialize();
-    let scope = LoaderScope::enter(&[]);
-    let log = Log::new(1);
-    let length = c_int::try_from(text.len()).map_err(|_| Fault::internal("the schema is too large"))?;
-    let options = (c::xmlParserOption_XML_PARSE_NOENT | c::xmlParserOption_XML_PARSE_NONET) as c_int;
-    // SAFETY: `text` and `log` outlive the calls; the document, its subset and the dump are freed once, the dump
-    // by libxml's own function for that.
-    let dump = unsafe {
-        c::xmlSetStructuredErrorFunc(log.context(), handler());
-        let doc = c::xmlReadMemory(text.as_ptr().cast(), length, ptr::null(), c"UTF-8".as_ptr(), options);
-        c::xmlSetStructuredErrorFunc(ptr::null_mut(), None);
-        if doc.is_null() {
-            None
-        } else {
-            let subset = c::xmlGetIntSubset(doc);
-            if !subset.is_null() {
-                c::xmlUnlinkNode(subset.cast());
-                c::xmlFreeDtd(subset);
-            }
-            let (mut bytes, mut size) = (ptr::null_mut(), 0);
-            c::xmlDocDumpMemory(doc, &raw mut bytes, &raw mut size);
-            let text = string(bytes.cast());
-            if let (false, Some(free)) = (bytes.is_null(), c::xmlFree) {
-                free(bytes.cast());
-            }
-            c::xmlFreeDoc(doc);
-            Some(text)
-        }
-    };
-    drop(scope);
-    let fault = log.entries.into_inner().into_iter().map(Entry::fault).next();
-    dump.filter(|text| !text.is_empty()).ok_or_else(|| fault.unwrap_or_else(|| Fault::internal("it can't be parsed")))
-}
-
 /// Feeds the events to a validator through the handlers that it offers a parser; says whether all were valid.
 ///
 /// # Safety

@@ -21,11 +21,9 @@ mod events;
 mod example;
 mod guide;
 mod libxml2;
-mod messages;
 mod model;
 #[doc(hidden)]
 pub mod oracle;
-mod path;
 mod pattern;
 mod payload;
 mod payload_schema;

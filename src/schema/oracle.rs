@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::engine::{self, Grammar, Judge};
+use super::engine::{Grammar, Judge};
 use super::events::Events;
-use super::libxml2::Compiled;
+use super::libxml2::{Compiled, Fault};
 use super::xsd::documents::Documents;
 use super::xsd::read::Reader;
+use super::xsd::{compile, plain};
 use super::{ContractError, XsdDocument};
 use crate::ladder::Canonical;
+use crate::ladder::strict::canonicalize;
+use crate::vocab::XmlLimits;
 
 /// A schema, compiled for each judge.
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl Judges {
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
         let documents = Documents::new(documents)?;
         let grammar = grammar(&documents);
-        let compiled = libxml(&documents).map_err(|error| error.to_string());
+        let compiled = libxml(&documents);
         Ok(Self { grammar, judge: Judge::default(), compiled, events: Events::default() })
     }
 
@@ -49,7 +52,7 @@ impl Judges {
         let Some(element) = grammar.element(root.namespace(), root.local()) else {
             return Err(format!("no element {root} is declared"));
         };
-        let violations = self.judge.judge(grammar, element, payload, 1);
+        let violations = self.judge.judge(grammar, Some(element), payload, 1);
         violations.first().map_or(Ok(()), |violation| Err(format!("{violation:?}")))
     }
 
@@ -83,11 +86,55 @@ pub fn compile_by_libxml(text: &str) -> Result<impl Sized + use<>, String> {
 }
 
 fn grammar(documents: &Documents) -> Result<Arc<Grammar>, String> {
-    let compiled = engine::compile(&Reader::new(documents, 0)).map_err(|unsupported| unsupported.to_string())?;
-    compiled.first.map_or(Ok(compiled.grammar), |unsupported| Err(unsupported.to_string()))
+    compile(documents, &Reader::new(documents)).map_err(|error| error.to_string())
 }
 
-fn libxml(documents: &Documents) -> Result<Compiled, ContractError> {
-    let sources = documents.sources(0);
-    Compiled::new(&sources.main, &sources.others).map_err(|faults| documents.error(0, faults))
+fn libxml(documents: &Documents) -> Result<Compiled, String> {
+    let (main, others) = documents.sources(0);
+    let first = |faults: Vec<Fault>| faults.into_iter().next().map(|fault| fault.message).unwrap_or_default();
+    Compiled::new(&main, &others).map_err(first)
+}
+
+/// A schema by itself, for documents that are no messages: what the public test suite judges.
+#[derive(Debug)]
+pub struct Whole {
+    grammar: Arc<Grammar>,
+    judge: Judge,
+}
+
+/// Why a document is no valid instance.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The schema is none.
+    Schema(String),
+    /// The document is not well-formed.
+    NotWellFormed(String),
+    /// It breaks a rule of the schema, the first one.
+    Invalid(String),
+}
+
+impl Whole {
+    /// Compiles documents, which make one schema.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] says where and what is wrong.
+    pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
+        let documents = Documents::new(documents)?;
+        Ok(Self { grammar: compile(&documents, &Reader::new(&documents))?, judge: Judge::default() })
+    }
+
+    /// Judges a document. A root without declaration is judged by its `xsi:type`.
+    ///
+    /// # Errors
+    /// [`Refusal`] says why it is not valid.
+    pub fn judge(&mut self, text: &str) -> Result<(), Refusal> {
+        let text = plain(text).map_err(|(_, problem)| Refusal::NotWellFormed(problem))?;
+        let limits = XmlLimits { relative_namespaces: true, ..XmlLimits::UNLIMITED };
+        let document =
+            canonicalize(&text.into(), &limits).map_err(|error| Refusal::NotWellFormed(error.to_string()))?;
+        let root = document.root();
+        let root = self.grammar.element(root.namespace(), root.local());
+        let violations = self.judge.judge(&self.grammar, root, &document, 1);
+        violations.into_iter().next().map_or(Ok(()), |violation| Err(Refusal::Invalid(violation.rule)))
+    }
 }

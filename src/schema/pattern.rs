@@ -11,7 +11,7 @@ mod translate;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::Hir;
 
 /// A pattern in both languages.
 #[derive(Debug, Clone)]
@@ -64,28 +64,6 @@ pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<regex::Regex>, &'sta
     compile(&translated?.join("|"))
 }
 
-/// Whether a pattern counts so much that no judge of ours, nor libxml2, ends with it in time.
-pub(crate) fn is_too_large(xsd: &str) -> bool {
-    /// What is smaller in sum is not worth being compiled once more.
-    const SUSPICIOUS: u64 = 1_000_000;
-    let Ok(rust) = translate::translate(xsd) else { return false };
-    parse(&rust).is_some_and(|tree| steps(&tree) > SUSPICIOUS) && compile(&rust).is_err()
-}
-
-/// About how many steps an automaton for a pattern has. Its depth is bounded by [`NESTING`].
-fn steps(tree: &Hir) -> u64 {
-    let sum = |parts: &[Hir]| parts.iter().map(steps).fold(0, u64::saturating_add);
-    match tree.kind() {
-        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(_) => 1,
-        HirKind::Capture(capture) => steps(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
-        HirKind::Repetition(repetition) => {
-            let times = repetition.max.unwrap_or(repetition.min).max(1);
-            steps(&repetition.sub).saturating_mul(times.into())
-        }
-    }
-}
-
 /// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.
 ///
 /// One that is in use is not compiled again: that takes longer than all else of a simple type, and the types of a
@@ -98,7 +76,7 @@ fn compile(rust: &str) -> Result<Arc<regex::Regex>, &'static str> {
         return Ok(known);
     }
     let mut builder = regex::RegexBuilder::new(rust);
-    let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| "it is too large")?;
+    let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?;
     let regex = Arc::new(regex);
     let mut known = in_use();
     if known.len() == known.capacity() {
@@ -107,6 +85,8 @@ fn compile(rust: &str) -> Result<Arc<regex::Regex>, &'static str> {
     known.insert(rust.to_owned(), Arc::downgrade(&regex));
     Ok(regex)
 }
+
+const TOO_LARGE: &str = "it is too large: have fewer or smaller counts inside of counts, such as (a{0,99}){0,99}";
 
 /// How deep groups may nest in a pattern.
 const NESTING: u32 = 100;

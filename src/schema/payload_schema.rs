@@ -1,14 +1,13 @@
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use super::contract::{ContractError, Place, RoundTrip, Shape};
+use super::engine::{ElementId, Grammar, Judge};
 use super::example::{Wish, example, is_finite, requires_too_many};
-use super::libxml2::{Compiled, Source};
 use super::model::Model;
-use super::path::{Checker, Path};
+use super::validator::{SchemaError, by_engine};
 use super::xsd::{self, embed};
 use super::{Payload, document, probe, prompt, types, vocabulary};
 use crate::ladder::Canonical;
@@ -25,8 +24,9 @@ pub(super) type Digest = [u8; 32];
 #[derive(Debug)]
 struct Inner {
     qname: QName,
-    sources: Sources,
-    path: Path,
+    digest: Digest,
+    /// What judges it, which all threads share, and its declaration there.
+    grammar: (Arc<Grammar>, ElementId),
     document: String,
     embeddable: Canonical,
     /// What the payload needs of that.
@@ -36,16 +36,7 @@ struct Inner {
     prompt: String,
     json_schema: Option<Value>,
     qualified: bool,
-    expectations: HashMap<(String, String), String>,
     vocabulary: Option<Vocabulary>,
-}
-
-/// The documents that libxml compiles.
-#[derive(Debug, Clone)]
-pub(super) struct Sources {
-    pub(super) main: String,
-    pub(super) others: Arc<[Source]>,
-    pub(super) digest: Digest,
 }
 
 impl PayloadSchema {
@@ -73,37 +64,36 @@ impl PayloadSchema {
             return Err(refuse(Shape::TooMany { elements }));
         }
         let document = document::write(&model);
-        let sources = Sources::single(document.clone());
         let round_trip = |problem| ContractError::RoundTrip { type_name: type_name.clone(), problem };
         let grammar = xsd::grammar_of(&document).map_err(|error| round_trip(RoundTrip::Schema(error.to_string())))?;
-        let compiled = sources.compile().map_err(|faults| round_trip(RoundTrip::Schema(faults)))?;
-        let path = Path::of(&grammar, &qname);
-        let checker = || Checker::new(&path, &compiled);
+        let root = grammar.element(qname.namespace(), qname.local());
+        let root = root.ok_or_else(|| round_trip(RoundTrip::Schema("its element is not declared".to_owned())))?;
+        let path = (grammar, root);
+        let checker = || Checker::new(&path.0, path.1);
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
         let example = valid_example(&model, checker()).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let embeddable = embed::embeddable(&document);
         let embeddable = embeddable.map_err(|problem| round_trip(RoundTrip::Schema(problem.to_string())))?;
-        Ok(Self::assemble(qname, (sources, path), (document, embeddable), &model, Some(example), Some(json_schema)))
+        let digest = digest([document.as_str()]);
+        Ok(Self::assemble(qname, (digest, path), (document, embeddable), &model, Some(example), Some(json_schema)))
     }
 
     /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
-        sources: Sources,
-        compiled: &Compiled,
-        path: Path,
-        document: String,
-        embeddable: Canonical,
+        digest: Digest,
+        grammar: (Arc<Grammar>, ElementId),
+        texts: (String, Canonical),
         model: &Model,
         qname: QName,
     ) -> Self {
-        let example = valid_example(model, Checker::new(&path, compiled));
-        Self::assemble(qname, (sources, path), (document, embeddable), model, example, None)
+        let example = valid_example(model, Checker::new(&grammar.0, grammar.1));
+        Self::assemble(qname, (digest, grammar), texts, model, example, None)
     }
 
     fn assemble(
         qname: QName,
-        (sources, path): (Sources, Path),
+        (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
         (document, embeddable): (String, Canonical),
         model: &Model,
         example: Option<Canonical>,
@@ -113,11 +103,10 @@ impl PayloadSchema {
             description: prompt::description(model),
             prompt: prompt::prompt(model, example.as_ref()),
             qualified: model.is_qualified(),
-            expectations: prompt::expectations(model),
             vocabulary: vocabulary::of_model(model),
             qname,
-            sources,
-            path,
+            digest,
+            grammar,
             document,
             embeddable,
             part: OnceLock::new(),
@@ -173,44 +162,30 @@ impl PayloadSchema {
         self.0.vocabulary.as_ref()
     }
 
-    /// What an element, or an attribute of it, should hold.
-    pub(super) fn expected(&self, element: &str, attribute: Option<&str>) -> Option<&str> {
-        let key = (element.to_owned(), attribute.unwrap_or_default().to_owned());
-        self.0.expectations.get(&key).map(String::as_str)
-    }
-
-    /// Why payloads are judged by libxml, 64 KiB at most, rather than by the engine of this crate; `None` if they
-    /// aren't.
-    pub fn libxml_reason(&self) -> Option<&str> {
-        match &self.0.path {
-            Path::Engine(..) => None,
-            Path::Libxml(reason) => Some(reason),
-        }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0.path
+    /// What judges it, and its declaration there.
+    pub(super) fn grammar(&self) -> (&Grammar, ElementId) {
+        (&self.0.grammar.0, self.0.grammar.1)
     }
 
     pub(super) fn digest(&self) -> Digest {
-        self.0.sources.digest
-    }
-
-    pub(super) fn compile(&self) -> Result<Compiled, String> {
-        self.0.sources.compile()
+        self.0.digest
     }
 }
 
-impl Sources {
-    /// One document that refers to no other.
-    fn single(document: String) -> Self {
-        let digest = digest([document.as_str()]);
-        Self { main: document, others: Arc::new([]), digest }
+/// Judges examples while a schema is made.
+pub(super) struct Checker<'g> {
+    grammar: &'g Grammar,
+    root: ElementId,
+    judge: Judge,
+}
+
+impl<'g> Checker<'g> {
+    fn new(grammar: &'g Grammar, root: ElementId) -> Self {
+        Self { grammar, root, judge: Judge::default() }
     }
 
-    fn compile(&self) -> Result<Compiled, String> {
-        Compiled::new(&self.main, &self.others)
-            .map_err(|faults| faults.first().map(|fault| fault.message.trim().to_owned()).unwrap_or_default())
+    pub(super) fn check(&mut self, payload: &Canonical) -> Result<(), SchemaError> {
+        by_engine(self.grammar, self.root, &mut self.judge, payload)
     }
 }
 

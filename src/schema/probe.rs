@@ -9,7 +9,7 @@ use super::decode::{DecodeProblem, Undecodable, decode_canonical};
 use super::encode::encode_as;
 use super::example::{Wish, alternatives, example};
 use super::model::Model;
-use super::path::Checker;
+use super::payload_schema::Checker;
 use crate::ladder::Canonical;
 use crate::ladder::scan::{Scanner, Token};
 use crate::vocab::QName;

@@ -1,7 +1,6 @@
 //! What a model must know to write a payload: what it is for, its fields with their docs and bounds, an example,
 //! and how to answer.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::builtin::{Builtin, Kind};
@@ -50,42 +49,6 @@ pub(crate) fn prompt(model: &Model, example: Option<&Canonical>) -> String {
         root.local
     );
     out
-}
-
-/// What the simple elements and attributes of a payload hold: by element, then by attribute (empty for text).
-/// Names that mean different things in different places are left out.
-pub(crate) fn expectations(model: &Model) -> HashMap<(String, String), String> {
-    let fields = Fields { model, out: String::new(), lines: 0, described: Vec::new() };
-    let mut found: HashMap<(String, String), Option<String>> = HashMap::new();
-    let mut note = |element: &str, attribute: &str, ty: TypeId| {
-        let Some(simple) = model.simple(ty) else { return };
-        let words = fields.words(simple);
-        let known = found.entry((element.to_owned(), attribute.to_owned())).or_insert_with(|| Some(words.clone()));
-        if known.as_ref() != Some(&words) {
-            *known = None;
-        }
-    };
-    let mut elements: Vec<&Element> = vec![&model.root];
-    for ty in &model.types {
-        let Type::Complex(Complex { content: Content::Children(particle), .. }) = ty else { continue };
-        let mut pending = vec![particle];
-        while let Some(particle) = pending.pop() {
-            match &particle.term {
-                Term::Element(element) => elements.push(element),
-                Term::Group(_, particles) => pending.extend(particles),
-                Term::Any => {}
-            }
-        }
-    }
-    for element in elements {
-        note(&element.local, "", element.ty);
-        let Some(complex) = model.complex(element.ty) else { continue };
-        if let Content::Text(ty) = complex.content {
-            note(&element.local, "", ty);
-        }
-        complex.attributes.iter().for_each(|attribute| note(&element.local, &attribute.local, attribute.ty));
-    }
-    found.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
 }
 
 struct Fields<'a> {

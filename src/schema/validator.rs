@@ -1,21 +1,13 @@
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::Catalog;
 use super::engine::{self, ElementId, Grammar, Judge, Violation};
-use super::events::Events;
-use super::libxml2::Compiled;
-use super::path::Path;
-use super::payload_schema::Digest;
-use super::{Catalog, PayloadSchema, messages};
 use crate::ladder::{Canonical, Element, Part, Validated};
 use crate::vocab::{Position, QName};
 
 /// Violations that are told at most: a message can have as many as it has elements.
 const MOST: usize = 8;
-
-/// The largest payload that libxml is given, in bytes: some of its checks take more than linear time.
-const LARGEST_FOR_LIBXML: usize = 64 << 10;
 
 /// Why a payload breaks its schema.
 ///
@@ -47,18 +39,16 @@ pub struct Finding {
 /// A path behind a sentence, where it says more than the name of its element.
 struct AtPath<'p>(&'p str);
 
-/// Judges payloads on one thread. What libxml judges is compiled here when first needed.
+/// Judges payloads on one thread.
 pub struct Validator {
     catalog: Arc<Catalog>,
-    compiled: HashMap<Digest, Result<Compiled, String>>,
-    events: Events,
     judge: Judge,
 }
 
 impl Validator {
     /// A validator of the payloads that the catalog knows.
     pub fn new(catalog: Arc<Catalog>) -> Self {
-        Self { catalog, compiled: HashMap::new(), events: Events::default(), judge: Judge::default() }
+        Self { catalog, judge: Judge::default() }
     }
 
     /// The catalog whose payloads it knows.
@@ -71,50 +61,24 @@ impl Validator {
     /// # Errors
     /// [`SchemaError`] if it breaks the schema, or if there is none.
     pub fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
-        match self.validate_at_once(payload.clone()) {
-            Some(verdict) => verdict,
-            None => self.validate_by_libxml(payload),
-        }
-    }
-
-    /// As [`validate`](Self::validate), where that takes linear time; `None` where libxml has to judge, which may
-    /// take long: a thread with something else to do leaves that to another one.
-    pub fn validate_at_once(&mut self, payload: Canonical) -> Option<Result<Validated<Element>, SchemaError>> {
-        let Some(schema) = self.catalog.get(payload.root()) else {
-            return Some(Err(SchemaError::unknown(payload.root(), payload.position(0))));
-        };
-        match schema.path() {
-            Path::Engine(grammar, root) => {
-                let verdict = by_engine(grammar, *root, &mut self.judge, &payload);
-                Some(verdict.map(|()| Validated::by_schema(payload)))
-            }
-            Path::Libxml(reason) => {
-                let bytes = payload.bytes().len();
-                (bytes > LARGEST_FOR_LIBXML).then(|| Err(SchemaError::too_large(bytes, reason)))
-            }
-        }
-    }
-
-    fn validate_by_libxml(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
         let Some(schema) = self.catalog.get(payload.root()) else {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
         };
-        let compiled = self.compiled.entry(schema.digest()).or_insert_with(|| compile(schema));
-        let compiled = compiled.as_ref().map_err(|rule| SchemaError::whole(rule.clone(), None))?;
-        by_libxml(compiled, &mut self.events, &payload, |element, attribute| schema.expected(element, attribute))?;
+        let (grammar, root) = schema.grammar();
+        by_engine(grammar, root, &mut self.judge, &payload)?;
         Ok(Validated::by_schema(payload))
+    }
+
+    /// As [`validate`](Self::validate), which takes linear time: there is always a verdict.
+    pub fn validate_at_once(&mut self, payload: Canonical) -> Option<Result<Validated<Element>, SchemaError>> {
+        Some(self.validate(payload))
     }
 }
 
 impl fmt::Debug for Validator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Validator").field("compiled", &self.compiled.len()).finish_non_exhaustive()
+        f.debug_struct("Validator").finish_non_exhaustive()
     }
-}
-
-/// Schemas were compiled once when they were made, so this fails only for want of memory.
-fn compile(schema: &PayloadSchema) -> Result<Compiled, String> {
-    schema.compile().map_err(|error| error.to_string())
 }
 
 /// Judges a payload by the grammar of its schema.
@@ -124,7 +88,7 @@ pub(super) fn by_engine(
     judge: &mut Judge,
     payload: &Canonical,
 ) -> Result<(), SchemaError> {
-    let violations = judge.judge(grammar, root, payload, MOST);
+    let violations = judge.judge(grammar, Some(root), payload, MOST);
     if violations.is_empty() {
         return Ok(());
     }
@@ -138,28 +102,6 @@ pub(super) fn by_engine(
     };
     let places: Vec<_> = violations.iter().map(place).collect();
     SchemaError::told(payload, violations.into_iter().map(|violation| violation.rule).zip(places).collect())
-}
-
-/// Judges a payload by a schema that libxml compiled. `expected` tells what an element, or an attribute of it, should hold.
-pub(super) fn by_libxml<'a>(
-    compiled: &Compiled,
-    events: &mut Events,
-    payload: &Canonical,
-    expected: impl Fn(&str, Option<&str>) -> Option<&'a str>,
-) -> Result<(), SchemaError> {
-    events.read(payload.as_str());
-    let mut findings = Vec::new();
-    let mut facet_at = None;
-    for violation in compiled.validate(events, MOST) {
-        // A broken facet is told twice: by its rule, and as a value that is none of its type.
-        if facet_at == Some(violation.element) && messages::repeats_facet(&violation.message) {
-            continue;
-        }
-        facet_at = messages::is_facet(&violation.message).then_some(violation.element);
-        let rule = messages::sentence(&violation.message, payload.root().namespace(), &expected);
-        findings.push((rule, (violation.element, payload.position(violation.element))));
-    }
-    SchemaError::told(payload, findings)
 }
 
 impl fmt::Display for Finding {
@@ -182,14 +124,6 @@ impl SchemaError {
     /// The validator failed on a payload.
     pub(crate) fn unjudged(payload: &QName) -> Self {
         Self::whole(format!("{payload} could not be judged: the validator failed, which is a bug of the pump"), None)
-    }
-
-    fn too_large(bytes: usize, reason: &str) -> Self {
-        let rule = format!(
-            "the payload has {bytes} bytes; its schema is judged by libxml, which takes {LARGEST_FOR_LIBXML} at most \
-             ({reason})"
-        );
-        Self::whole(rule, None)
     }
 
     /// What is wrong with a payload as a whole.

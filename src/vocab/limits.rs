@@ -20,6 +20,9 @@ pub struct XmlLimits {
     pub comment_bytes: usize,
     /// Bytes of one processing instruction, between its name and `?>` (1 MiB).
     pub instruction_bytes: usize,
+    /// Whether a namespace name may be relative (no). Canonical XML forbids that of a message; of a document that is
+    /// only judged, such as a schema, nothing does.
+    pub relative_namespaces: bool,
 }
 
 impl XmlLimits {
@@ -33,6 +36,7 @@ impl XmlLimits {
         value_bytes: usize::MAX,
         comment_bytes: usize::MAX,
         instruction_bytes: usize::MAX,
+        relative_namespaces: true,
     };
 }
 
@@ -47,6 +51,7 @@ impl Default for XmlLimits {
             value_bytes: 1 << 20,
             comment_bytes: 1 << 20,
             instruction_bytes: 1 << 20,
+            relative_namespaces: false,
         }
     }
 }

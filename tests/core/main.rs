@@ -4,7 +4,6 @@ mod harness;
 mod model;
 mod payloads;
 
-mod aside;
 mod awaiting;
 mod boot;
 mod chaos;

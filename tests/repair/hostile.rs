@@ -137,6 +137,7 @@ fn each_limit_has_an_error_of_its_own() {
         value_bytes: 9,
         comment_bytes: 4,
         instruction_bytes: 5,
+        relative_namespaces: false,
     };
     let refusal = |input: &str| {
         let error = repair(&Raw::new(input.to_owned()), Shape::Document, &limits).unwrap_err();

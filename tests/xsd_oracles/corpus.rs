@@ -39,7 +39,6 @@ fn verdicts_are_those_of_the_recommendation() {
     for case in cases() {
         let mut judges = Judges::new(&case.documents).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         schemas += 1;
-        let supported = judges.unsupported().is_none();
         for instance in &case.instances {
             instances += 1;
             let mut compare = |oracle: &str, verdict: Verdict| {
@@ -51,30 +50,12 @@ fn verdicts_are_those_of_the_recommendation() {
                     });
                 }
             };
-            if supported {
-                compare("engine", judges.engine(&instance.payload));
-            }
+            compare("engine", judges.engine(&instance.payload));
             compare("libxml2", judges.libxml(&instance.payload));
         }
     }
     println!("{schemas} schemas, {instances} instances, {} disagreements", found.len());
     Disagreements::read().assert_are(&found, &["engine", "libxml2"]);
-}
-
-/// What the engine leaves to libxml, and why: `tests/corpus/xsd/unsupported.txt`.
-#[test]
-fn what_is_left_to_libxml_is_known() {
-    let reasons = cases().filter_map(|case| {
-        let judges = Judges::new(&case.documents).ok()?;
-        judges.unsupported().map(|reason| format!("{}: {reason}\n", case.name))
-    });
-    let actual: String = reasons.collect();
-    let path = folder().join("unsupported.txt");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &actual).expect("the corpus can be written");
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "{} differs: UPDATE_GOLDEN=1 writes it", path.display());
 }
 
 #[test]

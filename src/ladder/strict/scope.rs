@@ -319,7 +319,7 @@ fn check_declaration(prefix: &[u8], uri: &[u8], limits: &XmlLimits) -> Result<()
     if uri.is_empty() && !prefix.is_empty() {
         return Err(StrictErrorKind::PrefixUndeclared { prefix: text(prefix) });
     }
-    if !uri.is_empty() && !has_scheme(uri) {
+    if !uri.is_empty() && !limits.relative_namespaces && !has_scheme(uri) {
         return Err(StrictErrorKind::RelativeNamespace { name: text(uri) });
     }
     Ok(())

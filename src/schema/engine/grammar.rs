@@ -15,6 +15,7 @@ pub(in crate::schema) struct Grammar {
     pub(super) global_types: NameMap<TypeId>,
     /// `xs:anyType`.
     pub(super) any: TypeId,
+    pub(super) constraints: Vec<Constraint>,
 }
 
 /// An expanded name.
@@ -66,13 +67,64 @@ pub(super) struct Element {
     /// Its disallowed substitutions.
     pub(super) block: Derivations,
     pub(super) value: Option<ValueConstraint>,
+    /// Its identity constraints, by their place in the grammar.
+    pub(super) constraints: std::ops::Range<u32>,
+}
+
+/// An identity constraint (XSD 1.0 part 1, section 3.11).
+#[derive(Debug)]
+pub(super) struct Constraint {
+    pub(super) label: Box<str>,
+    pub(super) kind: ConstraintKind,
+    pub(super) selector: Vec<Steps>,
+    pub(super) fields: Vec<Vec<Steps>>,
+    /// Whether an `xs:keyref` refers to it.
+    pub(super) is_referred: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConstraintKind {
+    Unique,
+    Key,
+    /// With the place of what it refers to.
+    Keyref(u32),
+}
+
+/// One path of a selector or field.
+#[derive(Debug, Clone)]
+pub(super) struct Steps {
+    /// Whether it begins with `.//`.
+    pub(super) anywhere: bool,
+    pub(super) children: Vec<NameTest>,
+    /// Whether it ends with an attribute.
+    pub(super) attribute: Option<NameTest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NameTest {
+    Any,
+    Namespace(Namespace),
+    Name(Name),
+}
+
+impl NameTest {
+    #[inline]
+    pub(super) fn allows(&self, namespace: Namespace, local: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Namespace(known) => *known == namespace,
+            Self::Name(name) => name.is(namespace, local),
+        }
+    }
 }
 
 /// `default` or `fixed`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueConstraint {
     pub(super) fixed: bool,
     pub(super) text: Box<str>,
+    /// What equal values have in common, where that takes the prefixes of the schema.
+    pub(super) key: Option<Box<str>>,
 }
 
 /// A type definition, simple or complex.
@@ -110,6 +162,8 @@ pub(super) struct Derivations {
     pub(super) extension: bool,
     pub(super) restriction: bool,
     pub(super) substitution: bool,
+    pub(super) list: bool,
+    pub(super) union: bool,
 }
 
 /// The attributes of a complex type.
@@ -132,7 +186,14 @@ pub(super) struct AttributeUse {
 #[derive(Debug, Clone)]
 pub(super) struct Attribute {
     pub(super) ty: SimpleType,
-    pub(super) fixed: Option<Box<str>>,
+    pub(super) id: TypeId,
+    pub(super) value: Option<ValueConstraint>,
+}
+
+impl Attribute {
+    pub(super) fn fixed(&self) -> Option<&str> {
+        self.value.as_ref().filter(|value| value.fixed).map(|value| &*value.text)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +207,18 @@ pub(super) enum ProcessContents {
     Strict,
     Lax,
     Skip,
+}
+
+impl ProcessContents {
+    /// Whether it checks less than another one.
+    pub(super) fn is_looser(self, than: Self) -> bool {
+        let strength = |process| match process {
+            Self::Strict => 2,
+            Self::Lax => 1,
+            Self::Skip => 0,
+        };
+        strength(self) < strength(than)
+    }
 }
 
 /// What stands between the tags.
@@ -227,10 +300,6 @@ impl<T> NameMap<T> {
         Self(entries)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|(_, value)| value)
-    }
-
     pub(super) fn get(&self, namespace: Namespace, local: &str) -> Option<&T> {
         let found = self.0.binary_search_by(|(name, _)| name.order(namespace, local));
         found.ok().map(|at| &self.0[at].1)
@@ -277,8 +346,10 @@ impl Grammar {
     /// Whether a type is made from another one by none of the ways that are blocked (XSD 1.0 part 1, sections
     /// 3.4.6 and 3.14.6: Type Derivation OK).
     pub(super) fn is_derived(&self, from: TypeId, to: TypeId, blocked: Derivations) -> bool {
+        // The members are those of unions inside of it, too.
         let members = &self.types[to.index()].members;
-        self.steps_lead(from, to, blocked) || members.iter().any(|member| self.is_derived(from, *member, blocked))
+        let by_union = |member: &TypeId| self.steps_lead(from, *member, blocked);
+        self.steps_lead(from, to, blocked) || !blocked.restriction && members.iter().any(by_union)
     }
 
     fn steps_lead(&self, from: TypeId, to: TypeId, blocked: Derivations) -> bool {
@@ -315,6 +386,8 @@ impl Derivations {
             extension: self.extension || other.extension,
             restriction: self.restriction || other.restriction,
             substitution: self.substitution || other.substitution,
+            list: self.list || other.list,
+            union: self.union || other.union,
         }
     }
 }

@@ -111,6 +111,20 @@ impl NamespaceSet {
         }
     }
 
+    /// Whether the Recommendation can say it: of negations, only those of one namespace and of none (section 3.10.6).
+    pub(super) fn is_expressible(&self) -> bool {
+        match (self.complement, self.listed.as_slice()) {
+            (false, _) | (true, []) => true,
+            (true, [none]) | (true, [none, _]) => *none == Namespace::NONE,
+            (true, _) => false,
+        }
+    }
+
+    /// Whether another one allows all that this one does (section 3.10.6, cos-ns-subset).
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        self.intersection(other) == *self
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         !self.complement && self.listed.is_empty()
     }

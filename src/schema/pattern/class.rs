@@ -47,6 +47,11 @@ pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
         "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe",
         "Pi", "Pf", "Po", "Z", "Zs", "Zl", "Zp", "S", "Sm", "Sc", "Sk", "So", "C", "Cc", "Cf", "Co", "Cn",
     ];
+    match name {
+        "Zl" => return Ok(of(&[('\u{2028}', '\u{2028}')])),
+        "Zp" => return Ok(of(&[('\u{2029}', '\u{2029}')])),
+        _ => {}
+    }
     let name = NAMES.contains(&name).then_some(name).ok_or("\\p names no category of Unicode that XSD knows")?;
     known(name).ok_or("this category is not in the tables of the regex crate")
 }
@@ -56,6 +61,10 @@ pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
 /// # Errors
 /// XSD 1.0 names no such block.
 pub(super) fn block(name: &str) -> Result<ClassUnicode, &'static str> {
+    // Surrogates are no characters, and none can stand in a document.
+    if matches!(name, "HighSurrogates" | "HighPrivateUseSurrogates" | "LowSurrogates") {
+        return Ok(ClassUnicode::empty());
+    }
     let mut found = BLOCKS.iter().filter(|(known, ..)| *known == name).map(|&(_, low, high)| (low, high)).peekable();
     found.peek().ok_or("\\p names no block of Unicode that XSD 1.0 knows")?;
     Ok(of(&found.collect::<Vec<_>>()))
@@ -92,7 +101,7 @@ fn known(name: &str) -> Option<ClassUnicode> {
 
 /// The blocks that XSD 1.0 names (second edition, appendix F.1.1), which are those of Unicode 3.1.
 #[rustfmt::skip]
-static BLOCKS: [(&str, char, char); 95] = [
+static BLOCKS: [(&str, char, char); 96] = [
     ("BasicLatin", '\0', '\u{7F}'),
     ("Latin-1Supplement", '\u{80}', '\u{FF}'),
     ("LatinExtended-A", '\u{100}', '\u{17F}'),
@@ -167,6 +176,7 @@ static BLOCKS: [(&str, char, char); 95] = [
     ("YiSyllables", '\u{A000}', '\u{A48F}'),
     ("YiRadicals", '\u{A490}', '\u{A4CF}'),
     ("HangulSyllables", '\u{AC00}', '\u{D7A3}'),
+    ("Tags", '\u{E0000}', '\u{E007F}'),
     ("PrivateUse", '\u{E000}', '\u{F8FF}'),
     ("PrivateUse", '\u{F0000}', '\u{FFFFD}'),
     ("PrivateUse", '\u{100000}', '\u{10FFFD}'),

@@ -2,14 +2,16 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::prolog::plain;
 use super::read::Place;
 use super::tree::{NodeId, Tree};
-use super::{XsdDocument, document_error, embed};
+use super::{XsdDocument, document_error, embed, structure};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::schema::contract::{ContractError, DocumentProblem};
-use crate::schema::libxml2::{Fault, Source, without_doctype};
-use crate::schema::payload_schema::{Sources, digest};
+use crate::schema::engine::Wrong;
+use crate::schema::libxml2::Source;
+use crate::schema::payload_schema::{Digest, digest};
 use crate::vocab::{Position, XmlLimits, ns};
 
 /// The attributes of the namespace `xml`, which schemas import from a place in the web.
@@ -20,6 +22,8 @@ pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// How many of them were given; what follows is ours.
     given: usize,
+    /// What documents refer to that was not given, with the document and the place in it.
+    missing: Vec<(String, usize, NodeId)>,
 }
 
 pub(in crate::schema) struct Document {
@@ -35,6 +39,9 @@ pub(in crate::schema) struct Document {
     pub(in crate::schema) embeddable: Canonical,
 }
 
+/// A location where no document is, and the link that names it.
+type Absent = (String, NodeId);
+
 /// An include, a redefinition or an import of documents of the set.
 pub(in crate::schema) struct Link {
     pub(in crate::schema) node: NodeId,
@@ -49,18 +56,35 @@ impl Documents {
             match documents.iter().find(|known| known.name == *name) {
                 Some(known) if known.given == *text => {}
                 Some(_) => return Err(document_error(name, None, DocumentProblem::Twice)),
-                None => documents.push(Document::new(name, text)?),
+                None => documents.push(Document::new(name, text, true)?),
             }
         }
+        Self::linked(documents)
+    }
+
+    /// The schema of schemas, by which all others are judged.
+    pub(super) fn of_structure(text: &str) -> Self {
+        let document = Document::new("schema.xsd", text, false);
+        document.and_then(|document| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
+    }
+
+    fn linked(mut documents: Vec<Document>) -> Result<Self, ContractError> {
         let given = documents.len();
         if documents.iter().all(|document| document.target != ns::XML) {
-            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES)?);
+            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES, false)?);
         }
-        let mut set = Self { documents, given };
+        let mut set = Self { documents, given, missing: Vec::new() };
         for index in 0..set.documents.len() {
-            set.documents[index].links = set.links(index)?;
+            let (links, missing) = set.links(index)?;
+            set.documents[index].links = links;
+            set.missing.extend(missing.into_iter().map(|(location, node)| (location, index, node)));
         }
         Ok(set)
+    }
+
+    /// Whether a document was given, or is one of ours.
+    pub(in crate::schema) fn is_given(&self, index: usize) -> bool {
+        index < self.given
     }
 
     pub(in crate::schema) fn get(&self, index: usize) -> &Document {
@@ -86,8 +110,13 @@ impl Documents {
         roots
     }
 
-    /// What libxml needs to know a document and all that it leads to.
-    pub(in crate::schema) fn sources(&self, root: usize) -> Sources {
+    /// The digest of a document and all that it leads to.
+    pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
+        digest(self.closure(root).iter().map(|index| self.documents[*index].text.as_str()))
+    }
+
+    /// What libxml needs to know a document and all that it leads to: a main text, and those that it refers to.
+    pub(in crate::schema) fn sources(&self, root: usize) -> (String, Vec<Source>) {
         let closure = self.closure(root);
         let mut wrappers = Vec::new();
         let mut others: Vec<Source> = Vec::new();
@@ -103,18 +132,27 @@ impl Documents {
             format!("<xs:import namespace=\"{}\" schemaLocation=\"{}\"/>", attribute(target), url(root))
         };
         let main = format!("<xs:schema xmlns:xs=\"{}\">{link}</xs:schema>", ns::XSD);
-        let digest = digest(closure.iter().map(|index| self.documents[*index].text.as_str()));
-        Sources { main, others: others.into(), digest }
+        (main, others)
     }
 
-    /// The error of a schema that libxml doesn't compile.
-    pub(in crate::schema) fn error(&self, root: usize, faults: Vec<Fault>) -> ContractError {
-        let fault = faults.into_iter().next();
-        let index = fault.as_ref().and_then(|fault| index_of(fault.url.as_deref()?)).unwrap_or(root);
-        let at = fault.as_ref().filter(|fault| fault.line > 0).map(|fault| Position { line: fault.line, column: 1 });
-        let message =
-            fault.map(|fault| fault.message.trim().replace(&format!("{{{}}}", ns::XSD), "xs:")).unwrap_or_default();
-        document_error(&self.documents[index].name, at, DocumentProblem::Rule(message))
+    /// The error of a rule that the schema breaks.
+    pub(in crate::schema) fn wrong(&self, wrong: Wrong) -> ContractError {
+        let mut rule = wrong.rule;
+        // What is not found may stand in what is not given.
+        if let Some((location, by, _)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {
+            rule.push_str(&format!(
+                "; '{location}', which {} refers to, is not among them: list that file too",
+                self.documents[*by].name
+            ));
+        }
+        let problem = DocumentProblem::Rule(rule);
+        match wrong.at {
+            Some(place) => {
+                let document = &self.documents[place.document];
+                document_error(&document.name, Some(document.position(place.node)), problem)
+            }
+            None => document_error(self.documents.first().map_or("", |document| &document.name), None, problem),
+        }
     }
 
     /// The error of what stands at a place.
@@ -124,6 +162,11 @@ impl Documents {
     }
 
     pub(in crate::schema) fn no_element(&self) -> ContractError {
+        if let Some((location, document, node)) = self.missing.first() {
+            let document = &self.documents[*document];
+            let problem = DocumentProblem::Missing(location.clone());
+            return document_error(&document.name, Some(document.position(*node)), problem);
+        }
         let name = self.documents.first().map_or("", |document| &document.name);
         document_error(name, None, DocumentProblem::NoElement)
     }
@@ -142,10 +185,11 @@ impl Documents {
         reached
     }
 
-    fn links(&self, index: usize) -> Result<Vec<Link>, ContractError> {
+    /// The links of a document, and the locations where nothing is.
+    fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<Absent>), ContractError> {
         let document = &self.documents[index];
         let tree = &document.tree;
-        let mut links = Vec::new();
+        let (mut links, mut missing) = (Vec::new(), Vec::new());
         for node in tree.parts(0) {
             let import = match tree.node(node).local.as_str() {
                 "import" => true,
@@ -164,16 +208,57 @@ impl Documents {
                     to = all;
                 }
             }
+            self.check_link(index, node, import, &to)?;
             match (location, to.is_empty()) {
-                (Some(location), true) => {
-                    let problem = DocumentProblem::Missing(location.to_owned());
+                // What nobody refers to need not be there (sections 4.2.1 to 4.2.3).
+                (location, true) if import || !self.redefines(index, node) => {
+                    missing.extend(location.map(|location| (location.to_owned(), node)));
+                }
+                (_, true) => {
+                    let problem = DocumentProblem::Missing(location.unwrap_or_default().to_owned());
                     return Err(document_error(&document.name, Some(document.position(node)), problem));
                 }
-                (None, true) => {}
                 (_, false) => links.push(Link { node, import, to }),
             }
         }
-        Ok(links)
+        Ok((links, missing))
+    }
+
+    /// The namespaces of what a document includes, redefines or imports (src-include, src-import).
+    fn check_link(&self, index: usize, node: NodeId, import: bool, to: &[usize]) -> Result<(), ContractError> {
+        let document = &self.documents[index];
+        let namespace = document.tree.get(node, "namespace");
+        let wrong = |rule: String| {
+            Err(document_error(&document.name, Some(document.position(node)), DocumentProblem::Rule(rule)))
+        };
+        if import && namespace.unwrap_or_default() == document.target {
+            return wrong(match namespace {
+                Some(_) => "a document imports other namespaces than its own: write xs:include".to_owned(),
+                None => "a document without targetNamespace can't import what has none: write xs:include".to_owned(),
+            });
+        }
+        for other in to.iter().map(|to| &self.documents[*to]) {
+            let fits = if import {
+                other.target == namespace.unwrap_or_default()
+            } else {
+                other.target == document.target || other.target.is_empty()
+            };
+            if !fits {
+                return wrong(format!(
+                    "'{}' has the targetNamespace \"{}\", not the one that is expected here: \"{}\"",
+                    other.name,
+                    other.target,
+                    if import { namespace.unwrap_or_default() } else { &document.target }
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a link is a redefinition with something in it, which needs its document.
+    fn redefines(&self, index: usize, node: NodeId) -> bool {
+        let tree = &self.documents[index].tree;
+        tree.node(node).local == "redefine" && tree.parts(node).any(|part| tree.node(part).local != "annotation")
     }
 
     /// The document that another one calls by a location.
@@ -223,7 +308,7 @@ impl Documents {
 }
 
 impl Document {
-    fn new(name: &str, given: &str) -> Result<Self, ContractError> {
+    fn new(name: &str, given: &str, judged: bool) -> Result<Self, ContractError> {
         // Generous, because a schema is trusted; depth bounds what recurses over it.
         const LIMITS: XmlLimits = XmlLimits {
             message_bytes: 64 << 20,
@@ -234,20 +319,21 @@ impl Document {
             value_bytes: 64 << 20,
             comment_bytes: 64 << 20,
             instruction_bytes: 64 << 20,
+            relative_namespaces: true,
         };
         let error = |at, problem| document_error(name, at, problem);
-        let text = plain(given).map_err(|fault| {
-            error(
-                Some(Position { line: fault.line.max(1), column: 1 }),
-                DocumentProblem::Malformed(fault.message.trim().to_owned()),
-            )
+        let text = plain(given).map_err(|(at, problem)| {
+            error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
-        canonicalize(&Bytes::from(text.clone()), &LIMITS)
+        let canonical = canonicalize(&Bytes::from(text.clone()), &LIMITS)
             .map_err(|strict| error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string())))?;
         let tree = Tree::parse(&text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
         let root = tree.node(0);
         if root.namespace != ns::XSD || root.local != "schema" {
             return Err(error(Some(Position::of(text.as_bytes(), root.tag.start)), DocumentProblem::NotASchema));
+        }
+        if judged {
+            structure::check(&canonical, &tree).map_err(|(at, rule)| error(at, DocumentProblem::Rule(rule)))?;
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
@@ -258,34 +344,6 @@ impl Document {
     fn position(&self, node: NodeId) -> Position {
         Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
     }
-}
-
-/// The text without byte order mark, XML declaration and DOCTYPE, its lines kept.
-fn plain(given: &str) -> Result<String, Fault> {
-    let mut text = given.strip_prefix('\u{FEFF}').unwrap_or(given).to_owned();
-    if text.starts_with("<?xml ") || text.starts_with("<?xml\n") {
-        let end = text.find("?>").map_or(0, |at| at + 2);
-        blank(&mut text, 0..end);
-    }
-    let Some(start) = text.find("<!DOCTYPE") else { return Ok(text) };
-    let head = &text[start..];
-    match (head.find('['), head.find('>')) {
-        (Some(subset), Some(end)) if subset < end => {
-            let expanded = without_doctype(text.trim_start())?;
-            // The dump begins with a declaration of its own.
-            plain(&expanded)
-        }
-        (_, Some(end)) => {
-            blank(&mut text, start..start + end + 1);
-            Ok(text)
-        }
-        _ => Ok(text),
-    }
-}
-
-fn blank(text: &mut String, range: std::ops::Range<usize>) {
-    let lines = "\n".repeat(text[range.clone()].matches('\n').count());
-    text.replace_range(range, &lines);
 }
 
 /// A tag with another `schemaLocation`.
@@ -305,10 +363,6 @@ fn relocated(tag: &str, target: &str) -> String {
 
 fn url(index: usize) -> String {
     format!("systole-schema:{index}")
-}
-
-fn index_of(url: &str) -> Option<usize> {
-    url.strip_prefix("systole-schema:")?.parse().ok()
 }
 
 /// A path without `.` and `..`.

@@ -1,25 +1,26 @@
 //! Contracts from `.xsd` documents: the texts come in, nothing is read or fetched.
 
+mod build;
 pub(super) mod documents;
 pub(super) mod embed;
 mod needed;
+mod prolog;
 pub(super) mod read;
 mod simple;
+mod structure;
 pub(super) mod tree;
-mod weight;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::contract::{ContractError, DocumentProblem};
-use super::engine;
+use super::engine::{self, Grammar};
 use super::example::requires_too_many;
-use super::libxml2::Compiled;
 use super::model::{Beside, Complex, Content, Element, Model, Type};
-use super::path::{Compilation, Path};
-use super::payload_schema::{Digest, PayloadSchema};
+use super::payload_schema::PayloadSchema;
 use crate::vocab::{Position, QName};
 use documents::Documents;
+pub(super) use prolog::plain;
 use read::Reader;
 
 /// A schema document that is given by its text.
@@ -40,7 +41,7 @@ impl PayloadSchema {
         Self::from_xsd_set(&[XsdDocument { name: name.to_owned(), text: text.to_owned() }])
     }
 
-    /// The payloads of several documents, which may include and import each other: their global elements.
+    /// The payloads of several documents, which make one schema: their global elements.
     ///
     /// An `xs:include` is found by its `schemaLocation` among the names (or by its last part, where only one
     /// document has that), an `xs:import` also by its namespace. Nothing else is ever loaded.
@@ -49,37 +50,23 @@ impl PayloadSchema {
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
         let documents = Documents::new(documents)?;
-        let mut known: HashMap<Digest, (Compiled, Compilation)> = HashMap::new();
+        let reader = Reader::new(&documents);
+        let grammar = compile(&documents, &reader)?;
+        let mut digests = HashMap::new();
         let mut schemas: Vec<Self> = Vec::new();
-        for root in documents.roots() {
-            let sources = documents.sources(root);
-            let reader = Reader::new(&documents, root);
-            // libxml finds the mistakes in schemas; the engine takes them for right.
-            let (compiled, grammar) = match known.entry(sources.digest) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    if let Some((place, problem)) = weight::too_large(&reader) {
-                        return Err(documents.problem(&place, problem));
-                    }
-                    let compiled = Compiled::new(&sources.main, &sources.others);
-                    let compiled = compiled.map_err(|faults| documents.error(root, faults))?;
-                    new.insert((compiled, grammar(&reader)))
-                }
-            };
-            for (qname, element) in reader.elements() {
-                if schemas.iter().any(|known| *known.qname() == qname) {
-                    continue;
-                }
-                let model = reader.model(element).unwrap_or_else(|| opaque(&qname));
-                if let Some(elements) = requires_too_many(&model) {
-                    return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
-                }
-                let document = documents.get(element.document);
-                let embeddable = document.embeddable.clone();
-                let text = document.given.clone();
-                let path = Path::of(grammar, &qname);
-                schemas.push(Self::of_element(sources.clone(), compiled, path, text, embeddable, &model, qname));
+        for (qname, element) in reader.elements() {
+            if schemas.iter().any(|known| *known.qname() == qname) {
+                continue;
             }
+            let Some(root) = grammar.element(qname.namespace(), qname.local()) else { continue };
+            let model = reader.model(element).unwrap_or_else(|| opaque(&qname));
+            if let Some(elements) = requires_too_many(&model) {
+                return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
+            }
+            let document = documents.get(element.document);
+            let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
+            let texts = (document.given.clone(), document.embeddable.clone());
+            schemas.push(Self::of_element(*digest, (grammar.clone(), root), texts, &model, qname));
         }
         if schemas.is_empty() {
             return Err(documents.no_element());
@@ -88,18 +75,15 @@ impl PayloadSchema {
     }
 }
 
-/// The grammar of one document that refers to no other, or why there is none.
-pub(super) fn grammar_of(document: &str) -> Result<Compilation, ContractError> {
-    let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
-    let reader = Reader::new(&documents, 0);
-    match weight::too_large(&reader) {
-        Some((place, problem)) => Err(documents.problem(&place, problem)),
-        None => Ok(grammar(&reader)),
-    }
+/// The grammar of documents, which make one schema.
+pub(super) fn compile(documents: &Documents, reader: &Reader) -> Result<Arc<Grammar>, ContractError> {
+    engine::compile(reader).map_err(|wrong| documents.wrong(wrong))
 }
 
-fn grammar(reader: &Reader) -> Compilation {
-    engine::compile(reader).map_err(|unsupported| unsupported.0.into())
+/// The grammar of one document that refers to no other.
+pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
+    let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
+    compile(&documents, &Reader::new(&documents))
 }
 
 /// The model of an element of which only the name is understood.

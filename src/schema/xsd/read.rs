@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::build::Builder;
 use super::documents::{Document, Documents};
 use super::tree::NodeId;
-use crate::schema::model::{Attribute, Beside, Complex, Content, Element, Model, Order, Particle, Term, Type, TypeId};
-use crate::vocab::{QName, is_ncname, ns};
+use crate::schema::model::Model;
+use crate::vocab::{QName, is_ncname};
 
 /// The components of a document and of all that it leads to.
 ///
@@ -13,7 +14,13 @@ pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
     components: HashMap<(Kind, Name), Vec<Place>>,
     elements: Vec<(QName, Place)>,
-    has_redefinition: bool,
+    /// What a component in an `xs:redefine` redefines.
+    originals: HashMap<(usize, NodeId, Arc<str>), Place>,
+    hidden: HashSet<(usize, NodeId, Arc<str>)>,
+    /// What is in an `xs:redefine` without redefining anything.
+    lone: Vec<Place>,
+    /// The namespaces that each document may refer to, its own apart.
+    imported: HashMap<usize, HashSet<String>>,
 }
 
 /// A component, with the namespace that its document has here: an included one without target takes that of
@@ -35,27 +42,59 @@ pub(in crate::schema) enum Kind {
     Attribute,
     Group,
     AttributeGroup,
+    Notation,
+}
+
+impl Kind {
+    /// What it is called.
+    pub(in crate::schema) fn words(self) -> &'static str {
+        match self {
+            Self::Element => "element",
+            Self::Type => "type",
+            Self::Attribute => "attribute",
+            Self::Group => "group",
+            Self::AttributeGroup => "attribute group",
+            Self::Notation => "notation",
+        }
+    }
 }
 
 impl<'a> Reader<'a> {
-    pub(in crate::schema) fn new(documents: &'a Documents, root: usize) -> Self {
-        let mut reader = Self { documents, components: HashMap::new(), elements: Vec::new(), has_redefinition: false };
-        let target: Arc<str> = documents.get(root).target.as_str().into();
-        let mut pending = vec![(root, target, true)];
+    /// The components of all documents that were given together, which make one schema.
+    pub(in crate::schema) fn new(documents: &'a Documents) -> Self {
+        let mut reader = Self {
+            documents,
+            components: HashMap::new(),
+            elements: Vec::new(),
+            originals: HashMap::new(),
+            hidden: HashSet::new(),
+            lone: Vec::new(),
+            imported: HashMap::new(),
+        };
         let mut seen = HashSet::new();
-        while let Some((index, target, own)) = pending.pop() {
-            if !seen.insert((index, target.clone())) {
-                continue;
-            }
-            let document = documents.get(index);
-            reader.collect(document, index, &target, own);
-            for link in document.links.iter().rev() {
-                for &to in link.to.iter().rev() {
-                    let declared: Arc<str> = documents.get(to).target.as_str().into();
-                    let target = if declared.is_empty() && !link.import { target.clone() } else { declared };
-                    pending.push((to, target, own && !link.import));
+        // Each document behind those that it redefines, so that what is redefined twice is so in the right order.
+        let mut redefinitions = Vec::new();
+        for root in documents.roots() {
+            let target: Arc<str> = documents.get(root).target.as_str().into();
+            let mut pending = vec![(root, target)];
+            while let Some((index, target)) = pending.pop() {
+                if !seen.insert((index, target.clone())) {
+                    continue;
+                }
+                let document = documents.get(index);
+                reader.collect(document, index, &target, documents.is_given(index));
+                redefinitions.push((index, target.clone()));
+                for link in document.links.iter().rev() {
+                    for &to in link.to.iter().rev() {
+                        let declared: Arc<str> = documents.get(to).target.as_str().into();
+                        let target = if declared.is_empty() && !link.import { target.clone() } else { declared };
+                        pending.push((to, target));
+                    }
                 }
             }
+        }
+        for (index, target) in redefinitions.into_iter().rev() {
+            reader.redefine(documents.get(index), index, &target);
         }
         reader
     }
@@ -69,30 +108,59 @@ impl<'a> Reader<'a> {
     pub(in crate::schema) fn model(&self, element: &Place) -> Option<Model> {
         let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0 };
         let root = builder.element(element, true)?;
-        Some(Model { root, types: builder.types, is_whole: !self.has_redefinition && !self.has_substitutes() })
+        Some(Model { root, types: builder.types, is_whole: self.originals.is_empty() && !self.has_substitutes() })
     }
 
     fn collect(&mut self, document: &Document, index: usize, target: &Arc<str>, own: bool) {
         let tree = &document.tree;
-        for part in tree.parts(0) {
-            // What a redefinition holds comes before what it redefines.
-            let redefined = tree.node(part).local == "redefine";
-            self.has_redefinition |= redefined;
-            let nodes: Vec<NodeId> = if redefined { tree.parts(part).collect() } else { vec![part] };
-            for node in nodes {
-                let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
-                let place = Place { document: index, node, target: target.clone() };
-                if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
-                    self.elements.push((qname, place.clone()));
-                }
-                self.components.entry((kind, (target.clone(), name.to_owned()))).or_default().push(place);
+        for node in tree.parts(0) {
+            if tree.node(node).local == "import" {
+                let namespace = tree.get(node, "namespace").unwrap_or_default().to_owned();
+                self.imported.entry(index).or_default().insert(namespace);
             }
+            let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
+            let place = Place { document: index, node, target: target.clone() };
+            if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
+                self.elements.push((qname, place.clone()));
+            }
+            self.components.entry((kind, (target.clone(), name.to_owned()))).or_default().push(place);
         }
     }
 
-    /// Whether a component of a document is replaced by another one.
-    pub(in crate::schema) fn has_redefinition(&self) -> bool {
-        self.has_redefinition
+    /// Puts the components of `xs:redefine` into the place of what they redefine (part 1, section 4.2.2).
+    fn redefine(&mut self, document: &Document, index: usize, target: &Arc<str>) {
+        let tree = &document.tree;
+        let redefines = tree.parts(0).filter(|part| tree.node(*part).local == "redefine");
+        for node in redefines.flat_map(|redefine| tree.parts(redefine)) {
+            let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
+            let place = Place { document: index, node, target: target.clone() };
+            let places = self.components.entry((kind, (target.clone(), name.to_owned()))).or_default();
+            let original = places.iter().position(|known| !self.originals.contains_key(&key(known)));
+            let original = original.or_else(|| places.len().checked_sub(1)).map(|at| places.remove(at));
+            if original.is_none() {
+                self.lone.push(place.clone());
+            }
+            if let Some(original) = original {
+                self.hidden.insert(key(&original));
+                self.originals.insert(key(&place), original);
+            }
+            places.push(place);
+        }
+    }
+
+    /// A component in an `xs:redefine` that redefines nothing.
+    pub(in crate::schema) fn lone_redefinition(&self) -> Option<&Place> {
+        self.lone.first()
+    }
+
+    /// Whether a component is redefined by another one, and has no name any more.
+    pub(in crate::schema) fn is_hidden(&self, place: &Place) -> bool {
+        self.hidden.contains(&key(place))
+    }
+
+    /// Whether a component stands in an `xs:redefine`, and what it redefines.
+    pub(in crate::schema) fn original(&self, place: &Place) -> Option<&Place> {
+        self.originals.get(&key(place))
     }
 
     /// The components of a kind with a name each, in the order of their documents.
@@ -104,22 +172,42 @@ impl<'a> Reader<'a> {
         places
     }
 
-    /// The one component of a name; `None` if there is none, or several.
-    pub(in crate::schema) fn only(&self, kind: Kind, name: &Name) -> Option<&Place> {
-        match self.components.get(&(kind, name.clone()))?.as_slice() {
-            [one] => Some(one),
-            _ => None,
+    /// The component that a reference at a place names: inside of a redefinition, a reference to itself is one to what
+    /// it redefines.
+    pub(in crate::schema) fn refer(&self, kind: Kind, name: &Name, from: &Place) -> Option<&Place> {
+        let found = self.components.get(&(kind, name.clone()))?.first()?;
+        Some(self.within(found, from))
+    }
+
+    fn within<'s>(&'s self, found: &'s Place, from: &Place) -> &'s Place {
+        // From the last of a chain of redefinitions to the one that the reference stands in.
+        let mut at = found;
+        loop {
+            let Some(original) = self.originals.get(&key(at)) else { return found };
+            let tree = &self.document(at).tree;
+            if at.document == from.document && tree.ancestors(from.node).any(|node| node == at.node) {
+                return original;
+            }
+            at = original;
         }
+    }
+
+    /// Whether a document may refer to a namespace: its own, or one that it imports.
+    pub(in crate::schema) fn may_refer(&self, place: &Place, namespace: &str) -> bool {
+        *place.target == *namespace
+            || self.imported.get(&place.document).is_some_and(|imported| imported.contains(namespace))
+    }
+
+    /// A name of a component that is much like one that there is not.
+    pub(in crate::schema) fn nearest(&self, kind: Kind, name: &Name) -> Option<String> {
+        let mut names: Vec<&str> =
+            self.components.keys().filter(|(other, _)| *other == kind).map(|(_, name)| name.1.as_str()).collect();
+        names.sort_unstable();
+        nearest(&name.1, names.into_iter()).map(str::to_owned)
     }
 
     pub(in crate::schema) fn document(&self, place: &Place) -> &'a Document {
         self.documents.get(place.document)
-    }
-
-    /// The component that a reference names; not the one where it stands, which it may redefine.
-    pub(in crate::schema) fn find(&self, kind: Kind, name: &Name, from: NodeId) -> Option<&Place> {
-        let places = self.components.get(&(kind, name.clone()))?;
-        places.iter().find(|place| place.node != from).or(places.first())
     }
 
     /// The namespace and local name that a QName means at a place.
@@ -138,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The elements that may stand for an abstract one.
-    fn substitutes(&self, head: &Name) -> Vec<Place> {
+    pub(super) fn substitutes(&self, head: &Name) -> Vec<Place> {
         let mut found = Vec::new();
         for ((kind, _), places) in &self.components {
             for place in places.iter().filter(|_| *kind == Kind::Element) {
@@ -155,6 +243,35 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn key(place: &Place) -> (usize, NodeId, Arc<str>) {
+    (place.document, place.node, place.target.clone())
+}
+
+/// The name that differs from another one by the fewest letters, if they are few.
+pub(in crate::schema) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    const LONGEST: usize = 64;
+    const MOST: usize = 2_000;
+    let near = |other: &&str| other.len().abs_diff(name.len()) <= 2 && other.len() <= LONGEST;
+    let distances = known.take(MOST).filter(near).map(|other| (distance(name, other), other));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 2 && distance < name.len()).then_some(nearest)
+}
+
+/// Letters to change, add or take away, case apart (Wagner and Fischer, 1974).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, c) in one.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, d) in other.iter().enumerate() {
+            let changed = before + usize::from(c != *d);
+            before = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[other.len()]
+}
+
 fn kind(local: &str) -> Option<Kind> {
     match local {
         "element" => Some(Kind::Element),
@@ -162,261 +279,7 @@ fn kind(local: &str) -> Option<Kind> {
         "attribute" => Some(Kind::Attribute),
         "group" => Some(Kind::Group),
         "attributeGroup" => Some(Kind::AttributeGroup),
+        "notation" => Some(Kind::Notation),
         _ => None,
     }
-}
-
-/// A model in the making.
-pub(in crate::schema) struct Builder<'r, 'a> {
-    pub(in crate::schema) reader: &'r Reader<'a>,
-    pub(in crate::schema) types: Vec<Type>,
-    /// The types that were made, by where they stand: also those that are in the making.
-    pub(in crate::schema) made: BTreeMap<(usize, NodeId, Arc<str>), TypeId>,
-    /// How deep groups and types are inside each other.
-    open: usize,
-}
-
-impl<'r, 'a> Builder<'r, 'a> {
-    /// A global element, or a local declaration with a name.
-    pub(in crate::schema) fn element(&mut self, place: &Place, global: bool) -> Option<Element> {
-        let document = self.reader.document(place);
-        let tree = &document.tree;
-        let form = tree.get(place.node, "form").or_else(|| tree.get(0, "elementFormDefault"));
-        let qualified = global || form == Some("qualified");
-        let ty = match tree.get(place.node, "type") {
-            Some(name) => self.named_type(&self.reader.name(place, name)?, place.node)?,
-            None => {
-                let inner = tree.parts(place.node).find(|part| tree.node(*part).local.ends_with("Type"));
-                match (inner, tree.get(place.node, "substitutionGroup")) {
-                    (Some(node), _) => self.type_at(&Place { node, ..place.clone() })?,
-                    (None, Some(head)) => {
-                        let head = self.reader.name(place, head)?;
-                        let head = self.reader.find(Kind::Element, &head, place.node)?.clone();
-                        self.guarded(|builder| builder.element(&head, true))?.ty
-                    }
-                    (None, None) => self.add(any_type())?,
-                }
-            }
-        };
-        Some(Element {
-            namespace: if qualified { place.target.clone() } else { "".into() },
-            local: tree.get(place.node, "name")?.to_owned(),
-            doc: tree.documentation(place.node),
-            ty,
-            fixed: tree.get(place.node, "fixed").map(str::to_owned),
-            hints: Vec::new(),
-        })
-    }
-
-    /// The type of a name: built in, or a component.
-    pub(in crate::schema) fn named_type(&mut self, name: &Name, from: NodeId) -> Option<TypeId> {
-        if &*name.0 == ns::XSD {
-            return if name.1 == "anyType" { self.add(any_type()) } else { self.builtin(&name.1) };
-        }
-        let place = self.reader.find(Kind::Type, name, from)?.clone();
-        self.type_at(&place)
-    }
-
-    pub(in crate::schema) fn type_at(&mut self, place: &Place) -> Option<TypeId> {
-        let key = (place.document, place.node, place.target.clone());
-        if let Some(id) = self.made.get(&key) {
-            return Some(*id);
-        }
-        let id = self.add(any_type())?;
-        self.made.insert(key, id);
-        let local = &self.reader.document(place).tree.node(place.node).local;
-        let ty = match local.as_str() {
-            "simpleType" => self.guarded(|builder| builder.simple(place)).map(Type::Simple),
-            _ => self.guarded(|builder| builder.complex(place)).map(Type::Complex),
-        }?;
-        self.types[id] = ty;
-        Some(id)
-    }
-
-    fn complex(&mut self, place: &Place) -> Option<Complex> {
-        let tree = &self.reader.document(place).tree;
-        let name = tree.get(place.node, "name").map(str::to_owned);
-        let doc = tree.documentation(place.node);
-        let content = tree.parts(place.node).find(|part| tree.node(*part).local.ends_with("Content"));
-        let is_mixed = |node| matches!(tree.get(node, "mixed"), Some("true" | "1"));
-        let Some(content) = content else {
-            let (attributes, content) = (self.attributes(place)?, self.content(place)?);
-            let beside = if is_mixed(place.node) { Beside::Text } else { Beside::Nothing };
-            return Some(Complex { name, doc, attributes, content, beside });
-        };
-        let derivation = tree.parts(content).find(|part| tree.get(*part, "base").is_some())?;
-        let derived = Place { node: derivation, ..place.clone() };
-        let base_name = self.reader.name(place, tree.get(derivation, "base")?)?;
-        let base = self.named_type(&base_name, place.node)?;
-        let restricts = tree.node(derivation).local == "restriction";
-        let own = self.attributes(&derived)?;
-        let (inherited, base_content, beside) = match self.types[base].clone() {
-            Type::Complex(base) => (base.attributes, base.content, base.beside),
-            Type::Simple(_) => (Vec::new(), Content::Text(base), Beside::Nothing),
-        };
-        let mixed = is_mixed(place.node) || is_mixed(content);
-        let beside = if mixed && beside == Beside::Nothing { Beside::Text } else { beside };
-        let mut attributes: Vec<Attribute> =
-            inherited.into_iter().filter(|old| own.iter().all(|new| new.local != old.local)).collect();
-        attributes.extend(own);
-        let content = match base_content {
-            Content::Text(ty) if restricts => Content::Text(self.restricted(ty, &derived)?),
-            Content::Text(ty) => Content::Text(ty),
-            _ if restricts => self.content(&derived)?,
-            Content::Empty => self.content(&derived)?,
-            Content::Children(before) => match self.content(&derived)? {
-                Content::Children(own) => {
-                    Content::Children(Particle::once(Term::Group(Order::Sequence, vec![before, own])))
-                }
-                Content::Empty | Content::Text(_) => Content::Children(before),
-            },
-        };
-        Some(Complex { name, doc, attributes, content, beside })
-    }
-
-    fn content(&mut self, place: &Place) -> Option<Content> {
-        let tree = &self.reader.document(place).tree;
-        let group = tree.parts(place.node).find(|part| is_group(&tree.node(*part).local));
-        match group {
-            Some(node) => self.particle(&Place { node, ..place.clone() }).map(Content::Children),
-            None => Some(Content::Empty),
-        }
-    }
-
-    fn particle(&mut self, place: &Place) -> Option<Particle> {
-        let tree = &self.reader.document(place).tree;
-        let count = |name: &str| tree.get(place.node, name);
-        let min = count("minOccurs").map_or(Some(1), |min| min.parse().ok())?;
-        let max = match count("maxOccurs") {
-            None => Some(1),
-            Some("unbounded") => None,
-            Some(max) => Some(max.parse().ok()?),
-        };
-        let term = match tree.node(place.node).local.as_str() {
-            "element" => self.element_term(place)?,
-            "any" => Term::Any,
-            "group" => {
-                let name = self.reader.name(place, count("ref")?)?;
-                let found = self.reader.find(Kind::Group, &name, place.node)?.clone();
-                let Content::Children(inner) = self.guarded(|builder| builder.content(&found))? else { return None };
-                Term::Group(Order::Sequence, vec![inner])
-            }
-            order => {
-                let order = match order {
-                    "choice" => Order::Choice,
-                    "all" => Order::All,
-                    _ => Order::Sequence,
-                };
-                let parts = tree.parts(place.node).filter(|part| is_particle(&tree.node(*part).local));
-                let parts = parts.map(|node| Place { node, ..place.clone() });
-                let particles =
-                    parts.map(|part| self.guarded(|builder| builder.particle(&part))).collect::<Option<_>>()?;
-                Term::Group(order, particles)
-            }
-        };
-        Some(Particle { min, max, term })
-    }
-
-    fn element_term(&mut self, place: &Place) -> Option<Term> {
-        let tree = &self.reader.document(place).tree;
-        let Some(reference) = tree.get(place.node, "ref") else {
-            return self
-                .guarded(|builder| builder.element(place, false))
-                .map(|element| Term::Element(Box::new(element)));
-        };
-        let name = self.reader.name(place, reference)?;
-        let found = self.reader.find(Kind::Element, &name, place.node)?.clone();
-        if self.reader.document(&found).tree.get(found.node, "abstract") != Some("true") {
-            let mut element = self.guarded(|builder| builder.element(&found, true))?;
-            let doc = tree.documentation(place.node);
-            if !doc.is_empty() {
-                element.doc = doc;
-            }
-            return Some(Term::Element(Box::new(element)));
-        }
-        let mut alternatives = Vec::new();
-        for substitute in self.reader.substitutes(&name) {
-            let element = self.guarded(|builder| builder.element(&substitute, true))?;
-            alternatives.push(Particle::once(Term::Element(Box::new(element))));
-        }
-        Some(Term::Group(Order::Choice, alternatives))
-    }
-
-    fn attributes(&mut self, place: &Place) -> Option<Vec<Attribute>> {
-        let tree = &self.reader.document(place).tree;
-        let mut attributes = Vec::new();
-        for node in tree.parts(place.node) {
-            let part = Place { node, ..place.clone() };
-            match tree.node(node).local.as_str() {
-                "attribute" if tree.get(node, "use") != Some("prohibited") => attributes.push(self.attribute(&part)?),
-                "attributeGroup" => {
-                    let name = self.reader.name(&part, tree.get(node, "ref")?)?;
-                    let found = self.reader.find(Kind::AttributeGroup, &name, node)?.clone();
-                    attributes.extend(self.guarded(|builder| builder.attributes(&found))?);
-                }
-                _ => {}
-            }
-        }
-        Some(attributes)
-    }
-
-    fn attribute(&mut self, place: &Place) -> Option<Attribute> {
-        let tree = &self.reader.document(place).tree;
-        let required = tree.get(place.node, "use") == Some("required");
-        if let Some(reference) = tree.get(place.node, "ref") {
-            let name = self.reader.name(place, reference)?;
-            let found = self.reader.find(Kind::Attribute, &name, place.node)?.clone();
-            let declared = self.guarded(|builder| builder.attribute(&found))?;
-            let fixed = tree.get(place.node, "fixed").map(str::to_owned).or(declared.fixed);
-            return Some(Attribute { namespace: name.0, required, fixed, ..declared });
-        }
-        let form = tree.get(place.node, "form").or_else(|| tree.get(0, "attributeFormDefault"));
-        let inner = tree.parts(place.node).find(|part| tree.node(*part).local == "simpleType");
-        let ty = match (tree.get(place.node, "type"), inner) {
-            (Some(name), _) => self.named_type(&self.reader.name(place, name)?, place.node)?,
-            (None, Some(node)) => self.type_at(&Place { node, ..place.clone() })?,
-            (None, None) => self.builtin("anySimpleType")?,
-        };
-        Some(Attribute {
-            namespace: if form == Some("qualified") { place.target.clone() } else { "".into() },
-            local: tree.get(place.node, "name")?.to_owned(),
-            doc: tree.documentation(place.node),
-            ty,
-            required,
-            fixed: tree.get(place.node, "fixed").map(str::to_owned),
-            hints: Vec::new(),
-        })
-    }
-
-    pub(in crate::schema) fn add(&mut self, ty: Type) -> Option<TypeId> {
-        const MOST: usize = 10_000;
-        if self.types.len() >= MOST {
-            return None;
-        }
-        self.types.push(ty);
-        Some(self.types.len() - 1)
-    }
-
-    /// Bounds how deep components refer to each other; a group that holds itself is no schema.
-    pub(in crate::schema) fn guarded<T>(&mut self, build: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        const DEEPEST: usize = 100;
-        self.open += 1;
-        let built = if self.open > DEEPEST { None } else { build(self) };
-        self.open -= 1;
-        built
-    }
-}
-
-/// The type that allows anything; of that, nothing is the simplest.
-fn any_type() -> Type {
-    let (attributes, content) = (Vec::new(), Content::Empty);
-    Type::Complex(Complex { name: None, doc: String::new(), attributes, content, beside: Beside::Anything })
-}
-
-fn is_group(local: &str) -> bool {
-    matches!(local, "sequence" | "choice" | "all" | "group")
-}
-
-fn is_particle(local: &str) -> bool {
-    is_group(local) || matches!(local, "element" | "any")
 }

@@ -1,4 +1,5 @@
-use super::read::{Builder, Place};
+use super::build::Builder;
+use super::read::Place;
 use crate::schema::builtin::Builtin;
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
@@ -17,14 +18,14 @@ impl Builder<'_, '_> {
         let derived = Place { node: derivation, ..place.clone() };
         match tree.node(derivation).local.as_str() {
             "restriction" => {
-                let base = self.base(&derived, place)?;
+                let base = self.base(&derived)?;
                 let restricted = self.restricted(base, &derived)?;
                 let Type::Simple(restricted) = &self.types[restricted] else { return None };
                 Some(Simple { name, doc, ..restricted.clone() })
             }
             "list" => {
                 let item = match tree.get(derivation, "itemType") {
-                    Some(item) => self.named_type(&self.reader.name(&derived, item)?, place.node)?,
+                    Some(item) => self.named_type(&self.reader.name(&derived, item)?, &derived)?,
                     None => self.inner_types(&derived)?.into_iter().next()?,
                 };
                 Some(Simple { name, doc, variety: Variety::List(item), facets: Facets::default() })
@@ -32,7 +33,7 @@ impl Builder<'_, '_> {
             _ => {
                 let mut members = Vec::new();
                 for member in tree.get(derivation, "memberTypes").unwrap_or_default().split_whitespace() {
-                    members.push(self.named_type(&self.reader.name(&derived, member)?, place.node)?);
+                    members.push(self.named_type(&self.reader.name(&derived, member)?, &derived)?);
                 }
                 members.extend(self.inner_types(&derived)?);
                 Some(Simple { name, doc, variety: Variety::Union(members), facets: Facets::default() })
@@ -41,9 +42,9 @@ impl Builder<'_, '_> {
     }
 
     /// The type that a restriction narrows.
-    fn base(&mut self, derived: &Place, place: &Place) -> Option<TypeId> {
+    fn base(&mut self, derived: &Place) -> Option<TypeId> {
         match self.reader.document(derived).tree.get(derived.node, "base") {
-            Some(base) => self.named_type(&self.reader.name(derived, base)?, place.node),
+            Some(base) => self.named_type(&self.reader.name(derived, base)?, derived),
             None => self.inner_types(derived)?.into_iter().next(),
         }
     }

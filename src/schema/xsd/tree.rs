@@ -97,6 +97,11 @@ impl Tree {
         }
     }
 
+    /// An element and all that it stands in, from inside out.
+    pub(in crate::schema) fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(Some(id), |id| self.nodes[*id].parent)
+    }
+
     /// The docs of a component.
     pub(in crate::schema) fn documentation(&self, id: NodeId) -> String {
         let notes = self.parts(id).filter(|part| self.nodes[*part].local == "annotation");

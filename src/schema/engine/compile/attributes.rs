@@ -1,15 +1,16 @@
+use std::collections::HashMap;
+
 use super::simple::Scope;
-use super::{Compiler, unsupported, value_constraint};
+use super::{Compiler, Wrong, key, value_constraint, wrong};
 use crate::schema::engine::grammar::{
-    Attribute, AttributeUse, Attributes, Name, ProcessContents, ValueConstraint, Wildcard,
+    Attribute, AttributeUse, Attributes, Derivations, Name, ProcessContents, ValueConstraint, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
-use crate::schema::engine::simple::{Identity, Unsupported};
 use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::Tree;
 
 /// What a complex type, or an attribute group, says of attributes.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Written {
     pub(super) uses: Vec<AttributeUse>,
     /// Those that a restriction takes away.
@@ -18,8 +19,36 @@ pub(super) struct Written {
 }
 
 impl Compiler<'_, '_> {
+    /// A global attribute group, which nothing may refer to.
+    pub(super) fn attribute_group(&mut self, place: &Place) -> Result<(), Wrong> {
+        let written = self.group_attributes(place)?;
+        check_uses(&written.uses)?;
+        if let Some(original) = self.reader.original(place).cloned()
+            && !self.refers_to_itself(place, "attributeGroup")
+        {
+            let base = self.group_attributes(&original)?.alone()?;
+            self.check_attributes(&written.alone()?, &base, false)?;
+        }
+        Ok(())
+    }
+
+    /// The attributes of an attribute group, read once.
+    fn group_attributes(&mut self, place: &Place) -> Result<Written, Wrong> {
+        if let Some(known) = self.attribute_groups.get(&key(place)) {
+            return Ok(known.clone());
+        }
+        if self.reading_groups.contains(&key(place)) {
+            return wrong("an attribute group holds itself").map_err(|wrong: Wrong| wrong.at(place));
+        }
+        self.reading_groups.push(key(place));
+        let written = self.nested(|compiler| compiler.written_attributes(place)).map_err(|wrong| wrong.at(place));
+        self.reading_groups.pop();
+        self.attribute_groups.insert(key(place), written.clone()?);
+        written
+    }
+
     /// The attributes that are written inside of a type, derivation or attribute group.
-    pub(super) fn written_attributes(&mut self, place: &Place) -> Result<Written, Unsupported> {
+    pub(super) fn written_attributes(&mut self, place: &Place) -> Result<Written, Wrong> {
         let tree = self.tree(place);
         let mut written = Written::default();
         let mut groups: Vec<Wildcard> = Vec::new();
@@ -27,7 +56,7 @@ impl Compiler<'_, '_> {
             let part = Place { node, ..place.clone() };
             match tree.node(node).local.as_str() {
                 "attribute" => {
-                    let used = self.attribute_use(&part)?;
+                    let used = self.attribute_use(&part).map_err(|wrong| wrong.at(&part))?;
                     match tree.get(node, "use") {
                         Some("prohibited") => written.prohibited.push(used.name),
                         _ => written.uses.push(used),
@@ -36,8 +65,8 @@ impl Compiler<'_, '_> {
                 "attributeGroup" => {
                     let Some(reference) = tree.get(node, "ref") else { continue };
                     let name = self.reference(&part, reference)?;
-                    let found = self.find(Kind::AttributeGroup, &name)?;
-                    let group = self.nested(|compiler| compiler.written_attributes(found))?;
+                    let found = self.find(Kind::AttributeGroup, &name, &part)?;
+                    let group = self.group_attributes(found)?;
                     written.uses.extend(group.uses);
                     groups.extend(group.wildcard);
                 }
@@ -46,22 +75,52 @@ impl Compiler<'_, '_> {
             }
         }
         // Section 3.4.2, {attribute wildcard}: all of them together, processed as its own one or else the first says.
-        written.wildcard = written.wildcard.into_iter().chain(groups).reduce(|one, other| Wildcard {
-            namespaces: one.namespaces.intersection(&other.namespaces),
-            process: one.process,
-        });
+        for group in groups {
+            written.wildcard = Some(match written.wildcard {
+                None => group,
+                Some(own) => {
+                    let namespaces = own.namespaces.intersection(&group.namespaces);
+                    if !namespaces.is_expressible() {
+                        return wrong("the wildcards for attributes that stand together here have no common part");
+                    }
+                    Wildcard { namespaces, process: own.process }
+                }
+            });
+        }
         Ok(written)
     }
 
-    fn attribute_use(&mut self, place: &Place) -> Result<AttributeUse, Unsupported> {
+    fn attribute_use(&mut self, place: &Place) -> Result<AttributeUse, Wrong> {
         let tree = self.tree(place);
         let required = tree.get(place.node, "use") == Some("required");
+        if tree.get(place.node, "default").is_some() {
+            if tree.get(place.node, "fixed").is_some() {
+                return wrong("an attribute has either default or fixed, not both");
+            }
+            if tree.get(place.node, "use").is_some_and(|used| used != "optional") {
+                return wrong("an attribute with a default is optional: remove the use, or the default");
+            }
+        }
         if let Some(reference) = tree.get(place.node, "ref") {
+            let inner = tree.parts(place.node).any(|part| tree.node(part).local == "simpleType");
+            let other = ["name", "type", "form"].into_iter().find(|name| tree.get(place.node, name).is_some());
+            if let Some(other) = other.or(inner.then_some("xs:simpleType")) {
+                return wrong(format!("an attribute with a ref has no {other} of its own: its declaration has it"));
+            }
             let reference = self.reference(place, reference)?;
-            let found = self.find(Kind::Attribute, &reference)?;
+            let found = self.find(Kind::Attribute, &reference, place)?;
             let mut attribute = self.attribute(found)?;
             if let Some(constraint) = value_constraint(tree, place) {
-                attribute.fixed = self.fixed(place, &attribute, constraint)?;
+                let constraint = self.checked_value(place, &attribute, constraint)?;
+                let scope = Scope::new(tree, place.node);
+                if let Some(fixed) = attribute.fixed()
+                    && !(constraint.fixed && attribute.ty.equal(fixed, &constraint.text, &scope))
+                {
+                    return wrong(format!(
+                        "the attribute is declared with the fixed value '{fixed}', which its use can't change"
+                    ));
+                }
+                attribute.value = Some(constraint);
             }
             let name = Name { namespace: self.namespaces.intern(&reference.0), local: reference.1.into() };
             return Ok(AttributeUse { name, required, attribute });
@@ -69,45 +128,70 @@ impl Compiler<'_, '_> {
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "attributeFormDefault"));
         let qualified = form == Some("qualified");
         let namespace = if qualified { self.namespaces.intern(&place.target) } else { Namespace::NONE };
-        let Some(local) = tree.get(place.node, "name") else { return unsupported("an attribute has no name") };
+        let Some(local) = tree.get(place.node, "name") else { return wrong("an attribute has a name or a ref") };
         let name = Name { namespace, local: local.into() };
+        if namespace == Namespace::XSI {
+            return wrong("no attribute can be declared in the namespace of xsi:type");
+        }
         Ok(AttributeUse { name, required, attribute: self.attribute(place)? })
     }
 
     /// An attribute declaration.
-    pub(super) fn attribute(&mut self, place: &Place) -> Result<Attribute, Unsupported> {
+    pub(super) fn attribute(&mut self, place: &Place) -> Result<Attribute, Wrong> {
+        if let Some(known) = self.attributes.get(&key(place)) {
+            return Ok(known.clone());
+        }
         let tree = self.tree(place);
+        if tree.get(place.node, "name") == Some("xmlns") {
+            return wrong("no attribute can be called xmlns");
+        }
+        if *place.target == *crate::vocab::ns::XSI && tree.ancestors(place.node).nth(1) == Some(0) {
+            return wrong("no attribute can be declared in the namespace of xsi:type");
+        }
         let inner = tree.parts(place.node).find(|part| tree.node(*part).local == "simpleType");
-        let ty = match (tree.get(place.node, "type"), inner) {
+        let id = match (tree.get(place.node, "type"), inner) {
+            (Some(_), Some(_)) => return wrong("an attribute has either a type or an xs:simpleType inside, not both"),
             (Some(name), _) => self.named_type(place, name)?,
             (None, Some(node)) => self.type_at(&Place { node, ..place.clone() })?,
             (None, None) => self.builtin("anySimpleType")?,
         };
-        let mut attribute = Attribute { ty: self.simple_of(ty)?, fixed: None };
-        if let Some(constraint) = value_constraint(tree, place) {
-            attribute.fixed = self.fixed(place, &attribute, constraint)?;
+        let ty = self.simple_of(id)?;
+        if ty.is_bare_notation() {
+            return wrong("xs:NOTATION can't be the type of an attribute: restrict it by an enumeration of notations");
         }
+        let mut attribute = Attribute { ty, id, value: value_constraint(tree, place) };
+        if tree.get(place.node, "default").is_some() && tree.get(place.node, "fixed").is_some() {
+            return wrong("an attribute has either default or fixed, not both");
+        }
+        if let Some(constraint) = attribute.value.take() {
+            attribute.value = Some(self.checked_value(place, &attribute, constraint)?);
+        }
+        self.attributes.insert(key(place), attribute.clone());
         Ok(attribute)
     }
 
-    /// The fixed value of an attribute, which is one of its type.
-    fn fixed(
+    /// The given value of an attribute is one of its type (section 3.2.6, a-props-correct).
+    fn checked_value(
         &self,
         place: &Place,
         attribute: &Attribute,
-        constraint: ValueConstraint,
-    ) -> Result<Option<Box<str>>, Unsupported> {
+        mut constraint: ValueConstraint,
+    ) -> Result<ValueConstraint, Wrong> {
         let scope = Scope::new(self.tree(place), place.node);
-        if attribute.ty.check(&constraint.text, &scope).is_err() {
-            return unsupported(format!(
-                "the value '{}' that an attribute is given is none of its type",
-                constraint.text
-            ));
+        if attribute.ty.is_id() {
+            return wrong("an attribute that is an ID can't have a default or fixed value");
         }
-        if attribute.ty.identity() != Identity::None || scope.was_asked() {
-            return unsupported("an attribute is given a value that is a qualified name or a reference to an ID");
+        match attribute.ty.check(&constraint.text, &scope) {
+            Ok(()) => {
+                if scope.was_asked() {
+                    let mut key = String::new();
+                    attribute.ty.key(&mut key, &constraint.text, &scope);
+                    constraint.key = Some(key.into());
+                }
+                Ok(constraint)
+            }
+            Err(mismatch) => wrong(format!("the value that the attribute is given: {mismatch}")),
         }
-        Ok(constraint.fixed.then_some(constraint.text))
     }
 
     /// `xs:any` or `xs:anyAttribute`.
@@ -130,19 +214,111 @@ impl Compiler<'_, '_> {
         };
         Wildcard { namespaces, process }
     }
+
+    /// The attributes of a restriction restrict those of its base (section 3.4.6, derivation-ok-restriction, clauses
+    /// 2 to 4).
+    pub(super) fn check_attributes(&self, own: &Attributes, base: &Attributes, of_any: bool) -> Result<(), Wrong> {
+        let known: HashMap<&Name, &AttributeUse> = base.uses.iter().map(|used| (&used.name, used)).collect();
+        for used in &own.uses {
+            let local = &used.name.local;
+            let Some(before) = known.get(&used.name) else {
+                if base.wildcard.as_ref().is_some_and(|wildcard| wildcard.namespaces.contains(used.name.namespace)) {
+                    continue;
+                }
+                return wrong(format!("a restriction has the attribute '{local}', which its base doesn't allow"));
+            };
+            if before.required && !used.required {
+                return wrong(format!(
+                    "the attribute '{local}' is required in the base: a restriction can't make it optional"
+                ));
+            }
+            let is_same = used.attribute.id == before.attribute.id;
+            if !is_same && !self.is_restriction(used.attribute.id, before.attribute.id, Derivations::default())? {
+                return wrong(format!(
+                    "the type of the attribute '{local}' is not made from the one that it has in the base"
+                ));
+            }
+            if let Some(fixed) = before.attribute.fixed() {
+                let is_kept =
+                    used.attribute.fixed().is_some_and(|own| before.attribute.ty.equal(own, fixed, &NoPrefixes));
+                if !is_kept {
+                    return wrong(format!(
+                        "the attribute '{local}' has the fixed value '{fixed}' in the base, which a restriction keeps"
+                    ));
+                }
+            }
+        }
+        let mut names: Vec<&Name> = own.uses.iter().map(|used| &used.name).collect();
+        names.sort_unstable();
+        if let Some(missing) = base.uses.iter().find(|used| used.required && names.binary_search(&&used.name).is_err())
+        {
+            return wrong(format!(
+                "the attribute '{}' is required in the base, so a restriction can't prohibit it",
+                missing.name.local
+            ));
+        }
+        match (&own.wildcard, &base.wildcard) {
+            (None, _) => Ok(()),
+            (Some(_), None) => wrong("a restriction has xs:anyAttribute, which its base doesn't have"),
+            (Some(own), Some(base)) if !own.namespaces.is_within(&base.namespaces) => {
+                wrong("the xs:anyAttribute of a restriction allows namespaces that the one of its base doesn't")
+            }
+            (Some(own), Some(base)) if !of_any && own.process.is_looser(base.process) => {
+                wrong("the xs:anyAttribute of a restriction checks less than the one of its base: see processContents")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a component of a redefinition refers to what it redefines.
+    pub(super) fn refers_to_itself(&self, place: &Place, element: &str) -> bool {
+        let tree = self.tree(place);
+        let name = tree.get(place.node, "name").unwrap_or_default();
+        let mut pending = vec![place.node];
+        while let Some(node) = pending.pop() {
+            pending.extend(tree.parts(node));
+            let part = Place { node, ..place.clone() };
+            if tree.node(node).local == element
+                && let Some((namespace, local)) =
+                    tree.get(node, "ref").and_then(|reference| self.reader.name(&part, reference))
+                && namespace == place.target
+                && local == name
+            {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// No attribute stands twice, and at most one is an ID (section 3.4.6, ct-props-correct, clauses 4 and 5).
+pub(super) fn check_uses(uses: &[AttributeUse]) -> Result<(), Wrong> {
+    let mut names: Vec<_> = uses.iter().map(|used| &used.name).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return wrong(format!("the attribute '{}' stands here twice", pair[0].local));
+    }
+    if uses.iter().filter(|used| used.attribute.ty.is_id()).count() > 1 {
+        return wrong("two attributes of one element can't both be IDs");
+    }
+    Ok(())
 }
 
 impl Written {
     /// The attributes of a type that is no derivation.
-    pub(super) fn alone(self) -> Attributes {
+    pub(super) fn alone(self) -> Result<Attributes, Wrong> {
         assemble(self.uses, self.wildcard)
     }
 
     /// Those of an extension: section 3.4.2, the wildcards of both together.
-    pub(super) fn extending(self, base: &Attributes) -> Attributes {
+    pub(super) fn extending(self, base: &Attributes) -> Result<Attributes, Wrong> {
         let wildcard = match (&base.wildcard, self.wildcard) {
             (Some(base), Some(own)) => {
-                Some(Wildcard { namespaces: base.namespaces.union(&own.namespaces), process: own.process })
+                let namespaces = base.namespaces.union(&own.namespaces);
+                if !namespaces.is_expressible() {
+                    return wrong("the xs:anyAttribute of the extension and that of its base have no union");
+                }
+                Some(Wildcard { namespaces, process: own.process })
             }
             (base, own) => own.or_else(|| base.clone()),
         };
@@ -150,15 +326,26 @@ impl Written {
     }
 
     /// Those of a restriction: what it doesn't say again stays, but for the wildcard.
-    pub(super) fn restricting(self, base: &Attributes) -> Attributes {
-        let own = |name: &Name| self.uses.iter().any(|used| used.name == *name);
-        let kept = base.uses.iter().filter(|used| !own(&used.name) && !self.prohibited.contains(&used.name));
+    pub(super) fn restricting(self, base: &Attributes) -> Result<Attributes, Wrong> {
+        let mut own: Vec<&Name> = self.uses.iter().map(|used| &used.name).chain(&self.prohibited).collect();
+        own.sort_unstable();
+        let kept = base.uses.iter().filter(|used| own.binary_search(&&used.name).is_err());
         let uses = kept.cloned().chain(self.uses.iter().cloned()).collect();
         assemble(uses, self.wildcard)
     }
 }
 
-fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Attributes {
+fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, Wrong> {
+    check_uses(&uses)?;
     let required = uses.iter().filter(|used| used.required).count();
-    Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), wildcard }
+    Ok(Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), wildcard })
+}
+
+/// For values that were checked where their prefixes are known.
+pub(super) struct NoPrefixes;
+
+impl crate::schema::engine::simple::Prefixes for NoPrefixes {
+    fn namespace(&self, _: &str) -> Option<&str> {
+        None
+    }
 }

@@ -1,18 +1,17 @@
 //! From positions to a deterministic automaton, by the subset construction.
 //!
 //! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic but for copies of
-//! one particle. Where different particles compete, the schema breaks that rule and is left to libxml.
+//! one particle. Where different particles compete, the schema breaks that rule and is refused.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::particle::{Order, Particle, Term};
-use super::positions::{Budget, Leaf, LeafTerm, Positions};
+use super::positions::{Budget, FEW_COPIES, Leaf, LeafTerm, Positions};
 use super::substitution::Substitutions;
-use super::unsupported;
+use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{
     AllGroup, Counter, Edge, Element, ElementId, FEW, Model, Name, NameId, State, StateId, Wildcard, WildcardEdge,
 };
-use crate::schema::engine::simple::Unsupported;
 
 /// What all content models of a schema are made with.
 pub(super) struct Automata<'c> {
@@ -37,9 +36,28 @@ struct Branch<'p> {
 }
 
 impl Automata<'_> {
-    pub(super) fn model(&mut self, particle: &Particle) -> Result<Model, Unsupported> {
-        let positions = Positions::of(particle, &mut self.budget)?;
-        let mut construction = Construction { positions: &positions, numbers: HashMap::new(), subsets: Vec::new() };
+    pub(super) fn model(&mut self, particle: &Particle) -> Result<Model, Wrong> {
+        let counted = Positions::of(particle, FEW_COPIES, &mut self.budget);
+        let (has_counters, counted) = match counted {
+            Ok(positions) => {
+                let has_counters = positions.leaves.iter().any(|leaf| leaf.counter.is_some());
+                (has_counters, self.automaton(&positions))
+            }
+            Err(wrong) => (true, Err(wrong)),
+        };
+        match counted {
+            // Where rounds of a group can't be told apart by counting, each copy is a state of its own.
+            Err(_) if has_counters => {
+                let positions = Positions::of(particle, u32::MAX, &mut self.budget)?;
+                self.automaton(&positions)
+            }
+            model => model,
+        }
+    }
+
+    fn automaton(&mut self, positions: &Positions) -> Result<Model, Wrong> {
+        let mut construction =
+            Construction { positions, numbers: HashMap::new(), by_lists: HashMap::new(), subsets: Vec::new() };
         construction.number(Subset { next: positions.first.clone(), accepts: positions.nullable, counted: None });
         let mut model = Model { states: Vec::new(), wildcards: Vec::new(), known: Vec::new() };
         while let Some(subset) = construction.subsets.get(model.states.len()).cloned() {
@@ -56,7 +74,7 @@ impl Automata<'_> {
         construction: &mut Construction,
         wildcards: &mut Vec<Wildcard>,
         subset: &Subset,
-    ) -> Result<State, Unsupported> {
+    ) -> Result<State, Wrong> {
         let own = StateId::new(construction.numbers[subset] as usize);
         let branches = construction.branches(subset, &mut self.budget)?;
         self.distinct(&branches)?;
@@ -107,7 +125,7 @@ impl Automata<'_> {
     }
 
     /// Refuses particles that compete for an element.
-    fn distinct(&mut self, branches: &[Branch]) -> Result<(), Unsupported> {
+    fn distinct(&mut self, branches: &[Branch]) -> Result<(), Wrong> {
         let mut names: Vec<NameId> = Vec::new();
         let mut wildcards: Vec<&Wildcard> = Vec::new();
         for Branch { term, to } in branches {
@@ -125,11 +143,11 @@ impl Automata<'_> {
         };
         if let Some(name) = twice.or_else(|| names.iter().find(caught).copied()) {
             let name = &self.names[name.index()].local;
-            return unsupported(format!("a content model has two particles for one <{name}>"));
+            return wrong(format!("a content model has two particles for one <{name}>"));
         }
         for (number, one) in wildcards.iter().enumerate() {
             if wildcards[number + 1..].iter().any(|other| !one.namespaces.intersection(&other.namespaces).is_empty()) {
-                return unsupported("a content model has two wildcards for one element");
+                return wrong("a content model has two wildcards for one element");
             }
         }
         Ok(())
@@ -146,7 +164,7 @@ impl Automata<'_> {
     }
 
     /// An `xs:all`; `None` if the particle is none.
-    pub(super) fn all(&mut self, particle: &Particle) -> Result<Option<AllGroup>, Unsupported> {
+    pub(super) fn all(&mut self, particle: &Particle) -> Result<Option<AllGroup>, Wrong> {
         let mut optional = false;
         let mut at = particle;
         let members = loop {
@@ -160,7 +178,7 @@ impl Automata<'_> {
         let (mut edges, mut required, mut branches) = (Vec::new(), Vec::new(), Vec::new());
         for member in members.iter() {
             let (Term::Element(element), 1) = (&member.term, member.max) else {
-                return unsupported("xs:all holds something that is no single element");
+                return wrong("xs:all holds something that is no single element");
             };
             let to = StateId::new(required.len());
             edges.extend(self.named(*element, to));
@@ -176,6 +194,8 @@ impl Automata<'_> {
 struct Construction<'c, 'p> {
     positions: &'c Positions<'p>,
     numbers: HashMap<Subset, u32>,
+    /// The same by the lists that a subset is the union of, which costs less to find out.
+    by_lists: HashMap<Subset, StateId>,
     /// By number.
     subsets: Vec<Subset>,
 }
@@ -190,7 +210,7 @@ impl<'p> Construction<'_, 'p> {
     }
 
     /// What may come next, by particle, in the order of the schema.
-    fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Unsupported> {
+    fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Wrong> {
         let positions = self.positions;
         let mut particles: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut order = Vec::new();
@@ -212,18 +232,23 @@ impl<'p> Construction<'_, 'p> {
     }
 
     /// The state behind any of the copies of a particle.
-    fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, Unsupported> {
+    fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, Wrong> {
         let positions = self.positions;
         let counted = copies.iter().copied().find(|copy| positions.leaves[*copy as usize].counter.is_some());
         if counted.is_some() && copies.len() > 1 {
-            return unsupported("a particle with large bounds stands in a group that is optional and repeats");
+            return wrong("a particle with large bounds stands in a group that is optional and repeats");
         }
-        let mut next: Vec<u32> = copies.iter().flat_map(|copy| &positions.follow[*copy as usize]).copied().collect();
-        budget.spend(1 + next.len())?;
-        next.sort_unstable();
-        next.dedup();
+        let lists = positions.lists_behind(copies);
+        budget.spend(1 + lists.len() + copies.len())?;
         let accepts = copies.iter().any(|copy| positions.last[*copy as usize]);
-        Ok(self.number(Subset { next, accepts, counted }))
+        let by_lists = Subset { next: lists, accepts, counted };
+        if let Some(known) = self.by_lists.get(&by_lists) {
+            return Ok(*known);
+        }
+        let next = positions.union(&by_lists.next, budget)?;
+        let state = self.number(Subset { next, accepts, counted });
+        self.by_lists.insert(by_lists, state);
+        Ok(state)
     }
 
     fn counted(&self, position: u32) -> Option<(Leaf<'p>, (u32, u32))> {

@@ -1,10 +1,11 @@
 use super::particle::{Particle, Term};
-use super::{Compiler, Draft, DraftContent, Slot, unsupported};
+use super::{Compiler, Draft, DraftContent, Slot, Wrong};
 use crate::schema::engine::grammar::{
     Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
-use crate::schema::engine::simple::{SimpleType, Unsupported};
+use crate::schema::engine::simple::SimpleType;
+use crate::schema::xsd::read::nearest;
 
 /// Each built-in simple type behind its base (XSD 1.0 part 2, section 3).
 const SIMPLE: [(&str, &str); 45] = [
@@ -57,7 +58,7 @@ const SIMPLE: [(&str, &str); 45] = [
 
 impl Compiler<'_, '_> {
     /// Makes the types that every schema has; `xs:anyType` is the first.
-    pub(super) fn builtins(&mut self) -> Result<(), Unsupported> {
+    pub(super) fn builtins(&mut self) -> Result<(), Wrong> {
         let any = self.any_draft();
         let any = self.add(Slot::Read(any));
         debug_assert_eq!(any, self.any_type());
@@ -77,13 +78,29 @@ impl Compiler<'_, '_> {
     }
 
     /// The built-in type of a local name.
-    pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Unsupported> {
+    pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Wrong> {
         // They are the first that were made.
         let known = self.global_types.iter().take(SIMPLE.len() + 1);
         let mut found = known.filter(|(name, _)| name.is(Namespace::XSD, local));
         match found.next() {
             Some((_, id)) => Ok(*id),
-            None => unsupported(format!("there is no type xs:{local}")),
+            None => {
+                let names = known_names();
+                let rule = match nearest(local, names.into_iter()) {
+                    _ if matches!(
+                        local,
+                        "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error"
+                    ) =>
+                    {
+                        format!("xs:{local} is a type of XSD 1.1, and schemas here are XSD 1.0")
+                    }
+                    Some(near) => format!("there is no type xs:{local}: did you mean xs:{near}?"),
+                    None => format!(
+                        "there is no type xs:{local}: a built-in type such as xs:string, or one of your own without the prefix"
+                    ),
+                };
+                Err(Wrong { at: None, rule })
+            }
         }
     }
 
@@ -98,6 +115,10 @@ impl Compiler<'_, '_> {
             members: Vec::new(),
             is_abstract: false,
             block: Derivations::default(),
+            last: Derivations::default(),
+            place: None,
+            text: None,
+            is_simple: false,
             attributes: Attributes { wildcard: Some(lax), ..Attributes::default() },
             content: DraftContent::Children { particle: particle.into(), mixed: true },
         }
@@ -114,14 +135,22 @@ impl Draft {
             members: Vec::new(),
             is_abstract: false,
             block: Derivations::default(),
+            last: Derivations::default(),
+            place: None,
+            text: None,
+            is_simple: false,
             attributes: Attributes::default(),
             content: DraftContent::Empty,
         }
     }
 
     pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType) -> Self {
-        Self { label, content: DraftContent::Simple(simple), ..Self::placeholder(base) }
+        Self { label, content: DraftContent::Simple(simple), is_simple: true, ..Self::placeholder(base) }
     }
+}
+
+fn known_names() -> [&'static str; 45] {
+    SIMPLE.map(|(name, _)| name)
 }
 
 fn xsd(local: &str) -> Name {

@@ -1,10 +1,8 @@
 use std::sync::Arc;
 
 use super::particle::{Order, Particle, Term, is_group};
-use super::simple::restrict;
-use super::{Compiler, Draft, DraftContent, derivations, is_true, unsupported};
-use crate::schema::engine::grammar::{Attributes, Derivation, TypeId};
-use crate::schema::engine::simple::Unsupported;
+use super::{Compiler, Draft, DraftContent, Wrong, derivations, is_true, key, wrong};
+use crate::schema::engine::grammar::{Attributes, Derivation, Derivations, TypeId};
 use crate::schema::xsd::read::Place;
 use crate::schema::xsd::tree::NodeId;
 
@@ -13,21 +11,28 @@ struct Base {
     id: TypeId,
     attributes: Attributes,
     content: DraftContent,
+    /// The simple type of its text.
+    text: Option<TypeId>,
+    last: Derivations,
+    is_simple: bool,
 }
 
 impl Compiler<'_, '_> {
     /// A complex type definition (XSD 1.0 part 1, section 3.4.2).
-    pub(super) fn complex(&mut self, place: &Place) -> Result<Draft, Unsupported> {
+    pub(super) fn complex(&mut self, place: &Place) -> Result<Draft, Wrong> {
         let tree = self.tree(place);
         let mixed = is_true(tree, place, "mixed");
         let content = tree
             .parts(place.node)
             .find(|part| matches!(tree.node(*part).local.as_str(), "simpleContent" | "complexContent"));
-        let (base, derivation, attributes, content) = match content {
+        let (base, derivation, attributes, content, text) = match content {
             None => {
-                let attributes = self.written_attributes(place)?.alone();
+                if self.reader.original(place).is_some() {
+                    return wrong("a type in xs:redefine extends or restricts itself");
+                }
+                let attributes = self.written_attributes(place)?.alone()?;
                 let content = self.own_content(place, mixed)?;
-                (self.any_type(), Derivation::Restriction, attributes, content)
+                (self.any_type(), Derivation::Restriction, attributes, content, None)
             }
             Some(node) => self.derived(&Place { node, ..place.clone() }, mixed)?,
         };
@@ -38,6 +43,10 @@ impl Compiler<'_, '_> {
             members: Vec::new(),
             is_abstract: is_true(tree, place, "abstract"),
             block: derivations(tree, place, "block", "blockDefault"),
+            last: derivations(tree, place, "final", "finalDefault"),
+            place: None,
+            text,
+            is_simple: false,
             attributes,
             content,
         })
@@ -48,8 +57,9 @@ impl Compiler<'_, '_> {
         &mut self,
         place: &Place,
         mixed: bool,
-    ) -> Result<(TypeId, Derivation, Attributes, DraftContent), Unsupported> {
+    ) -> Result<(TypeId, Derivation, Attributes, DraftContent, Option<TypeId>), Wrong> {
         let tree = self.tree(place);
+        let whole = place.clone();
         let is_simple = tree.node(place.node).local == "simpleContent";
         let mixed = tree.get(place.node, "mixed").map_or(mixed, |mixed| matches!(mixed, "true" | "1"));
         let found = tree.parts(place.node).find_map(|part| {
@@ -60,63 +70,123 @@ impl Compiler<'_, '_> {
             };
             Some((part, derivation, tree.get(part, "base")?))
         });
-        let Some((node, derivation, base)) = found else { return unsupported("a derived type has no base") };
+        let Some((node, derivation, base)) = found else { return wrong("a derived type has no base") };
         let place = Place { node, ..place.clone() };
         let id = self.named_type(&place, base)?;
-        self.read(id)?;
-        self.unfit.check_type(id)?;
+        self.check_redefinition(&whole, id)?;
         let draft = self.read(id)?;
-        let base = Base { id, attributes: draft.attributes.clone(), content: draft.content.clone() };
+        let base = Base {
+            id,
+            attributes: draft.attributes.clone(),
+            content: draft.content.clone(),
+            text: draft.text,
+            last: draft.last,
+            is_simple: draft.is_simple,
+        };
+        if derivation == Derivation::Extension && base.last.extension
+            || derivation == Derivation::Restriction && base.last.restriction
+        {
+            return wrong("the base says by its 'final' that nothing may be made from it in this way");
+        }
         let written = self.written_attributes(&place)?;
+        if !is_simple && base.is_simple {
+            return wrong("complex content can't be made from a simple type: write xs:simpleContent");
+        }
+        if is_simple && derivation == Derivation::Restriction && base.is_simple {
+            return wrong("simple content can't restrict a simple type: write xs:extension, or an xs:simpleType");
+        }
+        let mut text = base.text;
         let (attributes, content) = match (is_simple, derivation) {
             (true, Derivation::Extension) => match &base.content {
-                DraftContent::Simple(_) => (written.extending(&base.attributes), base.content),
-                _ => return unsupported("simple content extends a type that has none"),
+                DraftContent::Simple(_) => (written.extending(&base.attributes)?, base.content),
+                _ => return wrong("simple content extends a type that has none"),
             },
             (true, Derivation::Restriction) => {
-                let content = self.restricted_text(&place, &base.content)?;
-                (written.restricting(&base.attributes), content)
+                let (content, inner) = self.restricted_text(&place, &base.content, base.text)?;
+                text = inner.or(text);
+                (self.restricted_attributes(written, &base)?, content)
             }
             (false, Derivation::Extension) => {
                 let own = self.own_content(&place, mixed)?;
-                (written.extending(&base.attributes), self.extended(base.content, own, mixed)?)
+                (written.extending(&base.attributes)?, self.extended(base.content, own, mixed)?)
             }
             (false, Derivation::Restriction) => {
-                (written.restricting(&base.attributes), self.own_content(&place, mixed)?)
+                (self.restricted_attributes(written, &base)?, self.own_content(&place, mixed)?)
             }
         };
-        Ok((base.id, derivation, attributes, content))
+        Ok((base.id, derivation, attributes, content, text))
+    }
+
+    fn restricted_attributes(&mut self, written: super::attributes::Written, base: &Base) -> Result<Attributes, Wrong> {
+        let attributes = written.restricting(&base.attributes)?;
+        self.check_attributes(&attributes, &base.attributes, base.id == self.any_type())?;
+        Ok(attributes)
+    }
+
+    /// A type in `xs:redefine` is made from the one that it redefines (section 4.2.2, src-redefine, clause 5).
+    pub(super) fn check_redefinition(&self, place: &Place, base: TypeId) -> Result<(), Wrong> {
+        let tree = self.tree(place);
+        let mut outer = tree.ancestors(place.node).map(|node| Place { node, ..place.clone() });
+        let Some(original) = outer.find_map(|outer| self.reader.original(&outer)) else { return Ok(()) };
+        // Types inside of it are made from what they like.
+        let is_whole = self
+            .reader
+            .original(&Place { node: tree.ancestors(place.node).nth(1).unwrap_or(0), ..place.clone() })
+            .is_some()
+            || self.reader.original(place).is_some();
+        if is_whole && self.type_ids.get(&key(original)) != Some(&base) {
+            return wrong("a type in xs:redefine extends or restricts itself: its base is its own name");
+        }
+        Ok(())
     }
 
     /// The text of a restriction with simple content.
-    fn restricted_text(&mut self, place: &Place, base: &DraftContent) -> Result<DraftContent, Unsupported> {
+    fn restricted_text(
+        &mut self,
+        place: &Place,
+        base: &DraftContent,
+        of_base: Option<TypeId>,
+    ) -> Result<(DraftContent, Option<TypeId>), Wrong> {
         let tree = self.tree(place);
         let has_inner = tree.parts(place.node).any(|part| tree.node(part).local == "simpleType");
+        let mut inner = None;
         let text = match (has_inner, base) {
             (true, DraftContent::Simple(_) | DraftContent::Children { mixed: true, .. }) => {
-                let inner = self.inner_type(place)?;
-                self.simple_of(inner)?
+                let id = self.inner_type(place)?;
+                inner = Some(id);
+                let simple = self.simple_of(id)?;
+                if let Some(of_base) = of_base
+                    && !self.is_restriction(id, of_base, Derivations::default())?
+                {
+                    return wrong("the xs:simpleType inside is not made from the text of the base");
+                }
+                simple
             }
             (false, DraftContent::Simple(text)) => text.clone(),
-            _ => return unsupported("simple content restricts a type that has none"),
+            _ => return wrong("simple content restricts a type that has none"),
         };
-        Ok(DraftContent::Simple(restrict(&text, tree, place.node)?))
+        Ok((DraftContent::Simple(self.restrict(&text, place)?), inner))
     }
 
     /// What stands behind the content of the base.
-    fn extended(&mut self, base: DraftContent, own: DraftContent, mixed: bool) -> Result<DraftContent, Unsupported> {
+    fn extended(&mut self, base: DraftContent, own: DraftContent, mixed: bool) -> Result<DraftContent, Wrong> {
         let (before, own) = match (base, own) {
-            (DraftContent::Simple(_), _) => return unsupported("complex content extends a type with simple content"),
+            (DraftContent::Simple(_), _) => return wrong("complex content extends a type with simple content"),
             (base, DraftContent::Empty) => return Ok(base),
             (DraftContent::Empty, own) => return Ok(own),
+            (DraftContent::Children { mixed: before, .. }, DraftContent::Children { mixed, .. }) if before != mixed => {
+                return wrong("an extension is mixed if its base is, and only then: set mixed on both or on neither");
+            }
             (DraftContent::Children { particle, .. }, DraftContent::Children { particle: own, .. }) => (particle, own),
             (DraftContent::Children { .. }, DraftContent::Simple(_)) => {
-                return unsupported("complex content holds a simple type");
+                return wrong("complex content holds a simple type");
             }
         };
-        // An own content without any particle adds nothing but its being mixed.
         if own.is_empty() {
             return Ok(DraftContent::Children { particle: before, mixed });
+        }
+        if before.holds_all() && !before.is_empty() || own.holds_all() {
+            return wrong("xs:all stands alone in its type: neither it nor its base can be extended");
         }
         let parts = [Particle::clone(&before), Particle::clone(&own)].into();
         let particle = self.once(Term::Group(Order::Sequence, parts));
@@ -124,7 +194,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The content that is written inside of a type or derivation.
-    fn own_content(&mut self, place: &Place, mixed: bool) -> Result<DraftContent, Unsupported> {
+    fn own_content(&mut self, place: &Place, mixed: bool) -> Result<DraftContent, Wrong> {
         let tree = self.tree(place);
         let group = tree.parts(place.node).find(|part| is_group(&tree.node(*part).local));
         let particle = match group {

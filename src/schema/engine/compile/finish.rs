@@ -1,26 +1,45 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::automaton::Automata;
+use super::particle::{Particle, Term};
 use super::positions::Budget;
+use super::restriction::Restriction;
 use super::simple::Scope;
 use super::substitution::Substitutions;
-use super::{Compilation, Compiler, Draft, DraftContent, Slot, unsupported};
-use crate::schema::engine::grammar::{Content, Element, ElementId, Grammar, NameMap, StateId, Type, TypeId};
-use crate::schema::engine::simple::{Identity, Unsupported};
+use super::{Compiler, Draft, DraftContent, Slot, Wrong, wrong};
+use crate::schema::engine::grammar::{
+    Content, Derivation, Element, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId,
+};
 use crate::schema::xsd::read::Place;
 
 impl Compiler<'_, '_> {
     /// Makes automata of all drafts.
-    pub(super) fn finish(mut self) -> Result<Compilation, Unsupported> {
-        self.unfit.check_whole()?;
+    pub(super) fn finish(mut self) -> Result<Arc<Grammar>, Wrong> {
         let mut drafts = Vec::with_capacity(self.types.len());
         for slot in std::mem::take(&mut self.types) {
             match slot {
                 Slot::Read(draft) => drafts.push(draft),
-                Slot::Waiting(_) | Slot::Reading => return unsupported("a type was not read"),
+                Slot::Waiting(_) | Slot::Reading => return wrong("a type was not read"),
             }
         }
-        let substitutions = Substitutions::new(&self.heads, &self.elements, &drafts, &self.unfit)?;
+        let constraints = self.finished_constraints()?;
+        let substitutions = Substitutions::new(&self.heads, &self.elements, &drafts, &self.declared)?;
+        let any = self.any_type();
+        let mut restriction = Restriction {
+            names: &self.names,
+            elements: &self.elements,
+            constraints: &constraints,
+            drafts: &drafts,
+            substitutions: &substitutions,
+            budget: Budget::default(),
+        };
+        for draft in &drafts {
+            restricted(&mut restriction, draft, any).map_err(|wrong| wrong.at_maybe(draft.place.as_ref()))?;
+        }
+        for (own, base, place) in &self.redefined_groups {
+            restriction.check(own, base).map_err(|wrong| wrong.at(place))?;
+        }
         let mut automata = Automata {
             names: &self.names,
             elements: &self.elements,
@@ -29,78 +48,133 @@ impl Compiler<'_, '_> {
         };
         let mut types: Vec<Type> = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            let content = content(&mut automata, &draft).unwrap_or_else(|why| {
-                self.unfit.ty(TypeId::new(types.len()), why);
-                Content::Empty
-            });
+            let place = draft.place.clone();
+            let content = content(&mut automata, &draft).map_err(|wrong| wrong.at_maybe(place.as_ref()))?;
             types.push(finished(draft, content));
         }
-        for (element, why) in self.wrong_values(&types) {
-            self.unfit.element(element, why);
+        for (element, place) in std::mem::take(&mut self.given_values) {
+            self.check_value(element, &place, &types).map_err(|wrong| wrong.at(&place))?;
         }
-        let any = self.any_type();
         let global = |id: &ElementId| (self.names[self.elements[id.index()].name.index()].clone(), *id);
-        let grammar = Grammar {
-            global_elements: unique(self.global_elements.iter().map(global).collect())?,
-            global_attributes: unique(self.global_attributes)?,
-            global_types: unique(self.global_types)?,
+        Ok(Arc::new(Grammar {
+            global_elements: NameMap::new(self.global_elements.iter().map(global).collect()),
+            global_attributes: NameMap::new(self.global_attributes),
+            global_types: NameMap::new(self.global_types),
             namespaces: self.namespaces,
             names: self.names,
             elements: self.elements,
             types,
             any,
-        };
-        Ok(Compilation { left: self.unfit.left(&grammar), first: self.unfit.into_first(), grammar: Arc::new(grammar) })
+            constraints,
+        }))
     }
 
-    /// The elements whose given values are none of their types, or are not understood.
-    fn wrong_values(&self, types: &[Type]) -> Vec<(ElementId, Unsupported)> {
-        let check = |(element, place): &(ElementId, Place)| {
-            if self.unfit.has_element(*element) {
-                return None;
+    /// The given value of an element is one of its type (section 3.3.6, e-props-correct).
+    fn check_value(&mut self, id: ElementId, place: &Place, types: &[Type]) -> Result<(), Wrong> {
+        let tree = self.tree(place);
+        if tree.get(place.node, "default").is_some() && tree.get(place.node, "fixed").is_some() {
+            return wrong("an element has either default or fixed, not both");
+        }
+        let element = &mut self.elements[id.index()];
+        let Some(value) = &mut element.value else { return Ok(()) };
+        let scope = Scope::new(tree, place.node);
+        match &types[element.ty.index()].content {
+            Content::Simple(simple) if simple.is_id() => {
+                wrong("an element that is an ID can't have a default or fixed value")
             }
-            Some((*element, self.check_value(&self.elements[element.index()], place, types).err()?))
-        };
-        self.given_values.iter().filter_map(check).collect()
-    }
-
-    fn check_value(&self, element: &Element, place: &Place, types: &[Type]) -> Result<(), Unsupported> {
-        let Some(value) = &element.value else { return Ok(()) };
-        // Its elements aren't understood anyway.
-        if self.unfit.check_type(element.ty).is_err() {
-            return Ok(());
+            Content::Simple(simple) => match simple.check(&value.text, &scope) {
+                Ok(()) => {
+                    if scope.was_asked() {
+                        let mut key = String::new();
+                        simple.key(&mut key, &value.text, &scope);
+                        value.key = Some(key.into());
+                    }
+                    Ok(())
+                }
+                Err(mismatch) => wrong(format!("the value that the element is given: {mismatch}")),
+            },
+            Content::Sequence { model, mixed: true } if model.states[StateId::START.index()].accepts => Ok(()),
+            Content::All { members, mixed: true } if members.is_emptiable() => Ok(()),
+            _ => wrong(format!(
+                "the element is given the value '{}', but its type must have elements: only text can be given",
+                value.text
+            )),
         }
-        let scope = Scope::new(self.tree(place), place.node);
-        let fits = match &types[element.ty.index()].content {
-            Content::Simple(simple) => simple.check(&value.text, &scope).is_ok() && simple.identity() == Identity::None,
-            Content::Sequence { model, mixed: true } => model.states[StateId::START.index()].accepts,
-            Content::All { members, mixed: true } => members.is_emptiable(),
-            Content::Empty | Content::Sequence { .. } | Content::All { .. } => false,
-        };
-        if scope.was_asked() {
-            return unsupported("an element is given a value that is a qualified name");
-        }
-        if !fits {
-            return unsupported(format!("the value '{}' that an element is given is none of its type", value.text));
-        }
-        Ok(())
     }
 }
 
-fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Unsupported> {
-    let mut names: Vec<_> = draft.attributes.uses.iter().map(|used| &used.name).collect();
-    names.sort_unstable();
-    if names.windows(2).any(|pair| pair[0] == pair[1]) {
-        return unsupported(format!("the type '{}' has an attribute twice", draft.label));
+impl Wrong {
+    fn at_maybe(self, place: Option<&Place>) -> Self {
+        match place {
+            Some(place) => self.at(place),
+            None => self,
+        }
     }
+}
+
+/// The content of a restriction restricts that of its base (section 3.4.6, derivation-ok-restriction, clause 5).
+fn restricted(restriction: &mut Restriction, draft: &Draft, any: TypeId) -> Result<(), Wrong> {
+    let Some(base) = draft.base.filter(|base| *base != any) else { return Ok(()) };
+    if draft.is_simple || draft.derivation != Derivation::Restriction {
+        return Ok(());
+    }
+    match (&draft.content, &restriction.drafts[base.index()].content) {
+        (DraftContent::Simple(_), DraftContent::Simple(_)) => Ok(()),
+        (DraftContent::Simple(_), DraftContent::Children { particle, mixed: true }) if particle.is_emptiable() => {
+            Ok(())
+        }
+        (DraftContent::Empty, DraftContent::Empty) => Ok(()),
+        (DraftContent::Empty, DraftContent::Children { particle, .. }) if particle.is_emptiable() => Ok(()),
+        (DraftContent::Children { mixed: true, .. }, DraftContent::Children { mixed: false, .. }) => {
+            wrong("a restriction can't be mixed if its base isn't")
+        }
+        (DraftContent::Children { particle, .. }, DraftContent::Children { particle: base, .. }) => {
+            restriction.check(particle, base)
+        }
+        (DraftContent::Empty, _) => wrong("a restriction is empty, but its base must have content"),
+        _ => wrong("the content of a restriction is of another kind than that of its base"),
+    }
+}
+
+fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
     Ok(match &draft.content {
         DraftContent::Empty => Content::Empty,
         DraftContent::Simple(simple) => Content::Simple(simple.clone()),
-        DraftContent::Children { particle, mixed } => match automata.all(particle)? {
-            Some(members) => Content::All { members, mixed: *mixed },
-            None => Content::Sequence { model: automata.model(particle)?, mixed: *mixed },
-        },
+        DraftContent::Children { particle, mixed } => {
+            consistent(automata, particle)?;
+            match automata.all(particle)? {
+                Some(members) => Content::All { members, mixed: *mixed },
+                None => Content::Sequence { model: automata.model(particle)?, mixed: *mixed },
+            }
+        }
     })
+}
+
+/// All elements of one name in a content model have one type (section 3.8.6, cos-element-consistent).
+fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), Wrong> {
+    let mut types: HashMap<NameId, TypeId> = HashMap::new();
+    let mut pending = vec![particle];
+    while let Some(particle) = pending.pop() {
+        automata.budget.spend(1)?;
+        match &particle.term {
+            Term::Group(_, parts) => pending.extend(parts.iter()),
+            Term::Wildcard(_) => {}
+            Term::Element(element) => {
+                let members = automata.substitutions.members(*element);
+                automata.budget.spend(members.len())?;
+                for id in std::iter::once(element).chain(members) {
+                    let Element { name, ty, .. } = &automata.elements[id.index()];
+                    if *types.entry(*name).or_insert(*ty) != *ty {
+                        let local = &automata.names[name.index()].local;
+                        return wrong(format!(
+                            "the element <{local}> stands here with two types: give both one named type"
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn finished(draft: Draft, content: Content) -> Type {
@@ -114,13 +188,4 @@ fn finished(draft: Draft, content: Content) -> Type {
         attributes: draft.attributes,
         content,
     }
-}
-
-fn unique<T>(entries: Vec<(super::Name, T)>) -> Result<NameMap<T>, Unsupported> {
-    let mut names: Vec<_> = entries.iter().map(|(name, _)| name).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return unsupported(format!("'{}' is declared twice", pair[0].local));
-    }
-    Ok(NameMap::new(entries))
 }

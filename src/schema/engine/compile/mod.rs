@@ -1,19 +1,21 @@
 //! From schema documents to a [`Grammar`]: first all components are read into drafts, which may refer to each other;
 //! then their particles become automata, which need to know every substitution.
 //!
-//! What always holds: whatever is not understood is [`Unsupported`]. Nesting, positions, states and edges are
-//! bounded, so a hostile schema ends in that too.
+//! What always holds: whatever breaks a rule of the Recommendation is [`Wrong`], with its place. Nesting, positions,
+//! states and edges are bounded, so a hostile schema ends in that too.
 
 mod attributes;
 mod automaton;
 mod builtin;
 mod complex;
+mod constraints;
+mod derive;
 mod finish;
 mod particle;
 mod positions;
+mod restriction;
 mod simple;
 mod substitution;
-mod unfit;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,50 +26,74 @@ use super::grammar::{
 use super::namespace::{Namespace, Namespaces};
 use super::simple::{SimpleType, Unsupported};
 use crate::schema::xsd::read::{Kind, Name as Reference, Place, Reader};
-use crate::schema::xsd::tree::{NodeId, Tree};
+use crate::schema::xsd::tree::Tree;
 use crate::vocab::ns;
+use attributes::Written;
+use constraints::DraftConstraint;
 use particle::Particle;
-use unfit::Unfit;
 
-/// A compiled schema, with what it leaves to libxml.
-#[derive(Debug)]
-pub(in crate::schema) struct Compilation {
-    pub(in crate::schema) grammar: Arc<Grammar>,
-    /// The payloads that may hold what isn't understood, each with what that is.
-    pub(in crate::schema) left: HashMap<ElementId, Arc<str>>,
-    /// What is found first that isn't understood, whether a payload may hold it or not.
-    pub(in crate::schema) first: Option<Unsupported>,
+/// A rule that a schema breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::schema) struct Wrong {
+    /// The component that breaks it; `None` while only its parts are looked at.
+    pub(in crate::schema) at: Option<Place>,
+    /// What is wrong, and what to write instead.
+    pub(in crate::schema) rule: String,
+}
+
+impl Wrong {
+    /// The same at a place, unless a closer one is known.
+    fn at(mut self, place: &Place) -> Self {
+        self.at.get_or_insert_with(|| place.clone());
+        self
+    }
+}
+
+impl From<Unsupported> for Wrong {
+    fn from(Unsupported(rule, _): Unsupported) -> Self {
+        Self { at: None, rule }
+    }
 }
 
 /// Compiles the components of a document and of all that it leads to.
 ///
 /// # Errors
-/// [`Unsupported`] says why this engine leaves all of it to libxml.
-pub(in crate::schema) fn compile(reader: &Reader) -> Result<Compilation, Unsupported> {
-    if reader.has_redefinition() {
-        return unsupported("xs:redefine is not compiled");
-    }
+/// [`Wrong`] is the first rule that is found broken.
+pub(in crate::schema) fn compile(reader: &Reader) -> Result<Arc<Grammar>, Wrong> {
     let mut compiler = Compiler::new(reader);
     compiler.builtins()?;
-    for kind in [Kind::Type, Kind::Element, Kind::Attribute] {
+    compiler.twice()?;
+    for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group] {
         for (name, place) in reader.components(kind) {
             let name = Name { namespace: compiler.namespaces.intern(&name.0), local: name.1.as_str().into() };
+            let at = |wrong: Wrong| wrong.at(place);
             match kind {
-                Kind::Type => drop(compiler.type_at(place)?),
-                Kind::Element => drop(compiler.element_at(place, true)?),
-                _ => match compiler.attribute(place) {
-                    Ok(attribute) => compiler.global_attributes.push((name, attribute)),
-                    Err(why) => compiler.unfit.attribute(why),
-                },
+                Kind::Type => drop(compiler.type_at(place).map_err(at)?),
+                Kind::Element => drop(compiler.element_at(place, true).map_err(at)?),
+                Kind::Attribute => {
+                    let attribute = compiler.attribute(place).map_err(at)?;
+                    compiler.global_attributes.push((name, attribute));
+                }
+                Kind::AttributeGroup => compiler.attribute_group(place).map_err(at)?,
+                Kind::Group => compiler.lone_group(place).map_err(at)?,
+                Kind::Notation => {
+                    let tree = compiler.tree(place);
+                    if tree.get(place.node, "public").or(tree.get(place.node, "system")).is_none() {
+                        return wrong("a notation has a public or a system identifier").map_err(at);
+                    }
+                }
             }
         }
+    }
+    if let Some(place) = reader.lone_redefinition() {
+        return wrong("it redefines what the redefined document doesn't have").map_err(|wrong: Wrong| wrong.at(place));
     }
     compiler.drain()?;
     compiler.finish()
 }
 
 /// Types and groups may be so deep inside each other.
-const DEEPEST: usize = 256;
+const DEEPEST: usize = 100;
 
 /// Where a component stands, with the namespace that its document has there.
 type Key = (usize, usize, Arc<str>);
@@ -82,6 +108,9 @@ struct Compiler<'r, 'a> {
     global_elements: Vec<ElementId>,
     /// The elements that are given values, and where.
     given_values: Vec<(ElementId, Place)>,
+    /// Where each element is declared, and what may not stand in its place by its `final`.
+    declared: Vec<(Place, Derivations)>,
+    constraints: Vec<DraftConstraint>,
     /// Members of substitution groups, each with its head.
     heads: Vec<(ElementId, ElementId)>,
     global_attributes: Vec<(Name, Attribute)>,
@@ -92,7 +121,14 @@ struct Compiler<'r, 'a> {
     pending: Vec<TypeId>,
     particles: u32,
     depth: usize,
-    unfit: Unfit,
+    /// Attribute groups that are being read, for those that hold themselves.
+    reading_groups: Vec<Key>,
+    attribute_groups: HashMap<Key, Written>,
+    attributes: HashMap<Key, Attribute>,
+    /// Model groups that are being read, likewise.
+    reading_models: Vec<Key>,
+    /// Particles of redefined groups with those that they redefine.
+    redefined_groups: Vec<(Particle, Particle, Place)>,
 }
 
 /// A type, before and after it is read.
@@ -110,8 +146,14 @@ struct Draft {
     members: Vec<TypeId>,
     is_abstract: bool,
     block: Derivations,
+    /// What may not be made from it.
+    last: Derivations,
     attributes: Attributes,
     content: DraftContent,
+    place: Option<Place>,
+    /// The simple type of its text, a type without a name taken for what it is made from.
+    text: Option<TypeId>,
+    is_simple: bool,
 }
 
 #[derive(Clone)]
@@ -121,8 +163,13 @@ enum DraftContent {
     Children { particle: Arc<Particle>, mixed: bool },
 }
 
-fn unsupported<T>(what: impl Into<String>) -> Result<T, Unsupported> {
-    Err(Unsupported(what.into()))
+/// A name as a schema would write it.
+fn shown(name: &Reference) -> String {
+    if name.0.is_empty() { name.1.clone() } else { format!("{{{}}}{}", name.0, name.1) }
+}
+
+fn wrong<T>(what: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { at: None, rule: what.into() })
 }
 
 impl<'r, 'a> Compiler<'r, 'a> {
@@ -136,6 +183,8 @@ impl<'r, 'a> Compiler<'r, 'a> {
             element_ids: HashMap::new(),
             global_elements: Vec::new(),
             given_values: Vec::new(),
+            declared: Vec::new(),
+            constraints: Vec::new(),
             heads: Vec::new(),
             global_attributes: Vec::new(),
             types: Vec::new(),
@@ -144,17 +193,21 @@ impl<'r, 'a> Compiler<'r, 'a> {
             pending: Vec::new(),
             particles: 0,
             depth: 0,
-            unfit: Unfit::default(),
+            reading_groups: Vec::new(),
+            attribute_groups: HashMap::new(),
+            attributes: HashMap::new(),
+            reading_models: Vec::new(),
+            redefined_groups: Vec::new(),
         }
     }
 
     /// An element declaration: a global one, or one with a name inside of a model group.
-    fn element_at(&mut self, place: &Place, global: bool) -> Result<ElementId, Unsupported> {
+    fn element_at(&mut self, place: &Place, global: bool) -> Result<ElementId, Wrong> {
         if let Some(id) = self.element_ids.get(&key(place)) {
             return Ok(*id);
         }
         let tree = self.tree(place);
-        let Some(local) = tree.get(place.node, "name") else { return unsupported("an element has no name") };
+        let Some(local) = tree.get(place.node, "name") else { return wrong("an element has no name") };
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "elementFormDefault"));
         let qualified = global || form == Some("qualified");
         let namespace = if qualified { self.namespaces.intern(&place.target) } else { Namespace::NONE };
@@ -168,6 +221,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             is_abstract: is_true(tree, place, "abstract"),
             block: derivations(tree, place, "block", "blockDefault"),
             value: value_constraint(tree, place),
+            constraints: 0..0,
         });
         if self.elements[id.index()].value.is_some() {
             self.given_values.push((id, place.clone()));
@@ -175,72 +229,57 @@ impl<'r, 'a> Compiler<'r, 'a> {
         if global {
             self.global_elements.push(id);
         }
-        let head = match self.head(place, global) {
-            Ok(head) => head,
-            // Nobody knows in whose place it may stand.
-            Err(why) => {
-                self.unfit.whole(why);
-                None
-            }
-        };
+        self.declared.push((place.clone(), derivations(tree, place, "final", "finalDefault")));
+        let head = self.head(place, global).map_err(|wrong| wrong.at(place))?;
         self.heads.extend(head.map(|head| (id, head)));
-        match self.element_type(place, head) {
-            Ok(ty) => self.elements[id.index()].ty = ty,
-            Err(why) => self.unfit.element(id, why),
-        }
+        let ty = self.element_type(place, head).map_err(|wrong| wrong.at(place))?;
+        self.elements[id.index()].ty = ty;
+        self.identity_constraints(place, id)?;
         Ok(id)
     }
 
     /// The head of the substitution group that a global element is in.
-    fn head(&mut self, place: &Place, global: bool) -> Result<Option<ElementId>, Unsupported> {
+    fn head(&mut self, place: &Place, global: bool) -> Result<Option<ElementId>, Wrong> {
         let (true, Some(group)) = (global, self.tree(place).get(place.node, "substitutionGroup")) else {
             return Ok(None);
         };
         let group = self.reference(place, group)?;
-        let found = self.find(Kind::Element, &group)?;
+        let found = self.find(Kind::Element, &group, place)?;
         self.nested(|compiler| compiler.element_at(found, true)).map(Some)
     }
 
-    fn element_type(&mut self, place: &Place, head: Option<ElementId>) -> Result<TypeId, Unsupported> {
+    fn element_type(&mut self, place: &Place, head: Option<ElementId>) -> Result<TypeId, Wrong> {
         let tree = self.tree(place);
-        for part in tree.parts(place.node) {
-            if let constraint @ ("key" | "keyref" | "unique") = tree.node(part).local.as_str() {
-                let local = tree.get(place.node, "name").unwrap_or_default();
-                return unsupported(format!("the element '{local}' has an identity constraint (xs:{constraint})"));
-            }
-        }
         let inner =
             tree.parts(place.node).find(|part| matches!(tree.node(*part).local.as_str(), "simpleType" | "complexType"));
         match (tree.get(place.node, "type"), inner, head) {
+            (Some(_), Some(_), _) => wrong("an element has either a type or one inside of it, not both"),
             (Some(name), _, _) => self.named_type(place, name),
             (None, Some(node), _) => self.type_at(&Place { node, ..place.clone() }),
-            (None, None, Some(head)) => {
-                self.unfit.check_element(head)?;
-                Ok(self.elements[head.index()].ty)
-            }
+            (None, None, Some(head)) => Ok(self.elements[head.index()].ty),
             (None, None, None) => Ok(self.any_type()),
         }
     }
 
     /// The type that a reference names.
-    fn named_type(&mut self, place: &Place, name: &str) -> Result<TypeId, Unsupported> {
+    fn named_type(&mut self, place: &Place, name: &str) -> Result<TypeId, Wrong> {
         let name = self.reference(place, name)?;
-        if &*name.0 == ns::XSD {
-            return self.builtin(&name.1);
+        if &*name.0 == ns::XSD && self.reader.refer(Kind::Type, &name, place).is_none() {
+            return self.builtin(&name.1).map_err(|wrong| wrong.at(place));
         }
-        let found = self.find(Kind::Type, &name)?;
+        let found = self.find(Kind::Type, &name, place)?;
         self.type_at(found)
     }
 
     /// The type that is defined at a place. A complex one may still wait to be read.
-    fn type_at(&mut self, place: &Place) -> Result<TypeId, Unsupported> {
+    fn type_at(&mut self, place: &Place) -> Result<TypeId, Wrong> {
         if let Some(id) = self.type_ids.get(&key(place)) {
             return Ok(*id);
         }
         let tree = self.tree(place);
         let id = self.add(Slot::Waiting(place.clone()));
         self.type_ids.insert(key(place), id);
-        if let Some(local) = tree.get(place.node, "name") {
+        if let Some(local) = tree.get(place.node, "name").filter(|_| !self.reader.is_hidden(place)) {
             let name = Name { namespace: self.namespaces.intern(&place.target), local: local.into() };
             self.global_types.push((name, id));
         }
@@ -252,7 +291,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// Reads all types that still wait, and those that they refer to.
-    fn drain(&mut self) -> Result<(), Unsupported> {
+    fn drain(&mut self) -> Result<(), Wrong> {
         while let Some(id) = self.pending.pop() {
             self.read(id)?;
         }
@@ -260,7 +299,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     }
 
     /// A type, read now if it was not.
-    fn read(&mut self, id: TypeId) -> Result<&Draft, Unsupported> {
+    fn read(&mut self, id: TypeId) -> Result<&Draft, Wrong> {
         if let Slot::Waiting(_) = self.types[id.index()] {
             let Slot::Waiting(place) = std::mem::replace(&mut self.types[id.index()], Slot::Reading) else {
                 unreachable!("the slot was just looked at")
@@ -269,47 +308,14 @@ impl<'r, 'a> Compiler<'r, 'a> {
                 "simpleType" => self.nested(|compiler| compiler.simple_draft(&place)),
                 _ => self.nested(|compiler| compiler.complex(&place)),
             };
-            let draft = draft.unwrap_or_else(|why| self.unfit_draft(id, &place, why));
-            self.types[id.index()] = Slot::Read(draft);
+            let draft = draft.map_err(|wrong| wrong.at(&place))?;
+            let text = draft.text.or(draft.is_simple.then_some(id));
+            self.types[id.index()] = Slot::Read(Draft { place: Some(place), text, ..draft });
         }
         match &self.types[id.index()] {
             Slot::Read(draft) => Ok(draft),
-            Slot::Reading | Slot::Waiting(_) => unsupported("a type is made from itself"),
+            Slot::Reading | Slot::Waiting(_) => wrong("a type is made from itself"),
         }
-    }
-
-    /// Stands for a type that isn't understood: only what it is made from is known of it.
-    fn unfit_draft(&mut self, id: TypeId, place: &Place, why: Unsupported) -> Draft {
-        let base = self.nested(|compiler| compiler.base(place)).unwrap_or_else(|_| {
-            // Nobody knows in whose place it may stand.
-            self.unfit.whole(why.clone());
-            self.any_type()
-        });
-        self.unfit.ty(id, why);
-        Draft::placeholder(base)
-    }
-
-    /// What a type is made from.
-    fn base(&mut self, place: &Place) -> Result<TypeId, Unsupported> {
-        let tree = self.tree(place);
-        let is_content = |part: &NodeId| matches!(tree.node(*part).local.as_str(), "simpleContent" | "complexContent");
-        let holder = match tree.node(place.node).local.as_str() {
-            "simpleType" => place.node,
-            _ => match tree.parts(place.node).find(is_content) {
-                Some(content) => content,
-                None => return Ok(self.any_type()),
-            },
-        };
-        for node in tree.parts(holder) {
-            let derivation = Place { node, ..place.clone() };
-            match (tree.node(node).local.as_str(), tree.get(node, "base")) {
-                ("list" | "union", _) => return self.builtin("anySimpleType"),
-                ("restriction" | "extension", Some(base)) => return self.named_type(&derivation, base),
-                ("restriction" | "extension", None) => return self.inner_type(&derivation),
-                _ => {}
-            }
-        }
-        unsupported("a type is made from nothing")
     }
 
     fn add(&mut self, slot: Slot) -> TypeId {
@@ -331,26 +337,73 @@ impl<'r, 'a> Compiler<'r, 'a> {
         &self.reader.document(place).tree
     }
 
-    /// The namespace and local name that a reference means.
-    fn reference(&self, place: &Place, qname: &str) -> Result<Reference, Unsupported> {
-        match self.reader.name(place, qname) {
-            Some(name) => Ok(name),
-            None => unsupported(format!("the reference '{qname}' is no qualified name")),
+    /// The namespace and local name that a reference means, in a namespace that its document may refer to (XSD 1.0
+    /// part 1, section 4.2.3, src-resolve).
+    fn reference(&self, place: &Place, qname: &str) -> Result<Reference, Wrong> {
+        let prefix = qname.split_once(':').map_or("", |(prefix, _)| prefix);
+        if !prefix.is_empty() && prefix != "xml" && self.tree(place).resolve(place.node, prefix).is_empty() {
+            return wrong(format!("the prefix of '{qname}' is not bound: declare xmlns:{prefix}"))
+                .map_err(|wrong: Wrong| wrong.at(place));
+        }
+        let Some(name) = self.reader.name(place, qname) else {
+            return wrong(format!("the reference '{qname}' is no qualified name"))
+                .map_err(|wrong: Wrong| wrong.at(place));
+        };
+        if &*name.0 != ns::XSD && !self.reader.may_refer(place, &name.0) {
+            let rule = match &*name.0 {
+                "" => format!(
+                    "'{qname}' is in no namespace, which this document doesn't import: {}",
+                    if place.target.is_empty() {
+                        "write xs:import without namespace".to_owned()
+                    } else {
+                        format!(
+                            "write a prefix that is bound to {}, did you forget targetNamespace's prefix?",
+                            place.target
+                        )
+                    }
+                ),
+                namespace => format!(
+                    "'{qname}' is in the namespace {namespace}, which this document doesn't import: write xs:import, or did you mean targetNamespace=\"{namespace}\"?"
+                ),
+            };
+            return Err(Wrong { at: Some(place.clone()), rule });
+        }
+        Ok(name)
+    }
+
+    /// The component that a reference at a place names.
+    fn find(&self, kind: Kind, name: &Reference, from: &Place) -> Result<&'r Place, Wrong> {
+        match self.reader.refer(kind, name, from) {
+            Some(place) => Ok(place),
+            None => {
+                let what = kind.words();
+                let near = self.reader.nearest(kind, name).map(|near| format!(": did you mean '{near}'?"));
+                let rule =
+                    format!("there is no {what} '{}' in the given documents{}", shown(name), near.unwrap_or_default());
+                Err(Wrong { at: Some(from.clone()), rule })
+            }
         }
     }
 
-    /// The one component of a name.
-    fn find(&self, kind: Kind, name: &Reference) -> Result<&'r Place, Unsupported> {
-        match self.reader.only(kind, name) {
-            Some(place) => Ok(place),
-            None => unsupported(format!("the schema refers to '{}', which is not once in it", name.1)),
+    /// Refuses components of one kind and name (section 3.15.6, sch-props-correct).
+    fn twice(&self) -> Result<(), Wrong> {
+        for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
+            let components = self.reader.components(kind);
+            let mut known: HashMap<&Reference, &Place> = HashMap::new();
+            for (name, place) in components {
+                if known.insert(name, place).is_some() {
+                    let rule = format!("the {} '{}' is declared twice: keep one of them", kind.words(), shown(name));
+                    return Err(Wrong { at: Some(place.clone()), rule });
+                }
+            }
         }
+        Ok(())
     }
 
     /// Bounds how deep components are inside each other.
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Unsupported>) -> Result<T, Unsupported> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
         if self.depth >= DEEPEST {
-            return unsupported(format!("types and groups are more than {DEEPEST} deep inside each other"));
+            return wrong(format!("types and groups are more than {DEEPEST} deep inside each other"));
         }
         self.depth += 1;
         let read = read(self);
@@ -368,8 +421,9 @@ fn is_true(tree: &Tree, place: &Place, attribute: &str) -> bool {
 }
 
 fn value_constraint(tree: &Tree, place: &Place) -> Option<ValueConstraint> {
-    let constraint =
-        |name, fixed| tree.untrimmed(place.node, name).map(|text| ValueConstraint { fixed, text: text.into() });
+    let constraint = |name, fixed| {
+        tree.untrimmed(place.node, name).map(|text| ValueConstraint { fixed, text: text.into(), key: None })
+    };
     constraint("fixed", true).or_else(|| constraint("default", false))
 }
 
@@ -377,5 +431,11 @@ fn value_constraint(tree: &Tree, place: &Place) -> Option<ValueConstraint> {
 fn derivations(tree: &Tree, place: &Place, attribute: &str, by_default: &str) -> Derivations {
     let words = tree.get(place.node, attribute).or_else(|| tree.get(0, by_default)).unwrap_or_default();
     let has = |word: &str| words.split_ascii_whitespace().any(|given| given == word || given == "#all");
-    Derivations { extension: has("extension"), restriction: has("restriction"), substitution: has("substitution") }
+    Derivations {
+        extension: has("extension"),
+        restriction: has("restriction"),
+        substitution: has("substitution"),
+        list: has("list"),
+        union: has("union"),
+    }
 }

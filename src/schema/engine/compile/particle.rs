@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
-use super::{Compiler, unsupported};
+use super::{Compiler, Wrong, key, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
-use crate::schema::engine::simple::Unsupported;
 use crate::schema::xsd::read::{Kind, Place};
 
 /// A term and how often it stands.
@@ -34,29 +33,26 @@ pub(super) enum Order {
 
 impl Compiler<'_, '_> {
     /// A particle; `None` for one that never stands.
-    pub(super) fn particle(&mut self, place: &Place) -> Result<Option<Particle>, Unsupported> {
+    pub(super) fn particle(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
         let tree = self.tree(place);
         let min = occurs(tree.get(place.node, "minOccurs"))?;
         let max = occurs(tree.get(place.node, "maxOccurs"))?;
+        if min > max {
+            return wrong(format!("minOccurs is more than maxOccurs: {min} and {max}"))
+                .map_err(|wrong: Wrong| wrong.at(place));
+        }
         if max == 0 {
             return Ok(None);
         }
-        if min > max {
-            return unsupported("a particle must stand more often than it may");
-        }
+        let max = if max >= MANY { UNBOUNDED } else { max };
         let term = match tree.node(place.node).local.as_str() {
             "element" => Term::Element(self.element_term(place)?),
             "any" => Term::Wildcard(self.wildcard(place)),
             "group" => {
-                let Some(reference) = tree.get(place.node, "ref") else { return unsupported("a group has no name") };
+                let Some(reference) = tree.get(place.node, "ref") else { return wrong("a group has no name") };
                 let name = self.reference(place, reference)?;
-                let found = self.find(Kind::Group, &name)?;
-                let tree = self.tree(found);
-                let Some(node) = tree.parts(found.node).find(|part| is_group(&tree.node(*part).local)) else {
-                    return unsupported(format!("the group '{}' is empty", name.1));
-                };
-                let group = Place { node, ..found.clone() };
-                match self.nested(|compiler| compiler.particle(&group))? {
+                let found = self.find(Kind::Group, &name, place)?;
+                match self.model_group(found)? {
                     Some(Particle { min: 1, max: 1, term, .. }) => term,
                     Some(inner) => Term::Group(Order::Sequence, [inner].into()),
                     None => return Ok(None),
@@ -65,9 +61,37 @@ impl Compiler<'_, '_> {
             "sequence" => self.group(place, Order::Sequence)?,
             "choice" => self.group(place, Order::Choice)?,
             "all" => self.group(place, Order::All)?,
-            other => return unsupported(format!("xs:{other} is no particle")),
+            other => return wrong(format!("xs:{other} is no particle")),
         };
         Ok(Some(Particle { id: self.particle_id(), min, max, term }))
+    }
+
+    /// A global group, which nothing may refer to.
+    pub(super) fn lone_group(&mut self, place: &Place) -> Result<(), Wrong> {
+        let particle = self.model_group(place)?;
+        let Some(original) = self.reader.original(place).cloned() else { return Ok(()) };
+        if self.refers_to_itself(place, "group") {
+            return Ok(());
+        }
+        if let (Some(particle), Some(base)) = (particle, self.model_group(&original)?) {
+            self.redefined_groups.push((particle, base, place.clone()));
+        }
+        Ok(())
+    }
+
+    fn model_group(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
+        let tree = self.tree(place);
+        let Some(node) = tree.parts(place.node).find(|part| is_group(&tree.node(*part).local)) else {
+            return Ok(None);
+        };
+        if self.reading_models.contains(&key(place)) {
+            return wrong("a group holds itself").map_err(|wrong: Wrong| wrong.at(place));
+        }
+        self.reading_models.push(key(place));
+        let group = Place { node, ..place.clone() };
+        let particle = self.nested(|compiler| compiler.particle(&group));
+        self.reading_models.pop();
+        particle
     }
 
     /// A term that stands exactly once.
@@ -80,47 +104,77 @@ impl Compiler<'_, '_> {
         self.particles
     }
 
-    fn group(&mut self, place: &Place, order: Order) -> Result<Term, Unsupported> {
+    fn group(&mut self, place: &Place, order: Order) -> Result<Term, Wrong> {
         /// Groups that hold each other grow as fast as bombs do.
         const MOST: u32 = 200_000;
         if self.particles > MOST {
-            return unsupported(format!("its content models have more than {MOST} particles"));
+            return wrong(format!("its content models have more than {MOST} particles"));
         }
         let tree = self.tree(place);
         let mut particles = Vec::new();
         for node in tree.parts(place.node).filter(|part| tree.node(*part).local != "annotation") {
             let part = Place { node, ..place.clone() };
-            particles.extend(self.nested(|compiler| compiler.particle(&part))?);
+            let particle = self.nested(|compiler| compiler.particle(&part))?;
+            if particle.as_ref().is_some_and(|particle| order != Order::All && particle.holds_all()) {
+                return wrong("xs:all stands alone in its type: not inside of another group")
+                    .map_err(|wrong: Wrong| wrong.at(&part));
+            }
+            if let (Order::All, Some(Particle { max: 2.., .. })) = (order, &particle) {
+                return wrong("an element in xs:all stands once at most").map_err(|wrong: Wrong| wrong.at(&part));
+            }
+            particles.extend(particle);
         }
         Ok(Term::Group(order, particles.into()))
     }
 
-    fn element_term(&mut self, place: &Place) -> Result<ElementId, Unsupported> {
-        let Some(reference) = self.tree(place).get(place.node, "ref") else { return self.element_at(place, false) };
+    fn element_term(&mut self, place: &Place) -> Result<ElementId, Wrong> {
+        let tree = self.tree(place);
+        let Some(reference) = tree.get(place.node, "ref") else { return self.element_at(place, false) };
+        let other = ["name", "nillable", "default", "fixed", "form", "block", "type"];
+        let other = other.into_iter().find(|name| tree.get(place.node, name).is_some());
+        let inner =
+            tree.parts(place.node).map(|part| tree.node(part).local.as_str()).find(|local| *local != "annotation");
+        if let Some(other) = other.or(inner) {
+            let rule =
+                format!("an element with a ref has no {other} of its own: the declaration that it refers to has it");
+            return Err(Wrong { at: Some(place.clone()), rule });
+        }
         let name = self.reference(place, reference)?;
-        let found = self.find(Kind::Element, &name)?;
+        let found = self.find(Kind::Element, &name, place)?;
         self.nested(|compiler| compiler.element_at(found, true))
     }
 }
 
 impl Particle {
+    /// Whether it is an `xs:all`, perhaps by way of a group.
+    pub(super) fn holds_all(&self) -> bool {
+        match &self.term {
+            Term::Group(Order::All, _) => true,
+            Term::Group(Order::Sequence, parts) => matches!(&**parts, [one] if one.max == 1 && one.holds_all()),
+            _ => false,
+        }
+    }
+
     /// Whether it is a group that holds nothing.
     pub(super) fn is_empty(&self) -> bool {
         matches!(&self.term, Term::Group(Order::Sequence | Order::All, parts) if parts.is_empty())
     }
 }
 
-fn occurs(written: Option<&str>) -> Result<u32, Unsupported> {
+fn occurs(written: Option<&str>) -> Result<u32, Wrong> {
     match written {
         None => Ok(1),
         Some("unbounded") => Ok(UNBOUNDED),
         // No payload has so many elements that a larger number would mean something else.
         Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Ok(number.parse().unwrap_or(UNBOUNDED))
+            Ok(number.parse().map_or(MANY, |number: u32| number.min(MANY)))
         }
-        Some(other) => unsupported(format!("'{other}' is no number of occurrences")),
+        Some(other) => wrong(format!("'{other}' is no number of occurrences")),
     }
 }
+
+/// No document that is read has so many elements (64 MiB of 4 bytes each), so that a larger number means the same.
+pub(super) const MANY: u32 = 1 << 24;
 
 pub(super) fn is_group(local: &str) -> bool {
     matches!(local, "sequence" | "choice" | "all" | "group")

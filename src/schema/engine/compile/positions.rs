@@ -2,28 +2,31 @@
 //!
 //! Source: A. Brüggemann-Klein, "Regular expressions into finite automata" (1993).
 
-use super::particle::{Order, Particle, Term};
-use super::unsupported;
+use super::particle::{MANY, Order, Particle, Term};
+use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
-use crate::schema::engine::simple::Unsupported;
 
 /// A leaf with bounds up to this is unrolled; one with larger bounds counts.
-const FEW_COPIES: u32 = 16;
+pub(super) const FEW_COPIES: u32 = 16;
 
 /// What all content models of a schema may cost together, in steps of their construction.
 pub(super) struct Budget(u64);
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(20_000_000)
+        Self(3_000_000)
     }
 }
 
 impl Budget {
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Unsupported> {
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Wrong> {
         match self.0.checked_sub(steps as u64) {
             Some(left) => self.0 = left,
-            None => return unsupported("its content models are too large"),
+            None => {
+                return wrong(
+                    "its content models are too large: have fewer optional elements in a row, and fewer groups inside of groups",
+                );
+            }
         }
         Ok(())
     }
@@ -33,14 +36,16 @@ impl Budget {
 #[derive(Debug, Default)]
 pub(super) struct Positions<'p> {
     pub(super) leaves: Vec<Leaf<'p>>,
-    /// Which may stand behind each one.
-    pub(super) follow: Vec<Vec<u32>>,
+    /// Which may stand behind each one, by lists that many share.
+    follow: Vec<Vec<u32>>,
+    lists: Vec<Vec<u32>>,
     /// Which may stand first.
     pub(super) first: Vec<u32>,
     /// Whether each one may stand last.
     pub(super) last: Vec<bool>,
     /// Whether there may be none at all.
     pub(super) nullable: bool,
+    few: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,29 +72,51 @@ struct Fragment {
 }
 
 impl<'p> Positions<'p> {
-    pub(super) fn of(particle: &'p Particle, budget: &mut Budget) -> Result<Self, Unsupported> {
-        let mut positions = Self::default();
+    /// Leaves with bounds of more than `few` copies count.
+    pub(super) fn of(particle: &'p Particle, few: u32, budget: &mut Budget) -> Result<Self, Wrong> {
+        let mut positions = Self { few, ..Self::default() };
         let whole = positions.particle(particle, budget)?;
         positions.last = vec![false; positions.leaves.len()];
         whole.last.iter().for_each(|last| positions.last[*last as usize] = true);
         (positions.first, positions.nullable) = (whole.first, whole.nullable);
-        for list in positions.follow.iter_mut().chain([&mut positions.first]) {
-            list.sort_unstable();
-            list.dedup();
-        }
+        positions.first.sort_unstable();
+        positions.first.dedup();
         positions.settle_counters()?;
         Ok(positions)
     }
 
+    /// The lists of what may stand behind any of some leaves, each once.
+    pub(super) fn lists_behind(&self, positions: &[u32]) -> Vec<u32> {
+        let mut lists: Vec<u32> =
+            positions.iter().flat_map(|position| &self.follow[*position as usize]).copied().collect();
+        lists.sort_unstable();
+        lists.dedup();
+        lists
+    }
+
+    /// What is in some lists, each once.
+    pub(super) fn union(&self, lists: &[u32], budget: &mut Budget) -> Result<Vec<u32>, Wrong> {
+        let mut union: Vec<u32> = Vec::new();
+        for list in lists {
+            let list = &self.lists[*list as usize];
+            budget.spend(list.len())?;
+            union.extend_from_slice(list);
+        }
+        union.sort_unstable();
+        union.dedup();
+        Ok(union)
+    }
+
     /// A leaf that counts inside of a loop: `(a{1,n})*` is `a*`, and of `(a{m,n})*` nobody knows where one round ends.
-    fn settle_counters(&mut self) -> Result<(), Unsupported> {
+    fn settle_counters(&mut self) -> Result<(), Wrong> {
         for (position, leaf) in self.leaves.iter_mut().enumerate() {
             let Some((min, max)) = leaf.counter else { continue };
-            let repeats = self.follow[position].iter().any(|next| *next as usize == position);
+            let mut behind = self.follow[position].iter().flat_map(|list| &self.lists[*list as usize]);
+            let repeats = behind.any(|next| *next as usize == position);
             match (repeats, min <= 1) {
                 (true, true) => leaf.counter = None,
                 (true, false) if min < max => {
-                    return unsupported("a particle with large bounds stands in a group that repeats");
+                    return wrong("a particle with large bounds stands in a group that repeats");
                 }
                 _ => {}
             }
@@ -97,7 +124,7 @@ impl<'p> Positions<'p> {
         Ok(())
     }
 
-    fn particle(&mut self, particle: &'p Particle, budget: &mut Budget) -> Result<Fragment, Unsupported> {
+    fn particle(&mut self, particle: &'p Particle, budget: &mut Budget) -> Result<Fragment, Wrong> {
         let Particle { id, min, max, term } = particle;
         let term = match term {
             Term::Element(element) => LeafTerm::Element(*element),
@@ -107,19 +134,19 @@ impl<'p> Positions<'p> {
             }
         };
         let leaf = Leaf { particle: *id, term, counter: None };
-        if (if *max == UNBOUNDED { *min } else { *max }) <= FEW_COPIES {
+        if (if *max == UNBOUNDED { *min } else { *max }) <= self.few {
             return self.repeat(*min, *max, budget, |positions, budget| positions.leaf(leaf, budget));
         }
         let fragment = self.leaf(Leaf { counter: Some(((*min).max(1), *max)), ..leaf }, budget)?;
         Ok(Fragment { nullable: *min == 0, ..fragment })
     }
 
-    fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, Unsupported> {
+    fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, Wrong> {
         /// Numbers of positions fit 32 bits by far.
-        const MOST: usize = 20_000;
+        const MOST: usize = 60_000;
         budget.spend(1)?;
         if self.leaves.len() >= MOST {
-            return unsupported(format!("a content model has more than {MOST} particles"));
+            return wrong(format!("a content model has more than {MOST} particles"));
         }
         let position = u32::try_from(self.leaves.len()).unwrap_or(u32::MAX);
         self.leaves.push(leaf);
@@ -127,7 +154,7 @@ impl<'p> Positions<'p> {
         Ok(Fragment { first: vec![position], last: vec![position], nullable: false })
     }
 
-    fn group(&mut self, order: Order, parts: &'p [Particle], budget: &mut Budget) -> Result<Fragment, Unsupported> {
+    fn group(&mut self, order: Order, parts: &'p [Particle], budget: &mut Budget) -> Result<Fragment, Wrong> {
         budget.spend(1)?;
         match order {
             Order::Sequence => {
@@ -148,7 +175,7 @@ impl<'p> Positions<'p> {
                 }
                 Ok(whole)
             }
-            Order::All => unsupported("xs:all stands inside of another group"),
+            Order::All => wrong("xs:all stands inside of another group"),
         }
     }
 
@@ -158,8 +185,14 @@ impl<'p> Positions<'p> {
         min: u32,
         max: u32,
         budget: &mut Budget,
-        mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, Unsupported>,
-    ) -> Result<Fragment, Unsupported> {
+        mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, Wrong>,
+    ) -> Result<Fragment, Wrong> {
+        if min >= MANY {
+            // No document has so many, so nothing stands behind it, and it is no end.
+            let one = copy(self, budget)?;
+            self.link(&one.last, &one.first, budget)?;
+            return Ok(Fragment { last: Vec::new(), nullable: false, ..one });
+        }
         let copies = if max == UNBOUNDED { min.max(1) } else { max };
         let mut whole: Option<Fragment> = None;
         for number in (0..copies).rev() {
@@ -185,7 +218,7 @@ impl<'p> Positions<'p> {
         mut one: Fragment,
         mut other: Fragment,
         budget: &mut Budget,
-    ) -> Result<Fragment, Unsupported> {
+    ) -> Result<Fragment, Wrong> {
         self.link(&one.last, &other.first, budget)?;
         budget.spend(one.first.len() + one.last.len())?;
         if one.nullable {
@@ -197,9 +230,14 @@ impl<'p> Positions<'p> {
         Ok(Fragment { first: one.first, last: other.last, nullable: one.nullable && other.nullable })
     }
 
-    fn link(&mut self, from: &[u32], to: &[u32], budget: &mut Budget) -> Result<(), Unsupported> {
-        budget.spend(from.len().saturating_mul(to.len()))?;
-        from.iter().for_each(|position| self.follow[*position as usize].extend_from_slice(to));
+    fn link(&mut self, from: &[u32], to: &[u32], budget: &mut Budget) -> Result<(), Wrong> {
+        budget.spend(from.len().saturating_add(to.len()))?;
+        if from.is_empty() || to.is_empty() {
+            return Ok(());
+        }
+        let list = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        self.lists.push(to.to_vec());
+        from.iter().for_each(|position| self.follow[*position as usize].push(list));
         Ok(())
     }
 }

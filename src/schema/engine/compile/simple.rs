@@ -1,45 +1,46 @@
 use std::cell::Cell;
 
-use super::{Compiler, Draft, DraftContent, unsupported};
+use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
-use crate::schema::engine::simple::{Facet, Identity, Prefixes, SimpleType, Unsupported};
-use crate::schema::xsd::read::Place;
+use crate::schema::engine::simple::{Facet, Prefixes, SimpleType, Unsupported};
+use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::{NodeId, Tree};
 
 impl Compiler<'_, '_> {
     /// A simple type definition.
-    pub(super) fn simple_draft(&mut self, place: &Place) -> Result<Draft, Unsupported> {
-        let draft = self.written_simple(place)?;
-        match &draft.content {
-            DraftContent::Simple(simple) if simple.identity() == Identity::Mixed => {
-                unsupported(format!("the type '{}' mixes IDs with other values", draft.label))
-            }
-            _ => Ok(draft),
-        }
+    pub(super) fn simple_draft(&mut self, place: &Place) -> Result<Draft, Wrong> {
+        let last = derivations(self.tree(place), place, "final", "finalDefault");
+        Ok(Draft { last, ..self.written_simple(place)? })
     }
 
-    fn written_simple(&mut self, place: &Place) -> Result<Draft, Unsupported> {
+    fn written_simple(&mut self, place: &Place) -> Result<Draft, Wrong> {
         let tree = self.tree(place);
         let label = tree.get(place.node, "name").unwrap_or_default().into();
         let Some(node) = tree.parts(place.node).find(|part| tree.node(*part).local != "annotation") else {
-            return unsupported("a simple type says nothing");
+            return wrong("a simple type says nothing");
         };
         let derived = Place { node, ..place.clone() };
         match tree.node(node).local.as_str() {
             "restriction" => {
-                let base = match tree.get(node, "base") {
-                    Some(base) => self.named_type(&derived, base)?,
-                    None => self.inner_type(&derived)?,
-                };
-                let simple = restrict(&self.simple_of(base)?, tree, node)?;
+                let base = self.one_type(&derived, "base")?;
+                self.check_redefinition(&derived, base)?;
+                let of = self.simple_of(base)?;
+                if of.is_any() {
+                    return wrong("a restriction of xs:anySimpleType restricts nothing in particular: write xs:string");
+                }
+                if self.read(base)?.last.restriction {
+                    return wrong("the base says by its 'final' that it can't be restricted");
+                }
+                let simple = self.restrict(&of, &derived)?;
                 Ok(Draft::simple(label, base, simple))
             }
             "list" => {
-                let item = match tree.get(node, "itemType") {
-                    Some(item) => self.named_type(&derived, item)?,
-                    None => self.inner_type(&derived)?,
-                };
-                let list = SimpleType::list(&self.simple_of(item)?)?;
+                let item = self.one_type(&derived, "itemType")?;
+                let of = self.simple_of(item)?;
+                if self.read(item)?.last.list {
+                    return wrong("the type of the items says by its 'final' that there are no lists of it");
+                }
+                let list = SimpleType::list(&of)?;
                 Ok(Draft::simple(label, self.builtin("anySimpleType")?, list))
             }
             "union" => {
@@ -50,31 +51,56 @@ impl Compiler<'_, '_> {
                 for inner in inner_types(tree, node) {
                     members.push(self.type_at(&Place { node: inner, ..place.clone() })?);
                 }
+                if members.is_empty() {
+                    return wrong("a union has types: write memberTypes, or xs:simpleType inside");
+                }
+                for member in &members {
+                    self.simple_of(*member)?;
+                    if self.read(*member)?.last.union {
+                        return wrong("a member of the union says by its 'final' that it can't be one");
+                    }
+                }
                 let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
+                // What holds for members of members, too.
+                let mut at = 0;
+                while let Some(member) = members.get(at).copied() {
+                    for inner in self.read(member)?.members.clone() {
+                        if !members.contains(&inner) {
+                            members.push(inner);
+                        }
+                    }
+                    at += 1;
+                }
                 let draft = Draft::simple(label, self.builtin("anySimpleType")?, SimpleType::union(simples)?);
                 Ok(Draft { members, ..draft })
             }
-            other => unsupported(format!("a simple type is made by xs:{other}")),
+            other => wrong(format!("a simple type is made by xs:{other}")),
         }
     }
 
     /// The simple type that a type is.
-    pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, Unsupported> {
-        self.read(id)?;
-        self.unfit.check_type(id)?;
-        match &self.read(id)?.content {
-            DraftContent::Simple(simple) => Ok(simple.clone()),
-            DraftContent::Empty | DraftContent::Children { .. } => {
-                unsupported("a complex type stands where a simple one must be")
-            }
+    pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, Wrong> {
+        match self.read(id)? {
+            Draft { content: DraftContent::Simple(simple), is_simple: true, .. } => Ok(simple.clone()),
+            _ => wrong("a complex type stands where a simple one must be"),
+        }
+    }
+
+    /// The type that an attribute names, or the one that stands inside: one of them, and not both.
+    fn one_type(&mut self, place: &Place, attribute: &str) -> Result<TypeId, Wrong> {
+        let tree = self.tree(place);
+        match (tree.get(place.node, attribute), inner_types(tree, place.node).next()) {
+            (Some(_), Some(_)) => wrong(format!("there is either a {attribute} or an xs:simpleType inside, not both")),
+            (Some(name), None) => self.named_type(place, name),
+            (None, _) => self.inner_type(place),
         }
     }
 
     /// The one type that is defined inside of a restriction or list.
-    pub(super) fn inner_type(&mut self, place: &Place) -> Result<TypeId, Unsupported> {
+    pub(super) fn inner_type(&mut self, place: &Place) -> Result<TypeId, Wrong> {
         match inner_types(self.tree(place), place.node).next() {
             Some(node) => self.type_at(&Place { node, ..place.clone() }),
-            None => unsupported("a simple type has no base"),
+            None => wrong("a simple type has no base"),
         }
     }
 }
@@ -83,20 +109,32 @@ fn inner_types(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> {
     tree.parts(node).filter(|part| tree.node(*part).local == "simpleType")
 }
 
-/// A type with the facets of a restriction.
-pub(super) fn restrict(base: &SimpleType, tree: &Tree, node: NodeId) -> Result<SimpleType, Unsupported> {
-    let facets: Vec<NodeId> = tree.parts(node).filter(|part| is_facet(&tree.node(*part).local)).collect();
-    let scopes: Vec<Scope> = facets.iter().map(|facet| Scope::new(tree, *facet)).collect();
-    let facets: Vec<Facet> = facets
-        .iter()
-        .zip(&scopes)
-        .map(|(facet, scope)| Facet {
+impl Compiler<'_, '_> {
+    /// A type with the facets of a restriction.
+    pub(super) fn restrict(&self, base: &SimpleType, place: &Place) -> Result<SimpleType, Wrong> {
+        let tree = self.tree(place);
+        let nodes: Vec<NodeId> = tree.parts(place.node).filter(|part| is_facet(&tree.node(*part).local)).collect();
+        let scopes: Vec<Scope> = nodes.iter().map(|facet| Scope::new(tree, *facet)).collect();
+        let facets = nodes.iter().zip(&scopes).map(|(facet, scope)| Facet {
             name: &tree.node(*facet).local,
             value: tree.untrimmed(*facet, "value").unwrap_or_default(),
+            fixed: matches!(tree.get(*facet, "fixed"), Some("true" | "1")),
             prefixes: scope,
-        })
-        .collect();
-    base.restrict(&facets)
+        });
+        let facets: Vec<Facet> = facets.collect();
+        let made = base.restrict(&facets).map_err(|Unsupported(rule, facet)| {
+            let at = facet.map(|facet| Place { node: nodes[facet], ..place.clone() });
+            Wrong { at, rule }
+        })?;
+        if base.is_notation() {
+            for (facet, node) in facets.iter().zip(&nodes).filter(|(facet, _)| facet.name == "enumeration") {
+                let at = Place { node: *node, ..place.clone() };
+                let name = self.reference(&at, facet.value.trim())?;
+                self.find(Kind::Notation, &name, &at)?;
+            }
+        }
+        Ok(made)
+    }
 }
 
 /// Whatever stands in a restriction and is none of the other things that may.

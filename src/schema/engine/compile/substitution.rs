@@ -1,24 +1,36 @@
-use super::unfit::Unfit;
-use super::{Draft, unsupported};
+use super::derive::is_derived;
+use super::{Draft, Wrong, wrong};
 use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
-use crate::schema::engine::simple::Unsupported;
+use crate::schema::xsd::read::Place;
 
 /// Which elements may stand in the place of others (XSD 1.0 part 1, section 3.3.6, Substitution Group OK).
 #[derive(Debug, Default)]
 pub(super) struct Substitutions(Vec<Vec<ElementId>>);
 
 impl Substitutions {
-    /// From each member with its head.
+    /// From each member with its head. `declared` says of each element where it is, and what its `final` excludes.
     pub(super) fn new(
         heads: &[(ElementId, ElementId)],
         elements: &[Element],
         types: &[Draft],
-        unfit: &Unfit,
-    ) -> Result<Self, Unsupported> {
+        declared: &[(Place, Derivations)],
+    ) -> Result<Self, Wrong> {
         /// All members of all groups, those of groups inside of them included.
         const MOST: usize = 100_000;
         let mut direct: Vec<Vec<ElementId>> = vec![Vec::new(); elements.len()];
-        heads.iter().for_each(|(member, head)| direct[head.index()].push(*member));
+        for (member, head) in heads {
+            direct[head.index()].push(*member);
+            let (place, _) = &declared[member.index()];
+            let (_, last) = &declared[head.index()];
+            let ty = |id: &ElementId| elements[id.index()].ty;
+            if !is_derived(types, ty(member), ty(head), *last) {
+                let rule = match is_derived(types, ty(member), ty(head), Derivations::default()) {
+                    true => "the head of the substitution group says by its 'final' that no such type may stand for it",
+                    false => "a member of a substitution group has a type that is made from that of its head",
+                };
+                return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
+            }
+        }
         let mut members = vec![Vec::new(); elements.len()];
         let mut count = 0;
         for (_, head) in heads {
@@ -29,13 +41,16 @@ impl Substitutions {
             let mut found = Vec::new();
             while let Some(member) = pending.pop() {
                 count += 1;
-                if count > MOST || member == *head {
-                    return unsupported("its substitution groups are too large, or hold themselves");
+                let at = |wrong: Wrong| wrong.at(&declared[head.index()].0);
+                if member == *head {
+                    return wrong("a substitution group leads back to its head").map_err(at);
+                }
+                if count > MOST {
+                    return wrong(format!("substitution groups have more than {MOST} members, or lead in a circle"))
+                        .map_err(at);
                 }
                 pending.extend(&direct[member.index()]);
-                // Of what isn't understood nobody knows better.
-                let is_unfit = unfit.has_element(member) || unfit.has_element(*head);
-                if is_unfit || may_stand(member, *head, elements, types)? {
+                if may_stand(member, *head, elements, types) {
                     found.push(member);
                 }
             }
@@ -52,17 +67,21 @@ impl Substitutions {
     }
 }
 
-/// Whether nothing blocks a member of the group of a head.
-fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> Result<bool, Unsupported> {
+/// Whether nothing blocks a member of the group of a head, of which its type is made from that of the head.
+fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> bool {
     let (member, head) = (&elements[member.index()], &elements[head.index()]);
     if head.block.substitution {
-        return Ok(false);
+        return false;
     }
     let mut used = Derivations::default();
     let mut blocked = head.block.union(types[head.ty.index()].block);
     let mut at = member.ty;
     while at != head.ty {
         let ty = &types[at.index()];
+        if types[head.ty.index()].members.contains(&at) {
+            used.restriction = true;
+            break;
+        }
         match ty.derivation {
             Derivation::Extension => used.extension = true,
             Derivation::Restriction => used.restriction = true,
@@ -70,10 +89,8 @@ fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[
         if at != member.ty {
             blocked = blocked.union(ty.block);
         }
-        let Some(base) = ty.base else {
-            return unsupported("a member of a substitution group has a type that is not made from that of its head");
-        };
+        let Some(base) = ty.base else { break };
         at = base;
     }
-    Ok(!(used.extension && blocked.extension || used.restriction && blocked.restriction))
+    !(used.extension && blocked.extension || used.restriction && blocked.restriction)
 }

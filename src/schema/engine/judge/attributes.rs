@@ -1,3 +1,4 @@
+use super::content::is_fixed;
 use super::violation::{Part, Subject, shown_name};
 use super::{Started, Walk};
 use crate::ladder::scan::{find, unescape_into};
@@ -73,9 +74,9 @@ impl<'a> Walk<'_, 'a> {
         let prefixes = self.judge.scope.prefixes(self.text);
         match attribute.ty.check(value, &prefixes) {
             Err(mismatch) => self.refuse_attribute(started, name, mismatch),
-            Ok(()) => match &attribute.fixed {
-                Some(fixed) if !attribute.ty.equal(value, fixed, &prefixes) => {
-                    self.refuse_attribute(started, name, format_args!("found '{value}', expected '{fixed}'"));
+            Ok(()) => match attribute.value.as_ref().filter(|value| value.fixed) {
+                Some(fixed) if !is_fixed(&attribute.ty, value, fixed, &prefixes) => {
+                    self.refuse_attribute(started, name, format_args!("found '{value}', expected '{}'", fixed.text));
                 }
                 _ => self.identify(&attribute.ty, value, started.number, Some(started.number)),
             },

@@ -2,9 +2,9 @@ use super::violation::{Expected, Part};
 use super::{Open, Started, Walk};
 use crate::ladder::scan::unescape;
 use crate::schema::engine::grammar::{
-    AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, WildcardEdge,
+    AllGroup, Content, Element, ElementId, Model, ProcessContents, StateId, TypeId, ValueConstraint, WildcardEdge,
 };
-use crate::schema::engine::simple::SimpleType;
+use crate::schema::engine::simple::{Prefixes, SimpleType};
 
 /// What a content model says of a child element.
 enum Step {
@@ -128,6 +128,7 @@ impl<'a> Walk<'_, 'a> {
             let missing = self.missing_members().unwrap_or_else(|| self.expected(""));
             self.refuse_open(Part::Tag, format_args!("ends too early{missing}"));
         }
+        self.keys_leave();
         if let Some(open) = self.judge.open.pop() {
             self.judge.seen.truncate(open.seen);
             self.judge.scope.rewind(open.mark);
@@ -168,6 +169,7 @@ impl<'a> Walk<'_, 'a> {
             }
             Some(text) => self.value(started, simple, ty, element, text.unwrap_or(&buffer)),
         }
+        self.keys_leave();
         self.judge.text = buffer;
         self.judge.scope.rewind(started.mark);
     }
@@ -186,6 +188,7 @@ impl<'a> Walk<'_, 'a> {
             }
             Some(_) => {}
         }
+        self.keys_leave();
         self.judge.text = buffer;
         self.judge.scope.rewind(started.mark);
     }
@@ -207,19 +210,28 @@ impl<'a> Walk<'_, 'a> {
             if !declared && let Err(mismatch) = simple.check(&constraint.text, &prefixes) {
                 self.refuse(started, Part::Content, mismatch);
             }
-            return;
+            return self.keys_value(simple, &constraint.text);
         }
         if let Err(mismatch) = simple.check(value, &prefixes) {
             return self.refuse(started, Part::Content, mismatch);
         }
         if let Some(fixed) = constraint.filter(|constraint| constraint.fixed)
-            && !simple.equal(value, &fixed.text, &prefixes)
+            && !is_fixed(simple, value, fixed, &prefixes)
         {
             return self.refuse(started, Part::Content, format_args!("found '{value}', expected '{}'", fixed.text));
         }
+        self.keys_value(simple, value);
         let parent = self.judge.open.last().map(|open| open.number);
         self.identify(simple, value, started.number, parent);
     }
+}
+
+/// Whether a valid value is the one that is fixed.
+pub(super) fn is_fixed(simple: &SimpleType, value: &str, fixed: &ValueConstraint, prefixes: &dyn Prefixes) -> bool {
+    let Some(key) = &fixed.key else { return simple.equal(value, &fixed.text, prefixes) };
+    let mut own = String::new();
+    simple.key(&mut own, value, prefixes);
+    own == **key
 }
 
 fn sequence(

@@ -6,16 +6,19 @@
 mod attributes;
 mod content;
 mod identity;
+mod keys;
+mod matching;
 mod open;
 mod path;
 mod scope;
 mod violation;
 
-use super::grammar::{ElementId, Grammar, StateId, TypeId};
+use super::grammar::{ElementId, Grammar, ProcessContents, StateId, TypeId};
 use super::namespace::Namespace;
 use crate::ladder::Canonical;
 use crate::ladder::tape::{Cursor, Tag};
 use identity::Identities;
+use matching::Keys;
 pub(in crate::schema) use path::paths;
 use scope::Scope;
 pub(in crate::schema) use violation::{Part, Violation};
@@ -31,6 +34,7 @@ pub(in crate::schema) struct Judge {
     /// For each open `xs:all` which of its members have stood, 64 to a word.
     seen: Vec<u64>,
     identities: Identities,
+    keys: Keys,
 }
 
 /// An element that may have child elements, between its tags.
@@ -56,16 +60,17 @@ struct Open {
 }
 
 impl Judge {
-    /// The rules that a payload breaks, `most` of them at most. Its root is the element of the name that it has.
+    /// The rules that a payload breaks, `most` of them at most. Its root is the element of the name that it has; one
+    /// without a declaration is judged by its `xsi:type`.
     pub(in crate::schema) fn judge(
         &mut self,
         grammar: &Grammar,
-        root: ElementId,
+        root: Option<ElementId>,
         payload: &Canonical,
         most: usize,
     ) -> Vec<Violation> {
         self.clear();
-        let own = grammar.name(grammar.elements[root.index()].name).namespace;
+        let own = root.map_or(Namespace::NONE, |root| grammar.name(grammar.elements[root.index()].name).namespace);
         let mut violations = payload.read(|cursor| {
             let text = cursor.document();
             let mut walk = Walk { grammar, judge: self, text, cursor, own, violations: Vec::new(), most };
@@ -89,6 +94,7 @@ impl Judge {
         self.text.clear();
         self.seen.clear();
         self.identities.clear();
+        self.keys.clear(KEPT);
     }
 }
 
@@ -115,11 +121,14 @@ struct Started<'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
-    fn run(&mut self, root: ElementId) {
+    fn run(&mut self, root: Option<ElementId>) {
         let Some(started) = self.enter() else {
             return self.report(0, Part::Tag, &Subject::Element(""), "it is not canonical");
         };
-        self.element(&started, root);
+        match root {
+            Some(root) => self.element(&started, root),
+            None => self.undeclared(&started, ProcessContents::Strict),
+        }
         while !self.judge.open.is_empty() && self.violations.len() < self.most {
             if let Some(text) = self.cursor.text() {
                 self.characters(text.written);

@@ -82,6 +82,7 @@ impl<'a> Walk<'_, 'a> {
             return self.skip(started);
         }
         self.attributes(started, &ty.attributes);
+        self.keys_enter(started, ty, element);
         if let Content::Simple(simple) = &ty.content {
             return self.simple_content(started, simple, id, element, nil);
         }

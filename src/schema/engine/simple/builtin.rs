@@ -60,7 +60,7 @@ fn primitive_type(name: &str, primitive: Primitive) -> Option<Definition> {
 fn narrowed(name: &str, base: &SimpleType, how: Narrowing) -> Option<Definition> {
     let facets: Vec<Facet> = match how {
         Narrowing::Bounds(bounds) => {
-            bounds.iter().map(|&(name, value)| Facet { name, value, prefixes: &NoPrefixes }).collect()
+            bounds.iter().map(|&(name, value)| Facet { name, value, fixed: false, prefixes: &NoPrefixes }).collect()
         }
         _ => Vec::new(),
     };
@@ -77,7 +77,7 @@ fn narrowed(name: &str, base: &SimpleType, how: Narrowing) -> Option<Definition>
 }
 
 fn list_of(item: &SimpleType) -> Option<Definition> {
-    let least = Facet { name: "minLength", value: "1", prefixes: &NoPrefixes };
+    let least = Facet { name: "minLength", value: "1", fixed: false, prefixes: &NoPrefixes };
     restrict(&SimpleType::list(item).ok()?, &[least]).ok()
 }
 

@@ -22,6 +22,39 @@ pub(super) struct Facets {
     pub(super) most: Option<Bound>,
     pub(super) total_digits: Option<usize>,
     pub(super) fraction_digits: Option<usize>,
+    pub(super) fixed: Fixed,
+}
+
+/// The facets that are fixed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fixed(u16);
+
+impl Fixed {
+    /// Those that can be.
+    const NAMES: [&str; 10] = [
+        "length",
+        "minLength",
+        "maxLength",
+        "whiteSpace",
+        "minInclusive",
+        "minExclusive",
+        "maxInclusive",
+        "maxExclusive",
+        "totalDigits",
+        "fractionDigits",
+    ];
+
+    pub(super) fn insert(&mut self, facet: &str) {
+        self.0 |= Self::bit(facet);
+    }
+
+    pub(super) fn has(self, facet: &str) -> bool {
+        self.0 & Self::bit(facet) != 0
+    }
+
+    fn bit(facet: &str) -> u16 {
+        Self::NAMES.iter().position(|name| *name == facet).map_or(0, |at| 1 << at)
+    }
 }
 
 /// The patterns of one step of restriction, of which one must match.

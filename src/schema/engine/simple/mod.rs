@@ -30,9 +30,10 @@ mod words;
 
 use std::sync::Arc;
 
-use definition::Definition;
+use definition::{Definition, Variety};
 pub(in crate::schema) use mismatch::Mismatch;
 use plain::Plain;
+use primitive::Primitive;
 
 /// A compiled simple type. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub(in crate::schema) struct Facet<'a> {
     pub(in crate::schema) name: &'a str,
     /// Its `value`.
     pub(in crate::schema) value: &'a str,
+    /// Whether no restriction may change it.
+    pub(in crate::schema) fixed: bool,
     /// The prefixes in scope, which an enumeration of names needs.
     pub(in crate::schema) prefixes: &'a dyn Prefixes,
 }
@@ -58,10 +61,10 @@ pub(in crate::schema) trait Prefixes {
     fn namespace(&self, prefix: &str) -> Option<&str>;
 }
 
-/// What the engine leaves to libxml, and why: one sentence.
+/// Why a type can't be made: one sentence, and the facet, by its place among those given, where it is about one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(in crate::schema) struct Unsupported(pub(in crate::schema) String);
+pub(in crate::schema) struct Unsupported(pub(in crate::schema) String, pub(in crate::schema) Option<usize>);
 
 /// What a type has to do with `xs:ID` and `xs:IDREF`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +135,34 @@ impl SimpleType {
         }
     }
 
+    /// Whether it is `xs:ID` or made from it by restriction.
+    pub(in crate::schema) fn is_id(&self) -> bool {
+        self.identity() == Identity::Id
+    }
+
+    /// Whether it is a notation without an enumeration of those that it may be (section 3.2.19).
+    pub(in crate::schema) fn is_bare_notation(&self) -> bool {
+        matches!(self.definition.variety, Variety::Atomic(Primitive::Notation))
+            && self.definition.facets.values.is_none()
+    }
+
+    /// Whether its values are notations.
+    pub(in crate::schema) fn is_notation(&self) -> bool {
+        matches!(self.definition.variety, Variety::Atomic(Primitive::Notation))
+    }
+
+    /// Whether it is `xs:anySimpleType`.
+    pub(in crate::schema) fn is_any(&self) -> bool {
+        matches!(self.definition.variety, Variety::Any)
+    }
+
+    /// Writes what two texts have in common if and only if they are the same value.
+    pub(in crate::schema) fn key(&self, out: &mut String, text: &str, prefixes: &dyn Prefixes) {
+        if let Ok(value) = self.definition.value(text, prefixes, true) {
+            value.key(out);
+        }
+    }
+
     /// What the type has to do with `xs:ID` and `xs:IDREF`.
     pub(in crate::schema) fn identity(&self) -> Identity {
         self.definition.identity()
@@ -149,7 +180,11 @@ impl SimpleType {
 
 impl Unsupported {
     fn because(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+        Self(reason.into(), None)
+    }
+
+    fn of(facet: usize, reason: String) -> Self {
+        Self(reason, Some(facet))
     }
 }
 

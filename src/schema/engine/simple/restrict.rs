@@ -6,22 +6,30 @@ use super::decimal::Decimal;
 use super::definition::{Definition, Variety};
 use super::enumeration::Enumeration;
 use super::facets::{Facets, Pattern};
+use super::lexis::Lexis;
 use super::space::{Space, WHITE};
 use super::{Facet, SimpleType, Unsupported, words};
 use crate::schema::pattern;
 
 /// One step of restriction.
 pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition, Unsupported> {
-    if matches!(base.definition.variety, Variety::Any) {
-        return Err(Unsupported::because("it restricts anySimpleType"));
+    for (number, facet) in given.iter().enumerate() {
+        let repeats = !matches!(facet.name, "pattern" | "enumeration");
+        if repeats && given[..number].iter().any(|before| before.name == facet.name) {
+            return Err(Unsupported::of(number, format!("the facet {} stands twice: keep one of them", facet.name)));
+        }
     }
     let mut step = Step { base, facets: base.definition.facets.clone(), space: base.definition.space };
-    for facet in given {
+    for (number, facet) in given.iter().enumerate() {
         step.add(facet).map_err(|reason| {
             let Facet { name, value, .. } = facet;
-            Unsupported::because(format!("the facet {name} with the value '{value}': {reason}"))
+            Unsupported::of(number, format!("the facet {name} with the value '{value}': {reason}"))
         })?;
+        if facet.fixed {
+            step.facets.fixed.insert(facet.name);
+        }
     }
+    step.check_together(given)?;
     step.add_patterns(given)?;
     step.add_enumeration(given)?;
     let Step { facets, space, .. } = step;
@@ -61,19 +69,32 @@ impl Step<'_> {
         if !has_facet(&self.base.definition.variety, facet.name) {
             return Err("its base type has no such facet".to_owned());
         }
+        let is_integer = self.base.definition.lexis == Lexis::Integer;
+        let is_fixed = self.base.definition.facets.fixed.has(facet.name);
         let facets = &mut self.facets;
         match facet.name {
-            "length" => facets.length = Some(count(facet)?),
-            "minLength" => facets.min_length = Some(count(facet)?.max(facets.min_length.unwrap_or(0))),
-            "maxLength" => facets.max_length = Some(count(facet)?.min(facets.max_length.unwrap_or(usize::MAX))),
-            "totalDigits" => facets.total_digits = Some(count(facet)?.min(facets.total_digits.unwrap_or(usize::MAX))),
+            "length" => narrow(&mut facets.length, facet, is_fixed, |new, old| new == old)?,
+            "minLength" => narrow(&mut facets.min_length, facet, is_fixed, |new, old| new >= old)?,
+            "maxLength" => narrow(&mut facets.max_length, facet, is_fixed, |new, old| new <= old)?,
+            "totalDigits" => {
+                if count(facet)? == 0 {
+                    return Err("it is 1 at least".to_owned());
+                }
+                narrow(&mut facets.total_digits, facet, is_fixed, |new, old| new <= old)?;
+            }
             "fractionDigits" => {
-                facets.fraction_digits = Some(count(facet)?.min(facets.fraction_digits.unwrap_or(usize::MAX)));
+                if is_integer && count(facet)? > 0 {
+                    return Err("a whole number has no digits behind the point".to_owned());
+                }
+                narrow(&mut facets.fraction_digits, facet, is_fixed, |new, old| new <= old)?;
             }
             "whiteSpace" => {
                 let space = Space::named(facet.value.trim_matches(WHITE)).ok_or("it is none of the three")?;
                 if space < self.space {
                     return Err("its base type normalizes more".to_owned());
+                }
+                if is_fixed && space != self.space {
+                    return Err(FIXED.to_owned());
                 }
                 self.space = space;
             }
@@ -92,11 +113,61 @@ impl Step<'_> {
         let value = primitive.value(written, facet.prefixes).map_err(|_| "it is no value of its base type")?;
         let inclusive = facet.name.ends_with("Inclusive");
         let bound = Bound { value: value.into_owned(), inclusive, written: written.into() };
-        let known = if side == Ordering::Greater { &self.facets.least } else { &self.facets.most };
+        let of_base = &self.base.definition;
+        if !of_base.lexis.allows(written) {
+            return Err("it is no value of its base type".to_owned());
+        }
+        let known = if side == Ordering::Greater { &of_base.facets.least } else { &of_base.facets.most };
         match known {
+            Some(known) if of_base.facets.fixed.has(facet.name) && known.value != bound.value => Err(FIXED.to_owned()),
             Some(known) if !bound.is_within(known, side) => Err("it lies outside of its base type".to_owned()),
             _ => Ok(bound),
         }
+    }
+
+    /// Facets that contradict each other (part 2, sections 4.3.1 to 4.3.12).
+    fn check_together(&self, given: &[Facet]) -> Result<(), Unsupported> {
+        let has = |name: &str| given.iter().any(|facet| facet.name == name);
+        let refuse = |rule: &str| Err(Unsupported::because(rule));
+        let Facets { length, min_length, max_length, total_digits, fraction_digits, least, most, .. } = &self.facets;
+        let base = &self.base.definition.facets;
+        if let (Some(min), Some(max)) = (min_length, max_length)
+            && min > max
+        {
+            return refuse("minLength is more than maxLength");
+        }
+        if let Some(length) = length {
+            // Both are only right where the bound stood before the length (section 4.3.1.4).
+            let is_new =
+                |name: &str, known: Option<usize>, now: &Option<usize>| has("length") && has(name) && known != *now;
+            if is_new("minLength", base.min_length, min_length) || is_new("maxLength", base.max_length, max_length) {
+                return refuse("length says all: remove minLength and maxLength");
+            }
+            if min_length.is_some_and(|min| min > *length) || max_length.is_some_and(|max| max < *length) {
+                return refuse("the length is not between minLength and maxLength");
+            }
+        }
+        if let (Some(total), Some(fraction)) = (total_digits, fraction_digits)
+            && fraction > total
+        {
+            return refuse("fractionDigits is more than totalDigits");
+        }
+        for side in ["min", "max"] {
+            if has(&format!("{side}Inclusive")) && has(&format!("{side}Exclusive")) {
+                return refuse("a bound is either inclusive or exclusive, not both");
+            }
+        }
+        if let (Some(least), Some(most)) = (least, most) {
+            let fits = match least.value.order(&most.value) {
+                Some(Ordering::Less) => true,
+                Some(Ordering::Equal) => least.inclusive == most.inclusive,
+                _ => false,
+            };
+            if !fits {
+                return refuse("the lower bound lies above the upper one");
+            }
+        }
+        Ok(())
     }
 
     fn add_patterns(&mut self, given: &[Facet]) -> Result<(), Unsupported> {
@@ -106,21 +177,29 @@ impl Step<'_> {
             return Ok(());
         }
         let written: Arc<str> = patterns.join(" or ").into();
-        let regex = pattern::alternatives(&patterns)
-            .map_err(|reason| Unsupported::because(format!("the pattern '{written}': {reason}")))?;
+        let regex = match pattern::alternatives(&patterns) {
+            Ok(regex) => regex,
+            Err(reason) => {
+                let wrong = |facet: &Facet| facet.name == "pattern" && pattern::alternatives(&[facet.value]).is_err();
+                let number = given.iter().position(wrong);
+                let written = number.map_or(&*written, |number| given[number].value);
+                return Err(Unsupported(format!("the pattern '{written}': {reason}"), number));
+            }
+        };
         self.facets.patterns.push(Pattern { regex, written });
         Ok(())
     }
 
     fn add_enumeration(&mut self, given: &[Facet]) -> Result<(), Unsupported> {
-        let value = |facet: &Facet| match self.base.definition.value(facet.value, facet.prefixes, true) {
-            Ok(value) => Ok(value.into_owned()),
-            Err(_) => {
-                let reason = format!("the enumerated '{}' is no value of its base type", facet.value);
-                Err(Unsupported::because(reason))
-            }
-        };
-        let enumerated = given.iter().filter(|facet| facet.name == "enumeration").map(value);
+        let value =
+            |(number, facet): (usize, &Facet)| match self.base.definition.value(facet.value, facet.prefixes, true) {
+                Ok(value) => Ok(value.into_owned()),
+                Err(_) => {
+                    let reason = format!("the enumerated '{}' is no value of its base type", facet.value);
+                    Err(Unsupported::of(number, reason))
+                }
+            };
+        let enumerated = given.iter().enumerate().filter(|(_, facet)| facet.name == "enumeration").map(value);
         let values = enumerated.collect::<Result<Vec<_>, _>>()?;
         if !values.is_empty() {
             self.facets.values = Some(Arc::new(Enumeration::new(values)));
@@ -139,6 +218,27 @@ fn has_facet(variety: &Variety, facet: &str) -> bool {
         }
         Variety::Union(_) => matches!(facet, "pattern" | "enumeration"),
     }
+}
+
+const FIXED: &str = "its base type has another value, which is fixed";
+
+/// Sets a count, which may only narrow the one that is known.
+fn narrow(
+    known: &mut Option<usize>,
+    facet: &Facet,
+    is_fixed: bool,
+    narrows: impl Fn(usize, usize) -> bool,
+) -> Result<(), String> {
+    let new = count(facet)?;
+    match *known {
+        Some(old) if is_fixed && new != old => return Err(FIXED.to_owned()),
+        Some(old) if !narrows(new, old) => {
+            return Err(format!("its base type has {old}, which a restriction can't widen"));
+        }
+        _ => {}
+    }
+    *known = Some(new);
+    Ok(())
 }
 
 /// A count of any size: more than memory holds is as good as the most that it holds.

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt::Write;
 
 use super::binary;
 use super::decimal::Decimal;
@@ -59,6 +60,32 @@ impl Value<'_> {
             (Self::Moment(a), Self::Moment(b)) => a.order(b),
             _ => None,
         }
+    }
+
+    /// Writes what equal values have in common, and others don't: a name of the value space, then the value.
+    pub(super) fn key(&self, out: &mut String) {
+        let _ = match self {
+            // Positive and negative zero are equal.
+            Self::Float(value) => write!(out, "f{:?}", value + 0.0),
+            Self::Double(value) => write!(out, "d{:?}", value + 0.0),
+            Self::Hex(text) => write!(out, "h{}", text.to_ascii_uppercase()),
+            Self::Base64(text) => {
+                out.push('b');
+                out.extend(binary::characters(text).map(char::from));
+                Ok(())
+            }
+            Self::Text(text) => write!(out, "t{text}"),
+            Self::Uri(text) => write!(out, "u{text}"),
+            Self::List(items) => {
+                out.push('l');
+                items.iter().for_each(|item| {
+                    item.key(out);
+                    out.push('\u{1}');
+                });
+                Ok(())
+            }
+            value => write!(out, "{value:?}"),
+        };
     }
 
     pub(super) fn into_owned(self) -> Value<'static> {

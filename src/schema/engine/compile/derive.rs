@@ -1,0 +1,43 @@
+//! Which types are made from which (XSD 1.0 part 1, sections 3.4.6 and 3.14.6: Type Derivation OK).
+
+use super::{Compiler, Draft, Slot, Wrong};
+use crate::schema::engine::grammar::{Derivation, Derivations, TypeId};
+
+impl Compiler<'_, '_> {
+    /// Whether a type is made from another one by none of the ways that are blocked. Both are read.
+    pub(super) fn is_restriction(&self, from: TypeId, to: TypeId, blocked: Derivations) -> Result<bool, Wrong> {
+        Ok(leads(|id| self.draft(id), from, to, blocked))
+    }
+
+    fn draft(&self, id: TypeId) -> Option<&Draft> {
+        match &self.types[id.index()] {
+            Slot::Read(draft) => Some(draft),
+            Slot::Reading | Slot::Waiting(_) => None,
+        }
+    }
+}
+
+/// The same for types that are all read.
+pub(super) fn is_derived(drafts: &[Draft], from: TypeId, to: TypeId, blocked: Derivations) -> bool {
+    leads(|id| drafts.get(id.index()), from, to, blocked)
+}
+
+fn leads<'d>(draft: impl Fn(TypeId) -> Option<&'d Draft>, from: TypeId, to: TypeId, blocked: Derivations) -> bool {
+    let target = draft(to);
+    let members = target.map_or(&[][..], |target| target.members.as_slice());
+    let mut at = from;
+    loop {
+        if at == to || !blocked.restriction && members.contains(&at) {
+            return true;
+        }
+        let Some(ty) = draft(at) else { return false };
+        let is_blocked = match ty.derivation {
+            Derivation::Extension => blocked.extension,
+            Derivation::Restriction => blocked.restriction,
+        };
+        match ty.base {
+            Some(base) if !is_blocked => at = base,
+            _ => return false,
+        }
+    }
+}

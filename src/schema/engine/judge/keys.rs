@@ -1,0 +1,299 @@
+//! Identity constraints: unique, key and keyref (XSD 1.0 part 1, section 3.11.4).
+//!
+//! Paths are matched while the elements are walked: each path that may still match below an open element is a word of
+//! bits, one for each step that may come next. An element costs as much as there are such paths at its parent. Keys are
+//! compared as texts that equal values have in common, sorted when their scope ends.
+
+use std::ops::Range;
+
+use super::matching::{Entry, Frame, Keys, MOST, Matcher, Scope, Selected, Slot, TEXT, Table, What};
+use super::violation::{Part, Subject};
+use super::{Started, Walk};
+use crate::ladder::scan::unescape;
+use crate::schema::engine::grammar::{ConstraintKind, Content, Element, Steps, Type};
+use crate::schema::engine::namespace::Namespace;
+use crate::schema::engine::simple::{Prefixes, SimpleType};
+
+impl<'a> Walk<'_, 'a> {
+    /// Looks at an element whose type is known, and at its attributes.
+    pub(super) fn keys_enter(&mut self, started: &Started<'a>, ty: &Type, element: Option<&Element>) {
+        let grammar = self.grammar;
+        if grammar.constraints.is_empty() {
+            return;
+        }
+        let mut keys = std::mem::take(&mut self.judge.keys);
+        let parent = keys.frames.last().map_or(0..0, |frame| frame.live..keys.live.len());
+        keys.frames.push(Frame {
+            element: started.number,
+            live: keys.live.len(),
+            matchers: keys.matchers.len(),
+            scopes: keys.scopes.len(),
+            selected: keys.selected.len(),
+            slots: keys.slots.len(),
+            waiting: keys.waiting.len(),
+        });
+        keys.hits.clear();
+        keys.advance(grammar, parent, started.namespace, started.local);
+        for constraint in element.map_or(0..0, |element| element.constraints.clone()) {
+            let scope = keys.scopes.len();
+            keys.scopes.push(Scope { constraint, entries: Vec::new() });
+            keys.begin(grammar, constraint, What::Selector(scope));
+        }
+        let mut at = 0;
+        while let Some(&(matcher, path)) = keys.hits.get(at) {
+            at += 1;
+            let Matcher { constraint, what } = keys.matchers[matcher];
+            match what {
+                What::Selector(scope) => {
+                    let first = keys.frames.last().map_or(0, |frame| frame.selected);
+                    if keys.selected[first..].iter().any(|selected| selected.scope == scope) {
+                        continue;
+                    }
+                    let fields = grammar.constraints[constraint as usize].fields.len();
+                    let slots = keys.slots.len()..keys.slots.len() + fields;
+                    keys.slots.resize(slots.end, Slot::Empty);
+                    keys.selected.push(Selected { scope, slots: slots.clone(), element: started.number });
+                    for (field, slot) in slots.enumerate() {
+                        keys.begin(grammar, constraint, What::Field(field, slot));
+                    }
+                }
+                What::Field(_, slot) => {
+                    let steps = &keys.paths(grammar, matcher)[path];
+                    match &steps.attribute {
+                        Some(_) => self.keys_attributes(&mut keys, started, ty, (constraint, slot), steps),
+                        None => self.keys_element(&mut keys, started, ty, element, (constraint, slot)),
+                    }
+                }
+            }
+        }
+        self.judge.keys = keys;
+    }
+
+    /// A field is an element.
+    fn keys_element(
+        &mut self,
+        keys: &mut Keys,
+        started: &Started<'a>,
+        ty: &Type,
+        element: Option<&Element>,
+        (constraint, slot): (u32, usize),
+    ) {
+        let constraint = &self.grammar.constraints[constraint as usize];
+        let first = keys.frames.last().map_or(0, |frame| frame.waiting);
+        if keys.waiting[first..].contains(&slot) {
+            return;
+        }
+        if !matches!(ty.content, Content::Simple(_)) {
+            let clause = format!("it is a field of '{}', so it must hold a simple value", constraint.label);
+            return self.refuse(started, Part::Tag, clause);
+        }
+        if constraint.kind == ConstraintKind::Key && element.is_some_and(|element| element.nillable) {
+            let clause = format!("it is a field of the key '{}', so it can't be declared nillable", constraint.label);
+            return self.refuse(started, Part::Tag, clause);
+        }
+        if !matches!(keys.slots[slot], Slot::Empty) {
+            return self.refuse(
+                started,
+                Part::Tag,
+                format!("it is a second value for one field of '{}'", constraint.label),
+            );
+        }
+        keys.waiting.push(slot);
+    }
+
+    /// A field is attributes of an element, those with a default included.
+    fn keys_attributes(
+        &mut self,
+        keys: &mut Keys,
+        started: &Started<'a>,
+        ty: &Type,
+        (constraint, slot): (u32, usize),
+        steps: &Steps,
+    ) {
+        let Some(test) = &steps.attribute else { return };
+        let grammar = self.grammar;
+        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+        let mut seen: Vec<(Namespace, &str)> = Vec::new();
+        for (number, attribute) in started.tag.attributes().enumerate() {
+            if attribute.declared().is_some() {
+                continue;
+            }
+            let namespace = match attribute.prefix() {
+                "" => Namespace::NONE,
+                prefix => self.judge.scope.namespace(self.text, prefix),
+            };
+            if namespace == Namespace::XSI || !test.allows(namespace, attribute.local()) {
+                continue;
+            }
+            seen.push((namespace, attribute.local()));
+            let used = ty.attributes.uses.iter().find(|used| used.name.is(namespace, attribute.local()));
+            let declared = match used {
+                Some(used) => Some(&used.attribute),
+                None => grammar.global_attributes.get(namespace, attribute.local()),
+            };
+            let Some(declared) = declared else { continue };
+            let start = keys.values.len();
+            let prefixes = self.judge.scope.prefixes(self.text);
+            declared.ty.key(&mut keys.values, &unescape(attribute.written()), &prefixes);
+            found.push((number, start..keys.values.len()));
+        }
+        for (number, used) in ty.attributes.uses.iter().enumerate() {
+            let name = &used.name;
+            let Some(value) = &used.attribute.value else { continue };
+            if !test.allows(name.namespace, &name.local) || seen.contains(&(name.namespace, &*name.local)) {
+                continue;
+            }
+            let start = keys.values.len();
+            match &value.key {
+                Some(key) => keys.values.push_str(key),
+                None => {
+                    let prefixes = self.judge.scope.prefixes(self.text);
+                    used.attribute.ty.key(&mut keys.values, &value.text, &prefixes);
+                }
+            }
+            found.push((TEXT - 1 - number, start..keys.values.len()));
+        }
+        for (number, key) in found {
+            let from = (started.number, number);
+            match &keys.slots[slot] {
+                Slot::Empty => keys.slots[slot] = Slot::Value { key, from },
+                Slot::Value { from: known, .. } if *known == from => {}
+                Slot::Value { .. } => {
+                    let label = &grammar.constraints[constraint as usize].label;
+                    self.refuse(started, Part::Tag, format!("it has a second value for one field of '{label}'"));
+                }
+            }
+        }
+    }
+
+    /// The text of the innermost element, a valid value of its type.
+    pub(super) fn keys_value(&mut self, simple: &SimpleType, value: &str) {
+        let keys = &mut self.judge.keys;
+        let Some(frame) = keys.frames.last() else { return };
+        if keys.waiting.len() == frame.waiting {
+            return;
+        }
+        let start = keys.values.len();
+        simple.key(&mut keys.values, value, &self.judge.scope.prefixes(self.text) as &dyn Prefixes);
+        let key = start..keys.values.len();
+        for &slot in &keys.waiting[frame.waiting..] {
+            keys.slots[slot] = Slot::Value { key: key.clone(), from: (frame.element, TEXT) };
+        }
+    }
+
+    /// The end of the innermost element.
+    pub(super) fn keys_leave(&mut self) {
+        if self.judge.keys.frames.is_empty() {
+            return;
+        }
+        let grammar = self.grammar;
+        let mut keys = std::mem::take(&mut self.judge.keys);
+        let Some(frame) = keys.frames.pop() else { return };
+        for selected in keys.selected.drain(frame.selected..) {
+            let start = keys.values.len();
+            let mut complete = true;
+            for slot in selected.slots.clone() {
+                match &keys.slots[slot] {
+                    Slot::Empty => complete = false,
+                    Slot::Value { key, .. } => {
+                        keys.values.extend_from_within(key.clone());
+                        keys.values.push('\u{0}');
+                    }
+                }
+            }
+            let scope = &mut keys.scopes[selected.scope];
+            let constraint = &grammar.constraints[scope.constraint as usize];
+            if keys.values.len() > MOST {
+                self.report_key(selected.element, format!("the keys up to here take more than {MOST} bytes"));
+                break;
+            }
+            if complete {
+                scope.entries.push(Entry { key: start..keys.values.len(), element: selected.element });
+            } else if constraint.kind == ConstraintKind::Key {
+                let clause = format!("it lacks a field of the key '{}', which must be there", constraint.label);
+                self.report_key(selected.element, clause);
+            }
+        }
+        let depth = keys.frames.len();
+        if !keys.tables.is_empty() {
+            keys.gather(depth);
+        }
+        self.keys_end(&mut keys, frame.scopes, depth);
+        keys.live.truncate(frame.live);
+        keys.matchers.truncate(frame.matchers);
+        keys.scopes.truncate(frame.scopes);
+        keys.slots.truncate(frame.slots);
+        keys.waiting.truncate(frame.waiting);
+        self.judge.keys = keys;
+    }
+
+    /// The constraints of an element end: what they have found is judged.
+    fn keys_end(&mut self, keys: &mut Keys, first: usize, depth: usize) {
+        let grammar = self.grammar;
+        let mut references = Vec::new();
+        for at in first..keys.scopes.len() {
+            let Scope { constraint, entries } = &mut keys.scopes[at];
+            let (number, mut entries) = (*constraint, std::mem::take(entries));
+            let constraint = &grammar.constraints[number as usize];
+            if let ConstraintKind::Keyref(refer) = constraint.kind {
+                references.push((number, refer, entries));
+                continue;
+            }
+            entries.sort_by(|one, other| {
+                keys.text(&one.key).cmp(keys.text(&other.key)).then(one.element.cmp(&other.element))
+            });
+            for pair in entries.windows(2) {
+                if keys.text(&pair[0].key) == keys.text(&pair[1].key) {
+                    let clause =
+                        format!("it has the same value for '{}' as one before, which must differ", constraint.label);
+                    self.report_key(pair[1].element, clause);
+                }
+            }
+            if constraint.is_referred {
+                // Its own ones are preferred to those from below.
+                let entries: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, true)).collect();
+                match keys.tables.iter_mut().rev().find(|t| t.depth == depth && t.constraint == number) {
+                    Some(table) => {
+                        table.entries.iter_mut().for_each(|(_, own)| *own = false);
+                        table.entries.extend(entries);
+                        table.sorted = false;
+                    }
+                    None => keys.tables.push(Table { constraint: number, depth, entries, sorted: false }),
+                }
+            }
+        }
+        for (number, refer, entries) in references {
+            let at = keys.tables.iter().rposition(|table| table.depth == depth && table.constraint == refer);
+            if let Some(at) = at
+                && !keys.tables[at].sorted
+            {
+                let mut sorted = std::mem::take(&mut keys.tables[at].entries);
+                sorted.sort_by(|(one, _), (other, _)| keys.text(&one.key).cmp(keys.text(&other.key)));
+                (keys.tables[at].entries, keys.tables[at].sorted) = (sorted, true);
+            }
+            for entry in entries {
+                let key = keys.text(&entry.key);
+                let same = at.map_or(&[][..], |at| {
+                    let table = &keys.tables[at].entries;
+                    let from = table.partition_point(|(known, _)| keys.text(&known.key) < key);
+                    let to = from + table[from..].partition_point(|(known, _)| keys.text(&known.key) == key);
+                    &table[from..to]
+                });
+                // One that stands below twice is none (section 3.11.5, clause 4.1).
+                if !(same.len() == 1 || same.iter().any(|(_, own)| *own)) {
+                    let (own, refer) =
+                        (&grammar.constraints[number as usize].label, &grammar.constraints[refer as usize].label);
+                    self.report_key(
+                        entry.element,
+                        format!("by '{own}' it refers to a value of '{refer}' that is not there"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn report_key(&mut self, element: usize, clause: String) {
+        let name = self.cursor.tag(element).map_or("", |tag| tag.local()).to_owned();
+        self.report(element, Part::Tag, &Subject::Element(&name), clause);
+    }
+}
