@@ -1,0 +1,134 @@
+//! Requests that are dropped after any number of polls. What is durable then has also happened, or happens; what is not
+//! has not; and asking again does it once. The same holds for a process that is killed there.
+
+use serde_json::json;
+
+use crate::site::{Site, WORKER, answer, ask, text};
+
+/// More polls than any request needs.
+const MOST: usize = 200;
+
+/// Drops a request after 0, 1, 2… polls until one is answered; `check` gets the number of each.
+fn everywhere(mut cut: impl FnMut(usize) -> bool) {
+    for polls in 0..MOST {
+        if cut(polls) {
+            assert!(polls > 0, "a request that is never polled is answered");
+            return;
+        }
+    }
+    panic!("a request needs more than {MOST} polls");
+}
+
+/// How often a question is in the mailbox.
+fn times(site: &Site, number: usize) -> usize {
+    let has = |item: &&serde_json::Value| text(&item["envelope"]).contains(&format!(">{number}</ask>"));
+    site.all().iter().filter(has).count()
+}
+
+#[test]
+fn a_message_whose_sender_hangs_up_is_sent_once() {
+    let site = Site::new();
+    everywhere(|polls| {
+        let key = format!("k{polls}");
+        let done = site.cut("ada", "/v1/messages", Some(&key), &ask(polls), polls);
+        // A process that is killed here, and one that goes on.
+        for site in [&site.killed(), &site] {
+            assert!(times(site, polls) <= 1, "after {polls} polls");
+            let first = text(&site.post("ada", "/v1/messages", Some(&key), &ask(polls)).is(202)["id"]);
+            let again = text(&site.post("ada", "/v1/messages", Some(&key), &ask(polls)).is(202)["id"]);
+            assert_eq!((&first, times(site, polls)), (&again, 1), "after {polls} polls");
+            site.post("ada", "/v1/messages", Some(&key), &ask(polls + 1)).is(409);
+        }
+        done.is_some()
+    });
+}
+
+#[test]
+fn a_message_without_a_key_is_sent_once_or_not_at_all() {
+    let site = Site::new();
+    everywhere(|polls| {
+        let done = site.cut("ada", "/v1/messages", None, &ask(polls), polls);
+        let sent = times(&site, polls);
+        assert!(sent <= 1 && (done.is_none() || sent == 1), "{sent} after {polls} polls");
+        assert_eq!(times(&site.killed(), polls), sent, "what has happened is durable, after {polls} polls");
+        done.is_some()
+    });
+}
+
+#[test]
+fn a_reply_whose_listener_hangs_up_reaches_its_caller_once() {
+    let site = Site::new();
+    everywhere(|polls| {
+        let sent = site.ask(polls);
+        let item = site.lease("{}").remove(0);
+        let path = format!("/v1/messages/{}/reply", text(&item["id"]));
+        let done = site.cut("worker", &path, None, &answer("one"), polls);
+        for site in [&site.killed(), &site] {
+            let replies = || site.sent(&sent)["replies"].as_array().unwrap().len();
+            assert!(replies() <= 1, "after {polls} polls");
+            site.post("worker", &path, None, &answer("one")).is(202);
+            site.kit().settle();
+            assert_eq!(replies(), 1, "after {polls} polls: {}", site.sent(&sent));
+            site.post("worker", &path, None, &answer("two")).is(409);
+            let receipt = json!({ "receipt": item["receipt"] }).to_string();
+            let ack = format!("{WORKER}/messages/{}/ack", text(&item["id"]));
+            assert_eq!(site.post("worker", &ack, None, &receipt).status.as_u16(), 204);
+        }
+        done.is_some()
+    });
+    assert_eq!(site.metric("systole_gateway_waiting"), 0);
+}
+
+#[test]
+fn an_end_without_a_reply_happens_once() {
+    for verb in ["ack", "term"] {
+        let site = Site::new();
+        everywhere(|polls| {
+            let sent = site.ask(polls);
+            let item = site.lease("{}").remove(0);
+            let path = format!("{WORKER}/messages/{}/{verb}", text(&item["id"]));
+            let receipt = json!({ "receipt": item["receipt"] }).to_string();
+            let done = site.cut("worker", &path, None, &receipt, polls);
+            for site in [&site.killed(), &site] {
+                assert_eq!(site.post("worker", &path, None, &receipt).status.as_u16(), 204, "{verb} after {polls}");
+                site.kit().settle();
+                let known = site.sent(&sent);
+                assert_eq!(known["replies"].as_array().unwrap().len(), 1, "{verb} after {polls} polls: {known}");
+                assert_eq!(text(&known["reply"]["fault"]), "silent", "{known}");
+            }
+            done.is_some()
+        });
+    }
+}
+
+#[test]
+fn a_lease_that_nobody_hears_of_ends() {
+    let site = Site::new();
+    everywhere(|polls| {
+        let sent = site.ask(polls);
+        let done = site.cut("worker", &format!("{WORKER}/lease"), None, r#"{"visibility":30}"#, polls);
+        // Whoever has it, or nobody: 30 s later it can be had.
+        site.kit().advance(std::time::Duration::from_secs(31));
+        let item = site.lease("{}").remove(0);
+        site.post("worker", &format!("/v1/messages/{}/reply", text(&item["id"])), None, &answer("one")).is(202);
+        site.kit().settle();
+        assert_eq!(text(&site.sent(&sent)["state"]), "answered", "after {polls} polls");
+        done.is_some()
+    });
+}
+
+#[test]
+fn a_hold_that_nobody_hears_of_can_be_answered() {
+    let site = Site::new();
+    everywhere(|polls| {
+        let sent = site.ask(polls);
+        let id = text(&site.all().pop().unwrap()["id"]);
+        let done = site.cut("worker", &format!("{WORKER}/messages/{id}/hold"), None, "{}", polls);
+        for site in [&site.killed(), &site] {
+            site.post("worker", &format!("/v1/messages/{id}/reply"), None, &answer("one")).is(202);
+            site.kit().settle();
+            assert_eq!(text(&site.sent(&sent)["state"]), "answered", "after {polls} polls");
+        }
+        done.is_some()
+    });
+}

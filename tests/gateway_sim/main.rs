@@ -1,0 +1,5 @@
+//! The gateway in process, on a simulated clock: requests that are dropped at any await, and what is durable by then.
+
+mod cut;
+mod readers;
+mod site;
