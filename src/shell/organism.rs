@@ -109,11 +109,6 @@ impl Organism {
         Ok(organism)
     }
 
-    #[cfg(test)]
-    pub(super) fn judges(&self) -> &Judges {
-        &self.shared.judges
-    }
-
     /// Everything but the shards themselves: those are to be made where they live.
     pub(super) fn prepare(
         plan: Plan,

@@ -68,12 +68,6 @@ impl Pool {
         Ok(())
     }
 
-    /// Work that no thread has taken.
-    #[cfg(test)]
-    pub(super) fn queued(&self) -> usize {
-        self.threads.as_ref().map_or(0, |threads| threads.lock().queue.len())
-    }
-
     /// Lets the threads end once they have nothing to do; work that has not begun is dropped.
     pub(super) fn close(&self) {
         if let Some(threads) = &self.threads {
