@@ -86,6 +86,11 @@ impl Gate {
         Ok(self.query.mail(id).await?.filter(|mail| mail.record.mailbox == *mailbox))
     }
 
+    /// Ends messages of a mailbox that its listener has read and goes on without an answer, durably.
+    pub(crate) async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
+        Ok(self.mailboxes.act(Input::Skipped { mailbox, ids })?.durable().await?)
+    }
+
     /// Replies to a message of a mailbox, durably.
     pub(crate) async fn reply(&self, id: MessageId, payload: Bytes) -> Result<(), Problem> {
         http::conclude(self, id, Settlement::Reply(payload)).await

@@ -6,53 +6,71 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::notify::{answer, named, waiting};
+use super::Facade;
+use super::ids::parse;
+use super::notify::{answer, row};
 use super::people::Listener;
 use super::room::{self, Room};
 use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
-use super::turns::Whose;
-use crate::gateway::seam::{Gate, Problem, document};
+use crate::gateway::seam::{Gate, Problem, StoredMail, document};
 use crate::vocab::{Name, ns};
 
 /// `POST /workspaces/{id}/a2a`
 ///
-/// From a workspace it answers what the target said to it and waits for; if nothing waits, it opens a conversation.
+/// To the id of a row of the sender it answers that row; to a listener it opens a conversation.
 pub(super) async fn send(room: Room) -> Result<Response, Problem> {
-    let target = room.facade.people.find(&room.id).cloned();
+    let (to, target) = (room.id.clone(), room.facade.people.find(&room.id).cloned());
     let (speaker, person) = (room.speaker(), room.person());
     match &speaker {
         Some(own) => room.is_claimed(own)?,
         None if person.is_none() => return Err(Problem::forbidden("only workspaces and clients say something")),
         None => {}
     }
-    let target = target.ok_or_else(nobody)?;
     let (said, request) = room.asked().await?;
     let send = Send::read(&request)?;
     match (speaker, person) {
-        (Some(own), _) => say(&said, &own, &target, send).await?,
-        (None, Some(person)) => open(&said.gate, &person, ("canvas_user", person.as_str()), &target, send).await?,
+        (Some(own), _) => say(&said, &own, &to, target, send).await?,
+        (None, Some(person)) => {
+            let target = target.ok_or_else(nobody)?;
+            open(&said.gate, &person, ("canvas_user", person.as_str()), &target, send).await?;
+        }
         (None, None) => {}
     }
     Ok(document(&json!({ "status": "queued", "delivery_mode": "poll", "method": METHOD })))
 }
 
-async fn say(said: &room::Said, own: &Listener, target: &Listener, send: Send) -> Result<(), Problem> {
+async fn say(said: &room::Said, own: &Listener, to: &str, target: Option<Listener>, send: Send) -> Result<(), Problem> {
     let (gate, facade) = (&said.gate, &said.facade);
-    let before = send.id.as_deref().and_then(|id| facade.turns.before(&own.name, id));
-    let item = match (before, &send.in_reply_to) {
-        (Some(row), _) => gate.mail(&own.name, row).await?,
-        (None, Some(id)) => Some(named(gate, own, id).await?),
-        (None, None) => waiting(gate, facade, own, &Whose::Peer(target.name.clone())).await?,
+    let item = match (&send.in_reply_to, &target) {
+        (Some(id), _) => row(gate, own, id).await?.ok_or_else(|| no_row(to)).map(Some)?,
+        (None, None) => row(gate, own, to).await?,
+        (None, Some(_)) => None,
     };
-    match item {
-        Some(item) => answer(gate, facade, own, &item, send.text, send.id).await,
-        None => {
-            let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
-            open(gate, voice, ("peer_agent", own.name.as_str()), target, send).await
+    match (item, target) {
+        (Some(item), target) if is_between(facade, &item, to, target.as_ref()) => {
+            answer(gate, facade, own, &item, send.text).await
         }
+        (Some(_), _) => Err(no_row(to)),
+        (None, Some(target)) => {
+            let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
+            open(gate, voice, ("peer_agent", own.name.as_str()), &target, send).await
+        }
+        (None, None) => Err(nobody()),
     }
+}
+
+/// Whether an answer to a row goes where it is sent: to the row's own id, or to the listener that sent the row.
+fn is_between(facade: &Facade, item: &StoredMail, to: &str, target: Option<&Listener>) -> bool {
+    match target {
+        Some(target) => facade.people.speaker(&item.record.from).is_some_and(|sender| sender.name == target.name),
+        None => parse(to).is_some_and(|id| id == *item.record.id.as_uuid()),
+    }
+}
+
+fn no_row(to: &str) -> Problem {
+    Problem::not_found(format!("'in_reply_to' is no row that came from '{}'", to.escape_debug()))
 }
 
 fn nobody() -> Problem {

@@ -2,11 +2,12 @@
 //!
 //! A workspace of that platform is a remote listener that is polled. What is said travels as `said`
 //! (`schemas/chat.xsd`) through the pump, judged like everything: to a workspace it comes as a message of its mailbox,
-//! which the workspace sees as a row of its activity; what the workspace says back answers the oldest such row that
-//! waits, and what it says of its own accord opens a conversation, by a client of its own (`NAME.voice`).
+//! which the workspace sees as a row of its activity; what the workspace sends to that row answers it, and what it sends
+//! to a listener opens a conversation, by a client of its own (`NAME.voice`).
 //!
-//! Always: whoever asks shows a token of the gateway, and a workspace reads and answers its own rows alone; a row's id is
-//! the id of its message, which a restart doesn't change; nothing is acknowledged before it is durable.
+//! Always: whoever asks shows a token of the gateway, and a workspace reads and answers its own rows alone; an answer
+//! reaches the sender of the row that it names, or is refused; a row's id is the id of its message, which a restart
+//! doesn't change; nothing is acknowledged before it is durable.
 //!
 //! Not here: secrets, plugins, delegations and files of that platform. `docs/molecule.md` has the calls.
 

@@ -15,8 +15,8 @@ use super::failures::Reason;
 use super::protocol;
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
-use crate::gateway::{Kind, Principal};
 use crate::gateway::token;
+use crate::gateway::{Kind, Principal};
 
 /// Calls that need no token, and always find room: whoever watches an organism asks them.
 const OPEN: [&str; 4] = ["/livez", "/readyz", "/metrics", "/openapi.json"];
