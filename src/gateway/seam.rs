@@ -30,6 +30,11 @@ impl Gateway {
         Self { more: self.more.merge(routes), ..self }
     }
 
+    /// Says 404 with `deleted: true` at these paths where a token is unknown: agents that ask there end on it.
+    pub(crate) fn with_obituary(self, is_it: fn(&str) -> bool) -> Self {
+        Self { obituary: is_it, ..self }
+    }
+
     /// Puts what comes back to a client into a mailbox, too, as a message that wants no answer.
     pub(crate) fn with_letters(mut self, letters: HashMap<Name, Name>) -> Self {
         self.letters.extend(letters);
@@ -63,6 +68,11 @@ impl Gate {
     /// Whether an agent is told to rest.
     pub(crate) fn is_paused(&self, name: &Name) -> bool {
         self.mailboxes.look(|machine| machine.is_paused(name))
+    }
+
+    /// Whether a listener of the organism is remote.
+    pub(crate) fn is_remote(&self, name: &Name) -> bool {
+        self.mailboxes.mode(name).is_some()
     }
 
     /// The body of a request, as long as a message may be.

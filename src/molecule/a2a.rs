@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bytes::Bytes;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Facade;
@@ -15,7 +16,10 @@ use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
 use crate::gateway::seam::{Gate, Problem, StoredMail, document};
-use crate::vocab::{Name, ns};
+use crate::vocab::{MessageId, Name, ns};
+
+/// Bytes of an idempotency key at most.
+const KEY: usize = 128;
 
 /// `POST /workspaces/{id}/a2a`
 ///
@@ -34,11 +38,34 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
         (Some(own), _) => say(&said, &own, &to, target, send).await?,
         (None, Some(person)) => {
             let target = target.ok_or_else(nobody)?;
-            open(&said.gate, &person, ("canvas_user", person.as_str()), &target, send).await?;
+            open(&said.gate, &person, ("canvas_user", person.as_str()), &target, keyed(send)).await?;
         }
         (None, None) => {}
     }
     Ok(document(&json!({ "status": "queued", "delivery_mode": "poll", "method": METHOD })))
+}
+
+#[derive(Deserialize)]
+struct Delegation {
+    task: String,
+    idempotency_key: Option<String>,
+}
+
+/// `POST /workspaces/{id}/delegate`: a workspace has a peer do something, which is what it says to the peer.
+pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
+    let own = room.speaker().ok_or_else(|| Problem::forbidden("only workspaces delegate"))?;
+    room.is_claimed(&own)?;
+    let target = room.facade.people.find(&room.id).cloned().ok_or_else(nobody)?;
+    let (said, Delegation { task, idempotency_key }) = room.said::<Delegation>().await?;
+    let voice = own.voice.as_ref().ok_or_else(|| mute(&own))?;
+    if idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > KEY) {
+        return Err(Problem::bad_request(format!("'idempotency_key' has 1 to {KEY} bytes")));
+    }
+    // The SDK makes the key of the task alone: the same task for another peer is another delegation.
+    let key = idempotency_key.map(|key| format!("delegate:{}:{key}", target.name));
+    let speaker = ("peer_agent", own.name.as_str());
+    let id = open(&said.gate, voice, speaker, &target, (task, key)).await?.to_string();
+    Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
 }
 
 async fn say(said: &room::Said, own: &Listener, to: &str, target: Option<Listener>, send: Send) -> Result<(), Problem> {
@@ -55,7 +82,7 @@ async fn say(said: &room::Said, own: &Listener, to: &str, target: Option<Listene
         (Some(_), _) => Err(no_row(to)),
         (None, Some(target)) => {
             let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
-            open(gate, voice, ("peer_agent", own.name.as_str()), &target, send).await
+            open(gate, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await.map(drop)
         }
         (None, None) => Err(nobody()),
     }
@@ -82,22 +109,26 @@ fn mute(own: &Listener) -> Problem {
     Problem::forbidden(detail)
 }
 
+fn keyed(send: Send) -> (String, Option<String>) {
+    (send.text, send.id.map(|id| format!("a2a:{id}")))
+}
+
 /// Opens a conversation. What its sender knows by the same id opens it once.
 async fn open(
     gate: &Arc<Gate>,
     from: &Name,
     (kind, id): (&str, &str),
     to: &Listener,
-    send: Send,
-) -> Result<(), Problem> {
+    (text, key): (String, Option<String>),
+) -> Result<MessageId, Problem> {
     if !to.takes {
         return Err(nobody());
     }
-    let payload = Said::by(kind, id, spoken(send.text)?).write()?;
+    let payload = Said::by(kind, id, spoken(text)?).write()?;
     let (envelope, to, payload) = (ns::ENVELOPE, &to.name, payload.as_str());
     let envelope =
         format!("<message xmlns=\"{envelope}\"><meta><from>{from}</from><to>{to}</to></meta>{payload}</message>");
-    gate.send(from.clone(), Bytes::from(envelope), send.id.map(|id| format!("a2a:{id}"))).await.map(drop)
+    gate.send(from.clone(), Bytes::from(envelope), key).await
 }
 
 /// A text that says something.

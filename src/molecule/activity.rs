@@ -33,6 +33,7 @@ const SINCE: u64 = 30 * 24 * 60 * 60;
 pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     let (own, query) = (room.workspace()?, room.query()?);
     let (gate, facade) = (&room.gate, &room.facade);
+    room.heard(&own);
     let is_reader = room.speaker().is_some_and(|speaker| speaker.name == own.name);
     let Some(of) = history(gate, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
     let in_order = matches!(of.of, Of::Payload(_)) && FILTERS.iter().all(|filter| !query.contains_key(*filter));

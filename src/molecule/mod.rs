@@ -9,10 +9,11 @@
 //! reaches the sender of the row that it names, or is refused; a row's id is the id of its message, which a restart
 //! doesn't change; nothing is acknowledged before it is durable.
 //!
-//! Not here: secrets, plugins, delegations and files of that platform. `docs/molecule.md` has the calls.
+//! Not here: plugins, files and pushes of that platform, and no secrets. `docs/molecule.md` has the calls.
 
 mod a2a;
 mod activity;
+mod heard;
 mod ids;
 mod notify;
 mod people;
@@ -35,6 +36,7 @@ use crate::gateway::Gateway;
 use crate::gateway::seam::{Gate, Routes};
 use crate::schema::{Payload, PayloadSchema};
 use crate::vocab::{Name, QName};
+use heard::Heard;
 use people::People;
 pub(crate) use people::voice;
 pub use said::{Said, Speaker};
@@ -44,6 +46,7 @@ use turns::Turns;
 struct Facade {
     people: People,
     turns: Turns,
+    heard: Heard,
 }
 
 /// The name of the payload in which text travels.
@@ -64,7 +67,8 @@ pub(crate) fn schemas() -> &'static [PayloadSchema] {
 pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     let people = People::of(blueprint);
     let letters: HashMap<Name, Name> = people.voices().collect();
-    let facade = Facade { people, turns: Turns::default() };
+    let facade = Facade { people, turns: Turns::default(), heard: Heard::default() };
+    let gateway = gateway.with_obituary(registry::is_state);
     gateway.with_letters(letters).with_routes(routes().layer(Extension(Arc::new(facade))), DESCRIPTION)
 }
 
@@ -72,7 +76,7 @@ pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Every route: its path, its method, who sees to it. The description names these and no others.
-fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 8] {
+fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 10] {
     [
         ("/registry/register", Method::POST, post(registry::register)),
         ("/registry/heartbeat", Method::POST, post(registry::heartbeat)),
@@ -82,6 +86,8 @@ fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 8] {
         ("/workspaces/{id}/activity", Method::GET, get(activity::list)),
         ("/workspaces/{id}/notify", Method::POST, post(notify::notify)),
         ("/workspaces/{id}/a2a", Method::POST, post(a2a::send)),
+        ("/workspaces/{id}/delegate", Method::POST, post(a2a::delegate)),
+        ("/workspaces/{id}/secrets/values", Method::GET, get(registry::secrets)),
     ]
 }
 

@@ -126,3 +126,30 @@ fn what_was_queued_outlives_a_kill() {
     numbers.sort_unstable();
     assert_eq!(numbers, (0..20).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_workspace_delegates_a_task_to_a_peer() {
+    let site = office();
+    let (scout, other) = (site.party("scout"), site.party(UUID));
+    let delegate = |to: &str, task: &str| {
+        let body = serde_json::json!({ "task": task, "idempotency_key": "k" }).to_string();
+        scout.post(&format!("/workspaces/{to}/delegate"), &body)
+    };
+    let first = delegate(UUID, "look").is(200).json();
+    assert_eq!((text(&first["status"]), text(&first["target_id"])), ("queued", UUID));
+    assert_eq!(delegate(UUID, "look").is(200).json(), first);
+    delegate(UUID, "something else").problem(409, "key_reused");
+    let row = rows(&other, UUID, "", 1).remove(0);
+    answer(&other, &row, "seen").is(200);
+    assert_eq!(texts(&rows(&scout, "scout", "", 1)), ["seen"]);
+    // The same key for another peer is another delegation.
+    delegate("native", "look").is(200);
+    rows(&scout, "scout", "", 2);
+    delegate("nobody", "look").problem(404, "not_found");
+    delegate(UUID, " ").problem(400, "bad_request");
+    scout.post(&format!("/workspaces/{UUID}/delegate"), "{}").problem(400, "bad_request");
+    let claimed = [("X-Workspace-ID", UUID)];
+    let body = r#"{"task":"x"}"#;
+    scout.ask("POST", &format!("/workspaces/{UUID}/delegate"), &claimed, body).problem(403, "forbidden");
+    site.party("ada").post(&format!("/workspaces/{UUID}/delegate"), body).problem(403, "forbidden");
+}
