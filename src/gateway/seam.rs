@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -20,7 +21,7 @@ pub(crate) use crate::journal::MailState;
 use crate::journal::Registration;
 use crate::mailbox::{Input, Settlement};
 use crate::shell::config::Mode;
-pub(crate) use crate::shell::journal::{History, Of, StoredMail};
+pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
 use crate::vocab::{MessageId, Name, Time};
 
 impl Gateway {
@@ -104,6 +105,16 @@ impl Gate {
     /// Replies to a message of a mailbox, durably.
     pub(crate) async fn reply(&self, id: MessageId, payload: Bytes) -> Result<(), Problem> {
         http::conclude(self, id, Settlement::Reply(payload)).await
+    }
+
+    /// First answer to a message that a client sent, if it comes in time, and its id as a message of a mailbox.
+    pub(crate) async fn answer(
+        &self,
+        id: MessageId,
+        wait: Duration,
+    ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
+        let first = http::answer_of(self, id, wait).await?.answers.into_iter().next();
+        Ok(first.map(|answer| (self.submissions.letter_id(id, answer.number), answer)))
     }
 
     /// Sends an envelope of a client, durably: it is judged first, and handed over once.

@@ -1,11 +1,12 @@
 //! Somebody says something to a listener: `POST /workspaces/{id}/a2a`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Facade;
 use super::ids::parse;
@@ -15,8 +16,15 @@ use super::room::{self, Room};
 use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
-use crate::gateway::seam::{Gate, Problem, StoredMail, document};
+use crate::gateway::seam::{Gate, Problem, SentAnswer, StoredMail, document};
+use crate::protocol::read_fault;
 use crate::vocab::{MessageId, Name, ns};
+
+/// Code of an error within (JSON-RPC 2.0, section 5.1).
+const INTERNAL_ERROR: i32 = -32603;
+
+/// How long a request waits for a listener in the organism, which may answer at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Bytes of an idempotency key at most.
 const KEY: usize = 128;
@@ -34,13 +42,20 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
     }
     let (said, request) = room.asked().await?;
     let send = Send::read(&request)?;
-    match (speaker, person) {
+    let opened = match (speaker, person) {
         (Some(own), _) => say(&said, &own, &to, target, send).await?,
         (None, Some(person)) => {
             let target = target.ok_or_else(nobody)?;
-            open(&said.gate, &person, ("canvas_user", person.as_str()), &target, keyed(send)).await?;
+            let speaker = ("canvas_user", person.as_str());
+            Some((open(&said.gate, &person, speaker, &target, keyed(send)).await?, target))
         }
-        (None, None) => {}
+        (None, None) => None,
+    };
+    if let Some((id, target)) = opened
+        && !said.gate.is_remote(&target.name)
+        && let Some((row, answer)) = said.gate.answer(id, AT_ONCE).await?
+    {
+        return Ok(document(&result(&request, row, &answer)));
     }
     Ok(document(&json!({ "status": "queued", "delivery_mode": "poll", "method": METHOD })))
 }
@@ -68,7 +83,14 @@ pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
     Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
 }
 
-async fn say(said: &room::Said, own: &Listener, to: &str, target: Option<Listener>, send: Send) -> Result<(), Problem> {
+/// Answers a row, or opens a conversation: then it gives back the message that opened it.
+async fn say(
+    said: &room::Said,
+    own: &Listener,
+    to: &str,
+    target: Option<Listener>,
+    send: Send,
+) -> Result<Option<(MessageId, Listener)>, Problem> {
     let (gate, facade) = (&said.gate, &said.facade);
     let item = match (&send.in_reply_to, &target) {
         (Some(id), _) => row(gate, own, id).await?.ok_or_else(|| no_row(to)).map(Some)?,
@@ -77,14 +99,33 @@ async fn say(said: &room::Said, own: &Listener, to: &str, target: Option<Listene
     };
     match (item, target) {
         (Some(item), target) if is_between(facade, &item, to, target.as_ref()) => {
-            answer(gate, facade, own, &item, send.text).await
+            answer(gate, facade, own, &item, send.text).await.map(|()| None)
         }
         (Some(_), _) => Err(no_row(to)),
         (None, Some(target)) => {
             let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
-            open(gate, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await.map(drop)
+            let id = open(gate, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await?;
+            Ok(Some((id, target)))
         }
         (None, None) => Err(nobody()),
+    }
+}
+
+/// Response of JSON-RPC to a request that its listener answered at once. The answer is a row, too.
+fn result(request: &Value, row: MessageId, answer: &SentAnswer) -> Value {
+    let id = request.get("id");
+    match Said::read(&answer.envelope) {
+        Some(said) => {
+            let part = json!({ "kind": "text", "text": said.text });
+            let result = json!({ "kind": "message", "role": "agent", "messageId": row.to_string(), "parts": [part] });
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        }
+        None => {
+            let fault = said::payload(&answer.envelope).and_then(|payload| read_fault(&payload).ok());
+            let why = fault
+                .map_or_else(|| "the listener answered with no text".to_owned(), |fault| fault.message.to_string());
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": INTERNAL_ERROR, "message": why } })
+        }
     }
 }
 

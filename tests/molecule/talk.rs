@@ -69,11 +69,16 @@ fn what_comes_twice_is_said_once() {
 fn a_listener_within_hears_a_workspace_and_answers_it() {
     let site = office();
     let scout = site.party("scout");
-    assert_eq!(a2a(&scout, "native", "hello", "m1").is(200).body, QUEUED);
+    let result = a2a(&scout, "native", "hello", "m1").is(200).json();
     let answer = rows(&scout, "scout", "", 1);
+    let message = &result["result"];
+    assert_eq!((text(&result["jsonrpc"]), text(&result["id"]), text(&message["role"])), ("2.0", "m1", "agent"));
+    assert_eq!(message["parts"], answer[0]["request_body"]["params"]["message"]["parts"]);
+    assert_eq!(message["messageId"], answer[0]["id"]);
     assert_eq!(texts(&answer), ["peer_agent scout scout.voice: hello"]);
     assert_eq!(text(&answer[0]["data"]["peer_name"]), "native");
-    a2a(&scout, text(&answer[0]["data"]["peer_id"]), "fail", "m2").is(200);
+    let failure = a2a(&scout, text(&answer[0]["data"]["peer_id"]), "fail", "m2").is(200).json();
+    assert_eq!((text(&failure["id"]), &failure["error"]["code"]), ("m2", &serde_json::json!(-32603)));
     let failed = rows(&scout, "scout", "type=error", 1);
     assert_eq!((text(&failed[0]["type"]), text(&failed[0]["status"])), ("error", "error"));
     assert_eq!(rows(&scout, "scout", "", 1), answer);
