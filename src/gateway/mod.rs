@@ -66,6 +66,8 @@ pub struct Gateway {
     letters: HashMap<Name, Name>,
     /// Routes besides its own calls.
     more: http::Routes,
+    /// Paths at which an unknown token is told 404.
+    obituary: fn(&str) -> bool,
     door: Option<Door>,
     /// Descriptions of those routes (OpenAPI).
     descriptions: Vec<&'static str>,
@@ -119,7 +121,19 @@ impl Gateway {
         let places = Places::declared(&mailboxes)?;
         let (letters, more, descriptions) = (HashMap::new(), http::Routes::new(), Vec::new());
         let (settings, journal) = (settings.clone(), journal.clone());
-        Ok(Self { settings, journal, mailboxes, delegate: None, places, letters, more, door: None, descriptions })
+        let obituary = |_: &str| false;
+        Ok(Self {
+            settings,
+            journal,
+            mailboxes,
+            delegate: None,
+            places,
+            letters,
+            more,
+            obituary,
+            door: None,
+            descriptions,
+        })
     }
 
     /// Takes the address, before the organism starts: connections wait until it is served.
@@ -238,6 +252,7 @@ impl Gateway {
             edge: Edge::new(&settings, answer),
             description: http::describe(&self.descriptions),
             settings,
+            obituary: self.obituary,
             organism: organism.clone(),
             mailboxes: self.mailboxes.clone(),
             cursors: blake3::derive_key("systole gateway 2026 cursors", secret),

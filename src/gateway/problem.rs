@@ -48,6 +48,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "Nobody is known by that token", detail)
     }
 
+    /// The agent that asks is removed, or its token is.
+    pub(crate) fn removed() -> Self {
+        Self::not_found("no agent has that token any more: it was removed").with("deleted", true)
+    }
+
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", detail)
     }

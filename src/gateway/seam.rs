@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -20,7 +21,7 @@ pub(crate) use crate::journal::MailState;
 use crate::journal::Registration;
 use crate::mailbox::{Input, Settlement};
 use crate::shell::config::Mode;
-pub(crate) use crate::shell::journal::{History, Of, StoredMail};
+pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
 use crate::vocab::{MessageId, Name, Time};
 
 impl Gateway {
@@ -28,6 +29,11 @@ impl Gateway {
     pub(crate) fn with_routes(mut self, routes: Routes, description: &'static str) -> Self {
         self.descriptions.push(description);
         Self { more: self.more.merge(routes), ..self }
+    }
+
+    /// Says 404 with `deleted: true` at these paths where a token is unknown: agents that ask there end on it.
+    pub(crate) fn with_obituary(self, is_it: fn(&str) -> bool) -> Self {
+        Self { obituary: is_it, ..self }
     }
 
     /// Puts what comes back to a client into a mailbox, too, as a message that wants no answer.
@@ -65,6 +71,11 @@ impl Gate {
         self.mailboxes.look(|machine| machine.is_paused(name))
     }
 
+    /// Whether a listener of the organism is remote.
+    pub(crate) fn is_remote(&self, name: &Name) -> bool {
+        self.mailboxes.mode(name).is_some()
+    }
+
     /// The body of a request, as long as a message may be.
     pub(crate) async fn body(&self, request: Request) -> Result<Bytes, Problem> {
         http::body(self, request).await
@@ -86,9 +97,24 @@ impl Gate {
         Ok(self.query.mail(id).await?.filter(|mail| mail.record.mailbox == *mailbox))
     }
 
+    /// Ends messages of a mailbox that its listener has read and goes on without an answer, durably.
+    pub(crate) async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
+        Ok(self.mailboxes.act(Input::Skipped { mailbox, ids })?.durable().await?)
+    }
+
     /// Replies to a message of a mailbox, durably.
     pub(crate) async fn reply(&self, id: MessageId, payload: Bytes) -> Result<(), Problem> {
         http::conclude(self, id, Settlement::Reply(payload)).await
+    }
+
+    /// First answer to a message that a client sent, if it comes in time, and its id as a message of a mailbox.
+    pub(crate) async fn answer(
+        &self,
+        id: MessageId,
+        wait: Duration,
+    ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
+        let first = http::answer_of(self, id, wait).await?.answers.into_iter().next();
+        Ok(first.map(|answer| (self.submissions.letter_id(id, answer.number), answer)))
     }
 
     /// Sends an envelope of a client, durably: it is judged first, and handed over once.

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
 use crate::core::Egress;
-use crate::journal::{MailRecord, SubmissionRecord};
+use crate::journal::{MailRecord, Number, SubmissionRecord};
 use crate::mailbox::Input;
 use crate::shell::journal::{JournalQuery, QueryError, Takeover};
 use crate::shell::{Client, Organism, SendError, Unread};
@@ -212,7 +212,7 @@ impl Submissions {
 
     /// An answer as a message of a mailbox: it wants none itself.
     fn letter(&self, mailbox: Name, answered: MessageId, egress: &Egress) -> MailRecord {
-        let (id, _) = self.ids.derive(answered, egress.number);
+        let id = self.letter_id(answered, egress.number);
         MailRecord {
             seq: UNPLACED,
             mailbox,
@@ -224,6 +224,11 @@ impl Submissions {
             envelope: egress.envelope.clone(),
             at: self.mailboxes.now(),
         }
+    }
+
+    /// Id of an answer as a message of a mailbox.
+    pub(super) fn letter_id(&self, answered: MessageId, number: Number) -> MessageId {
+        self.ids.derive(answered, number).0
     }
 
     /// Watches for answers to a submission, from now on.

@@ -109,13 +109,31 @@ impl Mailboxes {
         }
         let passed: Vec<MessageId> =
             mailbox.free.range(..=through).filter_map(|seq| mailbox.entries.get(seq)).map(|entry| entry.id).collect();
-        for id in passed {
-            if let Some((mailbox, seq)) = self.entry(id)
+        self.skip(name, passed, now, change)
+    }
+
+    /// Ends these messages of a mailbox without an answer. Messages that a reader has leased or holds, that are pushed,
+    /// or that have ended are left as they are.
+    pub(super) fn skip(
+        &mut self,
+        name: &Name,
+        ids: Vec<MessageId>,
+        now: Time,
+        change: &mut Change,
+    ) -> Result<(), Refused> {
+        if self.mailbox(name)?.delivery == Delivery::Pushed {
+            return Ok(());
+        }
+        for id in ids {
+            if let Some((of, seq)) = self.places.get(&id).cloned()
+                && of == *name
+                && let Some(mailbox) = self.boxes.get_mut(&of)
+                && mailbox.free.contains(&seq)
                 && let Some(entry) = mailbox.entries.get_mut(&seq)
             {
                 entry.status.error = Some("the listener read on without an answer".into());
+                self.settle(id, Settlement::Silent, now, change)?;
             }
-            self.settle(id, Settlement::Silent, now, change)?;
         }
         Ok(())
     }

@@ -47,6 +47,13 @@ pub enum Input {
         /// Last place that it has read.
         through: Number,
     },
+    /// The listener has read these messages, and goes on without an answer: they are done without one.
+    Skipped {
+        /// The mailbox.
+        mailbox: Name,
+        /// The messages.
+        ids: Vec<MessageId>,
+    },
     /// The end of a message is durable: it is forgotten.
     Durable {
         /// The message.

@@ -123,6 +123,7 @@ impl Mailboxes {
             }
             Input::Settle { id, settlement } => self.settle(id, settlement, now, &mut change),
             Input::Passed { mailbox, through } => self.pass(&mailbox, through, now, &mut change),
+            Input::Skipped { mailbox, ids } => self.skip(&mailbox, ids, now, &mut change),
             Input::Durable { id } => {
                 self.durable(id);
                 Ok(())

@@ -36,6 +36,10 @@ enum Act {
         which: usize,
         end: u8,
     },
+    Skip {
+        mailbox: usize,
+        which: usize,
+    },
     Pass {
         mailbox: usize,
         through: u64,
@@ -84,6 +88,7 @@ fn act() -> impl Strategy<Value = Act> {
         5 => (which.clone(), 0..5u8).prop_map(|(which, action)| Act::Handle { which, action }),
         4 => (which.clone(), 0..3u8).prop_map(|(which, end)| Act::Settle { which, end }),
         1 => (mailbox.clone(), 0..40u64).prop_map(|(mailbox, through)| Act::Pass { mailbox, through }),
+        1 => (mailbox.clone(), which.clone()).prop_map(|(mailbox, which)| Act::Skip { mailbox, which }),
         1 => which.clone().prop_map(|which| Act::Keep { which }),
         1 => mailbox.clone().prop_map(|mailbox| Act::Redrive { mailbox }),
         1 => mailbox.clone().prop_map(|mailbox| Act::Bury { mailbox }),
@@ -274,6 +279,17 @@ impl World {
             }
             Act::Pass { mailbox, through } => {
                 self.handle(Input::Passed { mailbox: name(mailbox), through }).1.unwrap();
+            }
+            Act::Skip { mailbox, which } => {
+                let Some(id) = self.pick(which) else { return };
+                let before = self.machine.find(id).map(|(_, state)| state);
+                let ids = vec![id, id];
+                self.handle(Input::Skipped { mailbox: name(mailbox), ids }).1.unwrap();
+                // A message of another mailbox is left as it is, and one that a reader has.
+                let known = &self.known[&id];
+                if known.mailbox != mailbox || known.lease.is_some_and(|(_, until)| until > self.now) {
+                    assert_eq!(self.machine.find(id).map(|(_, state)| state), before);
+                }
             }
             Act::Keep { which } => {
                 let Some(id) = self.pick(which) else { return };

@@ -1,58 +1,144 @@
 //! Somebody says something to a listener: `POST /workspaces/{id}/a2a`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::response::Response;
 use bytes::Bytes;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::notify::{answer, named, waiting};
+use super::Facade;
+use super::ids::parse;
+use super::notify::{answer, row};
 use super::people::Listener;
 use super::room::{self, Room};
 use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
-use super::turns::Whose;
-use crate::gateway::seam::{Gate, Problem, document};
-use crate::vocab::{Name, ns};
+use crate::gateway::seam::{Gate, Problem, SentAnswer, StoredMail, document};
+use crate::protocol::read_fault;
+use crate::vocab::{MessageId, Name, ns};
+
+/// Code of an error within (JSON-RPC 2.0, section 5.1).
+const INTERNAL_ERROR: i32 = -32603;
+
+/// How long a request waits for a listener in the organism, which may answer at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Bytes of an idempotency key at most.
+const KEY: usize = 128;
 
 /// `POST /workspaces/{id}/a2a`
 ///
-/// From a workspace it answers what the target said to it and waits for; if nothing waits, it opens a conversation.
+/// To the id of a row of the sender it answers that row; to a listener it opens a conversation.
 pub(super) async fn send(room: Room) -> Result<Response, Problem> {
-    let target = room.facade.people.find(&room.id).cloned();
+    let (to, target) = (room.id.clone(), room.facade.people.find(&room.id).cloned());
     let (speaker, person) = (room.speaker(), room.person());
     match &speaker {
         Some(own) => room.is_claimed(own)?,
         None if person.is_none() => return Err(Problem::forbidden("only workspaces and clients say something")),
         None => {}
     }
-    let target = target.ok_or_else(nobody)?;
     let (said, request) = room.asked().await?;
     let send = Send::read(&request)?;
-    match (speaker, person) {
-        (Some(own), _) => say(&said, &own, &target, send).await?,
-        (None, Some(person)) => open(&said.gate, &person, ("canvas_user", person.as_str()), &target, send).await?,
-        (None, None) => {}
+    let opened = match (speaker, person) {
+        (Some(own), _) => say(&said, &own, &to, target, send).await?,
+        (None, Some(person)) => {
+            let target = target.ok_or_else(nobody)?;
+            let speaker = ("canvas_user", person.as_str());
+            Some((open(&said.gate, &person, speaker, &target, keyed(send)).await?, target))
+        }
+        (None, None) => None,
+    };
+    if let Some((id, target)) = opened
+        && !said.gate.is_remote(&target.name)
+        && let Some((row, answer)) = said.gate.answer(id, AT_ONCE).await?
+    {
+        return Ok(document(&result(&request, row, &answer)));
     }
     Ok(document(&json!({ "status": "queued", "delivery_mode": "poll", "method": METHOD })))
 }
 
-async fn say(said: &room::Said, own: &Listener, target: &Listener, send: Send) -> Result<(), Problem> {
+#[derive(Deserialize)]
+struct Delegation {
+    task: String,
+    idempotency_key: Option<String>,
+}
+
+/// `POST /workspaces/{id}/delegate`: a workspace has a peer do something, which is what it says to the peer.
+pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
+    let own = room.speaker().ok_or_else(|| Problem::forbidden("only workspaces delegate"))?;
+    room.is_claimed(&own)?;
+    let target = room.facade.people.find(&room.id).cloned().ok_or_else(nobody)?;
+    let (said, Delegation { task, idempotency_key }) = room.said::<Delegation>().await?;
+    let voice = own.voice.as_ref().ok_or_else(|| mute(&own))?;
+    if idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > KEY) {
+        return Err(Problem::bad_request(format!("'idempotency_key' has 1 to {KEY} bytes")));
+    }
+    // The SDK makes the key of the task alone: the same task for another peer is another delegation.
+    let key = idempotency_key.map(|key| format!("delegate:{}:{key}", target.name));
+    let speaker = ("peer_agent", own.name.as_str());
+    let id = open(&said.gate, voice, speaker, &target, (task, key)).await?.to_string();
+    Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
+}
+
+/// Answers a row, or opens a conversation: then it gives back the message that opened it.
+async fn say(
+    said: &room::Said,
+    own: &Listener,
+    to: &str,
+    target: Option<Listener>,
+    send: Send,
+) -> Result<Option<(MessageId, Listener)>, Problem> {
     let (gate, facade) = (&said.gate, &said.facade);
-    let before = send.id.as_deref().and_then(|id| facade.turns.before(&own.name, id));
-    let item = match (before, &send.in_reply_to) {
-        (Some(row), _) => gate.mail(&own.name, row).await?,
-        (None, Some(id)) => Some(named(gate, own, id).await?),
-        (None, None) => waiting(gate, facade, own, &Whose::Peer(target.name.clone())).await?,
+    let item = match (&send.in_reply_to, &target) {
+        (Some(id), _) => row(gate, own, id).await?.ok_or_else(|| no_row(to)).map(Some)?,
+        (None, None) => row(gate, own, to).await?,
+        (None, Some(_)) => None,
     };
-    match item {
-        Some(item) => answer(gate, facade, own, &item, send.text, send.id).await,
-        None => {
+    match (item, target) {
+        (Some(item), target) if is_between(facade, &item, to, target.as_ref()) => {
+            answer(gate, facade, own, &item, send.text).await.map(|()| None)
+        }
+        (Some(_), _) => Err(no_row(to)),
+        (None, Some(target)) => {
             let voice = own.voice.as_ref().ok_or_else(|| mute(own))?;
-            open(gate, voice, ("peer_agent", own.name.as_str()), target, send).await
+            let id = open(gate, voice, ("peer_agent", own.name.as_str()), &target, keyed(send)).await?;
+            Ok(Some((id, target)))
+        }
+        (None, None) => Err(nobody()),
+    }
+}
+
+/// Response of JSON-RPC to a request that its listener answered at once. The answer is a row, too.
+fn result(request: &Value, row: MessageId, answer: &SentAnswer) -> Value {
+    let id = request.get("id");
+    match Said::read(&answer.envelope) {
+        Some(said) => {
+            let part = json!({ "kind": "text", "text": said.text });
+            let result = json!({ "kind": "message", "role": "agent", "messageId": row.to_string(), "parts": [part] });
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        }
+        None => {
+            let fault = said::payload(&answer.envelope).and_then(|payload| read_fault(&payload).ok());
+            let why = fault
+                .map_or_else(|| "the listener answered with no text".to_owned(), |fault| fault.message.to_string());
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": INTERNAL_ERROR, "message": why } })
         }
     }
+}
+
+/// Whether an answer to a row goes where it is sent: to the row's own id, or to the listener that sent the row.
+fn is_between(facade: &Facade, item: &StoredMail, to: &str, target: Option<&Listener>) -> bool {
+    match target {
+        Some(target) => facade.people.speaker(&item.record.from).is_some_and(|sender| sender.name == target.name),
+        None => parse(to).is_some_and(|id| id == *item.record.id.as_uuid()),
+    }
+}
+
+fn no_row(to: &str) -> Problem {
+    Problem::not_found(format!("'in_reply_to' is no row that came from '{}'", to.escape_debug()))
 }
 
 fn nobody() -> Problem {
@@ -64,22 +150,26 @@ fn mute(own: &Listener) -> Problem {
     Problem::forbidden(detail)
 }
 
+fn keyed(send: Send) -> (String, Option<String>) {
+    (send.text, send.id.map(|id| format!("a2a:{id}")))
+}
+
 /// Opens a conversation. What its sender knows by the same id opens it once.
 async fn open(
     gate: &Arc<Gate>,
     from: &Name,
     (kind, id): (&str, &str),
     to: &Listener,
-    send: Send,
-) -> Result<(), Problem> {
+    (text, key): (String, Option<String>),
+) -> Result<MessageId, Problem> {
     if !to.takes {
         return Err(nobody());
     }
-    let payload = Said::by(kind, id, spoken(send.text)?).write()?;
+    let payload = Said::by(kind, id, spoken(text)?).write()?;
     let (envelope, to, payload) = (ns::ENVELOPE, &to.name, payload.as_str());
     let envelope =
         format!("<message xmlns=\"{envelope}\"><meta><from>{from}</from><to>{to}</to></meta>{payload}</message>");
-    gate.send(from.clone(), Bytes::from(envelope), send.id.map(|id| format!("a2a:{id}"))).await.map(drop)
+    gate.send(from.clone(), Bytes::from(envelope), key).await
 }
 
 /// A text that says something.

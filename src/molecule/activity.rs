@@ -5,47 +5,95 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde_json::json;
+use uuid::Uuid;
 
 use super::Facade;
 use super::ids::parse;
+use super::notify::row;
+use super::people::Listener;
 use super::room::Room;
 use super::rows::{ERROR, RECEIVED, Row, rows};
 use super::said;
 use crate::gateway::seam::{Gate, History, Of, Problem, document};
-use crate::vocab::{Name, Time, ns};
+use crate::vocab::{MessageId, Name, Time, ns};
 
 /// Rows of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);
+
+/// Parameters that leave rows out: whoever uses one looks something up, and reads not in order.
+const FILTERS: [&str; 3] = ["peer_id", "before_ts", "since_secs"];
 
 /// How far back `since_secs` looks at most: 30 days.
 const SINCE: u64 = 30 * 24 * 60 * 60;
 
 /// `GET /workspaces/{id}/activity`: strictly behind the cursor, oldest first.
+///
+/// A workspace that asks without a filter reads in order: rows up to its cursor are done, answered or not.
 pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     let (own, query) = (room.workspace()?, room.query()?);
     let (gate, facade) = (&room.gate, &room.facade);
-    let of = history(gate, facade, &own.name, &query).await?;
-    let received = query.get("type").is_none_or(|kind| kind == RECEIVED);
-    let shown = match of {
-        Some(of) => {
-            let from_peers = of.senders.is_some();
-            let page = rows(gate, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?;
-            // Whoever looks back answers nothing.
-            if received && !query.contains_key("before_ts") {
-                facade.turns.show(&own.name, &page);
-            }
-            page.iter().map(Row::show).collect()
-        }
-        None => Vec::new(),
+    room.heard(&own);
+    let is_reader = room.speaker().is_some_and(|speaker| speaker.name == own.name);
+    let Some(of) = history(gate, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
+    let in_order = matches!(of.of, Of::Payload(_)) && FILTERS.iter().all(|filter| !query.contains_key(*filter));
+    let from_peers = of.senders.is_some();
+    let (shown, page) = if is_reader && in_order {
+        read_on(gate, facade, &own.name, of).await?
+    } else {
+        (None, rows(gate, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?)
     };
-    Ok(document(&shown.into()))
+    let show = |row: &Row| row.show(&facade.people, shown == Some(row.item.record.id));
+    Ok(document(&page.iter().map(show).collect()))
+}
+
+/// The next rows for a workspace, and which of them `notify` answers.
+async fn read_on(
+    gate: &Gate,
+    facade: &Facade,
+    own: &Name,
+    of: History,
+) -> Result<(Option<MessageId>, Vec<Row>), Problem> {
+    let user = user(gate, facade, own).await?;
+    if of.after > 0 {
+        let waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
+        let mut passed = gate.history(waiting).await?;
+        passed.retain(|mail| mail.record.seq <= of.after);
+        if passed.iter().any(|mail| user.as_ref() == Some(&mail.record.from)) {
+            facade.turns.pass(own);
+        }
+        if !passed.is_empty() {
+            gate.skip(own.clone(), passed.iter().map(|mail| mail.record.id).collect()).await?;
+        }
+    }
+    let is_users = |row: &Row| row.is_open() && user.as_ref() == Some(&row.item.record.from);
+    let mut page = rows(gate, &facade.people, of, |_| true).await?;
+    let mut of_user =
+        page.iter().enumerate().filter(|(_, row)| is_users(row)).map(|(at, row)| (at, row.item.record.id));
+    let (first, second) = (of_user.next(), of_user.next());
+    if let Some((at, _)) = second {
+        page.truncate(at);
+    }
+    Ok((first.map(|(_, id)| id).filter(|id| facade.turns.show(own, *id)), page))
+}
+
+/// The person whom `notify` answers in a workspace: the client who was first to say something.
+async fn user(gate: &Gate, facade: &Facade, own: &Name) -> Result<Option<Name>, Problem> {
+    if let Some(user) = facade.turns.user(own) {
+        return Ok(Some(user));
+    }
+    let (mailbox, senders) = (own.clone(), Some(facade.people.clients().to_vec()));
+    let of = Of::Payload(said());
+    let oldest = History { mailbox, after: 0, limit: 1, of, senders, since: None, before: None, waiting: false };
+    let first = gate.history(oldest).await?.pop();
+    Ok(first.map(|mail| facade.turns.fix(own, mail.record.from)))
 }
 
 /// What a query asks for; none if there is nothing of that type.
 async fn history(
     gate: &Gate,
     facade: &Facade,
-    own: &Name,
+    own: &Listener,
     query: &HashMap<String, String>,
 ) -> Result<Option<History>, Problem> {
     let limit = number(query, "limit")?.unwrap_or(LIMIT.0).min(LIMIT.1) as usize;
@@ -58,7 +106,7 @@ async fn history(
     });
     let (peer, before) = (peer.transpose()?, before.transpose()?);
     let after = match query.get("since_id") {
-        Some(id) => behind(gate, own, id).await?,
+        Some(id) => behind(gate, &own.name, id).await?,
         None => 0,
     };
     let of = match query.get("type").map_or(RECEIVED, String::as_str) {
@@ -66,8 +114,23 @@ async fn history(
         ERROR => Of::Namespace(ns::CORE),
         _ => return Ok(None),
     };
-    let (mailbox, senders) = (own.clone(), peer.map(|peer| facade.people.senders(peer)));
+    let senders = match peer {
+        Some(peer) => Some(senders(gate, facade, own, peer).await?),
+        None => None,
+    };
+    let mailbox = own.name.clone();
     Ok(Some(History { mailbox, after, limit, of, senders, since, before, waiting: false }))
+}
+
+/// Names by which a peer may have sent something. It is told by its id, or by the `source_id` of a row.
+async fn senders(gate: &Gate, facade: &Facade, own: &Listener, peer: Uuid) -> Result<Vec<Name>, Problem> {
+    let known = facade.people.senders(peer);
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let sender = row(gate, own, &peer.to_string()).await?.map(|mail| mail.record.from);
+    let peer = sender.and_then(|name| facade.people.speaker(&name));
+    Ok(peer.map(|peer| facade.people.senders(peer.id)).unwrap_or_default())
 }
 
 /// The place of a row. What is nowhere and what is somebody else's are told alike.

@@ -2,16 +2,18 @@
 //!
 //! A workspace of that platform is a remote listener that is polled. What is said travels as `said`
 //! (`schemas/chat.xsd`) through the pump, judged like everything: to a workspace it comes as a message of its mailbox,
-//! which the workspace sees as a row of its activity; what the workspace says back answers the oldest such row that
-//! waits, and what it says of its own accord opens a conversation, by a client of its own (`NAME.voice`).
+//! which the workspace sees as a row of its activity; what the workspace sends to that row answers it, and what it sends
+//! to a listener opens a conversation, by a client of its own (`NAME.voice`).
 //!
-//! Always: whoever asks shows a token of the gateway, and a workspace reads and answers its own rows alone; a row's id is
-//! the id of its message, which a restart doesn't change; nothing is acknowledged before it is durable.
+//! Always: whoever asks shows a token of the gateway, and a workspace reads and answers its own rows alone; an answer
+//! reaches the sender of the row that it names, or is refused; a row's id is the id of its message, which a restart
+//! doesn't change; nothing is acknowledged before it is durable.
 //!
-//! Not here: secrets, plugins, delegations and files of that platform. `docs/molecule.md` has the calls.
+//! Not here: plugins, files and pushes of that platform, and no secrets. `docs/molecule.md` has the calls.
 
 mod a2a;
 mod activity;
+mod heard;
 mod ids;
 mod notify;
 mod people;
@@ -34,6 +36,7 @@ use crate::gateway::Gateway;
 use crate::gateway::seam::{Gate, Routes};
 use crate::schema::{Payload, PayloadSchema};
 use crate::vocab::{Name, QName};
+use heard::Heard;
 use people::People;
 pub(crate) use people::voice;
 pub use said::{Said, Speaker};
@@ -43,6 +46,7 @@ use turns::Turns;
 struct Facade {
     people: People,
     turns: Turns,
+    heard: Heard,
 }
 
 /// The name of the payload in which text travels.
@@ -63,7 +67,8 @@ pub(crate) fn schemas() -> &'static [PayloadSchema] {
 pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     let people = People::of(blueprint);
     let letters: HashMap<Name, Name> = people.voices().collect();
-    let facade = Facade { people, turns: Turns::default() };
+    let facade = Facade { people, turns: Turns::default(), heard: Heard::default() };
+    let gateway = gateway.with_obituary(registry::is_state);
     gateway.with_letters(letters).with_routes(routes().layer(Extension(Arc::new(facade))), DESCRIPTION)
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Every route: its path, its method, who sees to it. The description names these and no others.
-fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 8] {
+fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 10] {
     [
         ("/registry/register", Method::POST, post(registry::register)),
         ("/registry/heartbeat", Method::POST, post(registry::heartbeat)),
@@ -81,6 +86,8 @@ fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 8] {
         ("/workspaces/{id}/activity", Method::GET, get(activity::list)),
         ("/workspaces/{id}/notify", Method::POST, post(notify::notify)),
         ("/workspaces/{id}/a2a", Method::POST, post(a2a::send)),
+        ("/workspaces/{id}/delegate", Method::POST, post(a2a::delegate)),
+        ("/workspaces/{id}/secrets/values", Method::GET, get(registry::secrets)),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! A workspace answers a person: `POST /workspaces/{id}/notify`.
+//! A workspace answers a row: `POST /workspaces/{id}/notify` for the one that is shown as a person's.
 
 use axum::response::Response;
 use serde::Deserialize;
@@ -7,11 +7,9 @@ use serde_json::json;
 use super::Facade;
 use super::people::Listener;
 use super::room::Room;
-use super::rows::rows;
 use super::said::Said;
-use super::turns::Whose;
 use super::{a2a, said};
-use crate::gateway::seam::{Gate, History, Of, Problem, StoredMail, document};
+use crate::gateway::seam::{Gate, MailState, Problem, StoredMail, document};
 use crate::vocab::MessageId;
 
 #[derive(Deserialize)]
@@ -28,55 +26,54 @@ pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
     let (gate, facade) = (&said.gate, &said.facade);
     let text = a2a::spoken(message)?;
     let item = match in_reply_to {
-        Some(id) => Some(named(gate, &own, &id).await?),
-        None => waiting(gate, facade, &own, &Whose::Person).await?,
+        Some(id) => named(gate, &own, &id).await?,
+        None => {
+            let shown = facade.turns.shown(&own.name).ok_or_else(unnamed)?;
+            gate.mail(&own.name, shown).await?.ok_or_else(unnamed)?
+        }
     };
-    let item = item.ok_or_else(|| Problem::conflict("nobody_waits", "no person waits for an answer"))?;
-    answer(gate, facade, &own, &item, text, None).await?;
+    answer(gate, facade, &own, &item, text).await?;
     Ok(document(&json!({ "status": "sent" })))
 }
 
+fn unnamed() -> Problem {
+    let detail = "no single row waits that this can answer: name the row by 'in_reply_to', or answer a row at its \
+                  'source_id' with message/send";
+    Problem::conflict("nobody_waits", detail)
+}
+
 /// The row that an answer names.
-pub(super) async fn named(gate: &Gate, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
-    let found = match id.parse::<MessageId>() {
-        Ok(id) => gate.mail(&own.name, id).await?,
-        Err(_) => None,
-    };
-    found.ok_or_else(|| Problem::not_found("'in_reply_to' is no row of this workspace"))
+async fn named(gate: &Gate, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
+    row(gate, own, id).await?.ok_or_else(|| Problem::not_found("'in_reply_to' is no row of this workspace"))
 }
 
-/// The row that an answer without a name is for.
-pub(super) async fn waiting(
-    gate: &Gate,
-    facade: &Facade,
-    own: &Listener,
-    whose: &Whose,
-) -> Result<Option<StoredMail>, Problem> {
-    if let Some(next) = facade.turns.next(&own.name, whose)
-        && let Some(item) = gate.mail(&own.name, next).await?
-    {
-        return Ok(Some(item));
+/// A row of a workspace, by its id.
+pub(super) async fn row(gate: &Gate, own: &Listener, id: &str) -> Result<Option<StoredMail>, Problem> {
+    match id.parse::<MessageId>() {
+        Ok(id) => gate.mail(&own.name, id).await,
+        Err(_) => Ok(None),
     }
-    let (mailbox, of) = (own.name.clone(), Of::Payload(said()));
-    let oldest = History { mailbox, after: 0, limit: 1, of, senders: None, since: None, before: None, waiting: true };
-    Ok(rows(gate, &facade.people, oldest, |row| whose.owns(row)).await?.pop().map(|row| row.item))
 }
 
-/// Answers a row; `under` is what the agent knows the answer by.
+/// Answers a row.
 pub(super) async fn answer(
     gate: &Gate,
     facade: &Facade,
     own: &Listener,
     item: &StoredMail,
     text: String,
-    under: Option<String>,
 ) -> Result<(), Problem> {
     if !own.replies {
         let detail = format!("'{}' may not answer with {}: add it to its 'replies' in organism.yaml", own.name, said());
         return Err(Problem::forbidden(detail));
     }
+    if item.status.state == MailState::Acked {
+        let detail = "that row takes no answer: it is one itself, or was passed over; to begin a conversation, send \
+                      to the id of a peer";
+        return Err(Problem::conflict("settled", detail));
+    }
     let payload = Said::by("peer_agent", own.name.as_str(), text).write()?;
     gate.reply(item.record.id, payload.bytes().clone()).await?;
-    facade.turns.answered(&own.name, item.record.id, under);
+    facade.turns.answered(&own.name, item.record.id);
     Ok(())
 }

@@ -94,10 +94,20 @@ impl People {
         self.clients.contains(name)
     }
 
-    /// The names by which a listener may have sent something.
+    /// Names by which a listener may have sent something.
     pub(super) fn senders(&self, of: Uuid) -> Vec<Name> {
         let listener = self.by_id.get(&of).and_then(|name| self.listeners.get(name));
         listener.into_iter().flat_map(|one| std::iter::once(one.name.clone()).chain(one.voice.clone())).collect()
+    }
+
+    /// Listener that speaks by a name: its own, or that of its voice.
+    pub(super) fn speaker(&self, name: &Name) -> Option<&Listener> {
+        self.listeners.get(self.voices.get(name).unwrap_or(name))
+    }
+
+    /// Clients of the organism that are people.
+    pub(super) fn clients(&self) -> &[Name] {
+        &self.clients
     }
 
     /// Who sent a message: as the pump stamped it. A listener may speak for a person, and for nobody else.

@@ -9,6 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::notify::row;
 use super::people::Listener;
 use super::room::Room;
 use crate::gateway::seam::{Gate, Problem, document};
@@ -35,12 +36,13 @@ pub(super) async fn register(State(gate): State<Arc<Gate>>, request: Request) ->
         return Ok(document(&json!({ "status": "unverified", "delivery_mode": "poll" })));
     }
     let room: Room = request.extract_with_state(&gate).await?;
-    let speaker = room.speaker();
+    let (speaker, facade) = (room.speaker(), room.facade.clone());
     let (_, wanted): (_, Registration) = room.said().await?;
     check(&wanted)?;
     let own = speaker.filter(|own| own.is_called(&wanted.id)).ok_or_else(|| {
         Problem::forbidden(format!("'{}' is not the workspace of this token", wanted.id.escape_debug()))
     })?;
+    facade.heard.note(&gate, &own.name);
     gate.sign_on(own.name.clone()).await?;
     let value = json!({ "status": "registered", "id": own.id.to_string(), "delivery_mode": "poll" });
     Ok(document(&value))
@@ -73,43 +75,61 @@ pub(super) async fn heartbeat(room: Room) -> Result<Response, Problem> {
     let own = speaker
         .filter(|own| own.is_called(&workspace_id))
         .ok_or_else(|| Problem::forbidden("'workspace_id' is not the workspace of this token"))?;
+    said.facade.heard.note(&said.gate, &own.name);
     let status = if said.gate.is_paused(&own.name) { "paused" } else { "ok" };
     Ok(document(&json!({ "status": status })))
 }
 
+/// Whether a path is that of [`state`].
+pub(super) fn is_state(path: &str) -> bool {
+    path.strip_prefix("/workspaces/").and_then(|rest| rest.strip_suffix("/state")).is_some_and(|id| !id.contains('/'))
+}
+
 /// `GET /workspaces/{id}/state`
+///
+/// The SDK ends on 404. An agent hears it whose listener or whose token was removed.
 pub(super) async fn state(room: Room) -> Result<Response, Problem> {
+    if room.is_removed() {
+        return Err(Problem::removed());
+    }
     let own = room.workspace()?;
+    room.heard(&own);
     let paused = room.gate.is_paused(&own.name);
-    let status = if paused { "paused" } else { "online" };
+    let status = room.facade.heard.status(&room.gate, &own.name);
     let id = own.id.to_string();
     Ok(document(&json!({ "workspace_id": id, "status": status, "paused": paused, "deleted": false })))
 }
 
-/// `GET /registry/discover/{id}`
+/// `GET /workspaces/{id}/secrets/values`: none. Secrets of agents are not kept here.
+pub(super) async fn secrets(room: Room) -> Result<Response, Problem> {
+    room.workspace()?;
+    Ok(document(&json!({})))
+}
+
+/// `GET /registry/discover/{id}`, by the id of a listener or of a row that it sent.
 pub(super) async fn discover(room: Room) -> Result<Response, Problem> {
-    if room.speaker().is_none() {
-        return Err(Problem::forbidden("only a workspace looks for others"));
-    }
-    let found = room.facade.people.find(&room.id).filter(|found| found.takes);
+    let own = room.speaker().ok_or_else(|| Problem::forbidden("only a workspace looks for others"))?;
+    let people = &room.facade.people;
+    let found = match people.find(&room.id) {
+        Some(found) => Some(found),
+        None => row(&room.gate, &own, &room.id).await?.and_then(|row| people.speaker(&row.record.from)),
+    };
+    let found = found.filter(|found| found.takes);
     let found = found.ok_or_else(|| Problem::not_found("nobody of that id takes what is said"))?;
-    Ok(document(&show(&room.gate, found).await?))
+    Ok(document(&show(&room, found)))
 }
 
 /// `GET /registry/{id}/peers`
 pub(super) async fn peers(room: Room) -> Result<Response, Problem> {
     let own = room.workspace()?;
-    let mut others = Vec::new();
-    for other in room.facade.people.all().into_iter().filter(|other| other.name != own.name) {
-        others.push(show(&room.gate, other).await?);
-    }
-    Ok(document(&others.into()))
+    let others = room.facade.people.all().into_iter().filter(|other| other.name != own.name);
+    Ok(document(&others.map(|other| show(&room, other)).collect()))
 }
 
-async fn show(gate: &Gate, listener: &Listener) -> Result<Value, Problem> {
-    let status = if gate.is_paused(&listener.name) { "paused" } else { "online" };
+fn show(room: &Room, listener: &Listener) -> Value {
+    let status = room.facade.heard.status(&room.gate, &listener.name);
     let name = listener.name.as_str();
-    Ok(json!({
+    json!({
         "id": listener.id.to_string(),
         "name": name,
         "url": NO_INBOUND,
@@ -117,5 +137,5 @@ async fn show(gate: &Gate, listener: &Listener) -> Result<Value, Problem> {
         "tier": 2,
         "status": status,
         "agent_card": { "name": name, "description": listener.description },
-    }))
+    })
 }

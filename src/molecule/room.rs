@@ -65,6 +65,19 @@ impl Room {
         found.filter(|found| found.takes && self.speaks_as(found)).cloned()
     }
 
+    /// Whether the caller was the agent of a workspace that the organism has no more.
+    pub(super) fn is_removed(&self) -> bool {
+        let own = self.speaker().filter(|own| self.gate.has_mailbox(&own.name));
+        self.caller.who().is_listener() && own.is_none()
+    }
+
+    /// Notes that a workspace was heard of, if it is the caller.
+    pub(super) fn heard(&self, own: &Listener) {
+        if self.speaks_as(own) {
+            self.facade.heard.note(&self.gate, &own.name);
+        }
+    }
+
     /// The caller as a person.
     pub(super) fn person(&self) -> Option<Name> {
         let who = self.caller.who();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::ids::id_of;
 use super::people::{People, Sender};
 use super::said::{self, Said};
-use crate::gateway::seam::{Gate, History, MailState, Problem, StoredMail};
+use crate::gateway::seam::{Gate, History, Problem, StoredMail};
 use crate::protocol::read_fault;
 use crate::remote::SourceKind;
 use crate::vocab::Name;
@@ -42,9 +42,9 @@ impl Row {
         Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
     }
 
-    /// Whether it wants an answer, or had one: what answers the workspace itself wants none.
-    pub(super) fn is_question(&self) -> bool {
-        !matches!(self.item.status.state, MailState::Acked | MailState::Terminated)
+    /// Whether it waits for an answer.
+    pub(super) fn is_open(&self) -> bool {
+        self.item.status.state.is_open()
     }
 
     /// Whether a person sent it.
@@ -52,23 +52,25 @@ impl Row {
         self.sender.kind == SourceKind::Person
     }
 
-    /// Whether a listener of that name sent it.
-    pub(super) fn is_peers(&self, name: &Name) -> bool {
-        self.sender.kind == SourceKind::Peer && self.sender.name == name.as_str()
-    }
-
-    /// It as its reader gets it.
-    pub(super) fn show(&self) -> Value {
+    /// JSON of the row for its reader; `notified` says whether `notify` answers it.
+    pub(super) fn show(&self, people: &People, notified: bool) -> Value {
         let Self { item, sender, kind, text } = self;
         let peer = Name::parse(&sender.name).ok().filter(|_| sender.kind == SourceKind::Peer);
-        let source_id = peer.as_ref().map(|name| id_of(name).to_string());
         let source = match sender.kind {
-            SourceKind::Person => Some("canvas_user"),
-            SourceKind::Peer => Some("peer_agent"),
+            SourceKind::Person if notified => Some("canvas_user"),
+            SourceKind::Person | SourceKind::Peer => Some("peer_agent"),
             SourceKind::Unknown => None,
         };
         let role = if peer.is_some() { "agent" } else { "user" };
         let (id, workspace) = (item.record.id.to_string(), id_of(&item.record.mailbox).to_string());
+        // The SDK sends its answer there: an id of this row alone, so that the answer can be for no other one.
+        let source_id = Some(&id).filter(|_| !notified);
+        let listener = peer.as_ref().and_then(|name| people.speaker(name));
+        let described = listener.map_or("", |listener| listener.description.as_str());
+        let peer_id = peer.as_ref().map(|name| id_of(name).to_string());
+        let card = peer_id.as_ref().filter(|_| listener.is_some_and(|listener| listener.takes));
+        let card = card.map_or(String::new(), |id| format!("/registry/discover/{id}"));
+        let at = item.record.at.to_string();
         let part = json!({ "kind": "text", "text": text });
         let message = json!({ "role": role, "messageId": id, "parts": [part] });
         json!({
@@ -82,14 +84,18 @@ impl Row {
             "summary": text.chars().take(SUMMARY).collect::<String>(),
             "data": {
                 "source": source,
-                "source_id": source_id.as_deref().unwrap_or(&sender.name),
-                "peer_name": peer.as_ref().map_or("", Name::as_str),
+                "source_id": source_id.unwrap_or(&sender.name),
+                "peer_id": peer_id,
+                "peer_name": if notified { "" } else { &sender.name },
+                "peer_role": if sender.kind == SourceKind::Person && !notified { "person" } else { described },
+                "agent_card_url": card,
                 "text": text,
                 "in_reply_to": item.record.in_reply_to.map(|id| id.to_string()),
             },
             "request_body": { "jsonrpc": "2.0", "id": id, "method": "message/send", "params": { "message": message } },
             "status": if *kind == ERROR { "error" } else { "ok" },
-            "created_at": item.record.at.to_string(),
+            "created_at": at,
+            "ts": at,
         })
     }
 }

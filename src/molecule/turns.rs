@@ -1,89 +1,88 @@
-//! Which row an answer is for: the SDK says the text alone, and whom it goes to.
+//! The row that an answer without a name is for, if there is exactly one that it can be for.
 //!
-//! An agent sees to the rows of a page in their order, and answers each before the next. So the answers to a person, and
-//! those to each peer, go to the rows of the last page in that order; without one, to the oldest that waits. A page that
-//! comes once more brings its rows once more: an answer to a row that has one is no answer to the next.
+//! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. It
+//! answers a person with `notify`, which names nobody. So `canvas_user` is said of the rows of one person per workspace
+//! alone, and of one row at a time; rows of other people are answered at their `source_id`, like those of peers.
+//! `notify` without a name can't reach anybody else than that person.
+//!
+//! When that person's row was passed over without an answer, or was shown twice before it had one, a later `notify` can
+//! be meant for it or for the next row. From then on the rows of that person are answered at their `source_id`, too.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::rows::Row;
 use crate::vocab::{MessageId, Name};
 
-/// Messages of each workspace that are known again when they come twice.
-const KNOWN: usize = 256;
-
-/// Where each workspace is. It is forgotten when the process ends: then answers go to what waits.
+/// Turn of each workspace. It is lost when the process ends: then `notify` has to name its row until one is shown.
 #[derive(Default)]
 pub(super) struct Turns(Mutex<HashMap<Name, Turn>>);
 
 #[derive(Default)]
 struct Turn {
-    /// The rows of the last page that can be answered.
-    open: VecDeque<(Whose, MessageId)>,
-    /// What was answered under which id of the agent's own.
-    answered: VecDeque<(String, MessageId)>,
+    /// Person whose rows may be shown as `canvas_user`.
+    user: Option<Name>,
+    /// Row that was shown so, and has no answer by way of here.
+    shown: Option<Shown>,
+    /// Whether a `notify` without a name can be meant for a row that is not `shown`.
+    doubtful: bool,
 }
 
-/// Whose a row is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// A person's.
-    Person,
-    /// That listener's.
-    Peer(Name),
-}
-
-impl Whose {
-    /// Whether a row is theirs.
-    pub(super) fn owns(&self, row: &Row) -> bool {
-        match self {
-            Self::Person => row.is_persons(),
-            Self::Peer(name) => row.is_peers(name),
-        }
-    }
+#[derive(Clone, Copy)]
+struct Shown {
+    row: MessageId,
+    again: bool,
 }
 
 impl Turns {
-    /// A workspace was shown a page.
-    pub(super) fn show(&self, workspace: &Name, page: &[Row]) {
-        let whose = |row: &Row| match row.is_persons() {
-            true => Some(Whose::Person),
-            false => Name::parse(&row.sender.name).ok().map(Whose::Peer),
-        };
-        let questions = page.iter().filter(|row| row.is_question());
-        let open = questions.filter_map(|row| Some((whose(row)?, row.item.record.id))).collect::<VecDeque<_>>();
-        if !page.is_empty() {
-            self.with(workspace, |turn| turn.open = open);
-        }
+    /// Person whom `notify` answers in a workspace, if that is known.
+    pub(super) fn user(&self, workspace: &Name) -> Option<Name> {
+        self.with(workspace, |turn| turn.user.clone())
     }
 
-    /// The row of the page that comes next.
-    pub(super) fn next(&self, workspace: &Name, of: &Whose) -> Option<MessageId> {
+    /// Fixes the person whom `notify` answers in a workspace, unless it is fixed.
+    pub(super) fn fix(&self, workspace: &Name, user: Name) -> Name {
+        self.with(workspace, |turn| turn.user.get_or_insert(user).clone())
+    }
+
+    /// Notes that the workspace is shown the oldest unanswered row of that person. Returns whether `notify` answers it.
+    pub(super) fn show(&self, workspace: &Name, row: MessageId) -> bool {
         self.with(workspace, |turn| {
-            let at = turn.open.iter().position(|(whose, _)| whose == of)?;
-            turn.open.remove(at).map(|(_, id)| id)
+            match &mut turn.shown {
+                Some(shown) if shown.row == row => shown.again = true,
+                Some(_) => turn.doubt(),
+                None => turn.shown = Some(Shown { row, again: false }).filter(|_| !turn.doubtful),
+            }
+            turn.shown.is_some()
         })
     }
 
-    /// A row has its answer.
-    pub(super) fn answered(&self, workspace: &Name, row: MessageId, under: Option<String>) {
-        self.with(workspace, |turn| {
-            turn.open.retain(|(_, id)| *id != row);
-            turn.answered.extend(under.map(|key| (key, row)));
-            if turn.answered.len() > KNOWN {
-                turn.answered.pop_front();
-            }
-        });
+    /// Notes that a row of that person was passed over without an answer.
+    pub(super) fn pass(&self, workspace: &Name) {
+        self.with(workspace, Turn::doubt);
     }
 
-    /// The row that was answered under that id before.
-    pub(super) fn before(&self, workspace: &Name, key: &str) -> Option<MessageId> {
-        self.with(workspace, |turn| turn.answered.iter().find(|(known, _)| known == key).map(|(_, row)| *row))
+    /// Row that `notify` answers without a name.
+    pub(super) fn shown(&self, workspace: &Name) -> Option<MessageId> {
+        self.with(workspace, |turn| turn.shown.map(|shown| shown.row))
+    }
+
+    /// Notes that a row has its answer.
+    pub(super) fn answered(&self, workspace: &Name, row: MessageId) {
+        self.with(workspace, |turn| {
+            if let Some(shown) = turn.shown.take_if(|shown| shown.row == row) {
+                turn.doubtful |= shown.again;
+            }
+        });
     }
 
     fn with<T>(&self, workspace: &Name, what: impl FnOnce(&mut Turn) -> T) -> T {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         what(turns.entry(workspace.clone()).or_default())
+    }
+}
+
+impl Turn {
+    fn doubt(&mut self) {
+        (self.shown, self.doubtful) = (None, true);
     }
 }

@@ -3,14 +3,17 @@
 use serde_json::{Value, json};
 
 use crate::kit::{Site, Who, text};
-use crate::office::{SCOUT, UUID, a2a, notify, office, rows, said, texts};
+use crate::office::{SCOUT, UUID, a2a, answer, notify, office, rows, said, texts};
 
-/// Ada says some numbers, one after the other.
+/// Ada says some numbers, one after the other, each but the last one answered before the next.
 fn counted(site: &Site, scout: &Who, count: usize) -> (Who, Vec<Value>) {
     let ada = site.party("ada");
     for number in 1..=count {
         ada.post("/v1/messages", &said("scout", &number.to_string())).is(202);
-        rows(scout, "scout", "", number);
+        let row = rows(scout, "scout", "", number).pop().unwrap();
+        if number < count {
+            answer(scout, &row, "heard").is(200);
+        }
     }
     (ada, rows(scout, "scout", "", count))
 }
@@ -32,7 +35,16 @@ fn a_row_has_both_shapes() {
 
     a2a(&other, "scout", "hi", "m1").is(200);
     let row = &rows(&scout, SCOUT, &format!("peer_id={UUID}"), 1)[0];
-    assert_eq!((text(&row["source_id"]), text(&row["data"]["source"])), (UUID, "peer_agent"));
+    assert_eq!((text(&row["data"]["peer_id"]), text(&row["data"]["source"])), (UUID, "peer_agent"));
+    assert_eq!(
+        (&row["source_id"], &row["data"]["source_id"], &row["ts"]),
+        (&row["id"], &row["id"], &row["created_at"])
+    );
+    let card = text(&row["data"]["agent_card_url"]);
+    assert_eq!(text(&scout.get(card).is(200).json()["id"]), UUID);
+    // A row's own id stands for its sender.
+    let by_row = rows(&scout, SCOUT, &format!("peer_id={}", text(&row["id"])), 1);
+    assert_eq!(&by_row[0], row);
     assert_eq!((text(&row["data"]["peer_name"]), text(&row["data"]["text"])), (UUID, "hi"));
 }
 

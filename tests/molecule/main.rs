@@ -7,6 +7,7 @@ mod kit;
 mod activity;
 mod agent;
 mod bad;
+mod hands;
 mod office;
 mod registry;
 mod relay;

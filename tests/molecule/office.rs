@@ -109,6 +109,16 @@ pub(crate) fn a2a(who: &Who, to: &str, text: &str, id: &str) -> Answer {
     who.post(&format!("/workspaces/{to}/a2a"), &message(text, id).to_string())
 }
 
+/// A workspace answers a row as the SDK does: where the row says.
+pub(crate) fn answer(who: &Who, row: &Value, words: &str) -> Answer {
+    let data = &row["data"];
+    if text(&data["source"]) == "canvas_user" {
+        return notify(who, text(&row["workspace_id"]), words);
+    }
+    let body = message(words, &format!("answer to {} {words}", text(&row["id"]))).to_string();
+    who.post(&format!("/workspaces/{}/a2a", text(&row["source_id"])), &body)
+}
+
 /// A workspace answers a person.
 pub(crate) fn notify(who: &Who, workspace: &str, text: &str) -> Answer {
     who.post(&format!("/workspaces/{workspace}/notify"), &json!({ "message": text }).to_string())

@@ -56,6 +56,7 @@ fn a_workspace_hears_in_its_heartbeat_and_its_state_that_it_is_to_rest() {
     assert_eq!(beat(&scout, "scout").is(200).json(), json!({ "status": "paused" }));
     let state = scout.get(&format!("/workspaces/{SCOUT}/state")).is(200).json();
     assert_eq!((text(&state["status"]), &state["paused"]), ("paused", &json!(true)));
+    assert_eq!(state["deleted"], json!(false));
     beat(&scout, UUID).problem(403, "forbidden");
     scout.get(&format!("/workspaces/{UUID}/state")).problem(403, "forbidden");
     boss.get("/workspaces/native/state").problem(404, "not_found");
@@ -103,4 +104,55 @@ fn nothing_of_a_registration_without_a_token_is_read() {
     let site = office();
     let answer = crate::kit::answer(site.who("").connect_and(request)).is(200);
     assert_eq!(answer.json()["status"], "unverified");
+}
+
+#[test]
+fn a_removed_agent_hears_it_from_its_state() {
+    let mut site = office();
+    let scout = site.party("scout");
+    scout.get("/workspaces/scout/state").is(200);
+    // A new token takes the place of the old one.
+    let fresh = site.party("scout");
+    let gone = |who: &Who, path: &str| who.get(path).problem(404, "not_found")["deleted"].clone();
+    assert_eq!(gone(&scout, "/workspaces/scout/state"), json!(true));
+    scout.get("/workspaces/scout/activity").problem(401, "unauthorized");
+    scout.post("/registry/heartbeat", r#"{"workspace_id":"scout"}"#).problem(401, "unauthorized");
+    fresh.get("/workspaces/scout/state").is(200);
+    fresh.get(&format!("/workspaces/{UUID}/state")).problem(403, "forbidden");
+    // The operator takes a listener out of the organism.
+    let mut mute = site.party("mute");
+    mute.get("/workspaces/mute/state").is(200);
+    let file = site.folder.join("organism.yaml");
+    let declared = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = declared.split_once("  - name: mute\n").unwrap();
+    let (_, after) = rest.split_once("  - name: native\n").unwrap();
+    std::fs::write(&file, format!("{before}  - name: native\n{after}")).unwrap();
+    site.kill();
+    site.start();
+    mute.address = site.address;
+    assert_eq!(gone(&mute, "/workspaces/mute/state"), json!(true));
+}
+
+#[test]
+fn online_is_said_of_agents_that_were_heard_of() {
+    let site = office();
+    let (scout, other) = (site.party("scout"), site.party(UUID));
+    let status =
+        |name: &str| text(&scout.get(&format!("/registry/discover/{name}")).is(200).json()["status"]).to_owned();
+    assert_eq!([status(UUID), status("mute"), status("native")], ["unknown", "unknown", "online"]);
+    other.get(&format!("/workspaces/{UUID}/activity")).is(200);
+    assert_eq!([status(UUID), status("mute")], ["online", "unknown"]);
+    // An admin who looks is not the agent.
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    assert_eq!(text(&boss.get("/workspaces/mute/state").is(200).json()["status"]), "unknown");
+    boss.post(&format!("/v1/listeners/{UUID}/pause"), "").is(200);
+    assert_eq!(status(UUID), "paused");
+}
+
+#[test]
+fn a_workspace_has_no_secrets_here() {
+    let site = office();
+    let scout = site.party("scout");
+    assert_eq!(scout.get("/workspaces/scout/secrets/values").is(200).json(), json!({}));
+    scout.get(&format!("/workspaces/{UUID}/secrets/values")).problem(403, "forbidden");
 }

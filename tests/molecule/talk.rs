@@ -1,48 +1,25 @@
 //! What is said goes through the pump, both ways.
 
 use crate::kit::{ask, text};
-use crate::office::{SCOUT, UUID, a2a, message, notify, office, reply, rows, said, texts};
+use crate::office::{SCOUT, UUID, a2a, answer, message, notify, office, reply, rows, said, texts};
 
 const QUEUED: &str = r#"{"status":"queued","delivery_mode":"poll","method":"message/send"}"#;
-
-#[test]
-fn people_are_answered_each_with_the_answer_to_what_they_said() {
-    let site = office();
-    let (scout, ada, bob) = (site.party("scout"), site.party("ada"), site.party("bob"));
-    let first = ada.post("/v1/messages", &said("scout", "one")).is(202);
-    rows(&scout, "scout", "", 1);
-    let second = bob.post("/v1/messages", &said("scout", "two")).is(202);
-    let page = rows(&scout, "scout", "", 2);
-    assert_eq!(notify(&scout, SCOUT, "to one").is(200).body, r#"{"status":"sent"}"#);
-    // The agent lost its cursor, and sees to the same page again: the answer to the first is none to the second.
-    rows(&scout, "scout", "", 2);
-    notify(&scout, SCOUT, "to one, again").problem(409, "settled");
-    notify(&scout, SCOUT, "to two").is(200);
-    assert!(reply(&ada, &first).contains("<text>to one</text>"));
-    assert!(reply(&bob, &second).contains("<text>to two</text>"));
-    notify(&scout, SCOUT, "to nobody").problem(409, "nobody_waits");
-    assert_eq!(texts(&page), ["one", "two"]);
-}
 
 #[test]
 fn an_answer_may_name_its_row() {
     let site = office();
     let (scout, ada) = (site.party("scout"), site.party("ada"));
-    let sent: Vec<_> = (1..=2)
-        .map(|number| {
-            let sent = ada.post("/v1/messages", &said("scout", "hi")).is(202);
-            rows(&scout, "scout", "", number);
-            sent
-        })
-        .collect();
-    let second = rows(&scout, "scout", "", 2).pop().unwrap();
-    let body = serde_json::json!({ "message": "second", "in_reply_to": second["id"] }).to_string();
+    let sent = ada.post("/v1/messages", &said("scout", "hi")).is(202);
+    let row = rows(&scout, "scout", "", 1).remove(0);
+    let body = serde_json::json!({ "message": "named", "in_reply_to": row["id"] }).to_string();
     scout.post("/workspaces/scout/notify", &body).is(200);
-    assert!(reply(&ada, &sent[1]).contains("<text>second</text>"));
-    notify(&scout, "scout", "first").is(200);
-    assert!(reply(&ada, &sent[0]).contains("<text>first</text>"));
+    assert!(reply(&ada, &sent).contains("<text>named</text>"));
     let body = r#"{"message":"x","in_reply_to":"00000000-0000-4000-8000-000000000000"}"#;
     scout.post("/workspaces/scout/notify", body).problem(404, "not_found");
+    // Whom it is for and which row it names have to agree.
+    let mut named = message("x", "m");
+    named["params"]["message"]["metadata"] = serde_json::json!({ "in_reply_to": row["id"] });
+    scout.post(&format!("/workspaces/{UUID}/a2a"), &named.to_string()).problem(404, "not_found");
 }
 
 #[test]
@@ -51,15 +28,19 @@ fn two_workspaces_talk_to_each_other() {
     let (scout, other) = (site.party("scout"), site.party(UUID));
     assert_eq!(a2a(&scout, UUID, "how are you?", "m1").is(200).body, QUEUED);
     let asked = rows(&other, UUID, "", 1);
-    assert_eq!((text(&asked[0]["source_id"]), texts(&asked)), (SCOUT, vec!["how are you?"]));
+    assert_eq!((text(&asked[0]["data"]["peer_id"]), texts(&asked)), (SCOUT, vec!["how are you?"]));
     let headers = [("X-Source-Workspace-Id", UUID), ("X-Workspace-ID", UUID)];
     let body = message("fine, <thanks> & you?\n", "m2").to_string();
-    assert_eq!(other.ask("POST", &format!("/workspaces/{SCOUT}/a2a"), &headers, &body).is(200).body, QUEUED);
+    assert_eq!(
+        other.ask("POST", &format!("/workspaces/{}/a2a", text(&asked[0]["source_id"])), &headers, &body).is(200).body,
+        QUEUED
+    );
     let answered = rows(&scout, "scout", "", 1);
     assert_eq!(texts(&answered), ["fine, <thanks> & you?\n"]);
-    assert_eq!(text(&answered[0]["source_id"]), UUID);
+    assert_eq!(text(&answered[0]["data"]["peer_id"]), UUID);
     assert!(answered[0]["data"]["in_reply_to"].is_string());
-    // It was an answer: what is said to that opens a conversation.
+    // It was an answer: it takes none. What is said to the peer opens a conversation.
+    answer(&scout, &answered[0], "thanks").problem(409, "settled");
     a2a(&scout, UUID, "me too", "m3").is(200);
     assert_eq!(texts(&rows(&other, UUID, "", 2)), ["how are you?", "me too"]);
     assert_eq!(texts(&rows(&other, UUID, &format!("since_id={}", text(&asked[0]["id"])), 1)), ["me too"]);
@@ -72,9 +53,9 @@ fn what_comes_twice_is_said_once() {
     for _ in 0..2 {
         assert_eq!(a2a(&scout, UUID, "once", "m1").is(200).body, QUEUED);
     }
-    rows(&other, UUID, "", 1);
+    let asked = rows(&other, UUID, "", 1).remove(0);
     for _ in 0..2 {
-        assert_eq!(a2a(&other, SCOUT, "answered once", "m1").is(200).body, QUEUED);
+        assert_eq!(answer(&other, &asked, "answered once").is(200).body, QUEUED);
     }
     a2a(&scout, UUID, "another", "m1").problem(409, "key_reused");
     // Conversations have no order among each other.
@@ -88,11 +69,16 @@ fn what_comes_twice_is_said_once() {
 fn a_listener_within_hears_a_workspace_and_answers_it() {
     let site = office();
     let scout = site.party("scout");
-    assert_eq!(a2a(&scout, "native", "hello", "m1").is(200).body, QUEUED);
+    let result = a2a(&scout, "native", "hello", "m1").is(200).json();
     let answer = rows(&scout, "scout", "", 1);
+    let message = &result["result"];
+    assert_eq!((text(&result["jsonrpc"]), text(&result["id"]), text(&message["role"])), ("2.0", "m1", "agent"));
+    assert_eq!(message["parts"], answer[0]["request_body"]["params"]["message"]["parts"]);
+    assert_eq!(message["messageId"], answer[0]["id"]);
     assert_eq!(texts(&answer), ["peer_agent scout scout.voice: hello"]);
     assert_eq!(text(&answer[0]["data"]["peer_name"]), "native");
-    a2a(&scout, text(&answer[0]["source_id"]), "fail", "m2").is(200);
+    let failure = a2a(&scout, text(&answer[0]["data"]["peer_id"]), "fail", "m2").is(200).json();
+    assert_eq!((text(&failure["id"]), &failure["error"]["code"]), ("m2", &serde_json::json!(-32603)));
     let failed = rows(&scout, "scout", "type=error", 1);
     assert_eq!((text(&failed[0]["type"]), text(&failed[0]["status"])), ("error", "error"));
     assert_eq!(rows(&scout, "scout", "", 1), answer);
@@ -106,17 +92,18 @@ fn a_listener_within_asks_a_workspace() {
     let sent = ada.post("/v1/messages", &ask(7)).is(202);
     let row = rows(&scout, "scout", "", 1).remove(0);
     assert_eq!((text(&row["data"]["source"]), text(&row["data"]["peer_name"])), ("peer_agent", "asker"));
-    let asker = text(&row["source_id"]);
+    let asker = text(&row["data"]["peer_id"]);
     // It takes no chat unasked.
     scout.get(&format!("/registry/discover/{asker}")).problem(404, "not_found");
-    assert_eq!(a2a(&scout, asker, "seven", "m1").is(200).body, QUEUED);
+    assert_eq!(answer(&scout, &row, "seven").is(200).body, QUEUED);
     assert!(reply(&ada, &sent).contains(">seven</answer>"));
     a2a(&scout, asker, "and more", "m2").problem(404, "not_found");
     // For a person.
     let sent = ada.post("/v1/messages", &ask(1)).is(202);
     let row = rows(&scout, "scout", &format!("since_id={}", text(&row["id"])), 1).remove(0);
-    assert_eq!((text(&row["data"]["source"]), text(&row["data"]["source_id"])), ("canvas_user", "eve"));
-    notify(&scout, "scout", "one").is(200);
+    assert_eq!((text(&row["data"]["peer_role"]), text(&row["data"]["peer_name"])), ("person", "eve"));
+    notify(&scout, "scout", "one").problem(409, "nobody_waits");
+    answer(&scout, &row, "one").is(200);
     assert!(reply(&ada, &sent).contains(">one</answer>"));
 }
 
@@ -143,4 +130,31 @@ fn what_was_queued_outlives_a_kill() {
     let mut numbers: Vec<u32> = texts(&kept).iter().map(|text| text.parse().unwrap()).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_workspace_delegates_a_task_to_a_peer() {
+    let site = office();
+    let (scout, other) = (site.party("scout"), site.party(UUID));
+    let delegate = |to: &str, task: &str| {
+        let body = serde_json::json!({ "task": task, "idempotency_key": "k" }).to_string();
+        scout.post(&format!("/workspaces/{to}/delegate"), &body)
+    };
+    let first = delegate(UUID, "look").is(200).json();
+    assert_eq!((text(&first["status"]), text(&first["target_id"])), ("queued", UUID));
+    assert_eq!(delegate(UUID, "look").is(200).json(), first);
+    delegate(UUID, "something else").problem(409, "key_reused");
+    let row = rows(&other, UUID, "", 1).remove(0);
+    answer(&other, &row, "seen").is(200);
+    assert_eq!(texts(&rows(&scout, "scout", "", 1)), ["seen"]);
+    // The same key for another peer is another delegation.
+    delegate("native", "look").is(200);
+    rows(&scout, "scout", "", 2);
+    delegate("nobody", "look").problem(404, "not_found");
+    delegate(UUID, " ").problem(400, "bad_request");
+    scout.post(&format!("/workspaces/{UUID}/delegate"), "{}").problem(400, "bad_request");
+    let claimed = [("X-Workspace-ID", UUID)];
+    let body = r#"{"task":"x"}"#;
+    scout.ask("POST", &format!("/workspaces/{UUID}/delegate"), &claimed, body).problem(403, "forbidden");
+    site.party("ada").post(&format!("/workspaces/{UUID}/delegate"), body).problem(403, "forbidden");
 }

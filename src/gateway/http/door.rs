@@ -46,13 +46,17 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
     let visit = request.extensions().get::<Visit>().cloned();
     let token = match shown(request.headers()) {
         None => return next.run(request).await,
-        Some(Err(reason)) => return refuse(&gate, visit, reason).await,
+        Some(Err(reason)) => return closing(refuse(&gate, visit, reason).await),
         Some(Ok(token)) => token::hash(token),
     };
     let principal = match gate.query.bearer(token).await {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
-        Ok(None) => return refuse(&gate, visit, Reason::Wrong).await,
+        Ok(None) => {
+            let refused = refuse(&gate, visit, Reason::Wrong).await;
+            let removed = Some(Problem::removed()).filter(|_| (gate.obituary)(request.uri().path()));
+            return closing(removed.unwrap_or(refused));
+        }
         Err(error) => return Problem::from(error).into_response(),
     };
     let known = match let_in(&gate, visit, principal) {
@@ -87,14 +91,18 @@ fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
 }
 
 /// Refuses a token, the later the more of them came from there. Meanwhile its connection may be closed for others.
-async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Response {
+async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Problem {
     gate.edge.failures.count(reason);
     if let Some(visit) = visit {
         let delay = gate.edge.failures.fail(visit.source(), gate.mailboxes.now());
         visit.rest();
         tokio::time::sleep(delay).await;
     }
-    let mut response = Problem::unauthorized().into_response();
+    Problem::unauthorized()
+}
+
+fn closing(problem: Problem) -> Response {
+    let mut response = problem.into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

@@ -171,7 +171,7 @@ pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settl
 }
 
 /// A submission, once it has an answer or the time is up.
-async fn answer_of(gate: &Gate, id: MessageId, wait: Duration) -> Result<Sent, Problem> {
+pub(in crate::gateway) async fn answer_of(gate: &Gate, id: MessageId, wait: Duration) -> Result<Sent, Problem> {
     let until = Instant::now() + wait;
     let watch = gate.submissions.watch(id);
     loop {

@@ -50,7 +50,7 @@ pub(super) use openapi::describe;
 use rate::Rate;
 #[cfg(feature = "facade")]
 pub(super) use {
-    messages::{conclude, take},
+    messages::{answer_of, conclude, take},
     request::json_body as body,
     view::document,
 };
@@ -85,6 +85,8 @@ impl Edge {
 /// What every request can see.
 pub(crate) struct Gate {
     pub(super) settings: Settings,
+    /// Whether an unknown token is told 404 at a path.
+    pub(super) obituary: fn(&str) -> bool,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: MailboxService,
     /// What the journal remembers.

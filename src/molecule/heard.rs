@@ -1,0 +1,37 @@
+//! Agents that were heard of, and when.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::gateway::seam::Gate;
+use crate::vocab::{Name, Time};
+
+/// How long an agent counts as online after it was heard of: the time to live of that platform.
+const ONLINE: Duration = Duration::from_secs(60);
+
+/// Time at which each agent was heard of last, in this process.
+#[derive(Default)]
+pub(super) struct Heard(Mutex<HashMap<Name, Time>>);
+
+impl Heard {
+    /// Notes that an agent has asked something.
+    pub(super) fn note(&self, gate: &Gate, agent: &Name) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.clone(), gate.now());
+    }
+
+    /// Status of a listener, in that platform's words.
+    pub(super) fn status(&self, gate: &Gate, listener: &Name) -> &'static str {
+        if gate.is_paused(listener) {
+            return "paused";
+        }
+        if !gate.is_remote(listener) {
+            return "online";
+        }
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).get(listener) {
+            Some(heard) if gate.now() <= heard.after(ONLINE) => "online",
+            Some(_) => "offline",
+            None => "unknown",
+        }
+    }
+}
