@@ -279,6 +279,7 @@ impl Who {
 }
 
 /// Waits for a condition, a minute at most, and says what it waited for if that never came.
+#[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
 pub(crate) fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
