@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::kit::{Answer, Site, Who, answer, ask, text};
+use crate::kit::{Answer, Site, Who, answer, ask, text, wait};
 
 /// How long a test waits for what has to happen, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -256,6 +256,7 @@ fn nothing_of_a_body_is_read_before_its_sender_is_known() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "it asks for a pause of a real process")]
 fn wrong_tokens_are_counted_logged_and_slowed_and_a_good_one_from_there_is_not() {
     let site = Site::new();
     let ada = site.party("ada");
@@ -296,11 +297,8 @@ fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
         who.connect_and(format!("{head}Authorization: Bearer {token}\r\n\r\n").as_bytes())
     };
     let calls = |count: usize| {
-        let began = Instant::now();
         let wanted = format!("systole_gateway_calls {count}\n");
-        while !boss.get("/metrics").is(200).body.contains(&wanted) {
-            assert!(began.elapsed() < PATIENCE, "{count} calls never were under way");
-        }
+        wait(&format!("{count} calls under way"), || boss.get("/metrics").is(200).body.contains(&wanted).then_some(()));
     };
     let _polls: Vec<_> = (0..6).map(|_| poll(&worker, "worker")).collect();
     calls(6);
@@ -346,10 +344,8 @@ fn the_bodies_of_one_principal_are_bounded_together() {
         stream
     };
     let _first = half(&ada);
-    let began = Instant::now();
-    while !site.who("").get("/metrics").is(200).body.contains("systole_gateway_body_bytes 600000\n") {
-        assert!(began.elapsed() < PATIENCE, "600,000 bytes never were in memory");
-    }
+    let metrics = || site.who("").get("/metrics").is(200).body;
+    wait("600,000 bytes in memory", || metrics().contains("systole_gateway_body_bytes 600000\n").then_some(()));
     next_answer(&mut half(&ada)).problem(429, "bodies");
     ada.send(1).is(202);
     bob.send(1).is(202);

@@ -351,7 +351,7 @@ fn mail_status(n: usize) -> MailStatus {
         state: MailState::ALL[n % MailState::ALL.len()],
         deliveries: n as u32 % 6,
         due: if n.is_multiple_of(4) { Time::MAX } else { Time::from_nanos(n as u64) },
-        receipt: n.is_multiple_of(2).then(|| [n as u8; 16]),
+        receipt: n.is_multiple_of(2).then_some([n as u8; 16]),
         spent: n as u64 * 1_000_003,
         error: n.is_multiple_of(3).then(|| format!("refused {n}").into()),
         answer: n.is_multiple_of(5).then(|| Bytes::from(vec![n as u8; n % 100])),

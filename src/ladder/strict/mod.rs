@@ -52,9 +52,7 @@ use crate::vocab::XmlLimits;
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, StrictError> {
-    let origin = |root: &Root| Origin::new(input.clone(), root.first);
-    let mut roots = read(input, Goal::Element, Surroundings::default(), origin, limits)?;
-    Ok(roots.pop().expect("a pass without error has read one element"))
+    canonicalize_one(input, Surroundings::default(), |root| Origin::new(input.clone(), root.first), limits)
 }
 
 /// Reads any number of top-level elements with nothing but white space, comments and
@@ -65,8 +63,10 @@ pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, Stri
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Canonical>, StrictError> {
+    let mut elements = Vec::new();
     let origin = |root: &Root| Origin::new(input.clone(), root.first);
-    read(input, Goal::Fragment, Surroundings::default(), origin, limits)
+    read(input, Goal::Fragment, Surroundings::default(), origin, |element| elements.push(element), limits)?;
+    Ok(elements)
 }
 
 /// What of a document its canonical form keeps.
@@ -141,46 +141,50 @@ pub(super) fn canonicalize_in(
     origin: Origin,
     limits: &XmlLimits,
 ) -> Result<Canonical, StrictError> {
-    let mut roots = read(input, Goal::Element, surroundings, |_| origin.clone(), limits)?;
-    Ok(roots.pop().expect("a pass without error has read one element"))
+    canonicalize_one(input, surroundings, |_| origin.clone(), limits)
 }
 
-/// The top-level elements of the input. Where values use prefixes whose declarations the first pass left out, a second
+fn canonicalize_one(
+    input: &Bytes,
+    surroundings: Surroundings,
+    origin: impl Fn(&Root) -> Origin,
+    limits: &XmlLimits,
+) -> Result<Canonical, StrictError> {
+    let mut only = None;
+    read(input, Goal::Element, surroundings, origin, |element| only = Some(element), limits)?;
+    Ok(only.expect("a pass without error has read one element"))
+}
+
+/// Gives `found` the top-level elements of the input. Where values use prefixes whose declarations the first pass left out, a second
 /// one keeps these.
 fn read(
     input: &Bytes,
     goal: Goal,
     surroundings: Surroundings,
     origin: impl Fn(&Root) -> Origin,
+    mut found: impl FnMut(Canonical),
     limits: &XmlLimits,
-) -> Result<Vec<Canonical>, StrictError> {
-    let lists = match read_with(&[], input, goal, surroundings, &origin, limits)? {
-        Read::Whole(elements) => return Ok(elements),
-        Read::LeavesOut(lists) => lists,
-    };
-    let lists: Vec<Vec<&str>> = lists.iter().map(|list| list.iter().map(|prefix| &**prefix).collect()).collect();
-    match read_with(&lists, input, goal, surroundings, &origin, limits)? {
-        Read::Whole(elements) => Ok(elements),
-        Read::LeavesOut(_) => unreachable!("a prefix on the list is never left out"),
+) -> Result<(), StrictError> {
+    let left_out = read_with(&[], input, goal, surroundings, &origin, &mut found, limits)?;
+    if left_out.is_empty() {
+        return Ok(());
     }
+    let lists: Vec<Vec<&str>> = left_out.iter().map(|list| list.iter().map(|prefix| &**prefix).collect()).collect();
+    read_with(&lists, input, goal, surroundings, &origin, &mut found, limits)?;
+    Ok(())
 }
 
-/// What one pass found.
-enum Read {
-    /// The elements.
-    Whole(Vec<Canonical>),
-    /// For each top-level element the prefixes that its values use and whose declarations were left out.
-    LeavesOut(Vec<Vec<Box<str>>>),
-}
-
+/// One pass, with a prefix list for each top-level element. If it has none, and prefixes that values use were left out,
+/// nothing is found: the lists that the next pass takes are returned.
 fn read_with(
     lists: &[Vec<&str>],
     input: &Bytes,
     goal: Goal,
     surroundings: Surroundings,
     origin: &impl Fn(&Root) -> Origin,
+    found: &mut impl FnMut(Canonical),
     limits: &XmlLimits,
-) -> Result<Read, StrictError> {
+) -> Result<Vec<Vec<Box<str>>>, StrictError> {
     Room::lend(|room| {
         let mut pass = Pass::new(input, goal, false, lists, limits, room)?;
         for &(prefix, uri) in surroundings.declared {
@@ -190,20 +194,22 @@ fn read_with(
             pass.scope.inherit_rendered(prefix, uri);
         }
         pass.run()?;
-        let roots = std::mem::take(pass.roots);
         if lists.is_empty() && pass.scope.leaves_out() {
-            let lists: Vec<_> = roots.iter().map(|root| values::prefixes(root.text(input), pass.scope)).collect();
+            let lists: Vec<_> = pass.roots.iter().map(|root| values::prefixes(root.text(input), pass.scope)).collect();
             if lists.iter().any(|list| !list.is_empty()) {
-                return Ok(Read::LeavesOut(lists));
+                return Ok(lists);
             }
         }
-        let finish = |(number, root): (usize, Root)| {
+        // The room keeps its memory.
+        let mut roots = std::mem::take(pass.roots);
+        for (number, root) in roots.drain(..).enumerate() {
             let keeps = lists.get(number).is_some_and(|list| !list.is_empty());
             let origin = origin(&root);
             // The tape is that of the last one.
-            finish(&mut pass, root, keeps, input, origin)
-        };
-        Ok(Read::Whole(roots.into_iter().enumerate().map(finish).collect()))
+            found(finish(&mut pass, root, keeps, input, origin));
+        }
+        *pass.roots = roots;
+        Ok(Vec::new())
     })
 }
 
