@@ -157,6 +157,57 @@ fn a_wait_for_a_person_outlives_any_number_of_crashes() {
 }
 
 #[test]
+fn an_answer_is_read_when_the_client_comes_back_from_it() {
+    let (person, journal) = (Person(Arc::new(Mutex::new(Some("you may")))), fresh());
+    let next = |journal: &Shared, count: usize| {
+        let kit = start(organism(&person, pass_on), journal);
+        let client = kit.client("alice");
+        kit.settle();
+        let numbers: Vec<_> = (0..count).map_while(|_| client.try_receive()).map(|answer| answer.number).collect();
+        kit.settle();
+        (kit, numbers)
+    };
+    let kit = start(organism(&person, pass_on), &journal);
+    for text in ["first", "second"] {
+        kit.client("alice").tell(question(text)).unwrap();
+    }
+    kit.advance(Duration::from_secs(3));
+    let unread = crash(&journal);
+    let (_alive, both) = next(&unread, 2);
+    assert_eq!(both.len(), 2);
+    let one = crash(&unread);
+    let (_alive, left) = next(&one, 1);
+    assert_eq!(left, both[1..], "the first was read, the second was being looked at");
+    let again = crash(&one);
+    let (mut kit, once_more) = next(&again, 1);
+    assert_eq!(once_more, left, "it was being looked at in the crash");
+    kit.drain(Duration::ZERO);
+    assert_eq!(next(&again, 1).1, [0; 0], "the organism ended in order");
+}
+
+#[test]
+fn a_conversations_answer_is_read_when_it_is_asked_on_or_dropped() {
+    let (person, journal) = (Person(Arc::new(Mutex::new(Some("you may")))), fresh());
+    let kit = start(organism(&person, pass_on), &journal);
+    let mut conversation = kit.client("alice").converse();
+    conversation.send(question("may I?")).unwrap();
+    kit.advance(Duration::from_secs(3));
+    let answer = conversation.try_receive().unwrap();
+    kit.settle();
+    let looked_at = crash(&journal);
+    drop(conversation);
+    kit.settle();
+    let left = crash(&journal);
+    let come_again = |journal| {
+        let kit = start(organism(&person, pass_on), journal);
+        kit.settle();
+        kit.client("alice").try_receive().map(|answer| answer.number)
+    };
+    assert_eq!(come_again(&looked_at), Some(answer.number));
+    assert_eq!(come_again(&left), None);
+}
+
+#[test]
 fn a_message_that_ends_the_process_is_given_up() {
     let (person, mut journal) = (Person::default(), fresh());
     let runs = Arc::new(AtomicU32::new(0));

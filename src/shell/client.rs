@@ -215,6 +215,9 @@ impl Client {
 
     /// The next message that is for no conversation of its own; `None` when the organism has ended.
     ///
+    /// It is read when the next one is asked for, by this client or a clone of it, or when the organism ends in order:
+    /// a durable organism that is killed before gives it again, under the same [`Egress::number`].
+    ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn receive(&self) -> Option<Egress> {
@@ -300,7 +303,8 @@ impl Conversation {
 
     /// The next message that leaves; `None` when the conversation has closed.
     ///
-    /// Waits for ever if nothing was sent.
+    /// Waits for ever if nothing was sent. It is read when the next one is asked for or the conversation is dropped: a
+    /// durable organism that is killed before gives it again, to [`Client::receive`].
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

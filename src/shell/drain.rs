@@ -42,6 +42,8 @@ pub(super) async fn drain(
             Ok(()) = deadline.changed() => {}
         }
     };
+    // Nothing is written after the stop.
+    shared.given.read_all();
     tell_all(shared, || Command::Core(Input::Stop));
     // What is dropped says so; what blocks its thread can't.
     let _ = timeout(GRACE, busy.wait()).await;

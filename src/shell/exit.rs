@@ -1,5 +1,5 @@
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -27,7 +27,43 @@ pub(crate) struct Unread {
 struct Receipt {
     number: Number,
     shard: ShardId,
+    given: Given,
+}
+
+impl Receipt {
+    fn read(self) {
+        self.given.open().remove(&self.number);
+        self.given.read(self.number, self.shard);
+    }
+}
+
+/// The messages that clients were given and have not come back from. A client that is killed in the midst of one is
+/// given it again.
+#[derive(Clone)]
+pub(super) struct Given {
     links: Links,
+    open: Arc<Mutex<HashMap<Number, ShardId>>>,
+}
+
+impl Given {
+    pub(super) fn new(links: Links) -> Self {
+        Self { links, open: Arc::default() }
+    }
+
+    /// The organism ends in order: all of them are read.
+    pub(super) fn read_all(&self) {
+        let open = std::mem::take(&mut *self.open());
+        open.into_iter().for_each(|(number, shard)| self.read(number, shard));
+    }
+
+    fn read(&self, number: Number, shard: ShardId) {
+        // After the end of its shard it is unread: it comes again with the next start.
+        self.links.send(shard, Command::Core(Input::Read { number }));
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<Number, ShardId>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Unread {
@@ -38,50 +74,75 @@ impl Unread {
 
     /// The message, which is read with that.
     pub(crate) fn read(self) -> Egress {
-        if let Some(Receipt { number, shard, links }) = self.receipt {
-            // After the end of its shard it is unread: it comes again with the next start.
-            links.send(shard, Command::Core(Input::Read { number }));
-        }
+        self.receipt.into_iter().for_each(Receipt::read);
         self.egress
+    }
+
+    /// The message, and what makes it read.
+    fn give(self) -> (Egress, Option<Receipt>) {
+        if let Some(Receipt { number, shard, given }) = &self.receipt {
+            given.open().insert(*number, *shard);
+        }
+        (self.egress, self.receipt)
     }
 }
 
-/// Where a client reads what is for it.
-pub(super) struct Inlet(UnboundedReceiver<Unread>);
+/// Where a client reads what is for it. Whoever asks for the next message has read the one before.
+pub(super) struct Inlet {
+    arrivals: UnboundedReceiver<Unread>,
+    /// The receipt of the message that was given last.
+    last: Option<Receipt>,
+}
 
 /// A way from the shards to a client.
 pub(super) fn way() -> (Outlet, Inlet) {
-    let (outlet, inlet) = unbounded_channel();
-    (outlet, Inlet(inlet))
+    let (outlet, arrivals) = unbounded_channel();
+    (outlet, Inlet { arrivals, last: None })
 }
 
 impl Inlet {
     /// The next message; `None` when none can come any more.
     pub(super) async fn next(&mut self) -> Option<Egress> {
-        self.next_unread().await.map(Unread::read)
+        let unread = self.next_unread().await?;
+        Some(self.give(unread))
     }
 
     /// The next message, not read yet: if it is dropped, it comes again after the next start.
     pub(super) async fn next_unread(&mut self) -> Option<Unread> {
-        self.0.recv().await
+        self.read_last();
+        self.arrivals.recv().await
     }
 
     /// The next message, if it is there.
     pub(super) fn try_next(&mut self) -> Option<Egress> {
-        self.try_next_unread().map(Unread::read)
+        let unread = self.try_next_unread()?;
+        Some(self.give(unread))
     }
 
     /// The next message, if it is there, not read yet.
     pub(super) fn try_next_unread(&mut self) -> Option<Unread> {
-        self.0.try_recv().ok()
+        self.read_last();
+        self.arrivals.try_recv().ok()
+    }
+
+    fn read_last(&mut self) {
+        self.last.take().into_iter().for_each(Receipt::read);
+    }
+
+    fn give(&mut self, unread: Unread) -> Egress {
+        let (egress, receipt) = unread.give();
+        self.last = receipt;
+        egress
     }
 }
 
 /// Nobody reads on: what is left counts as read.
 impl Drop for Inlet {
     fn drop(&mut self) {
-        self.0.close();
-        while self.try_next().is_some() {}
+        self.arrivals.close();
+        while let Some(unread) = self.try_next_unread() {
+            unread.read();
+        }
     }
 }
 
@@ -104,7 +165,7 @@ impl Port {
 /// The exits of one shard: which outlet each conversation's messages leave by.
 pub(super) struct Exits {
     shard: ShardId,
-    links: Links,
+    given: Given,
     blueprint: Arc<Blueprint>,
     directory: Directory,
     entropy: Entropy,
@@ -116,9 +177,9 @@ pub(super) struct Exits {
 
 impl Exits {
     pub(super) fn new(shard: ShardId, shared: &Shared, ports: Vec<Port>) -> Self {
-        let (links, entropy) = (shared.links.clone(), shared.entropy.clone());
+        let (given, entropy) = (shared.given.clone(), shared.entropy.clone());
         let (blueprint, directory) = (shared.blueprint.clone(), shared.directory.clone());
-        Self { shard, links, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
+        Self { shard, given, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
     }
 
     /// Lets the messages of a conversation leave by an outlet of their own.
@@ -171,7 +232,7 @@ impl Exits {
             None => &self.ports[egress.client.0 as usize].outlet,
         };
         let (number, shard) = (egress.number, self.shard);
-        let receipt = (number != 0).then(|| Receipt { number, shard, links: self.links.clone() });
+        let receipt = (number != 0).then(|| Receipt { number, shard, given: self.given.clone() });
         if let Err(unsent) = outlet.send(Unread { egress, receipt, _permit: permit }) {
             // Nobody reads it: its sender has left.
             unsent.0.read();

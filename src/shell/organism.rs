@@ -14,7 +14,7 @@ use super::clock::Clock;
 use super::drain::{Drained, drain};
 use super::entropy::Entropy;
 use super::events::Events;
-use super::exit::{Inlet, Port};
+use super::exit::{Given, Inlet, Port};
 use super::inbox::TaskBoard;
 use super::journal::Takeover;
 use super::judges::Judges;
@@ -66,6 +66,7 @@ pub(super) struct Shared {
     /// What each client leaves unread.
     pub(super) unread: Vec<Gauge>,
     pub(super) inlets: Vec<tokio::sync::Mutex<Inlet>>,
+    pub(super) given: Given,
     pub(super) closed: AtomicBool,
     /// Who waits to hear that a message was taken.
     pub(super) tickets: Tickets,
@@ -133,6 +134,7 @@ impl Organism {
             judges: Arc::new(Judges::new(catalog.clone(), links.clone(), clock.is_simulated())),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
             directory: Directory::default(),
+            given: Given::new(links.clone()),
             blueprint,
             catalog,
             links,
@@ -393,6 +395,10 @@ impl Drop for Organism {
     fn drop(&mut self) {
         let running = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner).take().is_some();
         if running {
+            // Who panics has not come to the end of what it was given.
+            if !std::thread::panicking() {
+                self.shared.given.read_all();
+            }
             self.stop();
         }
     }

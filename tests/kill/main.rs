@@ -4,13 +4,17 @@
 
 mod organism;
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use organism::{JOURNAL, LEVEL, serve};
 
+/// How long it may say nothing while something is waited for, on a machine under load.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How often, unless the environment says otherwise.
 const KILLS: u64 = 200;
 /// Lines that the process says at most before it is killed.
@@ -77,7 +81,7 @@ fn play(level: &str, kills: u64) {
 #[derive(Default)]
 struct Books {
     next: i64,
-    taken: HashMap<i64, ()>,
+    taken: HashSet<i64>,
     answers: HashMap<i64, String>,
     /// The last event of each task that was heard.
     events: HashMap<String, i64>,
@@ -89,7 +93,7 @@ impl Books {
         let mut words = line.split(' ');
         match (words.next(), words.next().and_then(|n| n.parse().ok()), words.next()) {
             (Some("taken"), Some(n), None) => {
-                self.taken.insert(n, ());
+                self.taken.insert(n);
             }
             (Some("answer"), Some(n), Some(answer)) => {
                 let (sum, _) = answer.split_once('/').expect("a sum and an id");
@@ -111,21 +115,22 @@ impl Books {
         }
     }
 
-    /// How many that were confirmed are not answered.
-    fn waiting(&self) -> usize {
-        self.taken.keys().filter(|n| !self.answers.contains_key(n)).count()
+    /// Those that were confirmed and are not answered.
+    fn waiting(&self) -> impl Iterator<Item = &i64> {
+        self.taken.iter().filter(|n| !self.answers.contains_key(n))
     }
 
     /// Whether everything that was confirmed is answered.
     fn is_settled(&self) -> bool {
-        self.waiting() == 0
+        self.waiting().next().is_none()
     }
 }
 
 struct Process {
     child: Child,
     orders: ChildStdin,
-    lines: Lines<BufReader<ChildStdout>>,
+    /// What it says, without what the test harness says.
+    lines: Receiver<String>,
     ordered: i64,
 }
 
@@ -140,14 +145,20 @@ impl Process {
             .spawn()
             .expect("it starts");
         let orders = child.stdin.take().expect("it is piped");
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (hear, lines) = channel();
+        // It ends with the process.
+        std::thread::spawn(move || {
+            let whole = said.lines().map_while(Result::ok).filter_map(|line| said_in(&line).map(str::to_owned));
+            whole.for_each(|line| hear.send(line).unwrap_or_default());
+        });
         Self { child, orders, lines, ordered: 0 }
     }
 
     /// Orders something for each line that it says.
     fn talk(&mut self, books: &mut Books, lines: u64) {
         for _ in 0..lines {
-            while self.ordered < AHEAD && books.waiting() < WAITING {
+            while self.ordered < AHEAD && books.waiting().count() < WAITING {
                 books.next += 1;
                 self.ordered += 1;
                 if writeln!(self.orders, "{}", books.next).is_err() {
@@ -160,17 +171,20 @@ impl Process {
         }
     }
 
-    /// Reads what it says next; `None` if it has ended.
+    /// Hears what it says next; `None` if it has ended.
     fn listen(&mut self, books: &mut Books) -> Option<()> {
-        loop {
-            let line = self.lines.next()?.ok()?;
-            // The test harness says other things.
-            if let Some(said) = said(&line) {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(said) => {
                 if said.starts_with("answer") {
                     self.ordered -= 1;
                 }
-                books.note(said);
-                return Some(());
+                books.note(&said);
+                Some(())
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                let (ordered, waiting) = (self.ordered, books.waiting().collect::<Vec<_>>());
+                panic!("it says nothing, with {ordered} orders of this life open; without an answer: {waiting:?}")
             }
         }
     }
@@ -179,20 +193,20 @@ impl Process {
     fn kill(mut self, books: &mut Books) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
-        // A line that is cut in its middle was never said.
-        let mut rest = Vec::new();
-        while let Some(Ok(line)) = self.lines.next() {
-            rest.push(line);
-        }
-        for line in rest {
-            if let Some(said) = said(&line) {
-                books.note(said);
-            }
-        }
+        self.lines.iter().for_each(|said| books.note(&said));
     }
 }
 
-/// What the organism says in a line, if it is whole: the test harness says other things.
-fn said(line: &str) -> Option<&str> {
+impl Drop for Process {
+    fn drop(&mut self) {
+        // After an orderly end of the test it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the organism says in a line, if it is whole: a line that is cut in its middle was never said, and the test
+/// harness says other things.
+fn said_in(line: &str) -> Option<&str> {
     line.split_once("organism: ")?.1.strip_suffix('.')
 }
