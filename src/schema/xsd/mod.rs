@@ -13,6 +13,8 @@ pub(super) mod tree;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::contract::{ContractError, DocumentProblem};
 use super::engine::{self, Grammar};
 use super::example::requires_too_many;
@@ -24,7 +26,7 @@ pub(super) use prolog::plain;
 use read::Reader;
 
 /// A schema document that is given by its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct XsdDocument {
     /// What other documents call it in a `schemaLocation`: its path, relative to theirs.
     pub name: String,
