@@ -2,6 +2,7 @@
 mod sources;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -31,7 +32,7 @@ pub(in crate::schema) struct Documents {
 pub(in crate::schema) struct Document {
     name: String,
     /// The text as it was given.
-    pub(in crate::schema) given: String,
+    pub(in crate::schema) given: Arc<str>,
     /// The text without XML declaration and DOCTYPE, with the same lines.
     text: String,
     pub(in crate::schema) tree: Tree,
@@ -56,7 +57,7 @@ impl Documents {
         let mut documents: Vec<Document> = Vec::new();
         for XsdDocument { name, text } in given {
             match documents.iter().find(|known| known.name == *name) {
-                Some(known) if known.given == *text => {}
+                Some(known) if *known.given == **text => {}
                 Some(_) => return Err(document_error(name, None, DocumentProblem::Twice)),
                 None => documents.push(Document::new(name, text, true)?),
             }
@@ -288,7 +289,7 @@ impl Document {
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
-        let (name, given) = (name.to_owned(), given.to_owned());
+        let (name, given) = (name.to_owned(), given.into());
         Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
     }
 
