@@ -29,6 +29,7 @@ pub use systole_macros::remove as __remove;
 #[cfg(feature = "gateway")]
 mod accept;
 #[doc(hidden)]
+#[cfg(feature = "libxml")]
 pub mod bench;
 pub mod cli;
 pub mod core;

@@ -3,12 +3,12 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use super::print::Page;
-use super::report;
+use super::{report, second_opinion};
 use crate::shell::config::Config;
 
 /// `systole check`: one line on standard output if the organism can run, else exit code 1.
 pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
-    let config = match Config::load(organism) {
+    let config = match Config::load_advised(organism, &second_opinion::ask) {
         Ok(config) => config,
         Err(findings) => {
             report::print(&findings);

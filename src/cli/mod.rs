@@ -19,6 +19,8 @@ mod print;
 mod report;
 mod run;
 mod screen;
+#[cfg_attr(not(feature = "libxml"), path = "second_opinion/none.rs")]
+mod second_opinion;
 mod signals;
 mod thread;
 #[cfg(feature = "gateway")]
@@ -79,7 +81,12 @@ enum Command {
     /// Forward the messages of a remote listener to an HTTP server
     #[cfg(feature = "gateway")]
     Listen(agent::Listen),
+    /// Judge schema documents by libxml2, in a process that may be killed
+    #[cfg(feature = "libxml")]
+    #[command(name = second_opinion::COMMAND, hide = true)]
+    SecondOpinion,
     /// Measure what the pump costs on this machine
+    #[cfg(feature = "libxml")]
     Bench(crate::bench::Options),
 }
 
@@ -110,6 +117,9 @@ pub fn main() -> ExitCode {
         Command::Agent(args) => agent::agent(&args),
         #[cfg(feature = "gateway")]
         Command::Listen(args) => agent::listen(&args),
+        #[cfg(feature = "libxml")]
+        Command::SecondOpinion => second_opinion::give(),
+        #[cfg(feature = "libxml")]
         Command::Bench(options) => Ok(crate::bench::main(&options)),
     };
     done.unwrap_or_else(Failure::exit)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::answer::{Recipient, Reply};
-use super::aside::{Place, Unproved};
 use super::blueprint::{ClientId, ListenerId};
 use super::event::EventKind;
 use super::faults;
@@ -12,7 +11,7 @@ use super::io::{Attachment, Injected, Output, ShardId, ShardMessage};
 use super::join::protocol_index;
 use super::judge::{Refusal, Sound, Verdict};
 use super::key::ThreadKey;
-use super::machine::{Core, Item};
+use super::machine::Core;
 use super::meta::is_for_threads;
 use super::misroute::Misroute;
 use super::open::Call;
@@ -33,8 +32,6 @@ pub(super) struct Entry {
     payload: Result<Canonical, Fault>,
     /// Its place on Queue 1, until the thread that it opens has it.
     permit: Option<Permit>,
-    /// Its conversation, which is busy with it while it waits.
-    held: Option<ThreadKey>,
     /// What is written with the step that takes it.
     pub attachment: Option<Attachment>,
 }
@@ -73,14 +70,9 @@ impl Core {
         };
         let label = claims.id.as_deref().filter(|label| label.len() <= LABEL).map(Arc::from);
         let (permit, attachment) = (Some(message.permit), message.attachment);
-        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, held: None, attachment };
+        let entry = Entry { client, root, remote, last, ids, claims, label, payload, permit, attachment };
         self.entry_events(&entry);
-        if self.aside.holds(Some(Place::Root(root))) {
-            let entry = Item::Entry(Box::new(self.hold(entry)));
-            self.queue.push_front(entry);
-        } else {
-            self.enter(entry);
-        }
+        self.enter(entry);
     }
 
     /// A message was taken in, or has its fault; or it is left. What is attached is written if it is kept.
@@ -114,52 +106,21 @@ impl Core {
     }
 
     /// Lets a message into its conversation.
-    pub(super) fn enter(&mut self, mut entry: Entry) {
-        if let Some(key) = entry.held.take() {
-            match self.threads.get_mut(key) {
-                Some(root) => root.judging -= 1,
-                None => {
-                    self.taken(entry.attachment, false);
-                    return self.counts.cancelled += 1;
-                }
-            }
-        }
+    fn enter(&mut self, mut entry: Entry) {
         let (client, root, last) = (entry.client, entry.root, entry.last);
-        match self.judge_entry(&entry) {
-            Ok(verdict) => {
-                let attachment = entry.attachment.take();
-                self.let_in(entry, verdict);
-                self.conclude_entry(client, root, last);
-                self.taken(attachment, true);
-            }
-            Err(unproved) => {
-                let entry = self.hold(entry);
-                self.put_aside(Item::Entry(Box::new(entry)), vec![unproved]);
-            }
-        }
+        let verdict = self.judge_entry(&entry);
+        let attachment = entry.attachment.take();
+        self.let_in(entry, verdict);
+        self.conclude_entry(client, root, last);
+        self.taken(attachment, true);
     }
 
-    /// Keeps the conversation of a message open while that waits.
-    fn hold(&mut self, entry: Entry) -> Entry {
-        let held = self.roots.get(&entry.root).copied();
-        if let Some(key) = held {
-            self.touch_root(key);
-            self.threads[key].judging += 1;
-        }
-        Entry { held, ..entry }
-    }
-
-    fn judge_entry(&mut self, entry: &Entry) -> Result<Result<Verdict, Fault>, Unproved> {
-        let payload = match &entry.payload {
-            Ok(payload) => payload,
-            Err(fault) => return Ok(Err(fault.clone())),
-        };
-        if let Err(fault) = may_enter(entry, payload) {
-            return Ok(Err(fault));
-        }
+    fn judge_entry(&mut self, entry: &Entry) -> Result<Verdict, Fault> {
+        let payload = entry.payload.as_ref().map_err(Clone::clone)?;
+        may_enter(entry, payload)?;
         let blueprint = self.blueprint.clone();
         let calls = &blueprint.principal(entry.client).calls;
-        self.judge_call(entry.to().as_ref(), calls, Sound::Unproved(payload.clone())).map(Ok)
+        Ok(self.judge_call(entry.to().as_ref(), calls, Sound::Unproved(payload.clone())))
     }
 
     fn let_in(&mut self, entry: Entry, verdict: Result<Verdict, Fault>) {

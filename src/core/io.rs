@@ -10,10 +10,10 @@ use super::contain::Value;
 use super::dead::{DeadLetterError, DeadLetterId};
 use super::event::Event;
 use super::gauge::Permit;
-use super::key::{JudgementId, TaskId, ThreadKey};
+use super::key::{TaskId, ThreadKey};
 use crate::journal::{NoteRecord, Number, Op, Recovered, Step};
 use crate::ladder::{Canonical, Element, EnvelopeError, Raw, Validated};
-use crate::schema::{EncodeError, SchemaError};
+use crate::schema::EncodeError;
 use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, Time};
 
 /// One of the shards of an organism.
@@ -81,13 +81,6 @@ pub enum Input {
     Parked {
         /// The handler.
         task: TaskId,
-    },
-    /// What the payloads of an [`Output::Judge`] were found to be, in their order.
-    Judged {
-        /// Which output that was.
-        judgement: JudgementId,
-        /// The proof of each payload, or why there is none.
-        findings: Vec<Result<Validated<Element>, SchemaError>>,
     },
     /// A listener failed too often: its messages fault at once.
     ListenerDown {
@@ -176,14 +169,6 @@ pub enum Output {
     Abort {
         /// The handler.
         task: TaskId,
-    },
-    /// Have payloads judged by [`Validator::validate`](crate::schema::Validator::validate) where that holds up
-    /// nothing, and report it as [`Input::Judged`]: it may take long. Each is 64 KiB at most.
-    Judge {
-        /// Its name from now on.
-        judgement: JudgementId,
-        /// What is to be judged.
-        payloads: Vec<Canonical>,
     },
     /// Something leaves the organism.
     Egress(Egress),

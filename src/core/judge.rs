@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use super::aside::Unproved;
 use super::blueprint::{Blueprint, ListenerId, Party};
 use super::contract::{Contract, Routing};
 use super::faults;
@@ -121,21 +120,16 @@ const SPAWN_WIDTH: usize = 2;
 
 impl Core {
     /// Judges what the listener of a thread emits.
-    pub(super) fn judge(
-        &mut self,
-        thread: ThreadKey,
-        listener: ListenerId,
-        emission: &Emission,
-    ) -> Result<Verdict, Unproved> {
+    pub(super) fn judge(&mut self, thread: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
         let Emission { kind, to, thread: address, payload } = emission;
         let blueprint = self.blueprint.clone();
         let contract = blueprint.contract(listener);
         let draft = match payload {
             Draft::Unencodable(error) => {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
-                return Ok(refuse(None, faults::unencodable(error), usize::from(is_call)));
+                return refuse(None, faults::unencodable(error), usize::from(is_call));
             }
-            Draft::NoEnvelope(error) => return Ok(refuse(None, faults::envelope(error), 1)),
+            Draft::NoEnvelope(error) => return refuse(None, faults::envelope(error), 1),
             Draft::Canonical(payload) => {
                 let known = contract.replies.iter().chain(&contract.calls);
                 Sound::Unproved(schema::guide(payload.clone(), known, &self.catalog))
@@ -159,7 +153,7 @@ impl Core {
                     let child = self.spawned.get(id).copied();
                     match child.filter(|&child| self.threads[child].parent == Some(thread)) {
                         Some(child) => self.judge_addressed(child, contract, draft),
-                        None => Ok(refuse_route(draft, Misroute::UnknownThread)),
+                        None => refuse_route(draft, Misroute::UnknownThread),
                     }
                 }
                 None => self.judge_call(to.as_ref(), &contract.calls, draft),
@@ -168,32 +162,32 @@ impl Core {
     }
 
     /// Judges a request, whoever makes it.
-    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Result<Verdict, Unproved> {
+    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             return self.judge_meta(calls, draft);
         }
         match route(&self.blueprint, &qname, to, calls) {
-            Err(misroute) => Ok(match refuse_route(draft, misroute) {
+            Err(misroute) => match refuse_route(draft, misroute) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
-            }),
+            },
             Ok(Targets { first, others }) => self.prove(draft, 1, |payload| Verdict::Call { first, others, payload }),
         }
     }
 
-    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Result<Verdict, Unproved> {
+    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Verdict {
         let payload = draft.into_canonical();
         let request = match MetaRequest::read(&payload) {
             Ok(request) => request,
-            Err(error) => return Ok(refuse_meta(payload, &error)),
+            Err(error) => return refuse_meta(payload, &error),
         };
-        let MetaRequest::SpawnThread { first } = request else { return Ok(Verdict::Core { request, payload }) };
+        let MetaRequest::SpawnThread { first } = request else { return Verdict::Core { request, payload } };
         if first.root().namespace() == ns::META {
-            return Ok(refuse_spawn(payload, first.root(), Misroute::NoRequest));
+            return refuse_spawn(payload, first.root(), Misroute::NoRequest);
         }
         let asked = first.root().clone();
-        Ok(match self.judge_call(None, calls, Sound::Unproved(first))? {
+        match self.judge_call(None, calls, Sound::Unproved(first)) {
             Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
                 Verdict::Spawn { target, first, payload }
             }
@@ -202,29 +196,29 @@ impl Core {
             }
             // A thread has one listener, and a broadcast several.
             _ => refuse_spawn(payload, &asked, Misroute::ManyListeners),
-        })
+        }
     }
 
-    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Result<Verdict, Unproved> {
+    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
             let payload = draft.into_canonical();
-            return Ok(match MetaRequest::read(&payload) {
+            return match MetaRequest::read(&payload) {
                 Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
                 Ok(_) => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
                 Err(error) => refuse_meta(payload, &error),
-            });
+            };
         }
         let Some(target) = self.threads[child].listener() else {
-            return Ok(refuse_route(draft, Misroute::UnknownThread));
+            return refuse_route(draft, Misroute::UnknownThread);
         };
         let target = self.blueprint.contract(target);
         if !target.accepts.contains(&qname) {
             let misroute = Misroute::NotAcceptedBy(target.name.clone());
-            return Ok(refuse_route(draft, misroute));
+            return refuse_route(draft, misroute);
         }
         if !contract.calls.contains(&qname) {
-            return Ok(refuse_route(draft, Misroute::NotInCalls));
+            return refuse_route(draft, Misroute::NotInCalls);
         }
         self.prove(draft, 1, |payload| Verdict::Addressed { thread: child, payload })
     }
@@ -235,35 +229,25 @@ impl Core {
         draft: Sound,
         (allowed, otherwise): (&[QName], Misroute),
         verdict: impl FnOnce(Validated<Element>) -> Verdict,
-    ) -> Result<Verdict, Unproved> {
+    ) -> Verdict {
         if !allowed.contains(draft.root()) {
-            return Ok(refuse_misrouted(draft.into_canonical(), otherwise, 0));
+            return refuse_misrouted(draft.into_canonical(), otherwise, 0);
         }
         self.prove(draft, 0, verdict)
     }
 
     /// The verdict on a payload that keeps its schema; a refusal of that width for one that doesn't.
-    fn prove(
-        &mut self,
-        draft: Sound,
-        width: usize,
-        verdict: impl FnOnce(Validated<Element>) -> Verdict,
-    ) -> Result<Verdict, Unproved> {
+    fn prove(&mut self, draft: Sound, width: usize, verdict: impl FnOnce(Validated<Element>) -> Verdict) -> Verdict {
         let payload = match draft {
-            Sound::Proved(payload) => return Ok(verdict(payload)),
+            Sound::Proved(payload) => return verdict(payload),
             Sound::Unproved(payload) => payload,
         };
-        let finding = match self.validator.validate_at_once(payload.clone()) {
-            None => self.aside.finding(&payload),
-            finding => finding,
-        };
-        match finding {
-            Some(Ok(payload)) => Ok(verdict(payload)),
-            Some(Err(error)) => {
+        match self.validator.validate(payload.clone()) {
+            Ok(payload) => verdict(payload),
+            Err(error) => {
                 let fault = faults::payload(payload.root(), &error, &self.catalog);
-                Ok(refuse(Some(payload), fault, width))
+                refuse(Some(payload), fault, width)
             }
-            None => Err(Unproved(payload)),
         }
     }
 }

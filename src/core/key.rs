@@ -9,9 +9,6 @@ new_key_type! {
     /// A handler that runs or is parked, as the core and its shell name it. Never reused.
     pub struct TaskId;
 
-    /// Payloads that the core wants to be judged, as it and its shell name them. Never reused.
-    pub struct JudgementId;
-
     /// The calls of one response, or of one group of awaited calls.
     pub(super) struct FanKey;
 }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use slotmap::SlotMap;
 
-use super::admit::Entry;
-use super::aside::{Aside, Judged};
 use super::blueprint::{Blueprint, ListenerId};
 use super::dead::DeadLetters;
 use super::directory::Directory;
@@ -155,7 +153,6 @@ pub struct Core {
     pub(super) replays: HashMap<Number, Replay>,
 
     pub(super) queue: VecDeque<Item>,
-    pub(super) aside: Aside,
     pub(super) ring: Ring,
     pub(super) slots: Vec<Slots>,
     /// Who wants a slot, until all shards have taken up what the journal holds.
@@ -183,18 +180,24 @@ pub struct Core {
 /// One item of Queue 1.
 pub(super) enum Item {
     Injected(Injected),
-    /// A message that has been read, and waited.
-    Entry(Box<Entry>),
     Response(Response),
     Calls(Calls),
     /// What a handler called before it said so comes first.
-    Reattached(ThreadKey, TaskId),
+    Reattached(TaskId),
     Requeued(Requeued),
-    /// One that was put aside.
-    Judged(Box<Judged>),
     /// What a client sent before it left comes first.
     Left(ThreadId),
     Cancel(ThreadId),
+}
+
+impl Item {
+    /// Whether it is a message of its own in the books.
+    pub(super) fn is_message(&self) -> bool {
+        match self {
+            Self::Injected(_) | Self::Requeued(_) => true,
+            Self::Response(_) | Self::Calls(_) | Self::Reattached(_) | Self::Left(_) | Self::Cancel(_) => false,
+        }
+    }
 }
 
 impl Core {
@@ -236,7 +239,6 @@ impl Core {
             log: epoch.map(|_| Box::default()),
             replays: HashMap::new(),
             queue: VecDeque::new(),
-            aside: Aside::default(),
             lane: Lane::default(),
             timers: Timers::default(),
             outputs: VecDeque::new(),
@@ -264,7 +266,6 @@ impl Core {
             Input::Attached { task, attachment } => self.attach(task, attachment),
             Input::Reattached { task } => self.reattached_later(task),
             Input::Parked { task } => self.parked(task),
-            Input::Judged { judgement, findings } => self.judged(judgement, findings),
             Input::ListenerDown { listener } => self.set_down(listener, true),
             Input::ListenerUp { listener } => self.set_down(listener, false),
             Input::Left { root } => self.queue.push_back(Item::Left(root)),
@@ -323,7 +324,7 @@ impl Core {
     /// Whether nothing is queued, running or parked. Delayed continues and boot handlers don't count.
     pub fn is_idle(&self) -> bool {
         let moving = self.queue.len() + self.resumes + self.unsaid();
-        moving == 0 && self.aside.is_empty() && (self.queued == 0 && self.running == 0 || self.rests())
+        moving == 0 && (self.queued == 0 && self.running == 0 || self.rests())
     }
 
     /// Whether a durable core that drains has nothing left but what its next start takes up: handlers of listeners that
@@ -342,7 +343,7 @@ impl Core {
 
     /// Messages that still have something before them.
     pub fn waiting(&self) -> u64 {
-        let injected = self.queue.iter().chain(self.aside.items()).filter(|item| item.is_message()).count();
+        let injected = self.queue.iter().filter(|item| item.is_message()).count();
         (injected + self.queued + self.delayed) as u64
     }
 
@@ -383,27 +384,19 @@ impl Core {
     /// One item of Queue 1.
     fn process(&mut self) -> bool {
         let Some(item) = self.queue.pop_front() else { return false };
-        if let Some(item) = self.aside.follow(item) {
-            self.process_item(item);
-        }
-        true
-    }
-
-    pub(super) fn process_item(&mut self, item: Item) {
         match item {
             Item::Injected(message) => self.admit(message),
-            Item::Entry(entry) => self.enter(*entry),
             Item::Response(response) => self.respond(response),
             Item::Calls(calls) => self.place_calls(calls),
-            Item::Reattached(_, task) => self.reattached(task),
+            Item::Reattached(task) => self.reattached(task),
             Item::Requeued(letter) => self.reissue(letter),
-            Item::Judged(judged) => self.resume_item(*judged),
             Item::Left(root) => self.leave(root),
             Item::Cancel(root) => {
                 self.cancel_conversation(root);
                 self.outputs.push_back(Output::Gone { root });
             }
         }
+        true
     }
 
     fn inject(&mut self, message: Injected) {

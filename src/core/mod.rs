@@ -5,7 +5,6 @@
 
 mod admit;
 mod answer;
-mod aside;
 mod blueprint;
 mod close;
 pub(crate) mod contain;
@@ -61,6 +60,6 @@ pub use io::{
     Answer, Attachment, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join,
     JoinPosition, Message, Outcome, Output, Remembered, Settled, ShardId, ShardMessage, Start,
 };
-pub use key::{JudgementId, TaskId, ThreadKey};
+pub use key::{TaskId, ThreadKey};
 pub use machine::{Core, CoreConfig, Counts, Decoders, OpenThread, Snapshot};
 pub use misroute::Misroute;

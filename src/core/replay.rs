@@ -175,8 +175,8 @@ impl Core {
 
     /// Handlers ask on Queue 1, so what they say of that stands behind it there.
     pub(super) fn reattached_later(&mut self, task: TaskId) {
-        if let Some(thread) = self.tasks.get(task).and_then(|task| task.thread) {
-            self.queue.push_back(Item::Reattached(thread, task));
+        if self.tasks.get(task).is_some_and(|task| task.thread.is_some()) {
+            self.queue.push_back(Item::Reattached(task));
         }
     }
 

@@ -76,11 +76,7 @@ impl Core {
             // What the pump itself says is for the thread that it was made for.
             None => (Sender::System, Default::default()),
         };
-        let verdict = match self.judge_call(letter.to.as_ref(), calls, Sound::Unproved(letter.payload.clone())) {
-            Ok(verdict) => verdict,
-            Err(unproved) => return self.put_aside(Item::Requeued(letter), vec![unproved]),
-        };
-        match verdict {
+        match self.judge_call(letter.to.as_ref(), calls, Sound::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => self.open_again(letter, sender, (first, others), payload),
             Verdict::Refused(refusal) => self.bury_again(letter, refusal.fault),
             Verdict::Reply(_)

@@ -1,7 +1,6 @@
 //! What handlers say, taken from Queue 1: responses and awaited calls.
 
 use super::answer::Reply;
-use super::aside::Unproved;
 use super::blueprint::ListenerId;
 use super::conversation::Pile;
 use super::event::EventKind;
@@ -17,7 +16,6 @@ use super::replay::TaskLog;
 use super::task::Task;
 use super::thread::{Origin, Sender};
 use crate::journal::{self, CallRecord, FanId, Number};
-use crate::ladder::Raw;
 use crate::vocab::MessageId;
 
 /// What a handler ended with.
@@ -29,8 +27,6 @@ pub(super) struct Response {
     /// What the journal says of the message that was handled.
     pub log: Option<Box<TaskLog>>,
     pub outcome: Outcome,
-    /// What the handler wrote, once that was read.
-    pub wrote: Option<Raw>,
 }
 
 /// What emissions come from.
@@ -103,22 +99,15 @@ impl Core {
             self.log_consumed(response.log.as_deref_mut());
             return self.settle(key);
         };
-        let Response { answers, source, mut log, outcome, wrote, .. } = response;
-        let wrote = wrote.or_else(|| written(&outcome));
+        let Response { source, mut log, outcome, .. } = response;
+        let wrote = written(&outcome);
         match self.read(key, listener, outcome) {
-            Ok(emissions) => match self.judge_all(key, listener, &emissions) {
-                Ok(verdicts) => {
-                    self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
-                    self.log_consumed(log.as_deref_mut());
-                    self.respond_with(key, listener, source, verdicts);
-                }
-                Err(unproved) => {
-                    self.threads[key].judging += 1;
-                    let outcome = Outcome::Emitted(emissions);
-                    let response = Response { thread: key, answers, source, log, outcome, wrote };
-                    return self.put_aside(Item::Response(response), unproved);
-                }
-            },
+            Ok(emissions) => {
+                let verdicts = self.judge_all(key, listener, &emissions);
+                self.keep_refused(key, listener, source.number, wrote.as_ref(), &verdicts);
+                self.log_consumed(log.as_deref_mut());
+                self.respond_with(key, listener, source, verdicts);
+            }
             Err(fault) => {
                 self.counts.emitted += 1;
                 self.counts.faulted += 1;
@@ -145,11 +134,7 @@ impl Core {
         let can_park = listener.is_some_and(|listener| self.blueprint.contract(listener).can_park);
         let verdicts = match place.filter(|_| can_park) {
             Some((listener, _)) => self.judge_each(key, listener, &calls.requests),
-            None => Ok(Vec::new()),
-        };
-        let verdicts = match verdicts {
-            Ok(verdicts) => verdicts,
-            Err(unproved) => return self.put_aside(Item::Calls(calls), unproved),
+            None => Vec::new(),
         };
         let emissions = calls.requests.len() as u64;
         self.counts.emitted += emissions;
@@ -226,12 +211,7 @@ impl Core {
 
     /// Judges the emissions of a response. Where there are too many, only those are looked at that
     /// may be the answer, and no more than a fan-out of them: the rest comes to nothing in any case.
-    fn judge_all(
-        &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
-        emissions: &[Emission],
-    ) -> Result<Vec<Verdict>, Vec<Unproved>> {
+    fn judge_all(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
         let limit = self.blueprint.limits.fanout;
         if emissions.len() <= limit {
             return self.judge_each(key, listener, emissions);
@@ -240,23 +220,19 @@ impl Core {
         let replies = &blueprint.contract(listener).replies;
         let fault = faults::too_many(emissions.len(), &blueprint);
         let mut judged = 0;
-        gather(emissions.iter().map(|emission| {
+        let verdicts = emissions.iter().map(|emission| {
             if judged < limit && emission.may_be_one_of(replies) {
                 judged += 1;
                 return self.judge(key, listener, emission);
             }
             let (to, payload, fault) = (emission.to.clone(), emission.payload.clone().into_payload(), fault.clone());
-            Ok(Verdict::Refused(Refusal { to, payload, fault, misroute: None, width: 1 }))
-        }))
+            Verdict::Refused(Refusal { to, payload, fault, misroute: None, width: 1 })
+        });
+        verdicts.collect()
     }
 
-    fn judge_each(
-        &mut self,
-        key: ThreadKey,
-        listener: ListenerId,
-        emissions: &[Emission],
-    ) -> Result<Vec<Verdict>, Vec<Unproved>> {
-        gather(emissions.iter().map(|emission| self.judge(key, listener, emission)))
+    fn judge_each(&mut self, key: ThreadKey, listener: ListenerId, emissions: &[Emission]) -> Vec<Verdict> {
+        emissions.iter().map(|emission| self.judge(key, listener, emission)).collect()
     }
 
     /// The first valid reply is the answer; everything beside it is given to nobody.
@@ -296,16 +272,4 @@ impl Core {
             self.fail(key, faults::quarrel(limit));
         }
     }
-}
-
-/// All verdicts, or everything that has to be judged first.
-fn gather(verdicts: impl ExactSizeIterator<Item = Result<Verdict, Unproved>>) -> Result<Vec<Verdict>, Vec<Unproved>> {
-    let (mut judged, mut unproved) = (Vec::with_capacity(verdicts.len()), Vec::new());
-    for verdict in verdicts {
-        match verdict {
-            Ok(verdict) => judged.push(verdict),
-            Err(payload) => unproved.push(payload),
-        }
-    }
-    if unproved.is_empty() { Ok(judged) } else { Err(unproved) }
 }

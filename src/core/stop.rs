@@ -43,7 +43,7 @@ impl Core {
         }
         self.seal();
         // What was not taken in is not in the journal.
-        for item in self.left().into_iter().filter(Item::is_message) {
+        for item in std::mem::take(&mut self.queue).into_iter().filter(Item::is_message) {
             self.abandon(item, &faults::cancelled());
         }
         for key in self.roots_in_order() {
@@ -59,7 +59,7 @@ impl Core {
     }
 
     fn end_all(&mut self, fault: &Fault) {
-        for item in self.left() {
+        for item in std::mem::take(&mut self.queue) {
             self.abandon(item, fault);
         }
         for key in self.roots_in_order() {
@@ -86,15 +86,6 @@ impl Core {
                     self.outputs.push_back(Output::Closed { client, root });
                 }
             }
-            Item::Entry(mut entry) => {
-                self.counts.faulted += 1;
-                self.taken(entry.attachment.take(), false);
-                self.last_fault(entry.recipient(), entry.ids.0, fault);
-                if !self.roots.contains_key(&entry.root) {
-                    self.outputs.push_back(Output::Closed { client: entry.client, root: entry.root });
-                }
-            }
-            Item::Judged(judged) => self.abandon(judged.item, fault),
             Item::Response(Response { thread, log, outcome: Outcome::Emitted(emissions), .. }) => {
                 self.log_attached(log);
                 self.bury_emissions(thread, emissions);
@@ -109,13 +100,6 @@ impl Core {
             Item::Requeued(letter) => self.bury_again(letter, fault.clone()),
             Item::Left(root) | Item::Cancel(root) => self.outputs.push_back(Output::Gone { root }),
         }
-    }
-
-    /// What is on Queue 1, in order.
-    fn left(&mut self) -> Vec<Item> {
-        let mut items = self.aside.take_all();
-        items.extend(std::mem::take(&mut self.queue));
-        items
     }
 
     fn roots_in_order(&self) -> Vec<ThreadKey> {

@@ -192,7 +192,7 @@ impl Core {
             thread.judging += 1;
             let answers = thread.opened_by;
             let source = Source { message: task.message, number: task.number(), index: task.emitted };
-            let response = Response { thread: key, answers, source, log: task.log, outcome, wrote: None };
+            let response = Response { thread: key, answers, source, log: task.log, outcome };
             return self.queue.push_back(Item::Response(response));
         }
         self.log_consumed(task.log.as_deref_mut());

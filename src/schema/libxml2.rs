@@ -1,23 +1,20 @@
-//! The only module that knows libxml: it compiles schemas and judges payloads.
+//! The only module that knows libxml: it compiles schemas and judges documents by them, beside the engine.
 //!
 //! What always holds: nothing is read but the texts that are given. While a schema is compiled, a loader of ours
 //! stands in for libxml's, which would read files and the network, and it knows only those texts (libxml asks the
-//! file system whether their made-up names exist, but opens nothing). A payload is
-//! not parsed here: its events go straight into the validator, which never follows `xsi:schemaLocation`, because
-//! it has a schema. Nothing is printed: every error comes back as a value.
+//! file system whether their made-up names exist, but opens nothing). Nothing is printed: every error comes back as a
+//! value.
 //!
-//! What it does not do: share a compiled schema between threads. libxml doesn't say that it may be.
+//! What it does not do: judge messages, or bound what libxml takes: some schemas never end.
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libxml::bindings as c;
 use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
-
-use super::events::{Event, Events, Text};
 
 /// A schema document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,20 +24,12 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
-/// What libxml says is wrong with a schema.
+/// What libxml says is wrong with a schema or a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     /// The `url` of the source; `None` for the main one.
     pub(super) url: Option<String>,
     pub(super) line: u32,
-    pub(super) message: String,
-}
-
-/// What libxml says is wrong with a payload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Violation {
-    /// The element, counted in document order from 0.
-    pub(super) element: usize,
     pub(super) message: String,
 }
 
@@ -56,7 +45,7 @@ impl Compiled {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let scope = LoaderScope::enter(others);
-        let log = Log::new(usize::MAX);
+        let log = Log::default();
         let length = c_int::try_from(main.len()).map_err(|_| vec![Fault::internal("the schema is too large")])?;
         // SAFETY: `main` lives until the parser context is freed below, `log` and the loader's sources longer; the
         // handlers are set back before that.
@@ -73,7 +62,7 @@ impl Compiled {
             schema
         };
         drop(scope);
-        let faults: Vec<Fault> = log.entries.into_inner().into_iter().map(Entry::fault).collect();
+        let faults = log.0.into_inner();
         match NonNull::new(schema) {
             Some(schema) => Ok(Self(schema)),
             None if faults.is_empty() => Err(vec![Fault::internal("the schema can't be compiled")]),
@@ -81,26 +70,36 @@ impl Compiled {
         }
     }
 
-    /// Judges a payload; stops at the `most`-th violation.
-    pub(super) fn validate(&self, events: &Events, most: usize) -> Vec<Violation> {
-        let log = Log::new(most);
-        // SAFETY: the context is used with the schema that it was made for, which outlives it, and freed here.
-        // `log` outlives it too.
+    /// Judges a document; an error is the first thing that is wrong with it. Hints in it load nothing.
+    pub(super) fn validate(&self, document: &str) -> Result<(), Fault> {
+        let log = Log::default();
+        let length = c_int::try_from(document.len()).map_err(|_| Fault::internal("the document is too large"))?;
+        // Out of a scope the process would load what a hint names.
+        let scope = LoaderScope::enter(&[]);
+        // SAFETY: the text and `log` outlive the calls. The context is used with the schema that it was made for, which
+        // outlives it; context, parser and document are freed once, and the error handler is set back.
         let valid = unsafe {
-            let context = c::xmlSchemaNewValidCtxt(self.0.as_ptr());
-            if context.is_null() {
-                return vec![Violation::internal()];
+            c::xmlSetStructuredErrorFunc(log.context(), handler());
+            let parser = c::xmlNewParserCtxt();
+            let options = c::xmlParserOption_XML_PARSE_NONET as i32;
+            let doc = c::xmlCtxtReadMemory(parser, document.as_ptr().cast(), length, ptr::null(), ptr::null(), options);
+            c::xmlFreeParserCtxt(parser);
+            let context = if doc.is_null() { ptr::null_mut() } else { c::xmlSchemaNewValidCtxt(self.0.as_ptr()) };
+            let mut valid = false;
+            if !context.is_null() {
+                c::xmlSchemaSetValidStructuredErrors(context, handler(), log.context());
+                valid = c::xmlSchemaValidateDoc(context, doc) == 0;
+                c::xmlSchemaFreeValidCtxt(context);
             }
-            c::xmlSchemaSetValidStructuredErrors(context, handler(), log.context());
-            let valid = feed(context, events, &log);
-            c::xmlSchemaFreeValidCtxt(context);
+            if !doc.is_null() {
+                c::xmlFreeDoc(doc);
+            }
+            c::xmlSetStructuredErrorFunc(ptr::null_mut(), None);
             valid
         };
-        let mut violations: Vec<Violation> = log.entries.into_inner().into_iter().map(Entry::violation).collect();
-        if !valid && violations.is_empty() {
-            violations.push(Violation::internal());
-        }
-        violations
+        drop(scope);
+        let said = log.0.into_inner().into_iter().next();
+        if valid { Ok(()) } else { Err(said.unwrap_or_else(|| Fault::internal("the validator gave up"))) }
     }
 }
 
@@ -111,134 +110,24 @@ impl Drop for Compiled {
     }
 }
 
-/// Feeds the events to a validator through the handlers that it offers a parser; says whether all were valid.
-///
-/// # Safety
-/// `context` is a validation context without a document, whose errors go to `log`.
-unsafe fn feed(context: c::xmlSchemaValidCtxtPtr, events: &Events, log: &Log) -> bool {
-    let arena = events.arena();
-    let text = |at: u32| -> *const c::xmlChar { arena[at as usize..].as_ptr() };
-    let maybe = |at: Text| at.map_or(ptr::null(), text);
-    let (mut sax, mut user) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: both pointers are valid until `xmlSchemaSAXUnplug`; `sax` null means that there is nobody else to call.
-    let plug = unsafe { c::xmlSchemaSAXPlug(context, &raw mut sax, &raw mut user) };
-    if plug.is_null() {
-        return false;
-    }
-    // SAFETY: after plugging, `sax` points to the handlers of the validator.
-    let (start, characters, end) = unsafe { ((*sax).startElementNs, (*sax).characters, (*sax).endElementNs) };
-    let (Some(start), Some(characters), Some(end)) = (start, characters, end) else { return false };
-    let (mut declarations, mut attributes) = (events.declarations().iter(), events.attributes().iter());
-    let mut elements = 0;
-    let mut open = Vec::new();
-    let (mut pairs, mut quintuples) = (Vec::new(), Vec::new());
-    for event in events.events() {
-        match *event {
-            Event::Start { local, namespace, declarations: declared, attributes: given } => {
-                log.element.set(elements);
-                open.push(elements);
-                elements += 1;
-                pairs.clear();
-                for &(prefix, uri) in declarations.by_ref().take(declared as usize) {
-                    pairs.extend([maybe(prefix), text(uri)]);
-                }
-                quintuples.clear();
-                for a in attributes.by_ref().take(given as usize) {
-                    let value = text(a.value);
-                    // The end of a value is a pointer behind it: the NUL there is in the arena too.
-                    let behind = text(a.value + a.value_len);
-                    quintuples.extend([text(a.local), maybe(a.prefix), maybe(a.namespace), value, behind]);
-                }
-                let (declared, given) = (count(declared), count(given));
-                // SAFETY: all strings are NUL-terminated in the arena, which stays as it is until the validator is
-                // unplugged (it keeps the pointers to names, not those to the two lists).
-                unsafe {
-                    start(
-                        user,
-                        text(local),
-                        ptr::null(),
-                        maybe(namespace),
-                        declared,
-                        pairs.as_mut_ptr(),
-                        given,
-                        0,
-                        quintuples.as_mut_ptr(),
-                    );
-                }
-            }
-            // SAFETY: `len` bytes from `start` are in the arena; they are copied.
-            Event::Text { start, len } => unsafe { characters(user, text(start), count(len)) },
-            Event::End { local, namespace } => {
-                log.element.set(open.pop().unwrap_or_default());
-                // SAFETY: as for the start tag.
-                unsafe { end(user, text(local), ptr::null(), maybe(namespace)) }
-                log.element.set(open.last().copied().unwrap_or_default());
-            }
-        }
-        if log.is_full() {
-            break;
-        }
-    }
-    // SAFETY: `context` is still plugged; unplugging frees the plug and all that the run has allocated.
-    unsafe {
-        let valid = c::xmlSchemaIsValid(context) == 1;
-        c::xmlSchemaSAXUnplug(plug);
-        valid
-    }
-}
-
-fn count(count: u32) -> c_int {
-    c_int::try_from(count).expect("a payload is smaller than 2 GiB")
+/// The libxml2 that the program is built with.
+pub(super) fn version() -> String {
+    format!("libxml2 {}", CStr::from_bytes_with_nul(c::LIBXML_DOTTED_VERSION).unwrap_or_default().to_string_lossy())
 }
 
 /// What the error handler has heard.
-struct Log {
-    entries: RefCell<Vec<Entry>>,
-    most: usize,
-    /// The element that is being judged.
-    element: Cell<usize>,
-}
-
-struct Entry {
-    element: usize,
-    file: Option<String>,
-    line: u32,
-    message: String,
-}
+#[derive(Default)]
+struct Log(RefCell<Vec<Fault>>);
 
 impl Log {
-    fn new(most: usize) -> Self {
-        Self { entries: RefCell::default(), most, element: Cell::new(0) }
-    }
-
-    fn is_full(&self) -> bool {
-        self.entries.borrow().len() >= self.most
-    }
-
     fn context(&self) -> *mut c_void {
         ptr::from_ref(self).cast_mut().cast()
-    }
-}
-
-impl Entry {
-    fn fault(self) -> Fault {
-        Fault { url: self.file, line: self.line, message: self.message }
-    }
-
-    fn violation(self) -> Violation {
-        Violation { element: self.element, message: self.message }
     }
 }
 
 impl Fault {
     fn internal(message: &str) -> Self {
         Self { url: None, line: 0, message: message.to_owned() }
-    }
-}
-
-impl Violation {
-    fn internal() -> Self {
-        Self { element: 0, message: "the validator gave up".to_owned() }
     }
 }
 
@@ -256,15 +145,15 @@ unsafe extern "C" fn on_error(context: *mut c_void, error: *const c::xmlError) {
     let (Some(log), Some(error)) = (unsafe { context.cast::<Log>().as_ref() }, unsafe { error.as_ref() }) else {
         return;
     };
-    if error.level < c::xmlErrorLevel_XML_ERR_ERROR || log.is_full() {
+    if error.level < c::xmlErrorLevel_XML_ERR_ERROR {
         return;
     }
     // SAFETY: libxml's errors hold C strings or null.
     let (file, message) = unsafe { (string(error.file), string(error.message)) };
     // What was given as text has a name that libxml made up.
-    let file = Some(file).filter(|file| !file.is_empty() && file != "in_memory_buffer");
+    let url = Some(file).filter(|file| !file.is_empty() && file != "in_memory_buffer");
     let line = u32::try_from(error.line).unwrap_or(0);
-    log.entries.borrow_mut().push(Entry { element: log.element.get(), file, line, message });
+    log.0.borrow_mut().push(Fault { url, line, message: message.trim().to_owned() });
 }
 
 /// # Safety

@@ -17,11 +17,12 @@ mod document;
 mod encode;
 mod engine;
 pub(crate) mod escape;
-mod events;
 mod example;
 mod guide;
+#[cfg(feature = "libxml")]
 mod libxml2;
 mod model;
+mod opinion;
 #[doc(hidden)]
 pub mod oracle;
 mod pattern;
@@ -45,6 +46,9 @@ pub(crate) use decode::decode_canonical;
 pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
 pub use encode::{EncodeError, Unencodable, encode};
 pub use guide::guide;
+#[cfg(feature = "libxml")]
+pub use opinion::second_opinion;
+pub use opinion::{Objection, Opinion};
 pub use payload::Payload;
 pub use payload_schema::PayloadSchema;
 pub use systole_macros::Payload;

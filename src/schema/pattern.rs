@@ -4,6 +4,7 @@
 //! plain characters in it (XSD 1.0 part 2, appendix F). Both become one syntax tree.
 
 mod class;
+mod cost;
 mod emit;
 mod sample;
 mod translate;
@@ -47,11 +48,13 @@ impl Pattern {
         self.tree.as_ref().is_none_or(|(_, regex)| regex.is_match(text))
     }
 
-    /// Texts that match, simple ones first; they differ by `variant`.
+    /// Texts that match, simple ones first; they differ by `variant`. A pattern that no short one matches has none.
     pub(crate) fn samples(&self, variant: usize) -> impl Iterator<Item = String> {
-        const LONGEST: usize = 64;
+        const REPEATED: usize = 64;
+        const LONGEST: usize = 1_024;
         let tree = self.tree.as_ref().map(|(tree, _)| tree);
-        (0..LONGEST).filter_map(move |extra| tree.map(|tree| sample::sample(tree, variant, extra)))
+        let samples = (0..REPEATED).map_while(move |extra| tree.map(|tree| sample::sample(tree, variant, extra)));
+        samples.take_while(|sample| sample.len() <= LONGEST)
     }
 }
 
@@ -62,6 +65,11 @@ impl Pattern {
 pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<regex::Regex>, &'static str> {
     let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
     compile(&translated?.join("|"))
+}
+
+/// How large the automaton of a pattern becomes, in about its states; 0 if it is no pattern.
+pub(crate) fn states(pattern: &str) -> usize {
+    translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| cost::cost(&tree))
 }
 
 /// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.
@@ -86,7 +94,9 @@ fn compile(rust: &str) -> Result<Arc<regex::Regex>, &'static str> {
     Ok(regex)
 }
 
-const TOO_LARGE: &str = "it is too large: have fewer or smaller counts inside of counts, such as (a{0,99}){0,99}";
+/// Why a pattern is refused for its size.
+pub(crate) const TOO_LARGE: &str =
+    "it is too large: have fewer or smaller counts inside of counts, such as (a{0,99}){0,99}";
 
 /// How deep groups may nest in a pattern.
 const NESTING: u32 = 100;

@@ -27,7 +27,7 @@ struct Inner {
     digest: Digest,
     /// What judges it, which all threads share, and its declaration there.
     grammar: (Arc<Grammar>, ElementId),
-    document: String,
+    document: Arc<str>,
     embeddable: Canonical,
     /// What the payload needs of that.
     part: OnceLock<Option<Canonical>>,
@@ -76,14 +76,21 @@ impl PayloadSchema {
         let embeddable = embed::embeddable(&document);
         let embeddable = embeddable.map_err(|problem| round_trip(RoundTrip::Schema(problem.to_string())))?;
         let digest = digest([document.as_str()]);
-        Ok(Self::assemble(qname, (digest, path), (document, embeddable), &model, Some(example), Some(json_schema)))
+        Ok(Self::assemble(
+            qname,
+            (digest, path),
+            (document.into(), embeddable),
+            &model,
+            Some(example),
+            Some(json_schema),
+        ))
     }
 
     /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
         digest: Digest,
         grammar: (Arc<Grammar>, ElementId),
-        texts: (String, Canonical),
+        texts: (Arc<str>, Canonical),
         model: &Model,
         qname: QName,
     ) -> Self {
@@ -94,7 +101,7 @@ impl PayloadSchema {
     fn assemble(
         qname: QName,
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
-        (document, embeddable): (String, Canonical),
+        (document, embeddable): (Arc<str>, Canonical),
         model: &Model,
         example: Option<Canonical>,
         json_schema: Option<Value>,

@@ -13,6 +13,9 @@ use crate::ladder::Canonical;
 /// Lines of fields at most: beyond that a model reads the schema itself.
 const MOST_LINES: usize = 200;
 
+/// Types that are named for one value.
+const MOST_MEMBERS: usize = 64;
+
 /// One line on what a payload is for: the first paragraph of its docs.
 pub(crate) fn description(model: &Model) -> String {
     let doc = model.doc();
@@ -158,18 +161,32 @@ impl<'a> Fields<'a> {
     }
 
     fn words(&self, simple: &Simple) -> String {
+        let mut left = MOST_MEMBERS;
+        self.some_words(simple, &mut left)
+    }
+
+    /// Names as many of the types that a value may be of as are `left`: unions of unions have too many.
+    fn some_words(&self, simple: &Simple, left: &mut usize) -> String {
+        *left = left.saturating_sub(1);
         if !simple.facets.values.is_empty() {
             return values(&simple.facets.values);
         }
         match &simple.variety {
             Variety::Atomic(base) => format!("{}{}", base.words(), bounds(base, &simple.facets)),
             Variety::List(item) => {
-                let item = self.model.simple(*item).map(|item| self.words(item)).unwrap_or_default();
+                let item = self.model.simple(*item).map(|item| self.some_words(item, left)).unwrap_or_default();
                 format!("any number of values between spaces, each: {item}")
             }
             Variety::Union(members) => {
-                let members = members.iter().filter_map(|member| self.model.simple(*member));
-                members.map(|member| self.words(member)).collect::<Vec<_>>().join("; or ")
+                let mut words: Vec<String> = Vec::new();
+                for member in members.iter().filter_map(|member| self.model.simple(*member)) {
+                    if *left == 0 {
+                        words.push("another".to_owned());
+                        break;
+                    }
+                    words.push(self.some_words(member, left));
+                }
+                words.join("; or ")
             }
         }
     }

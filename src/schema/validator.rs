@@ -56,7 +56,7 @@ impl Validator {
         &self.catalog
     }
 
-    /// Checks a payload against the schema of its name, and mints the proof.
+    /// Checks a payload against the schema of its name, and mints the proof. Takes linear time.
     ///
     /// # Errors
     /// [`SchemaError`] if it breaks the schema, or if there is none.
@@ -67,11 +67,6 @@ impl Validator {
         let (grammar, root) = schema.grammar();
         by_engine(grammar, root, &mut self.judge, &payload)?;
         Ok(Validated::by_schema(payload))
-    }
-
-    /// As [`validate`](Self::validate), which takes linear time: there is always a verdict.
-    pub fn validate_at_once(&mut self, payload: Canonical) -> Option<Result<Validated<Element>, SchemaError>> {
-        Some(self.validate(payload))
     }
 }
 
@@ -119,11 +114,6 @@ impl fmt::Display for AtPath<'_> {
 impl SchemaError {
     fn unknown(payload: &QName, at: Option<Position>) -> Self {
         Self::whole(format!("no schema is known for {payload}"), at)
-    }
-
-    /// The validator failed on a payload.
-    pub(crate) fn unjudged(payload: &QName) -> Self {
-        Self::whole(format!("{payload} could not be judged: the validator failed, which is a bug of the pump"), None)
     }
 
     /// What is wrong with a payload as a whole.

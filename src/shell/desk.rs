@@ -7,11 +7,11 @@ use std::task::{Context, Poll, Waker};
 
 use super::clock::Clock;
 use super::handler::{Handler, HandlerKey, Handlers, Place};
-use super::judges::Judges;
 use super::link::{Command, Links};
 use super::watchdog::Pulse;
 use crate::core::contain::Panicked;
 use crate::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
+use crate::schema::Catalog;
 use crate::vocab::{Fault, FaultCode};
 
 /// What everything in one shard shares: the local queue into its core, the handlers that run, the
@@ -22,7 +22,7 @@ pub(super) struct Desk {
     pub(super) clock: Clock,
     pub(super) links: Links,
     pub(super) blueprint: Arc<Blueprint>,
-    pub(super) judges: Arc<Judges>,
+    pub(super) catalog: Arc<Catalog>,
     pub(super) handlers: RefCell<Handlers>,
     inputs: RefCell<VecDeque<Input>>,
     pump: Cell<Option<Waker>>,
@@ -49,7 +49,7 @@ impl Desk {
         clock: Clock,
         links: Links,
         blueprint: Arc<Blueprint>,
-        judges: Arc<Judges>,
+        catalog: Arc<Catalog>,
         pulse: Arc<Pulse>,
     ) -> Rc<Self> {
         let desk = Rc::new(Self {
@@ -58,7 +58,7 @@ impl Desk {
             clock,
             links,
             blueprint,
-            judges,
+            catalog,
             handlers: RefCell::default(),
             inputs: RefCell::default(),
             pump: Cell::default(),

@@ -27,7 +27,6 @@ mod host;
 pub mod human;
 pub mod inbox;
 pub mod journal;
-mod judges;
 mod ledger;
 mod letter;
 mod link;

@@ -17,7 +17,6 @@ use super::events::Events;
 use super::exit::{Given, Inlet, Port};
 use super::inbox::TaskBoard;
 use super::journal::Takeover;
-use super::judges::Judges;
 use super::ledger::Ledger;
 use super::link::{Command, Links, links};
 use super::scribe::Scribe;
@@ -58,7 +57,6 @@ pub(super) struct Shared {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) links: Links,
-    pub(super) judges: Arc<Judges>,
     pub(super) gauge: Gauge,
     pub(super) directory: Directory,
     pub(super) clock: Clock,
@@ -131,7 +129,6 @@ impl Organism {
         let unread: Vec<_> = blueprint.clients().map(|_| Gauge::new(limits.egress, limits.egress_bytes)).collect();
         let (ports, inlets): (Vec<_>, Vec<_>) = unread.iter().cloned().map(Port::new).unzip();
         let shared = Arc::new(Shared {
-            judges: Arc::new(Judges::new(catalog.clone(), links.clone(), clock.is_simulated())),
             gauge: Gauge::new(limits.queue, limits.queue_bytes),
             directory: Directory::default(),
             given: Given::new(links.clone()),

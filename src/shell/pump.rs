@@ -245,7 +245,6 @@ impl Shard {
                 }
                 None => self.abort(self.desk.shard, task),
             },
-            Output::Judge { judgement, payloads } => self.shared.judges.judge(self.desk.shard, judgement, payloads),
             Output::Egress(egress) => {
                 for root in self.exits.pass(egress) {
                     self.desk.tell(self.desk.shard, Input::Cancel { root });

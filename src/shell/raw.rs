@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Thread;
-use super::judges::Judges;
 use crate::core::{Blueprint, Contract, ListenerId, Message, Outcome};
 use crate::schema::Catalog;
 use crate::vocab::Limits;
@@ -36,7 +35,7 @@ pub struct RunContext {
     pub(super) thread: Thread,
     pub(super) listener: ListenerId,
     pub(super) blueprint: Arc<Blueprint>,
-    pub(super) judges: Arc<Judges>,
+    pub(super) catalog: Arc<Catalog>,
 }
 
 impl RunContext {
@@ -57,7 +56,7 @@ impl RunContext {
 
     /// Every payload schema of the organism: examples, prompts.
     pub fn catalog(&self) -> &Catalog {
-        self.judges.catalog()
+        &self.catalog
     }
 }
 

@@ -79,7 +79,7 @@ impl Seed {
             shared.clock.clone(),
             shared.links.clone(),
             shared.blueprint.clone(),
-            shared.judges.clone(),
+            shared.catalog.clone(),
             pulse,
         );
         let config = CoreConfig {

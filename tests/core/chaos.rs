@@ -20,7 +20,6 @@ enum Op {
     Drop { task: u8 },
     Poll { shard: u8, steps: u8 },
     Carry { messages: u8 },
-    Judge { which: u8 },
     Sleep { seconds: u8 },
     Leave { conversation: u8 },
     Cancel { conversation: u8 },
@@ -39,7 +38,6 @@ fn ops() -> impl Strategy<Value = Op> {
         2 => any::<u8>().prop_map(|task| Op::Drop { task }),
         30 => (any::<u8>(), 1..12u8).prop_map(|(shard, steps)| Op::Poll { shard, steps }),
         10 => (1..4u8).prop_map(|messages| Op::Carry { messages }),
-        10 => any::<u8>().prop_map(|which| Op::Judge { which }),
         3 => (1..20u8).prop_map(|seconds| Op::Sleep { seconds }),
         1 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
         1 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
@@ -69,7 +67,7 @@ struct Chaos {
 impl Chaos {
     fn new(plan: Plan, shards: u16) -> Self {
         let mut world = plan.build_on(shards);
-        (world.slow_links, world.slow_judges) = (true, true);
+        world.slow_links = true;
         Self {
             world,
             plan,
@@ -116,10 +114,6 @@ impl Chaos {
                 for _ in 0..*messages {
                     self.world.carry_one();
                 }
-            }
-            Op::Judge { which } => {
-                let waiting = self.world.judgements.len();
-                self.world.judge(usize::from(*which) % waiting.max(1));
             }
             Op::Sleep { seconds } => self.world.now = self.world.now.after(secs(u64::from(*seconds))),
             Op::Leave { conversation } => {
@@ -279,7 +273,7 @@ impl Chaos {
         for listener in 0..self.plan.count() {
             self.event(&Op::Down { listener: listener as u8, down: false });
         }
-        self.world.be_quick();
+        self.world.slow_links = false;
         self.world.run();
         self.look();
         let mut rounds = 0;
@@ -338,7 +332,7 @@ proptest! {
             chaos.event(op);
         }
         chaos.everywhere(|| Input::Stop);
-        chaos.world.be_quick();
+        chaos.world.slow_links = false;
         chaos.world.run();
         chaos.look();
         while let Some(task) = chaos.pick(0) {

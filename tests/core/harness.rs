@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::core::*;
-use systole::ladder::{Canonical, Raw};
-use systole::schema::{Decoded, Validator};
+use systole::ladder::Raw;
+use systole::schema::Decoded;
 use systole::vocab::{Fault, IdKey, MessageId, Name, QName, ThreadId, Time, ns};
 use uuid::Uuid;
 
-use super::payloads::{catalog, catalog_of_both_paths, qnames, short, xml};
+use super::payloads::{catalog, qnames, short, xml};
 
 /// An organism that is going to be built.
 pub(crate) struct Setup {
@@ -21,8 +21,6 @@ pub(crate) struct Setup {
     pub(crate) shards: u16,
     pub(crate) events: bool,
     pub(crate) gauge: (usize, usize),
-    /// Whether some payloads are judged by libxml.
-    pub(crate) libxml: bool,
 }
 
 /// What a closure does with a message.
@@ -71,11 +69,6 @@ pub(crate) struct World {
     pub(crate) links: VecDeque<(usize, ShardMessage)>,
     /// Whether they stay on the links until the test carries them.
     pub(crate) slow_links: bool,
-    /// What is to be judged, by shard.
-    pub(crate) judgements: VecDeque<(usize, JudgementId, Vec<Canonical>)>,
-    /// Whether judgements wait until the test makes them.
-    pub(crate) slow_judges: bool,
-    validator: Validator,
     pub(crate) running: Vec<Running>,
     /// Every message that a handler was started with, in order: `listener <- from: payload`.
     pub(crate) started: Vec<String>,
@@ -124,7 +117,6 @@ impl Setup {
             shards: 1,
             events: true,
             gauge: (100_000, 1 << 30),
-            libxml: false,
         }
     }
 
@@ -140,7 +132,7 @@ impl Setup {
         let (gauge, directory) = (Gauge::new(self.gauge.0, self.gauge.1), Directory::default());
         let now: Time = "2030-01-01T00:00:00Z".parse().unwrap();
         let decoders = Arc::new(decoders(&blueprint));
-        let catalog = if self.libxml { catalog_of_both_paths() } else { catalog() };
+        let catalog = catalog();
         let core = |shard| {
             Core::new(CoreConfig {
                 shard: ShardId(shard),
@@ -166,9 +158,6 @@ impl Setup {
             blocking: HashSet::new(),
             links: VecDeque::new(),
             slow_links: false,
-            judgements: VecDeque::new(),
-            slow_judges: false,
-            validator: Validator::new(catalog.clone()),
             running: Vec::new(),
             started: Vec::new(),
             resumed: VecDeque::new(),
@@ -380,22 +369,6 @@ impl World {
         }
     }
 
-    /// Lets links and judges take no time from now on.
-    pub(crate) fn be_quick(&mut self) {
-        (self.slow_links, self.slow_judges) = (false, false);
-        while !self.judgements.is_empty() {
-            self.judge(0);
-        }
-    }
-
-    /// Makes one of the judgements that wait.
-    pub(crate) fn judge(&mut self, which: usize) {
-        if let Some((shard, judgement, payloads)) = self.judgements.remove(which) {
-            let findings = payloads.into_iter().map(|payload| self.validator.validate(payload)).collect();
-            self.handle(shard, Input::Judged { judgement, findings });
-        }
-    }
-
     /// One output of a shard.
     pub(crate) fn step(&mut self, shard: usize) -> bool {
         let Some(output) = self.cores[shard].poll(self.now) else { return false };
@@ -407,12 +380,6 @@ impl World {
                 self.resumed.push_back((task, call, result));
             }
             Output::Abort { task } => self.abort(Task { shard, id: task }),
-            Output::Judge { judgement, payloads } => {
-                self.judgements.push_back((shard, judgement, payloads));
-                if !self.slow_judges {
-                    self.judge(0);
-                }
-            }
             Output::Egress(egress) => self.egress.push(egress),
             Output::Closed { root, .. } => self.closed.push(root),
             Output::Gone { root } => self.gone.push(root),
@@ -545,7 +512,7 @@ impl World {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.links.is_empty() && self.judgements.is_empty() && self.cores.iter().all(Core::is_idle)
+        self.links.is_empty() && self.cores.iter().all(Core::is_idle)
     }
 
     /// The open threads of all shards, as paths.

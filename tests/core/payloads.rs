@@ -1,6 +1,6 @@
 //! The payloads that the listeners of the tests speak: all of one shape, `<n>` and maybe `<text>`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,33 +42,6 @@ macro_rules! payloads {
 payloads! {
     Ask "ask" Told "told" Ping "ping" Pong "pong" Job "job" Done "done" Tick "tick" Note "note"
     Q0 "q0" Q1 "q1" Q2 "q2" Q3 "q3" Q4 "q4" A0 "a0" A1 "a1" A2 "a2" A3 "a3" A4 "a4"
-}
-
-/// As [`catalog`], but libxml judges some of the payloads, because of a constraint that they always keep.
-pub(crate) fn catalog_of_both_paths() -> Arc<Catalog> {
-    static BOTH: LazyLock<Arc<Catalog>> = LazyLock::new(|| {
-        let mut both = Catalog::new();
-        for schema in catalog().payloads() {
-            let local = schema.qname().local();
-            let slow =
-                schema.qname().namespace() == NS && ["ping", "done", "q0", "q3", "a1", "a2", "job"].contains(&local);
-            let schema = if slow { constrained(local) } else { schema.clone() };
-            both.add(schema).unwrap();
-        }
-        Arc::new(both)
-    });
-    BOTH.clone()
-}
-
-fn constrained(local: &str) -> PayloadSchema {
-    let document = format!(
-        r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="{NS}" targetNamespace="{NS}"
-             elementFormDefault="qualified"><xs:element name="{local}"><xs:complexType><xs:sequence>
-             <xs:element name="n" type="xs:long"/><xs:element name="text" type="xs:string" minOccurs="0"/>
-           </xs:sequence></xs:complexType><xs:unique name="numbers"><xs:selector xpath="t:n"/><xs:field xpath="."/>
-           </xs:unique></xs:element></xs:schema>"#
-    );
-    PayloadSchema::from_xsd("constrained.xsd", &document).unwrap().remove(0)
 }
 
 /// `{urn:test}local`, or what is written in Clark notation.

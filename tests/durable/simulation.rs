@@ -207,7 +207,7 @@ impl Simulation {
             }
             Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
             Output::Closed { .. } | Output::Gone { .. } => {}
-            Output::Letter { .. } | Output::Shard { .. } | Output::Judge { .. } => unreachable!("nobody asked for it"),
+            Output::Letter { .. } | Output::Shard { .. } => unreachable!("nobody asked for it"),
         }
         true
     }

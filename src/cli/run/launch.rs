@@ -13,6 +13,7 @@ use super::{CLIENT, Run};
 use crate::cli::failure::Failure;
 use crate::cli::log;
 use crate::cli::screen::{Screen, Style};
+use crate::cli::second_opinion;
 use crate::core::Party;
 use crate::shell::command::CommandListener;
 use crate::shell::config::{Config, Journaled, Kind, Mistake};
@@ -42,7 +43,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Sees to all that no organism is needed for.
     pub(super) fn set(args: &Run) -> Result<Self, Failure> {
-        let config = Config::load(&args.organism).map_err(Failure::Config)?;
+        let config = Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?;
         let people = config.kinds.contains(&Kind::Human);
         let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
         let screen = Arc::new(Screen::standard(style(args.json, people)));
@@ -55,7 +56,7 @@ impl Stage {
     pub(super) fn launch(&mut self, args: &Run) -> Result<Launched, Failure> {
         let config = match self.config.take() {
             Some(config) => config,
-            None => Config::load(&args.organism).map_err(Failure::Config)?,
+            None => Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?,
         };
         if let Some(Journaled { file, .. }) = &config.journal {
             // Before anything is made beside it.

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::schema::decode::decode_canonical;
+#[cfg(feature = "libxml")]
 use crate::schema::libxml2::tests::exclusive_c14n;
 
 fn encoded<T: Serialize>(value: &T) -> Result<String, EncodeError> {
@@ -120,6 +121,7 @@ proptest! {
     #[test]
     fn what_is_encoded_is_canonical_and_comes_back(value in mixed()) {
         let canonical = encode_as(&value, "urn:t", "r", QName::new("urn:t", "r").unwrap()).unwrap();
+        #[cfg(feature = "libxml")]
         prop_assert_eq!(exclusive_c14n(canonical.as_str()), Some(canonical.bytes().to_vec()));
         prop_assert_eq!(decode_canonical::<Mixed>(&canonical).unwrap(), value);
     }

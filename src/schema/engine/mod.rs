@@ -11,7 +11,7 @@ mod grammar;
 mod judge;
 mod namespace;
 mod simple;
-#[cfg(test)]
+#[cfg(all(test, feature = "libxml"))]
 mod tests;
 
 pub(super) use compile::{Wrong, compile};

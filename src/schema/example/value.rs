@@ -28,7 +28,10 @@ impl<'a> Sampler<'a> {
                 let items: Option<Vec<String>> = (0..count).map(|_| self.value(*item, None)).collect();
                 Some(items?.join(" "))
             }
-            Variety::Union(members) => members.iter().find_map(|member| self.value(*member, None)),
+            Variety::Union(members) => {
+                self.spend(1)?;
+                members.iter().find_map(|member| self.value(*member, None))
+            }
             Variety::Atomic(base) if base.name == "ID" => {
                 self.ids += 1;
                 Some(if self.ids == 1 { "name".to_owned() } else { format!("name{}", self.ids) })

@@ -18,7 +18,7 @@ pub(in crate::schema) enum Reading {
 /// Parses a document without DTD, external parts or recovery, and canonicalizes it.
 pub(in crate::schema) fn read(document: &[u8], form: Form) -> Reading {
     initialize();
-    let log = Log::new(usize::MAX);
+    let log = Log::default();
     let Ok(length) = i32::try_from(document.len()) else { return Reading::Refused("it is too large".to_owned()) };
     // SAFETY: `document` and `log` outlive the calls. The parser, the document and the output are freed once, the last
     // by libxml's own function for that; the error handler is set back.
@@ -39,8 +39,8 @@ pub(in crate::schema) fn read(document: &[u8], form: Form) -> Reading {
     match canonical {
         Some(canonical) => Reading::Canonical(canonical),
         None => {
-            let said = log.entries.into_inner().into_iter().next().map(|entry| entry.message);
-            Reading::Refused(said.unwrap_or_default().trim().to_owned())
+            let said = log.0.into_inner().into_iter().next().map(|fault| fault.message);
+            Reading::Refused(said.unwrap_or_default())
         }
     }
 }

@@ -8,23 +8,22 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" x
   </xs:sequence></xs:complexType></xs:element>
 </xs:schema>"#;
 
-fn violations(schema: &Compiled, canonical: &str) -> Vec<Violation> {
-    let mut events = Events::default();
-    events.read(canonical);
-    schema.validate(&events, 8)
+fn refusal(schema: &Compiled, document: &str) -> Option<String> {
+    schema.validate(document).err().map(|fault| fault.message)
 }
 
 #[test]
-fn valid_payloads_pass_and_others_name_the_element() {
+fn valid_documents_pass_and_others_are_told() {
     let schema = Compiled::new(SCHEMA, &[]).unwrap();
     let wrap = |items: &str| format!("<list xmlns=\"urn:t\">{items}</list>");
-    assert_eq!(violations(&schema, &wrap("<item>1</item><item k=\"&amp;&quot;\">-2</item>")), []);
-    let found = violations(&schema, &wrap("<item>1</item><item>x</item><item>3</item><item z=\"1\">4</item>"));
-    assert_eq!(found.iter().map(|v| v.element).collect::<Vec<_>>(), [2, 4], "{found:?}");
-    assert_eq!(violations(&schema, &wrap("")).len(), 1);
-    assert_eq!(violations(&schema, &wrap("<other></other>"))[0].element, 1);
-    assert_eq!(violations(&schema, "<list></list>")[0].element, 0);
-    assert_eq!(violations(&schema, &wrap(&"<item></item>".repeat(100))).len(), 8);
+    assert_eq!(refusal(&schema, &wrap("<item>1</item><item k=\"&amp;&quot;\">-2</item>")), None);
+    for (wrong, said) in [("<item>x</item>", "not a valid value"), ("<other/>", "not expected"), ("", "Missing child")]
+    {
+        let refusal = refusal(&schema, &wrap(wrong)).unwrap_or_default();
+        assert!(refusal.contains(said), "{refusal}");
+    }
+    assert!(refusal(&schema, "<list></list>").is_some_and(|said| said.contains("No matching global declaration")));
+    assert!(refusal(&schema, "<list>").is_some());
 }
 
 #[test]
@@ -33,8 +32,8 @@ fn prefixes_in_values_are_resolved() {
     let item = |declared: &str| {
         format!("<list xmlns=\"urn:t\"><p:item xmlns:p=\"urn:t\"{declared} q=\"p:x\">1</p:item></list>")
     };
-    assert_eq!(violations(&schema, &item("")), []);
-    assert_eq!(violations(&schema, &item("").replace("p:x", "nobody:x"))[0].element, 1);
+    assert_eq!(refusal(&schema, &item("")), None);
+    assert!(refusal(&schema, &item("").replace("p:x", "nobody:x")).is_some());
 }
 
 #[test]
@@ -42,7 +41,7 @@ fn hints_in_a_payload_load_nothing() {
     let schema = Compiled::new(SCHEMA, &[]).unwrap();
     let payload = "<list xmlns=\"urn:t\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
                    xsi:schemaLocation=\"urn:t file:///etc/passwd urn:u http://localhost:1/x\"><item>1</item></list>";
-    assert_eq!(violations(&schema, payload), []);
+    assert_eq!(refusal(&schema, payload), None);
 }
 
 #[test]
@@ -72,14 +71,6 @@ fn faults_name_their_document_and_line() {
     assert_eq!((faults[0].line, faults[0].url.as_deref()), (3, Some("u:1")), "{faults:?}");
     assert!(Compiled::new("<a>", &[]).is_err());
     assert!(Compiled::new("", &[]).is_err());
-}
-
-#[test]
-fn text_in_many_pieces_costs_linear_time() {
-    let schema = Compiled::new(SCHEMA, &[]).unwrap();
-    let text = "a&amp;<?p?>".repeat(100_000);
-    let found = violations(&schema, &format!("<list xmlns=\"urn:t\"><item>{text}</item></list>"));
-    assert_eq!(found[0].element, 1);
 }
 
 /// Exclusive C14N by libxml: a judge of what the encoder writes.

@@ -14,6 +14,8 @@ pub(in crate::schema) struct Builder<'r, 'a> {
     pub(in crate::schema) made: BTreeMap<(usize, NodeId, Arc<str>), TypeId>,
     /// How deep groups and types are inside each other.
     pub(super) open: usize,
+    /// The most types that it may make.
+    pub(super) left: usize,
 }
 
 impl<'r, 'a> Builder<'r, 'a> {
@@ -176,7 +178,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         }
         let mut alternatives = Vec::new();
         for substitute in self.reader.substitutes(&name) {
-            let element = self.guarded(|builder| builder.element(&substitute, true))?;
+            let element = self.guarded(|builder| builder.element(substitute, true))?;
             alternatives.push(Particle::once(Term::Element(Box::new(element))));
         }
         Some(Term::Group(Order::Choice, alternatives))
@@ -230,7 +232,7 @@ impl<'r, 'a> Builder<'r, 'a> {
 
     pub(in crate::schema) fn add(&mut self, ty: Type) -> Option<TypeId> {
         const MOST: usize = 10_000;
-        if self.types.len() >= MOST {
+        if self.types.len() >= MOST.min(self.left) {
             return None;
         }
         self.types.push(ty);

@@ -1,4 +1,8 @@
+#[cfg(feature = "libxml")]
+mod sources;
+
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -10,7 +14,6 @@ use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::schema::contract::{ContractError, DocumentProblem};
 use crate::schema::engine::Wrong;
-use crate::schema::libxml2::Source;
 use crate::schema::payload_schema::{Digest, digest};
 use crate::vocab::{Position, XmlLimits, ns};
 
@@ -29,7 +32,7 @@ pub(in crate::schema) struct Documents {
 pub(in crate::schema) struct Document {
     name: String,
     /// The text as it was given.
-    pub(in crate::schema) given: String,
+    pub(in crate::schema) given: Arc<str>,
     /// The text without XML declaration and DOCTYPE, with the same lines.
     text: String,
     pub(in crate::schema) tree: Tree,
@@ -54,7 +57,7 @@ impl Documents {
         let mut documents: Vec<Document> = Vec::new();
         for XsdDocument { name, text } in given {
             match documents.iter().find(|known| known.name == *name) {
-                Some(known) if known.given == *text => {}
+                Some(known) if *known.given == **text => {}
                 Some(_) => return Err(document_error(name, None, DocumentProblem::Twice)),
                 None => documents.push(Document::new(name, text, true)?),
             }
@@ -113,26 +116,6 @@ impl Documents {
     /// The digest of a document and all that it leads to.
     pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
         digest(self.closure(root).iter().map(|index| self.documents[*index].text.as_str()))
-    }
-
-    /// What libxml needs to know a document and all that it leads to: a main text, and those that it refers to.
-    pub(in crate::schema) fn sources(&self, root: usize) -> (String, Vec<Source>) {
-        let closure = self.closure(root);
-        let mut wrappers = Vec::new();
-        let mut others: Vec<Source> = Vec::new();
-        for &index in &closure {
-            let text = self.linked_text(index, &mut wrappers);
-            others.push(Source { url: url(index), text });
-        }
-        others.append(&mut wrappers);
-        let target = &self.documents[root].target;
-        let link = if target.is_empty() {
-            format!("<xs:include schemaLocation=\"{}\"/>", url(root))
-        } else {
-            format!("<xs:import namespace=\"{}\" schemaLocation=\"{}\"/>", attribute(target), url(root))
-        };
-        let main = format!("<xs:schema xmlns:xs=\"{}\">{link}</xs:schema>", ns::XSD);
-        (main, others)
     }
 
     /// The error of a rule that the schema breaks.
@@ -202,7 +185,6 @@ impl Documents {
             if import {
                 let namespace = tree.get(node, "namespace").unwrap_or_default();
                 let all = self.documents.iter().enumerate().filter(|(_, other)| other.target == namespace);
-                // libxml takes one document for a namespace, so it must lead to all of them.
                 let all: Vec<usize> = all.map(|(other, _)| other).filter(|other| *other != index).collect();
                 if !all.is_empty() {
                     to = all;
@@ -275,36 +257,6 @@ impl Documents {
             _ => None,
         }
     }
-
-    /// The text of a document with its links leading to the URLs that the loader knows.
-    fn linked_text(&self, index: usize, wrappers: &mut Vec<Source>) -> String {
-        let document = &self.documents[index];
-        let mut text = document.text.clone();
-        for link in document.links.iter().rev() {
-            let target = match link.to.as_slice() {
-                [one] => url(*one),
-                several => {
-                    let target = format!("systole-schema:{index}.{}", link.node);
-                    wrappers.push(Source { url: target.clone(), text: self.wrapper(several) });
-                    target
-                }
-            };
-            let tag = document.tree.node(link.node).tag.clone();
-            let linked = relocated(&document.text[tag.clone()], &target);
-            text.replace_range(tag, &linked);
-        }
-        text
-    }
-
-    /// A document that includes all documents of one namespace.
-    fn wrapper(&self, documents: &[usize]) -> String {
-        let target = documents.first().map_or("", |first| &self.documents[*first].target);
-        let target =
-            if target.is_empty() { String::new() } else { format!(" targetNamespace=\"{}\"", attribute(target)) };
-        let includes: String =
-            documents.iter().map(|index| format!("<xs:include schemaLocation=\"{}\"/>", url(*index))).collect();
-        format!("<xs:schema xmlns:xs=\"{}\"{target}>{includes}</xs:schema>", ns::XSD)
-    }
 }
 
 impl Document {
@@ -337,32 +289,13 @@ impl Document {
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
-        let (name, given) = (name.to_owned(), given.to_owned());
+        let (name, given) = (name.to_owned(), given.into());
         Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
     }
 
     fn position(&self, node: NodeId) -> Position {
         Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
     }
-}
-
-/// A tag with another `schemaLocation`.
-fn relocated(tag: &str, target: &str) -> String {
-    let attribute = format!(" schemaLocation=\"{target}\"");
-    let end_of_name = tag.find([' ', '\t', '\n', '\r', '/', '>']).unwrap_or(tag.len());
-    let mut tag = tag.to_owned();
-    let old = tag[end_of_name..].find("schemaLocation").map(|at| at + end_of_name);
-    if let Some(old) = old {
-        let quote = tag[old..].find(['"', '\'']).map(|at| at + old);
-        let end = quote.and_then(|open| tag[open + 1..].find(&tag[open..=open]).map(|at| at + open + 2));
-        tag.replace_range(old..end.unwrap_or(old), "");
-    }
-    tag.insert_str(end_of_name, &attribute);
-    tag
-}
-
-fn url(index: usize) -> String {
-    format!("systole-schema:{index}")
 }
 
 /// A path without `.` and `..`.

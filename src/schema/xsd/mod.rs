@@ -10,8 +10,10 @@ mod simple;
 mod structure;
 pub(super) mod tree;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
 use super::engine::{self, Grammar};
@@ -24,7 +26,7 @@ pub(super) use prolog::plain;
 use read::Reader;
 
 /// A schema document that is given by its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct XsdDocument {
     /// What other documents call it in a `schemaLocation`: its path, relative to theirs.
     pub name: String,
@@ -53,13 +55,15 @@ impl PayloadSchema {
         let reader = Reader::new(&documents);
         let grammar = compile(&documents, &reader)?;
         let mut digests = HashMap::new();
+        let mut types = TYPES;
         let mut schemas: Vec<Self> = Vec::new();
+        let mut seen = HashSet::new();
         for (qname, element) in reader.elements() {
-            if schemas.iter().any(|known| *known.qname() == qname) {
+            if !seen.insert(qname.clone()) {
                 continue;
             }
             let Some(root) = grammar.element(qname.namespace(), qname.local()) else { continue };
-            let model = reader.model(element).unwrap_or_else(|| opaque(&qname));
+            let model = reader.model(element, &mut types).unwrap_or_else(|| opaque(&qname));
             if let Some(elements) = requires_too_many(&model) {
                 return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
             }
@@ -74,6 +78,9 @@ impl PayloadSchema {
         Ok(schemas)
     }
 }
+
+/// Types that all payloads of a schema together may have in their models. The payloads behind that have no example.
+const TYPES: usize = 50_000;
 
 /// The grammar of documents, which make one schema.
 pub(super) fn compile(documents: &Documents, reader: &Reader) -> Result<Arc<Grammar>, ContractError> {

@@ -21,6 +21,8 @@ pub(in crate::schema) struct Reader<'a> {
     lone: Vec<Place>,
     /// The namespaces that each document may refer to, its own apart.
     imported: HashMap<usize, HashSet<String>>,
+    /// The heads of substitution groups with their members.
+    heads: HashMap<Name, Vec<Place>>,
 }
 
 /// A component, with the namespace that its document has here: an included one without target takes that of
@@ -70,6 +72,7 @@ impl<'a> Reader<'a> {
             hidden: HashSet::new(),
             lone: Vec::new(),
             imported: HashMap::new(),
+            heads: HashMap::new(),
         };
         let mut seen = HashSet::new();
         // Each document behind those that it redefines, so that what is redefined twice is so in the right order.
@@ -96,6 +99,7 @@ impl<'a> Reader<'a> {
         for (index, target) in redefinitions.into_iter().rev() {
             reader.redefine(documents.get(index), index, &target);
         }
+        reader.heads = reader.members();
         reader
     }
 
@@ -104,11 +108,13 @@ impl<'a> Reader<'a> {
         self.elements.iter().map(|(qname, place)| (qname.clone(), place)).collect()
     }
 
-    /// What the schema says of a global element; `None` if it is larger than an example needs.
-    pub(in crate::schema) fn model(&self, element: &Place) -> Option<Model> {
-        let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0 };
-        let root = builder.element(element, true)?;
-        Some(Model { root, types: builder.types, is_whole: self.originals.is_empty() && !self.has_substitutes() })
+    /// What the schema says of a global element; `None` if it is larger than an example needs, or than what is `left`
+    /// of the types that may be looked at.
+    pub(in crate::schema) fn model(&self, element: &Place, left: &mut usize) -> Option<Model> {
+        let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0, left: *left };
+        let root = builder.element(element, true);
+        *left = left.saturating_sub(builder.types.len());
+        Some(Model { root: root?, types: builder.types, is_whole: self.originals.is_empty() && self.heads.is_empty() })
     }
 
     fn collect(&mut self, document: &Document, index: usize, target: &Arc<str>, own: bool) {
@@ -219,27 +225,22 @@ impl<'a> Reader<'a> {
         is_ncname(local).then(|| (namespace, local.to_owned()))
     }
 
-    /// Whether elements may stand for others.
-    fn has_substitutes(&self) -> bool {
-        let has_head = |place: &Place| self.document(place).tree.get(place.node, "substitutionGroup").is_some();
-        self.components.iter().any(|((kind, _), places)| *kind == Kind::Element && places.iter().any(has_head))
+    /// The elements that may stand for others, by the name of their head.
+    fn members(&self) -> HashMap<Name, Vec<Place>> {
+        let mut members: HashMap<Name, Vec<Place>> = HashMap::new();
+        for (_, place) in self.components(Kind::Element) {
+            let group = self.document(place).tree.get(place.node, "substitutionGroup");
+            if let Some(head) = group.and_then(|group| self.name(place, group)) {
+                members.entry(head).or_default().push(place.clone());
+            }
+        }
+        members
     }
 
     /// The elements that may stand for an abstract one.
-    pub(super) fn substitutes(&self, head: &Name) -> Vec<Place> {
-        let mut found = Vec::new();
-        for ((kind, _), places) in &self.components {
-            for place in places.iter().filter(|_| *kind == Kind::Element) {
-                let tree = &self.document(place).tree;
-                let group = tree.get(place.node, "substitutionGroup").and_then(|group| self.name(place, group));
-                if group.as_ref() == Some(head) && tree.get(place.node, "abstract") != Some("true") {
-                    found.push(place.clone());
-                }
-            }
-        }
-        // The map has no order, and examples must.
-        found.sort_by_key(|place| (place.document, place.node));
-        found
+    pub(super) fn substitutes(&self, head: &Name) -> impl Iterator<Item = &Place> {
+        let is_concrete = |place: &&Place| self.document(place).tree.get(place.node, "abstract") != Some("true");
+        self.heads.get(head).into_iter().flatten().filter(is_concrete)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::build::Builder;
 use super::read::Place;
 use crate::schema::builtin::Builtin;
@@ -36,6 +38,9 @@ impl Builder<'_, '_> {
                     members.push(self.named_type(&self.reader.name(&derived, member)?, &derived)?);
                 }
                 members.extend(self.inner_types(&derived)?);
+                // One that stands twice decides nothing the second time.
+                let mut seen = BTreeSet::new();
+                members.retain(|member| seen.insert(*member));
                 Some(Simple { name, doc, variety: Variety::Union(members), facets: Facets::default() })
             }
         }

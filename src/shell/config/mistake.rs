@@ -228,6 +228,28 @@ pub enum Mistake {
     /// A schema that can't be a contract.
     #[error(transparent)]
     Schema(#[from] ContractError),
+    /// A second opinion refuses what the engine accepts.
+    #[error("{by} refuses {what}, which the engine accepts: {message}")]
+    Objection {
+        /// The validator.
+        by: String,
+        /// A schema, or an example.
+        what: String,
+        /// What the validator says.
+        message: String,
+    },
+    /// A second opinion accepts schemas that the engine refuses.
+    #[error("{by} accepts the schemas that the engine refuses")]
+    Lenient {
+        /// The validator.
+        by: String,
+    },
+    /// There is no second opinion on the schemas.
+    #[error("libxml2 gives no second opinion on the schemas: {why}")]
+    NoOpinion {
+        /// Why.
+        why: String,
+    },
     /// A payload without a schema.
     #[error("no schema declares {payload}")]
     Undeclared {
@@ -246,6 +268,7 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::Unsigned => true,
+            Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
         }
@@ -300,6 +323,10 @@ impl Mistake {
             Self::File { .. } => "the path is relative to this file".into(),
             Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
             Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
+            Self::Objection { .. } | Self::Lenient { .. } => {
+                "the engine decides: docs/xsd.md says where the two are known to differ".into()
+            }
+            Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
             Self::NoSchema { .. } => "the path is relative to this file".into(),
             Self::Undeclared { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),

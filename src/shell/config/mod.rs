@@ -17,6 +17,7 @@
 //!
 //! Not here: running anything. [`Config::kinds`] says what each listener is.
 
+mod advice;
 mod check;
 mod document;
 mod finding;
@@ -38,6 +39,7 @@ mod units;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use advice::Advice;
 pub use finding::Finding;
 pub use gateway::Gateway;
 pub use mistake::Mistake;
@@ -50,13 +52,19 @@ pub use tls::Tls;
 pub use tls::TlsProblem;
 
 use crate::core::Blueprint;
-use crate::schema::{Catalog, PayloadSchema};
+use crate::schema::{Catalog, PayloadSchema, XsdDocument};
 use crate::shell::command::CommandSpec;
 use crate::shell::journal::{Durability, Retention};
 use finding::File;
 use listener::Written;
 use organism::Organism;
 use reader::Reader;
+
+/// Gives a second opinion on schema documents that are given together.
+pub type Adviser<'a> = &'a dyn Fn(&[XsdDocument]) -> Advice;
+
+/// The adviser of who wants none.
+const UNADVISED: Adviser<'static> = &|_| Advice::Unasked;
 
 /// An organism, ready to be built.
 #[derive(Debug)]
@@ -108,12 +116,20 @@ impl Config {
     /// Everything that is wrong, in the order of the file, warnings included; at least one of
     /// them is an error.
     pub fn load(path: &Path) -> Result<Self, Vec<Finding>> {
+        Self::load_advised(path, UNADVISED)
+    }
+
+    /// As [`load`](Self::load), with a second opinion on the schemas: where it differs, that is a warning.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
         let source = std::fs::read_to_string(path).map_err(|error| {
             vec![Finding::nowhere(Mistake::Unreadable { path: path.to_owned(), why: error.to_string() })]
         })?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let directory = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_owned());
-        read(&path.display().to_string(), &source, &directory)
+        read(&path.display().to_string(), &source, &directory, advise)
     }
 
     /// The schemas of the organism's own payloads, without those that the pump speaks itself.
@@ -138,14 +154,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
     units::duration(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() })
 }
 
-fn read(name: &str, source: &str, directory: &Path) -> Result<Config, Vec<Finding>> {
+fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>) -> Result<Config, Vec<Finding>> {
     let file = File::new(name, source);
     let root = document::parse(source)
         .map_err(|error| vec![Finding::new(Mistake::Yaml { message: error.message }, &file, error.span)])?;
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
     let mut reader = Reader { file, base, directory: directory.to_owned(), findings: Vec::new() };
     let organism = organism::read(&mut reader, &root);
-    let built = organism.map(|organism| judge(&mut reader, organism, directory));
+    let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
     let mut findings = reader.findings;
     findings.sort_by_key(|finding| finding.span_in(&reader.file).map_or(usize::MAX, |span| span.start));
     match built {
@@ -156,8 +172,8 @@ fn read(name: &str, source: &str, directory: &Path) -> Result<Config, Vec<Findin
     }
 }
 
-fn judge(reader: &mut Reader, organism: Organism, directory: &Path) -> Config {
-    let catalog = schemas::load(reader, &organism, directory);
+fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+    let catalog = schemas::load(reader, &organism, directory, advise);
     if let Some(catalog) = catalog.as_ref().filter(|_| organism.complete) {
         check::declarations(reader, &organism, catalog);
     }
@@ -212,7 +228,7 @@ mod tests {
 
     /// What is wrong with a text, with all of it rendered.
     fn findings(source: &str) -> Vec<Finding> {
-        let findings = match read("o.yaml", source, &directory()) {
+        let findings = match read("o.yaml", source, &directory(), UNADVISED) {
             Ok(config) => config.warnings,
             Err(findings) => {
                 assert!(findings.iter().any(|finding| !finding.mistake().is_warning()), "{source}");
@@ -246,7 +262,8 @@ mod tests {
     #[test]
     fn an_organism_of_two_commands_is_right() {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
-        let config = read("o.yaml", include_str!("../../../tests/golden/config/overview.yaml"), &swarm).unwrap();
+        let config =
+            read("o.yaml", include_str!("../../../tests/golden/config/overview.yaml"), &swarm, UNADVISED).unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!((config.kinds.len(), config.payloads().count()), (2, 4));
     }
@@ -254,7 +271,7 @@ mod tests {
     #[test]
     fn the_reference_names_every_key_with_its_default() {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
-        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm).unwrap();
+        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm, UNADVISED).unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!(config.blueprint.limits, Limits::default());
         assert_eq!(config.blueprint.meta, MetaFlags::default());
@@ -262,7 +279,7 @@ mod tests {
         let sparse = "organism: { name: demo }\nlisteners:\n  - name: calculator\n    description: Adds.\n    \
                       command: [python3, calculator.py]\n    schemas: [calculator.xsd]\n    \
                       accepts: ['{urn:example:calculator:v1}add']\n    replies: ['{urn:example:calculator:v1}sum']\n";
-        let config = read("sparse.yaml", sparse, &swarm).unwrap();
+        let config = read("sparse.yaml", sparse, &swarm, UNADVISED).unwrap();
         assert_eq!(config.blueprint.listeners().next().unwrap().1, calculator);
     }
 

@@ -8,26 +8,29 @@ use super::finding::{File, Finding};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::{Mistake, molecule};
+use super::{Adviser, Mistake, advice, molecule};
 use crate::inbox::payload;
 use crate::schema::{Catalog, ContractError, PayloadSchema, XsdDocument};
 use crate::vocab::{Position, Span};
 
 /// A schema file that could be read.
-struct Listed {
+pub(super) struct Listed {
     /// Where the organism's file names it first.
-    by: At<String>,
-    document: XsdDocument,
+    pub(super) by: At<String>,
+    pub(super) document: XsdDocument,
 }
 
 /// Every payload that the files declare; `None` if one of them can't be used.
-pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path) -> Option<Catalog> {
+pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, advise: Adviser<'_>) -> Option<Catalog> {
     let before = reader.findings.len();
     let listed = read(reader, organism, directory);
     let mut catalog = Catalog::new();
+    let mut accepted = None;
+    let documents: Vec<XsdDocument> = listed.iter().map(|file| file.document.clone()).collect();
     if reader.findings.len() == before && !listed.is_empty() {
-        let documents: Vec<XsdDocument> = listed.iter().map(|file| file.document.clone()).collect();
-        match PayloadSchema::from_xsd_set(&documents) {
+        let schemas = PayloadSchema::from_xsd_set(&documents);
+        accepted = Some(schemas.is_ok());
+        match schemas {
             Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
             Err(error) => report(reader, &listed, error),
         }
@@ -49,7 +52,11 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path) -
             reader.report(Mistake::Schema(error), place);
         }
     }
-    (reader.findings.len() == before).then_some(catalog)
+    let usable = reader.findings.len() == before;
+    if let Some(accepted) = accepted {
+        advice::report(reader, &listed, accepted, advise(&documents));
+    }
+    usable.then_some(catalog)
 }
 
 /// The files in the order in which they are named, each once.
@@ -106,7 +113,7 @@ fn report(reader: &mut Reader, listed: &[Listed], error: ContractError) {
 }
 
 /// From a place to the end of its line, without the white space around.
-fn line_from(text: &str, at: Position) -> Span {
+pub(super) fn line_from(text: &str, at: Position) -> Span {
     let mut start = 0;
     for line in text.split_inclusive('\n').take(at.line.saturating_sub(1) as usize) {
         start += line.len();

@@ -40,7 +40,7 @@ impl Host for RawHost {
             thread,
             listener: self.listener,
             blueprint: self.desk.blueprint.clone(),
-            judges: self.desk.judges.clone(),
+            catalog: self.desk.catalog.clone(),
         };
         match self.desk.run(self.listener, || instance.run(message, context)) {
             Ok(future) => {

@@ -15,13 +15,11 @@ use crate::core::{
     Blueprint, Body, Contract, Emission, EmissionKind, Failure, Input, ListenerId, Message as Incoming, Outcome,
     ShardId, TaskId,
 };
-use crate::schema::Catalog;
 use crate::shell::accepts::{Accepts, AsActor};
 use crate::shell::clock::Clock;
 use crate::shell::delivery::Delivery;
 use crate::shell::desk::Desk;
 use crate::shell::handler::Place;
-use crate::shell::judges::Judges;
 use crate::shell::link::{Command, links};
 use crate::shell::response::{Response, none};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
@@ -56,8 +54,7 @@ impl Bench {
         let (links, mut receivers) = links(1);
         let contract = Contract::new(Name::parse("tested").unwrap());
         let blueprint = Arc::new(Blueprint::new("bench", vec![contract], vec![]));
-        let judges = Arc::new(Judges::new(Arc::new(Catalog::new()), links.clone(), true));
-        let desk = Desk::new(HERE, Clock::real(), links, blueprint, judges, Arc::default());
+        let desk = Desk::new(HERE, Clock::real(), links, blueprint, Arc::default(), Arc::default());
         Self { host: host(desk.clone()), desk, commands: receivers.remove(0), next: 0 }
     }
 

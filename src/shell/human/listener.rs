@@ -9,7 +9,6 @@ use crate::ladder::repair::Vocabulary;
 use crate::ladder::{Canonical, Raw, climb_fragment};
 use crate::protocol::{boot_qname, write_fault};
 use crate::schema::{Catalog, Validator, guide};
-use crate::shell::judges::Judges;
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
 use crate::vocab::{XmlLimits, ns};
 
@@ -49,9 +48,9 @@ impl HumanListener {
             offers(contract, context.catalog(), boots),
             !boots,
         );
-        let mut validator = Validator::new(context.judges.catalog().clone());
+        let mut validator = Validator::new(context.catalog.clone());
         while let Some(entry) = asked.entry().await {
-            match judge(&entry, contract, &context.limits().xml, &mut validator, &context.judges).await {
+            match judge(&entry, contract, &context.limits().xml, &mut validator) {
                 Verdict::Reply if !boots => {
                     asked.answered();
                     return Outcome::Wrote(Raw::new(entry));
@@ -110,14 +109,8 @@ enum Verdict {
 }
 
 /// Looks at an entry as the pump will: the pump's own judgement stays, but a slip of the hand can
-/// be corrected before it gets there. What libxml has to judge, the judges do: the shard goes on.
-async fn judge(
-    entry: &str,
-    contract: &Contract,
-    limits: &XmlLimits,
-    validator: &mut Validator,
-    judges: &Judges,
-) -> Verdict {
+/// be corrected before it gets there.
+fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
     if entry == DECLINE {
         return Verdict::Decline;
     }
@@ -135,15 +128,11 @@ async fn judge(
         } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
             return Verdict::Refused(format!("{root} is neither a reply nor a call of {}", contract.name));
         }
-        if root.namespace() != ns::META {
-            let finding = match validator.validate_at_once(element.clone()) {
-                Some(finding) => finding,
-                None => judges.find(element.clone()).await,
-            };
-            if let Err(error) = finding {
-                let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
-                return Verdict::Refused(format!("{at}{error}"));
-            }
+        if root.namespace() != ns::META
+            && let Err(error) = validator.validate(element.clone())
+        {
+            let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
+            return Verdict::Refused(format!("{at}{error}"));
         }
         calls.push(element);
     }
@@ -158,8 +147,6 @@ async fn judge(
 mod tests {
     use super::*;
     use crate::schema::PayloadSchema;
-    use crate::shell::block_on;
-    use crate::shell::link::links;
     use crate::vocab::Name;
 
     const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:a">
@@ -174,10 +161,8 @@ mod tests {
         for schema in PayloadSchema::from_xsd("a.xsd", SCHEMA).unwrap() {
             catalog.add(schema).unwrap();
         }
-        let catalog = Arc::new(catalog);
-        let judges = Judges::new(catalog.clone(), links(1).0, true);
-        let mut validator = Validator::new(catalog);
-        match block_on(judge(entry, &contract, &XmlLimits::default(), &mut validator, &judges)) {
+        let mut validator = Validator::new(Arc::new(catalog));
+        match judge(entry, &contract, &XmlLimits::default(), &mut validator) {
             Verdict::Calls(calls) => format!("{} calls", calls.len()),
             Verdict::Refused(why) => why,
             other => format!("{other:?}"),

@@ -16,7 +16,6 @@ pub(crate) struct Plan {
     pub(crate) conversation: usize,
     pub(crate) depth_first: bool,
     pub(crate) events: bool,
-    pub(crate) libxml: bool,
 }
 
 /// Listener `l<i>` takes `q<i>` and answers `a<i>`; the masks say which others it knows.
@@ -40,12 +39,10 @@ pub(crate) const STRIKES: u32 = 3;
 pub(crate) fn plans() -> impl Strategy<Value = Plan> {
     let members = prop::collection::vec(members(), 1..5);
     let bounds = (3usize..8, 2u32..6, 3usize..9, 6usize..30);
-    (members, bounds, prop::bool::weighted(0.2), any::<(bool, bool)>()).prop_map(
-        |(listeners, bounds, depth_first, (events, libxml))| {
-            let (fanout, depth, mailbox, conversation) = bounds;
-            Plan { listeners, fanout, depth, mailbox, conversation, depth_first, events, libxml }
-        },
-    )
+    (members, bounds, prop::bool::weighted(0.2), any::<bool>()).prop_map(|(listeners, bounds, depth_first, events)| {
+        let (fanout, depth, mailbox, conversation) = bounds;
+        Plan { listeners, fanout, depth, mailbox, conversation, depth_first, events }
+    })
 }
 
 fn members() -> impl Strategy<Value = Member> {
@@ -92,7 +89,7 @@ impl Plan {
         let all: Vec<_> = all.iter().map(String::as_str).collect();
         // Bob may not call the first one.
         setup.clients = vec![client("alice", &all), client("bob", &all[1..])];
-        (setup.events, setup.shards, setup.libxml) = (self.events, shards, self.libxml);
+        (setup.events, setup.shards) = (self.events, shards);
         let plan = self.clone();
         let mut world = setup.build_with(move |blueprint| {
             blueprint.limits.fanout = plan.fanout;

@@ -22,7 +22,6 @@ impl Compiler<'_, '_> {
     /// A global attribute group, which nothing may refer to.
     pub(super) fn attribute_group(&mut self, place: &Place) -> Result<(), Wrong> {
         let written = self.group_attributes(place)?;
-        check_uses(&written.uses)?;
         if let Some(original) = self.reader.original(place).cloned()
             && !self.refers_to_itself(place, "attributeGroup")
         {
@@ -41,7 +40,9 @@ impl Compiler<'_, '_> {
             return wrong("an attribute group holds itself").map_err(|wrong: Wrong| wrong.at(place));
         }
         self.reading_groups.push(key(place));
-        let written = self.nested(|compiler| compiler.written_attributes(place)).map_err(|wrong| wrong.at(place));
+        let written = self.nested(|compiler| compiler.written_attributes(place));
+        let written = written.and_then(|written| check_uses(&written.uses).map(|()| written));
+        let written = written.map_err(|wrong| wrong.at(place));
         self.reading_groups.pop();
         self.attribute_groups.insert(key(place), written.clone()?);
         written
@@ -67,6 +68,7 @@ impl Compiler<'_, '_> {
                     let name = self.reference(&part, reference)?;
                     let found = self.find(Kind::AttributeGroup, &name, &part)?;
                     let group = self.group_attributes(found)?;
+                    self.spend_on_attributes(group.uses.len())?;
                     written.uses.extend(group.uses);
                     groups.extend(group.wildcard);
                 }
@@ -88,6 +90,16 @@ impl Compiler<'_, '_> {
             });
         }
         Ok(written)
+    }
+
+    /// Bounds the uses of attributes that types and groups take over from others.
+    pub(super) fn spend_on_attributes(&mut self, uses: usize) -> Result<(), Wrong> {
+        const MOST: usize = 200_000;
+        self.attribute_uses += uses;
+        if self.attribute_uses > MOST {
+            return wrong(format!("types and attribute groups take over more than {MOST} attributes from each other"));
+        }
+        Ok(())
     }
 
     fn attribute_use(&mut self, place: &Place) -> Result<AttributeUse, Wrong> {

@@ -88,6 +88,7 @@ impl Compiler<'_, '_> {
         {
             return wrong("the base says by its 'final' that nothing may be made from it in this way");
         }
+        self.spend_on_attributes(base.attributes.uses.len())?;
         let written = self.written_attributes(&place)?;
         if !is_simple && base.is_simple {
             return wrong("complex content can't be made from a simple type: write xs:simpleContent");

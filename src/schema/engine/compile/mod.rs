@@ -17,7 +17,7 @@ mod restriction;
 mod simple;
 mod substitution;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::grammar::{
@@ -127,6 +127,11 @@ struct Compiler<'r, 'a> {
     attributes: HashMap<Key, Attribute>,
     /// Model groups that are being read, likewise.
     reading_models: Vec<Key>,
+    /// The patterns that were seen, and about how many states they have together.
+    patterns: HashSet<String>,
+    pattern_states: usize,
+    /// Uses of attributes in all types and groups together.
+    attribute_uses: usize,
     /// Particles of redefined groups with those that they redefine.
     redefined_groups: Vec<(Particle, Particle, Place)>,
 }
@@ -197,6 +202,9 @@ impl<'r, 'a> Compiler<'r, 'a> {
             attribute_groups: HashMap::new(),
             attributes: HashMap::new(),
             reading_models: Vec::new(),
+            patterns: HashSet::new(),
+            pattern_states: 0,
+            attribute_uses: 0,
             redefined_groups: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@ use std::cell::Cell;
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
 use crate::schema::engine::simple::{Facet, Prefixes, SimpleType, Unsupported};
+use crate::schema::pattern;
 use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::{NodeId, Tree};
 
@@ -111,7 +112,7 @@ fn inner_types(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> {
 
 impl Compiler<'_, '_> {
     /// A type with the facets of a restriction.
-    pub(super) fn restrict(&self, base: &SimpleType, place: &Place) -> Result<SimpleType, Wrong> {
+    pub(super) fn restrict(&mut self, base: &SimpleType, place: &Place) -> Result<SimpleType, Wrong> {
         let tree = self.tree(place);
         let nodes: Vec<NodeId> = tree.parts(place.node).filter(|part| is_facet(&tree.node(*part).local)).collect();
         let scopes: Vec<Scope> = nodes.iter().map(|facet| Scope::new(tree, *facet)).collect();
@@ -122,6 +123,7 @@ impl Compiler<'_, '_> {
             prefixes: scope,
         });
         let facets: Vec<Facet> = facets.collect();
+        self.spend_on_patterns(&facets, place, &nodes)?;
         let made = base.restrict(&facets).map_err(|Unsupported(rule, facet)| {
             let at = facet.map(|facet| Place { node: nodes[facet], ..place.clone() });
             Wrong { at, rule }
@@ -136,6 +138,30 @@ impl Compiler<'_, '_> {
         Ok(made)
     }
 }
+
+impl Compiler<'_, '_> {
+    /// Bounds the automata of all patterns together. One that stands there again is made once.
+    fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, nodes: &[NodeId]) -> Result<(), Wrong> {
+        /// States: about 16 MiB of automata.
+        const MOST: usize = 250_000;
+        for (facet, node) in facets.iter().zip(nodes).filter(|(facet, _)| facet.name == "pattern") {
+            if !self.patterns.insert(facet.value.to_owned()) {
+                continue;
+            }
+            let states = pattern::states(facet.value);
+            self.pattern_states = self.pattern_states.saturating_add(states);
+            if self.pattern_states > MOST {
+                let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
+                let rule = format!("the pattern '{}': {why}", facet.value);
+                return Err(Wrong { at: Some(Place { node: *node, ..place.clone() }), rule });
+            }
+        }
+        Ok(())
+    }
+}
+
+const TOO_MANY: &str =
+    "it and those before it are too large together: have smaller counts, or write xs:maxLength instead of them";
 
 /// Whatever stands in a restriction and is none of the other things that may.
 fn is_facet(local: &str) -> bool {

@@ -1,4 +1,6 @@
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::facets::Facets;
 use super::lexis::Lexis;
@@ -21,6 +23,8 @@ pub(super) struct Definition {
     pub(super) words: String,
     /// The types that this one is made of, one within the other.
     pub(super) depth: usize,
+    /// The types that a value may have to be checked by, at most: the members of a union, and theirs.
+    pub(super) width: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -35,6 +39,9 @@ pub(super) enum Variety {
 /// How deep types may nest: what is made of them is checked, and dropped, by recursion.
 const DEEPEST: usize = 256;
 
+/// How many types a value of a union may have to be checked by.
+const WIDEST: usize = 4_096;
+
 impl Definition {
     pub(super) fn list(item: &SimpleType) -> Result<Self, Unsupported> {
         if item.definition.has_lists() {
@@ -46,16 +53,27 @@ impl Definition {
             _ => Identity::Mixed,
         };
         let noun = words::list(item.words());
-        let made = Self { space: Space::Collapse, identity, ..Self::new(Variety::List(item.clone()), noun) };
+        let variety = Variety::List(item.clone());
+        let width = item.definition.width;
+        let made = Self { space: Space::Collapse, identity, width, ..Self::new(variety, noun) };
         made.nested(item.definition.depth)
     }
 
-    pub(super) fn union(members: Vec<SimpleType>) -> Result<Self, Unsupported> {
+    /// A member that stands twice decides nothing the second time.
+    pub(super) fn union(mut members: Vec<SimpleType>) -> Result<Self, Unsupported> {
+        let mut seen = HashSet::new();
+        members.retain(|member| seen.insert(Arc::as_ptr(&member.definition)));
+        let width = members.iter().map(|member| member.definition.width).fold(1, usize::saturating_add);
+        if width > WIDEST {
+            return Err(Unsupported::because(format!(
+                "a union has more than {WIDEST} members, those of its members counted"
+            )));
+        }
         let plain = members.iter().all(|member| member.identity() == Identity::None);
         let identity = if plain { Identity::None } else { Identity::Mixed };
         let noun = words::union(members.iter().map(SimpleType::words));
         let depth = members.iter().map(|member| member.definition.depth).max().unwrap_or(0);
-        Self { identity, ..Self::new(Variety::Union(members), noun) }.nested(depth)
+        Self { identity, width, ..Self::new(Variety::Union(members), noun) }.nested(depth)
     }
 
     /// A type without facets.
@@ -69,6 +87,7 @@ impl Definition {
             words: noun.clone(),
             noun,
             depth: 0,
+            width: 1,
         }
     }
 

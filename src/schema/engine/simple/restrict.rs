@@ -43,6 +43,7 @@ pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition,
         noun,
         facets,
         depth: 0,
+        width: base.definition.width,
     };
     made.nested(base.definition.depth)
 }

@@ -6,6 +6,7 @@ use super::bound::Bound;
 use super::definition::Variety;
 use super::facets::Facets;
 use super::primitive::Primitive;
+use crate::schema::shorten::{LONGEST_RULE, shortened};
 
 /// Where the values of an enumeration are known from.
 pub(super) enum Enumerators<'a> {
@@ -19,16 +20,21 @@ pub(super) enum Enumerators<'a> {
 const MOST: usize = 24;
 
 pub(super) fn list(item: &str) -> String {
-    format!("any number of values between spaces, each: {item}")
+    bounded(format!("any number of values between spaces, each: {item}"))
 }
 
 pub(super) fn union<'a>(members: impl Iterator<Item = &'a str>) -> String {
-    members.collect::<Vec<_>>().join("; or ")
+    bounded(members.take(MOST).collect::<Vec<_>>().join("; or "))
+}
+
+/// Types are made of types, and their words of the words of those: no sentence needs more.
+fn bounded(words: String) -> String {
+    if words.len() <= LONGEST_RULE { words } else { shortened(&words, LONGEST_RULE) }
 }
 
 pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumerators: Enumerators) -> String {
     match enumerators {
-        Enumerators::Own(values) => enumeration(&values),
+        Enumerators::Own(values) => bounded(enumeration(&values)),
         Enumerators::OfBase(words) => words,
         Enumerators::None => {
             let mut out = noun.to_owned();
@@ -38,7 +44,7 @@ pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumer
             for pattern in &facets.patterns {
                 let _ = write!(out, ", matching {}", pattern.written);
             }
-            out
+            bounded(out)
         }
     }
 }

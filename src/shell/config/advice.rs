@@ -1,0 +1,52 @@
+//! The second opinion on the schemas of an organism. It advises; the engine decides.
+
+use super::finding::{File, Finding};
+use super::mistake::Mistake;
+use super::reader::Reader;
+use super::schemas::{Listed, line_from};
+use crate::schema::{Objection, Opinion};
+use crate::vocab::Position;
+
+/// What another validator says of the schemas of an organism.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// It wasn't asked.
+    Unasked,
+    /// What it says.
+    Opinion(Opinion),
+    /// It said nothing, and why.
+    Silent(String),
+}
+
+/// Reports where the advice differs from what the engine found.
+pub(super) fn report(reader: &mut Reader, listed: &[Listed], accepted: bool, advice: Advice) {
+    let Some(first) = listed.first() else { return };
+    match advice {
+        Advice::Opinion(opinion) if accepted => {
+            let Opinion { by, objections } = opinion;
+            objections.into_iter().for_each(|objection| object(reader, listed, &by, objection));
+        }
+        Advice::Opinion(Opinion { by, objections }) if objections.is_empty() => {
+            reader.report(Mistake::Lenient { by }, first.by.span);
+        }
+        // Both refuse, or there is none.
+        Advice::Opinion(_) | Advice::Unasked => {}
+        Advice::Silent(why) => reader.report(Mistake::NoOpinion { why }, first.by.span),
+    }
+}
+
+fn object(reader: &mut Reader, listed: &[Listed], by: &str, objection: Objection) {
+    let Objection { document, line, example, message } = objection;
+    let what = example.map_or("this schema".to_owned(), |payload| format!("the example of {payload}"));
+    let mistake = Mistake::Objection { by: by.to_owned(), what, message };
+    let named = document.and_then(|name| listed.iter().find(|file| file.document.name == name));
+    match named {
+        Some(file) => {
+            let text = &file.document.text;
+            let place = File::new(reader.beside(&file.by.value).display().to_string(), text);
+            let span = line_from(text, Position { line: line.max(1), column: 1 });
+            reader.findings.push(Finding::new(mistake, &place, span));
+        }
+        None => reader.report(mistake, listed[0].by.span),
+    }
+}
