@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::question::{Child, Kind, NoPrefixes, Question, Step, Wanted, element_name, steps};
 use crate::ladder::Canonical;
@@ -32,8 +32,12 @@ pub(super) struct Open {
     pub(super) count: u32,
     /// The members of an `xs:all` that stand already.
     pub(super) seen: Vec<StateId>,
-    /// The names of its children, of which those of a wildcard are none that the schema has.
-    pub(super) children: Vec<NameId>,
+    /// How many children of each name it has; those of a wildcard are not among them.
+    named: HashMap<NameId, usize>,
+    /// The name of the last of those.
+    pub(super) last: Option<NameId>,
+    /// How many children stand in it.
+    pub(super) children: usize,
     wild: usize,
 }
 
@@ -166,6 +170,7 @@ impl Filling {
             (false, true) => open.count += 1,
             (false, false) => (open.state, open.count) = (step.to, 1),
         }
+        open.children += 1;
         match step.child {
             Child::Element(element) => self.enter(rules, element),
             Child::Wildcard(wildcard) => {
@@ -184,8 +189,10 @@ impl Filling {
         let own = rules.grammar.name(rules.element(self.root).name).namespace;
         let mut path = element_name(rules.grammar, own, name);
         if let Some(parent) = self.open.last_mut() {
-            parent.children.push(name);
-            let number = parent.children.iter().filter(|child| **child == name).count();
+            parent.last = Some(name);
+            let number = parent.named.entry(name).or_default();
+            *number += 1;
+            let number = *number;
             path = format!("{}/{path}", parent.path);
             if number > 1 {
                 path = format!("{path}[{number}]");
@@ -209,7 +216,9 @@ impl Filling {
             state: StateId::START,
             count: 0,
             seen: Vec::new(),
-            children: Vec::new(),
+            named: HashMap::new(),
+            last: None,
+            children: 0,
             wild: 0,
         });
         Ok(())

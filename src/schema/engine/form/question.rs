@@ -138,7 +138,7 @@ impl Question {
             ([], _, _) | ([_], _, false) => return None,
             ([name], [step], true) => {
                 let again = matches!(step.child, Child::Element(element)
-                    if open.children.last() == Some(&grammar.elements[element.index()].name));
+                    if open.last == Some(grammar.elements[element.index()].name));
                 let most = counted(grammar, open, *step);
                 let another = if again { "another " } else { "" };
                 format!("{path} may have {another}{name} here{most}. Write it? (y or n): ")
@@ -148,7 +148,7 @@ impl Question {
                 format!("{path}, what comes next?\n{}{none}{path}, its number: ", numbered(&names, Clone::clone))
             }
         };
-        let key = format!("{path} {}", open.children.len());
+        let key = format!("{path} {}", open.children);
         Some(Self { key, element: path.clone(), prompt, kind: Kind::Next { steps, end } })
     }
 

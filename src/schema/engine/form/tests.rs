@@ -141,7 +141,7 @@ fn random_schema(dice: &mut Dice) -> String {
 
 fn group(dice: &mut Dice, out: &mut String, names: &mut usize, deeper: usize) {
     let order = dice.pick(&["sequence", "choice"]);
-    let (min, max) = (dice.roll(3), ["2", "3", "5", "unbounded"][dice.roll(4)]);
+    let (min, max) = (dice.roll(2), ["2", "3", "5", "unbounded"][dice.roll(4)]);
     *out += &format!("<xs:{order} minOccurs='{min}' maxOccurs='{max}'>");
     for _ in 0..=dice.roll(3) {
         if deeper > 0 && dice.roll(3) == 0 {
@@ -151,7 +151,11 @@ fn group(dice: &mut Dice, out: &mut String, names: &mut usize, deeper: usize) {
         *names += 1;
         let complex = format!("t{}", 1 + dice.roll(3));
         // A complex type may hold itself only where it may be left out.
-        let (ty, min) = if dice.roll(3) == 0 { (&*complex, 0) } else { (TYPES[dice.roll(8)].0, dice.roll(3)) };
+        let (ty, min) = if dice.roll(3) == 0 {
+            (&*complex, 0)
+        } else {
+            (TYPES[dice.roll(8)].0, dice.roll(2 + usize::from(deeper == 2)))
+        };
         let nil = dice.pick(&["", "", " nillable='true'"]);
         let max = ["2", "3", "unbounded"][dice.roll(3)];
         *out += &format!("<xs:element name='e{names}' type='{ty}' minOccurs='{min}' maxOccurs='{max}'{nil}/>");
@@ -191,7 +195,7 @@ fn fill(schema: &PayloadSchema, mut answer: impl FnMut(&Form, usize) -> String) 
 
 /// Any answer that the question may take; after many questions those that end it soon.
 fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
-    let ends = number > 200;
+    let ends = number > 100;
     match &form.filling.asked.as_ref().unwrap().kind {
         Kind::Nil | Kind::Attribute { .. } | Kind::Others => if ends { "n" } else { dice.pick(&["y", "n"]) }.to_owned(),
         Kind::Value { ty, choices, .. } if choices.is_empty() => {
@@ -279,7 +283,7 @@ fn assert_valid(schema: &PayloadSchema, payload: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_form_yields_is_valid_and_answers_read_off_it_make_it_again(seed in any::<u64>()) {
