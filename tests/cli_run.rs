@@ -199,11 +199,14 @@ fn a_reader_that_goes_away_ends_the_run() {
 }
 
 #[test]
-fn a_person_answers_by_filling_in_an_example() {
-    let said = run(&["human.yaml", "ask.xml", "--until-idle"], "what?\n1\nfalse\nnot <proven>\n");
+fn a_person_answers_by_filling_in_a_form() {
+    let typed = "what?\n1\nmaybe\nfalse\nnot <proven>\ny\n";
+    let said = run(&["human.yaml", "ask.xml", "--until-idle"], typed);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(said.err.contains("--- cli asks judge ---\n<ask xmlns=\"urn:t\">guilty?</ask>\n"), "{}", said.err);
-    assert!(said.err.contains("That is no XML and no number of an example.\n"), "{}", said.err);
+    assert!(said.err.contains("This is neither XML nor a number of the list.\n"), "{}", said.err);
+    assert!(said.err.contains("found 'maybe', expected true or false\nverdict/ok, true or false: "), "{}", said.err);
+    assert!(said.err.contains("</verdict>\nSend it? (y sends it"), "{}", said.err);
     let verdict = "<verdict xmlns=\"urn:t\"><ok>false</ok><note>not &lt;proven&gt;</note></verdict>";
     assert!(said.out.contains(verdict), "{}", said.out);
 }
@@ -212,7 +215,8 @@ fn a_person_answers_by_filling_in_an_example() {
 fn a_person_who_accepts_boot_calls_whom_they_may() {
     let mut child = start(&["booted.yaml"]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    let typed = "<gone/>\n<say>one</say>\n1\ntwo\n<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>\n";
+    let typed =
+        "<gone/>\n<say>one</say>\n1\ntwo\ny\n<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>\n";
     child.stdin.as_mut().unwrap().write_all(typed.as_bytes()).unwrap();
     let mut seen = String::new();
     until(|| {
@@ -227,6 +231,18 @@ fn a_person_who_accepts_boot_calls_whom_they_may() {
     stop(&child, Signal::TERM);
     std::thread::spawn(move || drop(std::io::copy(&mut err, &mut std::io::sink())));
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_form_that_the_end_of_input_cuts_sends_nothing() {
+    let said = run(&["human.yaml", "ask.xml", "--until-idle"], "1\nfalse\nnot proven\n");
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(
+        said.err.ends_with("--- cli asks judge --- cancelled by the end of input, nothing was sent\n"),
+        "{}",
+        said.err
+    );
+    assert!(said.out.contains("nobody is at the keyboard") && !said.out.contains("<verdict"), "{}", said.out);
 }
 
 #[test]

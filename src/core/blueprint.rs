@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
-use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling};
+use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
+use crate::inbox::payload;
 use crate::vocab::{Limits, Name, QName, ns};
 
 /// The organism as it was registered: who is there, and who may say what to whom. Immutable.
@@ -94,12 +95,24 @@ pub enum Problem {
         /// The reply.
         reply: QName,
     },
+    /// A listener that can't answer what others call.
+    #[error(
+        "'{caller}' calls {payload} and waits for an answer, but '{listener}', which accepts it, has no replies: each such call ends in the fault `silent`"
+    )]
+    Replyless {
+        /// Accepts the payload.
+        listener: Name,
+        /// Lists the call.
+        caller: Name,
+        /// The payload.
+        payload: QName,
+    },
 }
 
 impl Problem {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::Unreturned { .. })
+        matches!(self, Self::Unreturned { .. } | Self::Replyless { .. })
     }
 }
 
@@ -238,8 +251,11 @@ impl Blueprint {
                 problems.push(Problem::Unanswered { caller: caller.clone(), payload: payload.clone() });
             }
         }
+        self.check_replies(problems);
         for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
-            for call in &caller.calls {
+            // What a listener elsewhere does to tasks over HTTP is answered there.
+            let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
+            for call in caller.calls.iter().filter(|call| !over_http(call)) {
                 for &callee in self.accepting(call) {
                     let callee = self.contract(callee);
                     for reply in callee.replies.iter().filter(|reply| !caller.returns.contains(reply)) {
@@ -250,6 +266,25 @@ impl Blueprint {
                             reply: reply.clone(),
                         });
                     }
+                }
+            }
+        }
+    }
+
+    /// Each listener without replies is told once for each payload, with the first of its callers.
+    fn check_replies(&self, problems: &mut Vec<Problem>) {
+        let mute = self.listeners.iter().filter(|listener| listener.replies.is_empty());
+        for listener in mute.filter(|listener| listener.silence == Silence::Error) {
+            for payload in listener.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
+                let clients = self.clients.iter().filter(|client| client.calls.contains(payload));
+                let callers = self.listeners.iter().filter(|caller| caller.calls.contains(payload));
+                let caller = clients.map(|client| &client.name).chain(callers.map(|caller| &caller.name)).next();
+                if let Some(caller) = caller {
+                    problems.push(Problem::Replyless {
+                        listener: listener.name.clone(),
+                        caller: caller.clone(),
+                        payload: payload.clone(),
+                    });
                 }
             }
         }

@@ -45,6 +45,7 @@ pub use contract::{ContractError, DocumentProblem, Place, RoundTrip, Shape};
 pub(crate) use decode::decode_canonical;
 pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
 pub use encode::{EncodeError, Unencodable, encode};
+pub(crate) use engine::{Form, Turn};
 pub use guide::guide;
 #[cfg(feature = "libxml")]
 pub use opinion::second_opinion;

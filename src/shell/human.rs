@@ -2,7 +2,6 @@
 
 mod console;
 mod listener;
-mod offer;
 mod questions;
 
 pub use console::{Console, Paper};

@@ -238,3 +238,53 @@ fn operators_read_which_mistake_a_refused_route_was() {
     ];
     assert_eq!(found, expected);
 }
+
+/// What `check` and `start()` warn of, and refuse.
+fn problems(listeners: Vec<Contract>, calls: &[&str]) -> Vec<String> {
+    let calls = calls.iter().map(|call| call.parse().unwrap()).collect();
+    let client = Client { name: Name::parse("ada").unwrap(), calls, admin: false };
+    let blueprint = Blueprint::new("demo", listeners, vec![client]);
+    blueprint
+        .problems()
+        .iter()
+        .map(|problem| format!("{}{problem}", if problem.is_warning() { "" } else { "! " }))
+        .collect()
+}
+
+fn taker(name: &str, accepts: &str, replies: &[&str]) -> Contract {
+    let mut contract = Contract::new(Name::parse(name).unwrap());
+    contract.accepts = vec![accepts.parse().unwrap()];
+    contract.replies = replies.iter().map(|reply| reply.parse().unwrap()).collect();
+    contract
+}
+
+#[test]
+fn a_listener_without_replies_is_warned_of_where_a_caller_waits() {
+    let told = "'ada' calls a and waits for an answer, but 'sink', which accepts it, has no replies: each such call \
+                ends in the fault `silent`";
+    assert_eq!(problems(vec![taker("sink", "a", &[])], &["a"]), [told]);
+    assert_eq!(problems(vec![taker("sink", "a", &["b"])], &["a"]), [""; 0]);
+    assert_eq!(problems(vec![taker("sink", "a", &[])], &[]), [""; 0], "no party calls it");
+    let idle = Contract { silence: Silence::Idle, ..taker("sink", "a", &[]) };
+    assert_eq!(problems(vec![idle], &["a"]), [""; 0], "no caller waits");
+}
+
+#[test]
+fn a_call_that_no_listener_accepts_is_told() {
+    assert_eq!(problems(vec![taker("one", "a", &["b"])], &["c"]), ["! 'ada' may call c, which no listener accepts"]);
+}
+
+#[test]
+fn what_a_remote_listener_does_to_tasks_over_http_is_no_warning() {
+    let [register, registered] = ["{urn:systole:task:v1}register", "{urn:systole:task:v1}registered"];
+    let caller = |outlives| Contract {
+        can_park: false,
+        outlives,
+        calls: vec![register.parse().unwrap()],
+        ..taker("agent", "a", &["b"])
+    };
+    let jobs = || taker("jobs", register, &[registered]);
+    assert_eq!(problems(vec![caller(true), jobs()], &[]), [""; 0]);
+    let told = problems(vec![caller(false), jobs()], &[]);
+    assert!(matches!(&told[..], [one] if one.contains("is not in its returns")), "{told:?}");
+}

@@ -43,3 +43,22 @@ fn an_organism_runs_without_any_async_runtime() {
     assert_eq!(block_on(organism.counts()).injected, 10);
     assert!(block_on(organism.drain(std::time::Duration::from_secs(60))).idle);
 }
+
+#[test]
+fn a_listener_that_can_not_answer_is_warned_of() {
+    let start = |replies: bool| {
+        let organism = Organism::builder("mute")
+            .listener(
+                "adder",
+                || Calculator,
+                move |c| if replies { c.accepts::<Add>().replies::<Sum>() } else { c.accepts::<Add>() },
+            )
+            .client("ada", |c| c.calls::<Add>())
+            .shards(1)
+            .start()
+            .unwrap();
+        organism.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(start(true), [""; 0]);
+    assert!(matches!(&start(false)[..], [one] if one.contains("'adder', which accepts it, has no replies")));
+}

@@ -7,6 +7,7 @@
 //! of a valid one, its keys apart.
 
 mod compile;
+mod form;
 mod grammar;
 mod judge;
 mod namespace;
@@ -15,5 +16,6 @@ mod simple;
 mod tests;
 
 pub(super) use compile::{Wrong, compile};
+pub(crate) use form::{Form, Turn};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};

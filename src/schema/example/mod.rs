@@ -16,7 +16,7 @@ use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
 use finite::{Measure, Sizes};
-use write::Writer;
+pub(super) use write::Writer;
 
 /// The most that an example may hold, in bytes: no reader wants more, and a schema may ask for any number of elements.
 const LARGEST: usize = 1 << 20;
@@ -48,7 +48,7 @@ pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
         model,
         wish,
         depths: Sizes::of(model, Measure::DEPTH),
-        writer: Writer::new(model),
+        writer: Writer::new(!model.is_qualified()),
         open: Vec::new(),
         budget: 200,
         room: LARGEST,

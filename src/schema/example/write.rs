@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use crate::schema::escape::{Place, escape_lossy};
-use crate::schema::model::Model;
 use crate::vocab::ns;
 
 /// Writes namespace-well-formed XML; the strict pass makes it canonical.
-pub(super) struct Writer {
+#[derive(Debug)]
+pub(in crate::schema) struct Writer {
     out: Vec<u8>,
     open: Vec<Open>,
     /// Whether names get a prefix: where the root has a namespace and what is in it has none, a default
@@ -13,6 +13,7 @@ pub(super) struct Writer {
     prefixed: bool,
 }
 
+#[derive(Debug)]
 struct Open {
     name: String,
     /// The default namespace inside.
@@ -24,11 +25,11 @@ struct Open {
 }
 
 impl Writer {
-    pub(super) fn new(model: &Model) -> Self {
-        Self { out: Vec::new(), open: Vec::new(), prefixed: !model.is_qualified() }
+    pub(in crate::schema) fn new(prefixed: bool) -> Self {
+        Self { out: Vec::new(), open: Vec::new(), prefixed }
     }
 
-    pub(super) fn start(&mut self, namespace: &Arc<str>, local: &str) {
+    pub(in crate::schema) fn start(&mut self, namespace: &Arc<str>, local: &str) {
         self.finish_tag();
         let outer = self.open.last().map_or_else(|| "".into(), |open| open.default.clone());
         let prefixed = self.prefixed && !namespace.is_empty();
@@ -44,10 +45,14 @@ impl Writer {
         self.open.push(Open { name, default, unfinished: true, prefixes: 0 });
     }
 
-    pub(super) fn attribute(&mut self, namespace: &str, local: &str, value: &str) {
+    pub(in crate::schema) fn attribute(&mut self, namespace: &str, local: &str, value: &str) {
         let prefix = match namespace {
             "" => String::new(),
             ns::XML => "xml:".to_owned(),
+            ns::XSI => {
+                self.declare("xmlns:xsi", ns::XSI);
+                "xsi:".to_owned()
+            }
             _ => {
                 let Some(open) = self.open.last_mut() else { return };
                 open.prefixes += 1;
@@ -59,12 +64,12 @@ impl Writer {
         self.declare(&format!("{prefix}{local}"), value);
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(in crate::schema) fn text(&mut self, text: &str) {
         self.finish_tag();
         escape_lossy(&mut self.out, text, Place::Text);
     }
 
-    pub(super) fn end(&mut self) {
+    pub(in crate::schema) fn end(&mut self) {
         self.finish_tag();
         if let Some(open) = self.open.pop() {
             self.out.extend_from_slice(b"</");
@@ -73,7 +78,25 @@ impl Writer {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    /// An element in canonical form, which means the same here as on its own.
+    pub(in crate::schema) fn element(&mut self, canonical: &str) {
+        self.finish_tag();
+        let name = canonical.find([' ', '>']).unwrap_or(canonical.len());
+        let (name, behind) = canonical.split_at(name);
+        self.out.extend_from_slice(name.as_bytes());
+        let outer = self.open.last().is_some_and(|open| !open.default.is_empty());
+        if outer && !behind.starts_with(" xmlns=\"") {
+            self.declare("xmlns", "");
+        }
+        self.out.extend_from_slice(behind.as_bytes());
+    }
+
+    /// The bytes that were written so far.
+    pub(in crate::schema) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    pub(in crate::schema) fn finish(self) -> Vec<u8> {
         self.out
     }
 

@@ -12,7 +12,7 @@ use super::remote::{Mode, Push};
 use super::tasks::{Tasks, TasksOf};
 use super::{near, program};
 use crate::core::{Blueprint, Problem};
-use crate::inbox::payload;
+use crate::protocol::boot_qname;
 use crate::schema::{Catalog, PayloadSchema};
 use crate::vocab::{Name, QName, Span, ns};
 
@@ -117,6 +117,21 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
     }
 }
 
+/// Somebody must be able to begin: `systole run` and `send` speak as the client `cli`.
+pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
+    let cli = organism.clients.iter().any(|client| client.name.value.as_str() == "cli");
+    let boots = organism
+        .listeners
+        .iter()
+        .any(|listener| listener.accepts.iter().any(|accepted| accepted.value == boot_qname()));
+    // What is elsewhere needs a gateway, which is told by itself.
+    let remote = organism.listeners.iter().any(|listener| matches!(listener.kind, Written::Remote(_)));
+    if !cli && !boots && !remote && organism.gateway.is_none() && organism.complete {
+        let first = organism.listeners.first().map(|listener| listener.name.span);
+        first.into_iter().for_each(|span| reader.report(Mistake::NoSpeaker, span));
+    }
+}
+
 /// The mailboxes that are those of clients.
 pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Name, Name> {
     let is_remote = |name| {
@@ -144,12 +159,11 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
             // Whoever accepts it may be among what can't be read.
             Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
             Problem::Reserved { .. } => reader.is_marked(span),
-            // What it does to tasks over HTTP is answered there.
-            Problem::Unreturned { ref caller, ref call, .. } => {
-                call.namespace() == payload::NAMESPACE
-                    && find(organism, caller).is_some_and(|caller| matches!(caller.kind, Written::Remote(_)))
-            }
-            Problem::DuplicateName { .. } | Problem::Ambiguous { .. } | Problem::NoSlot { .. } => false,
+            Problem::DuplicateName { .. }
+            | Problem::Ambiguous { .. }
+            | Problem::NoSlot { .. }
+            | Problem::Unreturned { .. }
+            | Problem::Replyless { .. } => false,
         };
         if moot {
             continue;
@@ -189,6 +203,9 @@ fn place(organism: &Organism, problem: &Problem, nth: usize) -> (Span, Other) {
             None => pick(listed(calls(organism, name), payload)),
         },
         Problem::Unreturned { caller, call, .. } => pick(listed(calls(organism, caller), call)),
+        Problem::Replyless { listener, payload, .. } => {
+            pick(find(organism, listener).map(|found| listed(&found.accepts, payload)).unwrap_or_default())
+        }
         Problem::NoSlot { name } => find(organism, name).map(|listener| listener.name.span),
     };
     (found.unwrap_or(START), None)

@@ -258,6 +258,9 @@ pub enum Mistake {
         /// The declared payload that may be meant.
         near: Option<QName>,
     },
+    /// Nobody can send a first message.
+    #[error("no message can ever come in: there is no client 'cli', no gateway, and no listener accepts <boot>")]
+    NoSpeaker,
     /// What the organism as a whole gets wrong.
     #[error(transparent)]
     Organism(Problem),
@@ -267,7 +270,7 @@ impl Mistake {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         match self {
-            Self::NoScript { .. } | Self::Unsigned => true,
+            Self::NoScript { .. } | Self::Unsigned | Self::NoSpeaker => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
@@ -310,6 +313,9 @@ impl Mistake {
             Self::TwoRegistries => "remove one of the two".into(),
             Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
+            Self::NoSpeaker => {
+                "add clients: [{ name: cli, calls: [...] }], as which `systole run` and `systole send` speak".into()
+            }
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
             Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
@@ -352,6 +358,9 @@ fn organism_help(problem: &Problem) -> Option<String> {
         Problem::DuplicateName { .. } => Some("rename one of them".into()),
         Problem::Unanswered { payload, .. } => {
             Some(format!("let a listener accept {payload}, or remove it from these calls"))
+        }
+        Problem::Replyless { .. } => {
+            Some("add replies, or write silence: idle where no caller waits for an answer".into())
         }
         Problem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
         Problem::NoSlot { .. } => Some("write at least 1".into()),

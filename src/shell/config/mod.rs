@@ -183,6 +183,7 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     check::owners(reader, &organism);
     check::registries(reader, &organism);
     check::durable(reader, &organism);
+    check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {

@@ -4,8 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::offer::Offer;
 use super::questions::{Question, Questions};
+use crate::schema::PayloadSchema;
+use crate::vocab::XmlLimits;
 
 /// Prints text for whoever sits at the terminal; it may end in the middle of a line.
 pub type Paper = Arc<dyn Fn(&str) + Send + Sync>;
@@ -52,13 +53,20 @@ impl Console {
     }
 
     /// Puts a question to whoever sits there.
-    pub(super) fn ask(&self, title: String, text: String, offers: Arc<[Offer]>, urgent: bool) -> Asked {
+    pub(super) fn ask(
+        &self,
+        title: String,
+        text: String,
+        offers: Arc<[PayloadSchema]>,
+        limits: XmlLimits,
+        urgent: bool,
+    ) -> Asked {
         let (sender, entries) = unbounded_channel();
         let mut state = self.shared.lock();
         let mut id = 0;
         // Without a keyboard the sender is dropped, which tells whoever asks.
         if !state.hung_up {
-            let (given, show) = state.questions.ask(Question { title, text, offers, urgent, entries: sender });
+            let (given, show) = state.questions.ask(Question { title, text, offers, limits, urgent, entries: sender });
             id = given;
             self.shared.show(state, &show);
         }
@@ -102,7 +110,8 @@ impl Shared {
             if !keyboard.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
                 let mut state = self.lock();
                 state.hung_up = true;
-                state.questions.hang_up();
+                let show = state.questions.hang_up();
+                self.show(state, &show);
                 return;
             }
             let mut state = if interactive { self.lock() } else { self.until_asked() };
@@ -162,7 +171,7 @@ mod tests {
     }
 
     fn ask(console: &Console, title: &str) -> Asked {
-        console.ask(title.into(), String::new(), Arc::new([]), true)
+        console.ask(title.into(), String::new(), Arc::new([]), XmlLimits::default(), true)
     }
 
     #[tokio::test]

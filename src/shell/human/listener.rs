@@ -2,13 +2,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::console::{Asked, Console};
-use super::offer::Offer;
 use super::questions::DECLINE;
 use crate::core::{Body, Contract, Failure, Message, Outcome};
 use crate::ladder::repair::Vocabulary;
 use crate::ladder::{Canonical, Raw, climb_fragment};
 use crate::protocol::{boot_qname, write_fault};
-use crate::schema::{Catalog, Validator, guide};
+use crate::schema::{Catalog, PayloadSchema, Validator, guide};
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
 use crate::vocab::{XmlLimits, ns};
 
@@ -46,6 +45,7 @@ impl HumanListener {
                 Body::Fault(fault) => write_fault(fault).as_str().to_owned(),
             },
             offers(contract, context.catalog(), boots),
+            context.limits().xml.clone(),
             !boots,
         );
         let mut validator = Validator::new(context.catalog.clone());
@@ -91,12 +91,9 @@ fn failed(message: &str) -> Outcome {
     Outcome::Failed(Failure { message: message.into(), fault: None })
 }
 
-fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[Offer]> {
+fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSchema]> {
     let replies = contract.replies.iter().filter(|_| !boots);
-    replies
-        .chain(&contract.calls)
-        .filter_map(|payload| Some(Offer::new(payload.clone(), catalog.get(payload)?.example()?.as_str())))
-        .collect()
+    replies.chain(&contract.calls).filter_map(|payload| catalog.get(payload).cloned()).collect()
 }
 
 /// What a person may mean with what was typed.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::offer::Offer;
 use crate::ladder::strict;
-use crate::shell::terminal::Escaped;
+use crate::schema::{Form, PayloadSchema, Turn};
+use crate::shell::terminal::{Escaped, shorten};
 use crate::vocab::XmlLimits;
 
 /// A question that waits.
@@ -20,7 +20,10 @@ pub(super) struct Question {
     pub(super) title: String,
     /// What is asked; foreign text.
     pub(super) text: String,
-    pub(super) offers: Arc<[Offer]>,
+    /// The payloads that a form is there for.
+    pub(super) offers: Arc<[PayloadSchema]>,
+    /// The bounds of what is typed.
+    pub(super) limits: XmlLimits,
     /// Whether it goes before those that are not: the prompt of a boot handler can wait.
     pub(super) urgent: bool,
     /// Takes the entries.
@@ -51,10 +54,7 @@ enum Entry {
     #[default]
     Nothing,
     Xml(String),
-    Fields {
-        offer: usize,
-        texts: Vec<String>,
-    },
+    Form(Box<Form>),
 }
 
 /// What a line leads to.
@@ -91,10 +91,10 @@ impl Questions {
         let question = &waiting.question;
         let step = match std::mem::take(&mut self.entry) {
             Entry::Nothing => begin(question, line.trim()),
-            Entry::Xml(text) => go_on(text + "\n" + line, line.trim().is_empty()),
-            Entry::Fields { offer, mut texts } => {
-                texts.push(line.trim().to_owned());
-                next_field(question, offer, texts)
+            Entry::Xml(text) => go_on(&question.limits, text + "\n" + line, line.trim().is_empty()),
+            Entry::Form(mut form) => {
+                let turn = form.line(line);
+                filled(question, form, turn)
             }
         };
         match step {
@@ -143,10 +143,18 @@ impl Questions {
         show + &self.turn()
     }
 
-    /// Nobody will type any more: drops the senders, so that everybody who asks knows.
-    pub(super) fn hang_up(&mut self) {
-        self.waiting.clear();
-        self.shown = None;
+    /// The end of input: drops the senders, so that all who ask know. An entry that was begun is lost.
+    pub(super) fn hang_up(&mut self) -> String {
+        let begun = !matches!(std::mem::take(&mut self.entry), Entry::Nothing);
+        let shown = self.shown.take();
+        let cut = self
+            .waiting
+            .drain(..)
+            .find(|waiting| Some(waiting.id) == shown && !waiting.busy && (begun || waiting.question.urgent));
+        match cut {
+            Some(cut) => format!("\n--- {} --- cancelled by the end of input, nothing was sent\n", cut.question.title),
+            None => String::new(),
+        }
     }
 
     /// Shows the question whose turn it is, unless it stands there already.
@@ -172,47 +180,55 @@ fn show(question: &Question) -> String {
     if !question.text.is_empty() {
         let _ = writeln!(text, "{}", Escaped::text(&question.text));
     }
-    text.push_str("Type XML (an empty line ends it), or a number to fill in an example; - declines.\n");
+    text.push_str(match question.offers.len() {
+        0 => "Type XML (an empty line ends it); - declines.\n",
+        _ => "Type XML (an empty line ends it), or a number to be asked for each part; - declines.\n",
+    });
     for (number, offer) in (1..).zip(question.offers.iter()) {
-        let _ = writeln!(text, "  {number}  {}", Escaped::line(offer.example()));
+        // Long ones are no help on a terminal.
+        const LONGEST: usize = 300;
+        let example = offer.example().map(|example| shorten(example.as_str(), LONGEST));
+        let shown = example.map_or_else(|| offer.qname().to_string(), |example| format!("such as {example}"));
+        let _ = writeln!(text, "  {number}  {}", Escaped::line(&shown));
     }
     text + PROMPT
 }
 
 fn begin(question: &Question, line: &str) -> Step {
     if line.starts_with('<') {
-        return go_on(line.to_owned(), false);
+        return go_on(&question.limits, line.to_owned(), false);
     }
     if line == DECLINE {
         return Step::Whole(line.to_owned());
     }
     match line.parse::<usize>() {
-        Ok(number) if (1..=question.offers.len()).contains(&number) => next_field(question, number - 1, Vec::new()),
+        Ok(number) if (1..=question.offers.len()).contains(&number) => {
+            let (form, turn) = Form::new(question.offers[number - 1].clone(), question.limits.clone());
+            filled(question, Box::new(form), turn)
+        }
         _ if line.is_empty() => Step::More(Entry::Nothing, PROMPT.to_owned()),
-        _ => Step::More(Entry::Nothing, format!("That is no XML and no number of an example.\n{PROMPT}")),
+        _ => Step::More(Entry::Nothing, format!("This is neither XML nor a number of the list.\n{PROMPT}")),
     }
 }
 
 /// An entry of this text declines to answer.
 pub(super) const DECLINE: &str = "-";
 
-fn go_on(text: String, ended: bool) -> Step {
-    let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), &XmlLimits::default());
-    if ended || whole().is_ok_and(|elements| !elements.is_empty()) {
+fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
+    let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), limits);
+    // What is larger than a message is refused as such.
+    if ended || text.len() > limits.message_bytes || whole().is_ok_and(|elements| !elements.is_empty()) {
         Step::Whole(text)
     } else {
         Step::More(Entry::Xml(text), String::new())
     }
 }
 
-fn next_field(question: &Question, offer: usize, texts: Vec<String>) -> Step {
-    let offered = &question.offers[offer];
-    match offered.field(texts.len()) {
-        Some((name, example)) => {
-            let prompt = format!("  {} [{}]: ", Escaped::line(name), Escaped::line(example));
-            Step::More(Entry::Fields { offer, texts }, prompt)
-        }
-        None => Step::Whole(offered.fill(&texts)),
+fn filled(question: &Question, form: Box<Form>, turn: Turn) -> Step {
+    match turn {
+        Turn::Ask(text) => Step::More(Entry::Form(form), Escaped::text(&text).to_string()),
+        Turn::Send(payload) => Step::Whole(payload),
+        Turn::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
     }
 }
 
@@ -222,11 +238,15 @@ mod tests {
 
     use super::*;
 
+    const SCHEMA: &str = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='verdict'>
+        <xs:complexType><xs:sequence><xs:element name='ok' type='xs:string'/></xs:sequence></xs:complexType>
+        </xs:element></xs:schema>";
+
     fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<String>) {
         let (entries, receiver) = unbounded_channel();
-        let offers = [Offer::new("{urn:v}verdict".parse().unwrap(), "<verdict><ok>true</ok></verdict>")];
-        let text = "<q>\u{1b}</q>".to_owned();
-        (Question { title: title.into(), text, offers: offers.into(), urgent, entries }, receiver)
+        let offers = PayloadSchema::from_xsd("verdict.xsd", SCHEMA).unwrap();
+        let (text, limits) = ("<q>\u{1b}</q>".to_owned(), XmlLimits::default());
+        (Question { title: title.into(), text, offers: offers.into(), limits, urgent, entries }, receiver)
     }
 
     #[test]
@@ -234,19 +254,32 @@ mod tests {
         let (_, shown) = Questions::default().ask(question("one", true).0);
         assert_eq!(
             shown,
-            "\n--- one ---\n<q>\\u{1b}</q>\nType XML (an empty line ends it), or a number to fill in an example; - \
-             declines.\n  1  <verdict><ok>true</ok></verdict>\n> "
+            "\n--- one ---\n<q>\\u{1b}</q>\nType XML (an empty line ends it), or a number to be asked for each \
+             part; - declines.\n  1  such as <verdict><ok>text</ok></verdict>\n> "
         );
     }
 
     #[test]
-    fn an_example_is_filled_in_field_by_field() {
+    fn a_form_asks_for_each_part_and_sends_what_was_shown() {
         let mut questions = Questions::default();
         let (asked, mut entries) = question("one", true);
         questions.ask(asked);
-        assert_eq!(questions.line("1"), "  ok [true]: ");
-        assert_eq!(questions.line("a & b"), "");
-        assert_eq!(entries.try_recv().unwrap(), "<verdict><ok>a &amp; b</ok></verdict>");
+        assert!(questions.line("1").ends_with("verdict/ok, text: "));
+        assert!(questions.line("a & \u{202e}").starts_with("<verdict><ok>a &amp; \\u{202e}</ok></verdict>\nSend it?"));
+        assert_eq!(questions.line("y"), "");
+        assert_eq!(entries.try_recv().unwrap(), "<verdict><ok>a &amp; \u{202e}</ok></verdict>");
+    }
+
+    #[test]
+    fn a_form_that_is_left_sends_nothing_and_the_question_stands() {
+        let mut questions = Questions::default();
+        let (asked, mut entries) = question("one", true);
+        questions.ask(asked);
+        questions.line("1");
+        assert!(questions.line(":quit").starts_with("nothing was sent.\n\n--- one ---\n"));
+        assert!(questions.wants_line() && entries.try_recv().is_err());
+        questions.line("1");
+        assert_eq!(questions.hang_up(), "\n--- one --- cancelled by the end of input, nothing was sent\n");
     }
 
     #[test]

@@ -21,8 +21,9 @@ use identity::Identities;
 use matching::Keys;
 pub(in crate::schema) use path::paths;
 use scope::Scope;
+use violation::Subject;
+pub(super) use violation::shown_name;
 pub(in crate::schema) use violation::{Part, Violation};
-use violation::{Subject, shown_name};
 
 /// Judges payloads. Reused from one to the next, for its memory.
 #[derive(Debug, Default)]
@@ -69,12 +70,36 @@ impl Judge {
         payload: &Canonical,
         most: usize,
     ) -> Vec<Violation> {
+        self.walk(grammar, root, ProcessContents::Strict, true, payload, most)
+    }
+
+    /// The first rule that an element of a payload breaks by itself: an ID that it refers to may stand elsewhere. One
+    /// without a declaration is judged as `process` says.
+    pub(super) fn judge_part(
+        &mut self,
+        grammar: &Grammar,
+        root: Option<ElementId>,
+        process: ProcessContents,
+        part: &Canonical,
+    ) -> Option<Violation> {
+        self.walk(grammar, root, process, false, part, 1).pop()
+    }
+
+    fn walk(
+        &mut self,
+        grammar: &Grammar,
+        root: Option<ElementId>,
+        process: ProcessContents,
+        is_whole: bool,
+        payload: &Canonical,
+        most: usize,
+    ) -> Vec<Violation> {
         self.clear();
         let own = root.map_or(Namespace::NONE, |root| grammar.name(grammar.elements[root.index()].name).namespace);
         let mut violations = payload.read(|cursor| {
             let text = cursor.document();
             let mut walk = Walk { grammar, judge: self, text, cursor, own, violations: Vec::new(), most };
-            walk.run(root);
+            walk.run(root, process, is_whole);
             walk.violations
         });
         violations.sort_by_key(|violation| violation.element);
@@ -121,13 +146,13 @@ struct Started<'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
-    fn run(&mut self, root: Option<ElementId>) {
+    fn run(&mut self, root: Option<ElementId>, process: ProcessContents, is_whole: bool) {
         let Some(started) = self.enter() else {
             return self.report(0, Part::Tag, &Subject::Element(""), "it is not canonical");
         };
         match root {
             Some(root) => self.element(&started, root),
-            None => self.undeclared(&started, ProcessContents::Strict),
+            None => self.undeclared(&started, process),
         }
         while !self.judge.open.is_empty() && self.violations.len() < self.most {
             if let Some(text) = self.cursor.text() {
@@ -140,7 +165,7 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         // What was passed over may hold the IDs that are referred to.
-        if !self.violations.is_empty() {
+        if !is_whole || !self.violations.is_empty() {
             return;
         }
         for (element, clause) in self.judge.identities.broken(self.most) {

@@ -102,6 +102,6 @@ impl Expected {
 }
 
 /// A name for people: those of the payload's own namespace, and of none, stand alone.
-pub(super) fn shown_name(own: Namespace, namespace: Namespace, uri: &str, local: &str) -> String {
+pub(in crate::schema::engine) fn shown_name(own: Namespace, namespace: Namespace, uri: &str, local: &str) -> String {
     if namespace == own || namespace == Namespace::NONE { local.to_owned() } else { format!("{{{uri}}}{local}") }
 }

@@ -21,6 +21,8 @@ pub(super) struct Definition {
     /// What a value is, facets apart.
     pub(super) noun: String,
     pub(super) words: String,
+    /// The values of its enumeration as its schema has them, in that order; some may be excluded by other facets.
+    pub(super) enumerated: Option<Arc<[Box<str>]>>,
     /// The types that this one is made of, one within the other.
     pub(super) depth: usize,
     /// The types that a value may have to be checked by, at most: the members of a union, and theirs.
@@ -86,6 +88,7 @@ impl Definition {
             identity: Identity::None,
             words: noun.clone(),
             noun,
+            enumerated: None,
             depth: 0,
             width: 1,
         }
@@ -199,6 +202,16 @@ impl Definition {
             Variety::Any | Variety::Atomic(_) => false,
             Variety::List(_) => true,
             Variety::Union(members) => members.iter().any(|member| member.definition.has_lists()),
+        }
+    }
+
+    /// Whether its values are names, which need the prefixes in scope.
+    pub(super) fn has_prefixes(&self) -> bool {
+        match &self.variety {
+            Variety::Any => false,
+            Variety::Atomic(primitive) => matches!(primitive, Primitive::QName | Primitive::Notation),
+            Variety::List(item) => item.definition.has_prefixes(),
+            Variety::Union(members) => members.iter().any(|member| member.definition.has_prefixes()),
         }
     }
 

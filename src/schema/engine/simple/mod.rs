@@ -173,6 +173,17 @@ impl SimpleType {
         self.definition.words()
     }
 
+    /// The values of its enumeration as its schema has them, in that order; empty without one.
+    pub(in crate::schema) fn enumerated(&self, prefixes: &dyn Prefixes) -> Vec<&str> {
+        let values = self.definition.enumerated.iter().flat_map(|values| values.iter());
+        values.map(|value| &**value).filter(|value| self.check(value, prefixes).is_ok()).collect()
+    }
+
+    /// Whether its values are names, which need the prefixes in scope.
+    pub(in crate::schema) fn has_prefixes(&self) -> bool {
+        self.definition.has_prefixes()
+    }
+
     fn new(definition: Definition) -> Self {
         Self { plain: Plain::of(&definition), definition: Arc::new(definition) }
     }

@@ -34,6 +34,9 @@ pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition,
     step.add_enumeration(given)?;
     let Step { facets, space, .. } = step;
     let noun = base.definition.noun.clone();
+    let own: Arc<[Box<str>]> =
+        given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value.into()).collect();
+    let enumerated = if own.is_empty() { base.definition.enumerated.clone() } else { Some(own) };
     let made = Definition {
         variety: base.definition.variety.clone(),
         space,
@@ -41,6 +44,7 @@ pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition,
         identity: base.definition.identity,
         words: words::restriction(&noun, &base.definition.variety, &facets, enumerators(base, given)),
         noun,
+        enumerated,
         facets,
         depth: 0,
         width: base.definition.width,
