@@ -47,6 +47,7 @@ type Absent = (String, NodeId);
 
 /// An include, a redefinition or an import of documents of the set.
 pub(in crate::schema) struct Link {
+    #[cfg_attr(not(feature = "libxml"), expect(dead_code, reason = "its place matters where libxml is told of it"))]
     pub(in crate::schema) node: NodeId,
     pub(in crate::schema) import: bool,
     pub(in crate::schema) to: Vec<usize>,
