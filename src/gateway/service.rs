@@ -171,6 +171,11 @@ impl MailboxService {
         look(&lock(&self.0.machine))
     }
 
+    /// Ends of messages that are on their way into the journal, whether or not a request waits for them.
+    pub(super) fn waiters(&self) -> usize {
+        lock(&self.0.settling).len()
+    }
+
     /// The time of the organism; the epoch before it starts.
     pub(super) fn now(&self) -> Time {
         self.0.ledger.get().map(Ledger::now).unwrap_or_default()

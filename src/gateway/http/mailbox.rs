@@ -141,6 +141,7 @@ fn show(gate: &Gate, range: &Range, page: &Page, order: bool) -> Value {
         "next": view::cursor(gate, &range.mailbox, reading.place(seq)),
         "oldest": oldest(gate, &range.mailbox, page.position),
         "has_more": page.has_more,
+        "waiting": gate.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
     })
 }
 
