@@ -86,7 +86,13 @@ impl Site {
 
     /// Runs the organism.
     pub(crate) fn start(&mut self) {
-        let mut process = self.systole(&["run", "organism.yaml"]).stdin(Stdio::null()).spawn().unwrap();
+        self.start_with(&[]);
+    }
+
+    /// Runs the organism with more arguments.
+    pub(crate) fn start_with(&mut self, args: &[&str]) {
+        let args = [&["run", "organism.yaml"], args].concat();
+        let mut process = self.systole(&args).stdin(Stdio::null()).spawn().unwrap();
         let mut said = BufReader::new(process.stderr.take().unwrap());
         let mut log = String::new();
         self.address = loop {
@@ -160,6 +166,13 @@ impl Site {
         Who { address: self.address, token: token.to_owned() }
     }
 
+    /// A figure of `/metrics`, which need no token.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let metrics = self.who("").get("/metrics").is(200).body;
+        let figure = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        figure.unwrap_or_else(|| panic!("no {name}: {metrics}")).parse().unwrap()
+    }
+
     /// Somebody who is let in under that name.
     pub(crate) fn party(&self, name: &str) -> Who {
         self.who(&self.token(&[name]))
@@ -229,14 +242,17 @@ impl Who {
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = self.connect();
+        answer(self.connect_and(&self.request(method, path, headers, body)))
+    }
+
+    /// A request as it is written.
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
         let headers: String = headers.iter().map(|(key, value)| format!("{key}: {value}\r\n")).collect();
         let token = &self.token;
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n{headers}"
         );
-        write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        answer(stream)
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
