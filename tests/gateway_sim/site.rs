@@ -33,6 +33,7 @@ pub(crate) struct Site {
     folder: PathBuf,
     ada: String,
     worker: String,
+    set: fn(&mut Contract),
     // Before the folder goes.
     kit: Option<Kit>,
     router: Router,
@@ -55,6 +56,11 @@ impl Answer {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A site that changes the contract of its listener.
+    pub(crate) fn with(set: fn(&mut Contract)) -> Self {
         let folder = fresh();
         let journal = folder.join("x.journal");
         let mut principals = Principals::open(&journal, &Options::new([7; 32])).unwrap();
@@ -64,10 +70,10 @@ impl Site {
         };
         let (ada, worker) = (admit("ada", Kind::Client), admit("worker", Kind::Listener));
         drop(principals);
-        Self::start(folder, ada, worker)
+        Self::start(folder, ada, worker, set)
     }
 
-    fn start(folder: PathBuf, ada: String, worker: String) -> Self {
+    fn start(folder: PathBuf, ada: String, worker: String, set: fn(&mut Contract)) -> Self {
         let file = folder.join("x.journal");
         let (durability, retention) = (Durability::Process, Retention::default());
         let settings = Settings { requests: 1_000_000, ..Settings::default() };
@@ -79,6 +85,7 @@ impl Site {
         contract.accepts = vec!["{urn:t}ask".parse().unwrap()];
         contract.replies = vec!["{urn:t}answer".parse().unwrap()];
         (contract.can_park, contract.timeout, contract.outlives, contract.concurrency) = (false, None, true, 10_000);
+        set(&mut contract);
         let ask = Client { name: "ada".parse().unwrap(), calls: contract.accepts.clone(), admin: false };
         let builder = Organism::builder("office")
             .durable(&file, durability)
@@ -87,7 +94,7 @@ impl Site {
             .raw_listener(contract, move || remote.clone());
         let mut kit = Kit::start(gateway.install(builder)).unwrap();
         let router = kit.serve(gateway, &[]).unwrap();
-        Self { folder, ada, worker, kit: Some(kit), router }
+        Self { folder, ada, worker, set, kit: Some(kit), router }
     }
 
     /// The organism as another process would find it if this one were killed now.
@@ -97,7 +104,7 @@ impl Site {
             let file = entry.unwrap().path();
             fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
         }
-        Self::start(folder, self.ada.clone(), self.worker.clone())
+        Self::start(folder, self.ada.clone(), self.worker.clone(), self.set)
     }
 
     pub(crate) fn kit(&self) -> &Kit {
