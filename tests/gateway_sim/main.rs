@@ -3,3 +3,4 @@
 mod cut;
 mod readers;
 mod site;
+mod table;
