@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -93,23 +94,25 @@ impl Site {
     pub(crate) fn start_with(&mut self, args: &[&str]) {
         let args = [&["run", "organism.yaml"], args].concat();
         let mut process = self.systole(&args).stdin(Stdio::null()).spawn().unwrap();
-        let mut said = BufReader::new(process.stderr.take().unwrap());
-        let mut log = String::new();
-        self.address = loop {
-            let mut line = String::new();
-            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before it listened: {log}");
-            if let Some((_, address)) = line.split_once("the gateway listens address=") {
-                break address.trim().parse().unwrap();
-            }
-            log += &line;
-        };
+        let said = BufReader::new(process.stderr.take().unwrap());
+        let (tell, told) = channel();
         // Nobody may wait for us to read.
         let kept = self.log.clone();
         std::thread::spawn(move || {
+            let mut tell = Some(tell);
             for line in said.lines().map_while(Result::ok) {
+                let address = line.split_once("the gateway listens address=").map(|(_, address)| address.to_owned());
                 *kept.lock().unwrap() += &(line + "\n");
+                if let Some(address) = address
+                    && let Some(tell) = tell.take()
+                {
+                    let _ = tell.send(address);
+                }
             }
         });
+        let address = told.recv_timeout(PATIENCE);
+        let address = address.unwrap_or_else(|error| panic!("it does not listen: {error}: {}", self.log()));
+        self.address = address.trim().parse().unwrap();
         self.process = Some(process);
     }
 
@@ -135,9 +138,9 @@ impl Site {
     /// Waits until it ends by itself; its exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         let mut process = self.process.take().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = channel();
         std::thread::spawn(move || tell.send(process.wait().unwrap().code()));
-        told.recv_timeout(std::time::Duration::from_secs(60)).expect("the process goes on")
+        told.recv_timeout(PATIENCE).expect("the process goes on")
     }
 
     /// Ends it in order.
@@ -256,7 +259,10 @@ impl Who {
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address).unwrap()
+        let stream = TcpStream::connect(self.address).unwrap();
+        // Longer than a long poll.
+        stream.set_read_timeout(Some(2 * PATIENCE)).unwrap();
+        stream
     }
 
     /// A connection on which that was said.
@@ -294,17 +300,38 @@ impl Who {
     }
 }
 
-/// Waits for a condition, a minute at most, and says what it waited for if that never came.
-#[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
+/// How long a test waits for what has to happen, on a machine under load.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for a condition, and says what it waited for if that never came.
 pub(crate) fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
+    let deadline = Deadline::new(what);
     loop {
         if let Some(found) = probe() {
             return found;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "waited a minute for: {what}");
+        deadline.check();
         // Lets the process that is waited for have the processor.
         std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+/// The end of a test's patience.
+pub(crate) struct Deadline<'a> {
+    what: &'a str,
+    began: Instant,
+}
+
+impl<'a> Deadline<'a> {
+    /// From now on it waits for that.
+    #[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
+    pub(crate) fn new(what: &'a str) -> Self {
+        Self { what, began: Instant::now() }
+    }
+
+    /// Fails if it waited long enough.
+    pub(crate) fn check(&self) {
+        assert!(self.began.elapsed() < PATIENCE, "waited a minute for: {}", self.what);
     }
 }
 
