@@ -154,6 +154,11 @@ impl Site {
         site
     }
 
+    /// What is written from now on would be lost: the journal has gone.
+    pub(crate) fn lose_the_journal(&self) {
+        fs::remove_file(self.folder.join("x.journal")).unwrap();
+    }
+
     pub(crate) fn kit(&self) -> &Kit {
         self.kit.as_ref().unwrap()
     }
