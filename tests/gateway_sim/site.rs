@@ -35,8 +35,9 @@ const PARTIES: [(&str, Kind); 4] =
     [("ada", Kind::Client), ("worker", Kind::Listener), ("desk", Kind::Listener), ("boss", Kind::Admin)];
 
 /// What `ada` and the worker may do to tasks: the worker owns the job `reviews`, and may register others.
-const ADA: [&str; 3] = ["submit", "cancel", "find"];
-const OWNER: [&str; 8] = ["register", "remove", "accept", "progress", "artifact", "complete", "fail", "reject"];
+const ADA: [&str; 4] = ["submit", "cancel", "find", "input"];
+const OWNER: [&str; 9] =
+    ["register", "remove", "accept", "progress", "artifact", "input-required", "complete", "fail", "reject"];
 
 /// An organism whose listeners `worker` and `desk` are elsewhere, and whose client is `ada`; what waits in `desk` rides on
 /// the responses to her calls.

@@ -459,20 +459,28 @@ fn a_task_that_is_submitted() {
     );
 }
 
+/// Who does what to a task, with what body, and how the task shows it.
+type Act = (&'static str, &'static str, Value, fn(&Value) -> bool);
+
 #[test]
 fn what_is_done_to_a_task() {
-    let submit = |site: &Site, accepted: bool| {
+    let submit = |site: &Site, accepted: bool, asked: bool| {
         let body = json!({ "description": "Read." }).to_string();
         let id = text(&site.post("ada", "/v1/jobs/reviews/tasks", None, &body).is(201)["id"]);
         if accepted {
             site.post("worker", &format!("/v1/tasks/{id}/accept"), None, "{}").is(200);
         }
+        if asked {
+            site.post("worker", &format!("/v1/tasks/{id}/input-required"), None, r#"{"text":"Which?"}"#).is(200);
+        }
         id
     };
-    let rows: [(&str, &str, Value, fn(&Value) -> bool); 7] = [
+    let rows: [Act; 9] = [
         ("worker", "accept", json!({}), |task| task["status"] == "accepted"),
         ("worker", "progress", json!({ "percent": 50 }), |task| task["progress"]["percent"] == 50),
         ("worker", "artifact", json!({ "name": "a", "text": "b" }), |task| task["artifacts"].is_array()),
+        ("worker", "input-required", json!({ "text": "Which?" }), |task| task["status"] == "input-required"),
+        ("ada", "input", json!({ "text": "That." }), |task| task["status"] == "accepted"),
         ("worker", "complete", json!({ "text": "done" }), |task| task["status"] == "completed"),
         ("worker", "fail", json!({ "text": "no" }), |task| task["status"] == "failed"),
         ("worker", "reject", json!({ "text": "no" }), |task| task["status"] == "rejected"),
@@ -482,7 +490,7 @@ fn what_is_done_to_a_task() {
         dropped(
             verb,
             |site, _| {
-                let id = submit(site, !["accept", "reject"].contains(&verb));
+                let id = submit(site, !["accept", "reject"].contains(&verb), verb == "input");
                 (Row::post(who, format!("/v1/tasks/{id}/{verb}"), body.clone(), &[200, 409]), id)
             },
             |site, id| done(&task(site, id)),
