@@ -1,7 +1,7 @@
 //! Clients that hang up at any moment, against the real program under load: what is durable has also happened, and what
 //! is asked once more happens once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -201,16 +201,12 @@ fn leases_whose_readers_hang_up_end() {
     // The fifth request is dropped.
     (0..4).for_each(|_| drop(worker.lease("worker", r#"{"visibility":1}"#)));
     whole(r#"{"max":6,"visibility":1}"#);
-    let leased = |body: &str| {
-        let mut leased = BTreeMap::new();
-        wait("all six messages are leased once more", || {
-            leased.extend(worker.lease("worker", body).iter().map(|item| (number(item), item["deliveries"].clone())));
-            (leased.len() == 6).then_some(())
-        });
-        leased
-    };
-    let deliveries = leased(r#"{"max":6,"wait":2,"visibility":1}"#);
-    assert!(deliveries.values().all(|times| (2..=3).contains(&times.as_u64().unwrap())), "{deliveries:?}");
+    // Whether or not it got them, all can be leased when its lease has ended.
+    let mut leased = BTreeSet::new();
+    wait("all six messages are leased once more", || {
+        leased.extend(worker.lease("worker", r#"{"max":6,"wait":2,"visibility":1}"#).iter().map(number));
+        (leased.len() == 6).then_some(())
+    });
     // Readers that take them as often as they may hang up, too.
     wait("each message was leased five times", || {
         whole(r#"{"max":6,"visibility":1}"#);
