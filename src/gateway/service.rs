@@ -171,6 +171,11 @@ impl MailboxService {
         look(&lock(&self.0.machine))
     }
 
+    /// Ends of messages that are on their way into the journal, whether or not a request waits for them.
+    pub(super) fn waiters(&self) -> usize {
+        lock(&self.0.settling).len()
+    }
+
     /// The time of the organism; the epoch before it starts.
     pub(super) fn now(&self) -> Time {
         self.0.ledger.get().map(Ledger::now).unwrap_or_default()
@@ -277,7 +282,7 @@ impl Inner {
             let (rings, ended) = (std::mem::take(&mut change.rings), change.ended.clone());
             let inner = self.clone();
             // Handed over while the machine is locked: so changes are written in the order in which they were made.
-            let written = ledger.append(
+            ledger.append(
                 ops,
                 Box::new(move || {
                     inner.ring(&rings);
@@ -286,7 +291,7 @@ impl Inner {
                     let _ = tell.send(());
                 }),
             );
-            (told, written)
+            told
         });
         let after = machine.next_deadline();
         drop(machine);
@@ -296,12 +301,7 @@ impl Inner {
         self.tell(change.withdrawn.drain(..).map(|(name, id)| Push::Withdraw(name, id)));
         self.tell(change.answered.drain(..).map(|(name, id)| Push::Answered(name, id)));
         self.tell(moved.filter(|_| done.is_ok()).map(Push::Move));
-        if let Some((told, written)) = told {
-            if let Some(written) = written {
-                written();
-            }
-            durable.push(told);
-        }
+        durable.extend(told);
         done?;
         Ok(Acted { change, durable })
     }
@@ -369,9 +369,8 @@ impl Inner {
     }
 
     fn hand_over(&self, ops: Vec<Op>, told: impl FnOnce() + Send + 'static) {
-        let written = self.ledger.get().and_then(|ledger| ledger.append(ops, Box::new(told)));
-        if let Some(written) = written {
-            written();
+        if let Some(ledger) = self.ledger.get() {
+            ledger.append(ops, Box::new(told));
         }
     }
 }

@@ -92,6 +92,11 @@ impl Submissions {
         self.clients.contains_key(client)
     }
 
+    /// Submissions under a key that are on their way into the journal, and submissions whose answers requests wait for.
+    pub(super) fn waiters(&self) -> usize {
+        lock(&self.keys).len() + lock(&self.watched).len()
+    }
+
     /// Collects answers; on the runtime that this is called in, until the organism ends.
     pub(super) fn start(self: &Arc<Self>) {
         for client in self.clients.values() {

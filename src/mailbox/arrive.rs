@@ -20,7 +20,15 @@ impl Mailboxes {
         } else {
             let seq = self.next_place();
             let (mail, status) = (MailRecord { seq, ..mail }, MailStatus::default());
-            let entry = Entry { id, bytes, status: status.clone(), awaited: true, reserved: None, indexed: None };
+            let entry = Entry {
+                id,
+                bytes,
+                status: status.clone(),
+                awaited: true,
+                reserved: None,
+                indexed: None,
+                counted: false,
+            };
             let mailbox = self.mailbox(&name)?;
             mailbox.entries.insert(seq, entry);
             mailbox.bytes += bytes;

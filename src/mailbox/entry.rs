@@ -16,6 +16,8 @@ pub(super) struct Entry {
     pub(super) reserved: Option<Reservation>,
     /// Time in the index of due times.
     pub(super) indexed: Option<Time>,
+    /// Whether it is among the open messages of its mailbox.
+    pub(super) counted: bool,
 }
 
 /// A session's hold on a message.

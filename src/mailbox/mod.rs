@@ -90,6 +90,8 @@ struct Mailbox {
     free: BTreeSet<Number>,
     /// Places of dead letters.
     dead: BTreeSet<Number>,
+    /// Messages that have not ended.
+    open: usize,
     /// Bytes of messages that the pump waits for.
     bytes: u64,
 }
@@ -160,7 +162,12 @@ impl Mailboxes {
 
     /// Messages that have not ended, in all mailboxes.
     pub fn waiting(&self) -> usize {
-        self.boxes.values().map(|mailbox| mailbox.entries.values().filter(|entry| entry.is_open()).count()).sum()
+        self.boxes.values().map(|mailbox| mailbox.open).sum()
+    }
+
+    /// Messages of one mailbox that have not ended.
+    pub fn waiting_in(&self, mailbox: &Name) -> usize {
+        self.boxes.get(mailbox).map_or(0, |mailbox| mailbox.open)
     }
 
     /// Dead letters, in all mailboxes.
@@ -193,7 +200,9 @@ impl Mailboxes {
         let Some((name, seq)) = self.places.get(&id) else { return };
         let Some(mailbox) = self.boxes.get_mut(name) else { return };
         let Some(entry) = mailbox.entries.get_mut(seq) else { return };
-        let wanted = entry.is_wanted();
+        let (wanted, open) = (entry.is_wanted(), entry.is_open());
+        mailbox.open = mailbox.open - usize::from(entry.counted) + usize::from(open);
+        entry.counted = open;
         // The sender of pushed messages keeps their order, and so waits for the first one.
         let pushed = mailbox.delivery == Delivery::Pushed && entry.status.receipt.is_none();
         let due = Some(entry.status.due).filter(|due| wanted && !pushed && *due > now && *due < Time::MAX);
@@ -221,7 +230,9 @@ impl Mailboxes {
         let Some(mailbox) = self.boxes.get_mut(&name) else { return };
         mailbox.free.remove(&seq);
         mailbox.dead.remove(&seq);
-        if let Some(due) = mailbox.entries.remove(&seq).and_then(|entry| entry.indexed) {
+        let Some(entry) = mailbox.entries.remove(&seq) else { return };
+        mailbox.open -= usize::from(entry.counted);
+        if let Some(due) = entry.indexed {
             self.dues.remove(&(due, id));
         }
     }
@@ -241,6 +252,7 @@ impl Mailbox {
             entries: BTreeMap::new(),
             free: BTreeSet::new(),
             dead: BTreeSet::new(),
+            open: 0,
             bytes: 0,
         }
     }

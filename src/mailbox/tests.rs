@@ -345,6 +345,10 @@ impl World {
             Act::Write { steps } => (0..steps).for_each(|_| self.write()),
             Act::Crash => self.crash(),
         }
+        for (name, mailbox) in &self.machine.boxes {
+            let open = mailbox.entries.values().filter(|entry| entry.is_open()).count();
+            assert_eq!(self.machine.waiting_in(name), open, "what waits is counted");
+        }
     }
 
     /// The journal writes the oldest of what it was handed.

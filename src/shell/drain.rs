@@ -50,6 +50,7 @@ pub(super) async fn drain(
     let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
     tell_all(shared, || Command::Quit);
     let ended = timeout(GRACE, ended.recv()).await.is_ok();
+    shared.tickets.tear_all();
     Drained { idle, ended, counts }
 }
 

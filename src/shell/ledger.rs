@@ -34,11 +34,13 @@ impl Ledger {
         Self { scribe: Arc::downgrade(scribe), tickets, clock }
     }
 
-    /// Has changes written, all of them or none. `written` is called when they are, on the journal's thread; it is
-    /// given back if they are already, and dropped if they won't be.
-    pub(crate) fn append(&self, ops: Vec<Op>, written: Written) -> Option<Written> {
+    /// Has changes written, all of them or none. `written` is called when they are, on the journal's thread and after
+    /// this has come back; it is dropped if they won't be.
+    pub(crate) fn append(&self, ops: Vec<Op>, written: Written) {
         let step = Step { ops, at: self.now() };
-        self.scribe.upgrade()?.append_beside(step, written)
+        if let Some(scribe) = self.scribe.upgrade() {
+            scribe.append_beside(step, written);
+        }
     }
 
     /// Wraps changes up that travel with an input of a core: `told` is called when the step is durable that they are
@@ -53,9 +55,7 @@ impl Ledger {
     pub(crate) fn append_attached(&self, attachment: Attachment) {
         let Attachment { ops, ticket } = attachment;
         let tickets = self.tickets.clone();
-        if let Some(written) = self.append(ops, Box::new(move || tickets.punch(ticket, true))) {
-            written();
-        }
+        self.append(ops, Box::new(move || tickets.punch(ticket, true)));
     }
 
     /// The time of the organism.

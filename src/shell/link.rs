@@ -39,6 +39,8 @@ pub(super) enum Command {
     Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
     /// Somebody wants to look at the core.
     Look(Box<dyn FnOnce(&Core) + Send>),
+    /// Write the steps that are no shard's, where no thread of the journal does.
+    Beside,
     /// End the thread.
     Quit,
 }

@@ -321,6 +321,12 @@ impl Organism {
         self.shared.counts().await
     }
 
+    /// Messages that wait for a listener to begin with them.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn waiting(&self) -> usize {
+        self.shared.look(Core::waiting).await.into_iter().sum::<u64>() as usize
+    }
+
     /// The open threads: those of one shard after those of another, each in order of opening.
     pub async fn snapshot(&self) -> Snapshot {
         let of_shards = self.shared.look(|core| core.snapshot().threads).await;

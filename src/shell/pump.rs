@@ -217,6 +217,7 @@ impl Shard {
                 self.core.handle(input, now);
             }
             Command::Look(look) => look(&self.core),
+            Command::Beside => self.scribe.iter().for_each(|scribe| scribe.write_beside()),
             Command::Quit => self.quit = true,
         }
         self.desk.links.busy().end();

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,8 +21,9 @@ pub(super) struct Scribe {
 }
 
 enum Hand {
-    /// On the shard's own thread: on a simulated clock nothing may happen elsewhere.
-    Here { journal: Mutex<Box<dyn Journal>>, links: Links },
+    /// On the shard's own thread: on a simulated clock nothing may happen elsewhere. Steps that are no shard's are written
+    /// when that thread comes to it, so that there, too, whoever hands one over goes on before it is durable.
+    Here { journal: Mutex<Box<dyn Journal>>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
     /// On a thread of its own.
     Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
 }
@@ -29,7 +31,7 @@ enum Hand {
 impl Scribe {
     /// Writes on the threads of the shards.
     pub(super) fn here(journal: Box<dyn Journal>, links: Links) -> Arc<Self> {
-        Arc::new(Self::new(Hand::Here { journal: Mutex::new(journal), links }))
+        Arc::new(Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links }))
     }
 
     /// Writes on a thread of its own, which tells the shards how far it is.
@@ -54,8 +56,9 @@ impl Scribe {
 
     /// Has a step of a shard written. What the core is to be told at once, if it is done already.
     pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
+        self.write_beside();
         match &self.hand {
-            Hand::Here { journal, links } => {
+            Hand::Here { journal, links, .. } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
                 match written {
                     Ok(()) => Some(Input::Appended { number }),
@@ -72,24 +75,33 @@ impl Scribe {
         }
     }
 
-    /// Has a step written that is no shard's, between what was handed over before and after. Gives back what is to be
-    /// called once it is written, if it is already; drops it if it won't be.
-    pub(super) fn append_beside(&self, step: Step, written: Written) -> Option<Written> {
+    /// Has a step written that is no shard's, between what was handed over before and after. `written` is called when it
+    /// is, and dropped if it won't be.
+    pub(super) fn append_beside(&self, step: Step, written: Written) {
         match &self.hand {
-            Hand::Here { journal, links } => {
-                let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
-                match appended {
-                    Ok(()) => Some(written),
-                    Err(error) => {
-                        self.seal();
-                        links.break_down(Breakdown::Journal(error));
-                        None
-                    }
+            Hand::Here { beside, links, .. } => {
+                beside.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, written));
+                // On a simulated clock there is one. Where it has ended, the end of this writes what is left.
+                for shard in links.shards().take(1) {
+                    links.send(shard, Command::Beside);
                 }
             }
-            Hand::Writer { sender, .. } => {
-                sender.send_beside(step, written);
-                None
+            Hand::Writer { sender, .. } => sender.send_beside(step, written),
+        }
+    }
+
+    /// Writes the steps that are no shard's and were handed over so far, where that is the shard's work.
+    pub(super) fn write_beside(&self) {
+        let Hand::Here { journal, beside, links } = &self.hand else { return };
+        let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        while let Some((step, written)) = next() {
+            let appended = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);
+            match appended {
+                Ok(()) => written(),
+                Err(error) => {
+                    self.seal();
+                    links.break_down(Breakdown::Journal(error));
+                }
             }
         }
     }
@@ -116,6 +128,7 @@ impl Drop for Scribe {
         if self.torn.load(Ordering::Acquire) || std::thread::panicking() {
             return;
         }
+        self.write_beside();
         let closed = match &mut self.hand {
             Hand::Here { journal, .. } => journal.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
             Hand::Writer { writer, .. } => {

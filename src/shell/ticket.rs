@@ -1,10 +1,10 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use tokio::sync::oneshot;
 
-/// Called once: whether the step of a ticket was made. Dropped when it never will be.
+/// Called once: whether the step of a ticket was made.
 type Told = Box<dyn FnOnce(bool) + Send + Sync>;
 
 /// Waiters for steps of the cores: by the number that the attachment of a step got where it was made, because the shard
@@ -13,6 +13,8 @@ type Told = Box<dyn FnOnce(bool) + Send + Sync>;
 pub(super) struct Tickets {
     waiting: Arc<DashMap<u64, Told>>,
     last: Arc<AtomicU64>,
+    /// Whether no step will be made any more.
+    torn: Arc<AtomicBool>,
 }
 
 impl Tickets {
@@ -28,10 +30,14 @@ impl Tickets {
         (ticket, told)
     }
 
-    /// Issues a ticket whose step calls a function, on the thread of its shard.
+    /// Issues a ticket whose step calls a function, on the thread of its shard; at once, if no step will be made any more.
     pub(super) fn watch(&self, told: impl FnOnce(bool) + Send + Sync + 'static) -> u64 {
         let ticket = self.last.fetch_add(1, Ordering::Relaxed);
         self.waiting.insert(ticket, Box::new(told));
+        // Behind the insertion: either this sees that, or `tear_all` sees the ticket.
+        if self.torn.load(Ordering::SeqCst) {
+            self.punch(ticket, false);
+        }
         ticket
     }
 
@@ -42,8 +48,10 @@ impl Tickets {
         }
     }
 
-    /// No step will be made any more.
+    /// No step will be made any more: all who wait hear so, and whoever comes later.
     pub(super) fn tear_all(&self) {
-        self.waiting.clear();
+        self.torn.store(true, Ordering::SeqCst);
+        let left: Vec<u64> = self.waiting.iter().map(|entry| *entry.key()).collect();
+        left.into_iter().for_each(|ticket| self.punch(ticket, false));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::kit::{Site, text};
+use crate::kit::{Site, text, wait};
 
 const ALL: &str = "/v1/mailboxes/worker/messages";
 
@@ -47,15 +47,13 @@ fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
     let leased = worker.lease("worker", r#"{"max":3}"#);
     // The oldest one goes on waiting.
     leased[1..].iter().for_each(|item| drop(worker.handle("worker", item, "ack").is(204)));
-    let lost = loop {
+    let lost = wait("all but the oldest one is forgotten", || {
         // Each write forgets a little; what is forgotten last moves the place to go on from.
         worker.get("/readyz").is(200);
         let left = worker.get(ALL).json()["items"].as_array().unwrap().len();
         let answer = worker.get(&after);
-        if left == 1 && answer.status == 410 {
-            break answer.problem(410, "cursor_lost");
-        }
-    };
+        (left == 1 && answer.status == 410).then(|| answer.problem(410, "cursor_lost"))
+    });
     for cursor in [text(&foreign["next"]), "00", "", "zz%F0%9F%92%A9", &text(&first["next"])[1..]] {
         let told = worker.get(&format!("{ALL}?after={cursor}")).problem(410, "cursor_lost");
         assert_eq!(told, lost);

@@ -4,17 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::kit::{Answer, Site, Who, answer, ask, text, wait};
-
-/// How long a test waits for what has to happen, on a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A connection that gives up instead of waiting for ever.
-fn connect(who: &Who) -> TcpStream {
-    let stream = who.connect();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
+use crate::kit::{Answer, PATIENCE, Site, Who, answer, ask, text, wait};
 
 /// The next answer on a connection, which may stay open.
 fn next_answer(stream: &mut TcpStream) -> Answer {
@@ -128,7 +118,7 @@ fn every_malformed_request_gets_its_status_and_a_problem() {
         {
             bytes = format!("{before}{}{after}", "x".repeat(count));
         }
-        let mut stream = connect(&ada);
+        let mut stream = ada.connect();
         // One that is refused before its end may hear so before it has said all.
         let _ = stream.write_all(bytes.as_bytes());
         let answer = next_answer(&mut stream);
@@ -142,7 +132,7 @@ fn every_malformed_request_gets_its_status_and_a_problem() {
         assert_eq!((&problem["code"], &problem["status"]), (&(*code).into(), &(*status).into()), "{context}");
     }
     // The last answer on a connection is a problem, too, behind good ones.
-    let mut stream = connect(&ada);
+    let mut stream = ada.connect();
     stream
         .write_all(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /livez HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n")
         .unwrap();
@@ -155,14 +145,14 @@ fn every_malformed_request_gets_its_status_and_a_problem() {
 #[test]
 fn heads_are_taken_up_to_their_bound() {
     let site = Site::new();
-    let mut stream = connect(&site.who(""));
+    let mut stream = site.who("").connect();
     let (head, end) = ("GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\nB: ", "\r\n\r\n");
     write!(stream, "{head}{}{end}", "x".repeat((64 << 10) - head.len() - end.len())).unwrap();
     answer(stream).is(200);
-    let mut stream = connect(&site.who(""));
+    let mut stream = site.who("").connect();
     stream.write_all(b"GET http://a/livez HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n").unwrap();
     answer(stream).is(200);
-    let mut stream = connect(&site.who(""));
+    let mut stream = site.who("").connect();
     stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").unwrap();
     answer(stream).is(200);
 }
@@ -218,7 +208,7 @@ fn an_empty_last_event_id_is_none() {
     let (ada, other) = (site.party("ada"), site.party("other"));
     ada.post("/v1/messages", &crate::kit::envelope("<order xmlns=\"urn:t\">1</order>")).is(202);
     let open = |last: &str| {
-        let (mut stream, token) = (connect(&other), &other.token);
+        let (mut stream, token) = (other.connect(), &other.token);
         let head = "GET /v1/mailboxes/other/stream HTTP/1.1\r\nHost: x";
         write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\nLast-Event-ID:{last}\r\n\r\n").unwrap();
         let (mut all, mut some) = (String::new(), [0; 4096]);
@@ -237,19 +227,19 @@ fn an_empty_last_event_id_is_none() {
 fn nothing_of_a_body_is_read_before_its_sender_is_known() {
     let site = Site::new();
     for token in ["", "Authorization: Bearer syt_nonsense\r\n"] {
-        let mut stream = connect(&site.who(""));
+        let mut stream = site.who("").connect();
         // The answer comes although nothing of the body does.
         write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n{token}Content-Length: 1000000\r\n\r\n").unwrap();
         answer(stream).problem(401, "unauthorized");
         // And the client gets to read it although it sends all of it first.
-        let mut stream = connect(&site.who(""));
+        let mut stream = site.who("").connect();
         let body = "x".repeat(1_000_000);
         write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n{token}Content-Length: 1000000\r\n\r\n{body}")
             .unwrap();
         answer(stream).problem(401, "unauthorized");
     }
     // Whoever asks first is not told to go on.
-    let mut stream = connect(&site.who(""));
+    let mut stream = site.who("").connect();
     write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
         .unwrap();
     answer(stream).problem(401, "unauthorized");
@@ -338,7 +328,7 @@ fn the_bodies_of_one_principal_are_bounded_together() {
     let site = Site::with("requests: 1000000, bodies_per_principal: 1MiB", "7d");
     let (ada, bob) = (site.party("ada"), site.party("bob"));
     let half = |who: &Who| {
-        let (mut stream, token) = (connect(who), &who.token);
+        let (mut stream, token) = (who.connect(), &who.token);
         let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000";
         write!(stream, "{head}\r\nAuthorization: Bearer {token}\r\n\r\n{}", "x".repeat(600_000)).unwrap();
         stream

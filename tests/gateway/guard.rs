@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::kit::{Site, answer, ask, text};
+use crate::kit::{Site, answer, ask, text, wait};
 
 #[test]
 fn nobody_comes_in_without_a_good_token() {
@@ -113,13 +113,11 @@ fn requests_that_make_no_sense_are_problems_of_one_shape() {
 fn who_asks_too_often_is_told_when_to_ask_again() {
     let site = Site::with("requests: 1", "7d");
     let ada = site.party("ada");
-    let refused = loop {
+    let refused = wait("a request is refused", || {
         let answer = ada.get("/v1/messages/x");
-        if answer.status == 429 {
-            break answer;
-        }
-        answer.is(404);
-    };
+        assert!([404, 429].contains(&answer.status), "{answer:?}");
+        Some(answer).filter(|answer| answer.status == 429)
+    });
     assert_eq!(refused.header("retry-after"), Some("1"));
     refused.problem(429, "rate");
     // Others are not.

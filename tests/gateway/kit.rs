@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -86,24 +87,32 @@ impl Site {
 
     /// Runs the organism.
     pub(crate) fn start(&mut self) {
-        let mut process = self.systole(&["run", "organism.yaml"]).stdin(Stdio::null()).spawn().unwrap();
-        let mut said = BufReader::new(process.stderr.take().unwrap());
-        let mut log = String::new();
-        self.address = loop {
-            let mut line = String::new();
-            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before it listened: {log}");
-            if let Some((_, address)) = line.split_once("the gateway listens address=") {
-                break address.trim().parse().unwrap();
-            }
-            log += &line;
-        };
+        self.start_with(&[]);
+    }
+
+    /// Runs the organism with more arguments.
+    pub(crate) fn start_with(&mut self, args: &[&str]) {
+        let args = [&["run", "organism.yaml"], args].concat();
+        let mut process = self.systole(&args).stdin(Stdio::null()).spawn().unwrap();
+        let said = BufReader::new(process.stderr.take().unwrap());
+        let (tell, told) = channel();
         // Nobody may wait for us to read.
         let kept = self.log.clone();
         std::thread::spawn(move || {
+            let mut tell = Some(tell);
             for line in said.lines().map_while(Result::ok) {
+                let address = line.split_once("the gateway listens address=").map(|(_, address)| address.to_owned());
                 *kept.lock().unwrap() += &(line + "\n");
+                if let Some(address) = address
+                    && let Some(tell) = tell.take()
+                {
+                    let _ = tell.send(address);
+                }
             }
         });
+        let address = told.recv_timeout(PATIENCE);
+        let address = address.unwrap_or_else(|error| panic!("it does not listen: {error}: {}", self.log()));
+        self.address = address.trim().parse().unwrap();
         self.process = Some(process);
     }
 
@@ -129,9 +138,9 @@ impl Site {
     /// Waits until it ends by itself; its exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         let mut process = self.process.take().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = channel();
         std::thread::spawn(move || tell.send(process.wait().unwrap().code()));
-        told.recv_timeout(std::time::Duration::from_secs(60)).expect("the process goes on")
+        told.recv_timeout(PATIENCE).expect("the process goes on")
     }
 
     /// Ends it in order.
@@ -158,6 +167,13 @@ impl Site {
     /// Somebody who shows that token.
     pub(crate) fn who(&self, token: &str) -> Who {
         Who { address: self.address, token: token.to_owned() }
+    }
+
+    /// A figure of `/metrics`, which need no token.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let metrics = self.who("").get("/metrics").is(200).body;
+        let figure = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        figure.unwrap_or_else(|| panic!("no {name}: {metrics}")).parse().unwrap()
     }
 
     /// Somebody who is let in under that name.
@@ -229,18 +245,24 @@ impl Who {
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = self.connect();
+        answer(self.connect_and(&self.request(method, path, headers, body)))
+    }
+
+    /// A request as it is written.
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
         let headers: String = headers.iter().map(|(key, value)| format!("{key}: {value}\r\n")).collect();
         let token = &self.token;
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n{headers}"
         );
-        write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        answer(stream)
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address).unwrap()
+        let stream = TcpStream::connect(self.address).unwrap();
+        // Longer than a long poll.
+        stream.set_read_timeout(Some(2 * PATIENCE)).unwrap();
+        stream
     }
 
     /// A connection on which that was said.
@@ -278,17 +300,38 @@ impl Who {
     }
 }
 
-/// Waits for a condition, a minute at most, and says what it waited for if that never came.
-#[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
+/// How long a test waits for what has to happen, on a machine under load.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for a condition, and says what it waited for if that never came.
 pub(crate) fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
+    let deadline = Deadline::new(what);
     loop {
         if let Some(found) = probe() {
             return found;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "waited a minute for: {what}");
+        deadline.check();
         // Lets the process that is waited for have the processor.
         std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
+/// The end of a test's patience.
+pub(crate) struct Deadline<'a> {
+    what: &'a str,
+    began: Instant,
+}
+
+impl<'a> Deadline<'a> {
+    /// From now on it waits for that.
+    #[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
+    pub(crate) fn new(what: &'a str) -> Self {
+        Self { what, began: Instant::now() }
+    }
+
+    /// Fails if it waited long enough.
+    pub(crate) fn check(&self) {
+        assert!(self.began.elapsed() < PATIENCE, "waited a minute for: {}", self.what);
     }
 }
 

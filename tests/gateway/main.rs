@@ -7,13 +7,17 @@ mod delegate;
 mod edge;
 mod example;
 mod guard;
+mod hangup;
 mod hold;
 mod kit;
 mod many;
 mod notices;
+mod order;
 mod path;
 mod peer;
 mod push;
+#[path = "../durable/random.rs"]
+mod random;
 mod survive;
 mod tasks;
 mod tls;

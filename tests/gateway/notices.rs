@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, Site, Who, envelope, reply, text};
+use crate::kit::{Answer, Site, Who, envelope, reply, text, wait};
 
 /// Ada has a mailbox, in which Bob leaves notes; her calls are answered by an echo, fail, or wait in the attic.
 const ORGANISM: &str = r#"organism: { name: notices }
@@ -73,12 +73,9 @@ impl Who {
 
     /// Calls until something rides on the response: it may take a moment until it is there again.
     fn told(&self, session: &str) -> Value {
-        loop {
-            let response = self.say(session);
-            if response["metadata"]["notices"].is_object() {
-                return response;
-            }
-        }
+        wait("something rides on a response", || {
+            Some(self.say(session)).filter(|response| response["metadata"]["notices"].is_object())
+        })
     }
 
     fn confirm(&self, session: &str, text: &str) -> Value {

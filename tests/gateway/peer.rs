@@ -99,7 +99,7 @@ impl Peer {
 
     /// The next request that came, or comes.
     pub(crate) fn next(&self) -> Request {
-        self.requests.recv().expect("the peer is there")
+        self.requests.recv_timeout(std::time::Duration::from_secs(60)).expect("waited a minute for a request")
     }
 
     /// The requests that came and were not looked at.

@@ -122,26 +122,21 @@ fn who_has_it_answers_later_and_outlives_a_kill_meanwhile() {
     worker.post(&format!("/v1/messages/{}/reply", ids[0]), &reply("later")).is(202);
     assert!(text(&answered(&ada, &sent[0])["reply"]["envelope"]).contains("later"));
 
-    taken(&site, &ids[1]);
+    // Something that comes behind it is pushed once it is written down that the listener has it.
+    ada.send(3).is(202);
+    assert!(peer.next().body.contains(">3</ask>"));
     site.kill();
     site.start();
     let ada = Who { address: site.address, ..ada };
     worker.address = site.address;
-    // Something that comes behind it is pushed; it is not, once more.
-    ada.send(3).is(202);
-    assert!(peer.next().body.contains(">3</ask>"));
+    // So it is not, once more. That of the one behind it may not be written down.
+    ada.send(4).is(202);
+    let again = peer.next();
+    let next = if again.body.contains(">3</ask>") { peer.next() } else { again };
+    assert!(next.body.contains(">4</ask>"), "{next:?}");
     worker.post(&format!("/v1/messages/{}/fail", ids[1]), r#"{"message":"no more coffee"}"#).is(202);
     failed(&ada, &sent[1], "no more coffee");
     assert!(peer.rest().is_empty());
-}
-
-/// Waits until it is written down that the listener has a message.
-fn taken(site: &Site, id: &str) {
-    let kept = rusqlite::Connection::open(site.folder.join("systole.journal")).unwrap();
-    let id = uuid::Uuid::parse_str(id).unwrap();
-    let sql = "SELECT due FROM mail_status JOIN mail USING (seq) WHERE id = ?1";
-    let due = || kept.query_row(sql, [id.as_bytes()], |row| row.get::<_, Option<i64>>(0)).unwrap();
-    crate::kit::wait("the message is held without a time limit", || due().is_none().then_some(()));
 }
 
 #[test]
@@ -224,8 +219,8 @@ fn what_was_pushed_is_leased_once_its_listener_comes_for_it() {
     let (mut site, mut ada) = site(&peer);
     let mut worker = site.party("worker");
     let sent: Vec<Value> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
-    taken(&site, &peer.next().id());
-    peer.next();
+    // The second one comes once it is written down that the listener has the first.
+    assert!(peer.next().body.contains(">1</ask>") && peer.next().body.contains(">2</ask>"));
     site.stop();
     let file = site.folder.join("organism.yaml");
     let written = fs::read_to_string(&file).unwrap();
@@ -463,7 +458,6 @@ fn what_was_delivered_is_forgotten_after_its_time_although_nothing_comes() {
     let (site, ada) = started(Site::idle(&written));
     assert!(ada.post("/v1/messages?wait=60", &ask(1)).is(200).body.contains("one"));
     assert!(peer.next().header("systole-signature").is_none(), "it has no secret");
-    let kept = rusqlite::Connection::open(site.folder.join("systole.journal")).unwrap();
-    let rows = || kept.query_row("SELECT count(*) FROM mail", [], |row| row.get::<_, i64>(0)).unwrap();
-    crate::kit::wait("the delivered message is forgotten", || (rows() == 0).then_some(()));
+    let worker = site.party("worker");
+    worker.until("/v1/mailboxes/worker/messages", |page| page["items"] == json!([]));
 }

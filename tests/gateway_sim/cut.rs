@@ -9,7 +9,7 @@ use crate::site::{Site, WORKER, answer, ask, text};
 const MOST: usize = 200;
 
 /// Drops a request after 0, 1, 2… polls until one is answered; `check` gets the number of each.
-fn everywhere(mut cut: impl FnMut(usize) -> bool) {
+pub(crate) fn everywhere(mut cut: impl FnMut(usize) -> bool) {
     for polls in 0..MOST {
         if cut(polls) {
             assert!(polls > 0, "a request that is never polled is answered");
@@ -107,12 +107,14 @@ fn a_lease_that_nobody_hears_of_ends() {
     everywhere(|polls| {
         let sent = site.ask(polls);
         let done = site.cut("worker", &format!("{WORKER}/lease"), None, r#"{"visibility":30}"#, polls);
-        // Whoever has it, or nobody: 30 s later it can be had.
-        site.kit().advance(std::time::Duration::from_secs(31));
-        let item = site.lease("{}").remove(0);
-        site.post("worker", &format!("/v1/messages/{}/reply", text(&item["id"])), None, &answer("one")).is(202);
-        site.kit().settle();
-        assert_eq!(text(&site.sent(&sent)["state"]), "answered", "after {polls} polls");
+        // Whoever has it, or nobody: 30 s later it can be had. The same where the process is killed.
+        for site in [&site.killed(), &site] {
+            site.kit().advance(std::time::Duration::from_secs(31));
+            let item = site.lease("{}").remove(0);
+            site.post("worker", &format!("/v1/messages/{}/reply", text(&item["id"])), None, &answer("one")).is(202);
+            site.kit().settle();
+            assert_eq!(text(&site.sent(&sent)["state"]), "answered", "after {polls} polls");
+        }
         done.is_some()
     });
 }

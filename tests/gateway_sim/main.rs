@@ -1,5 +1,7 @@
 //! The gateway in process, on a simulated clock: requests that are dropped at any await, and what is durable by then.
 
+mod broken;
 mod cut;
 mod readers;
 mod site;
+mod table;

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+use systole::core::{Contract, Silence};
+
 use crate::site::{Site, WORKER, text};
 
 #[test]
@@ -20,28 +23,72 @@ fn a_message_that_five_readers_took_and_lost_is_a_dead_letter() {
     assert_eq!((site.metric("systole_gateway_waiting"), site.metric("systole_gateway_dead_letters")), (0, 1));
 }
 
-#[test]
-fn a_reader_that_answers_nothing_fills_no_mailbox() {
-    let site = Site::new();
-    let count = 300;
-    let sent: Vec<_> = (0..count).map(|number| site.ask(number)).collect();
-    assert_eq!(site.metric("systole_gateway_waiting"), count as u64);
-    let (mut read, mut after) = (0, String::new());
-    loop {
-        let page = site.get("worker", &format!("{WORKER}/messages?limit=7{after}")).is(200);
+/// Reads on behind `after` until so many messages were seen; the numbers of all, and the cursor behind them.
+fn read_on(site: &Site, mut after: String, count: usize) -> (Vec<usize>, String) {
+    let mut read = Vec::new();
+    while read.len() < count {
+        let page = site.get("worker", &format!("{WORKER}/messages?limit=7&wait=60{after}")).is(200);
         let items = page["items"].as_array().unwrap();
-        read += items.len();
-        if items.is_empty() {
-            break;
-        }
+        assert!(!items.is_empty(), "nothing comes behind {read:?}");
+        read.extend(items.iter().map(|item| number(&text(&item["envelope"]))));
         after = format!("&after={}", text(&page["next"]));
     }
-    site.kit().settle();
-    assert_eq!((read, site.metric("systole_gateway_waiting")), (count, 0));
-    for id in sent {
-        let known = site.sent(&id);
-        assert_eq!(text(&known["reply"]["fault"]), "silent", "{known}");
+    (read, after)
+}
+
+fn number(envelope: &str) -> usize {
+    let (_, rest) = envelope.split_once("<ask xmlns=\"urn:t\">").unwrap();
+    rest.split('<').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_reader_that_answers_nothing_gets_all_messages_however_few_slots_there_are() {
+    const COUNT: usize = 1200;
+    const SLOTS: usize = 100;
+    let sites = [Silence::Error, Silence::Idle].map(|silence| {
+        let set: fn(&mut Contract) = match silence {
+            Silence::Error => |contract| contract.concurrency = SLOTS as u32,
+            _ => |contract| (contract.concurrency, contract.silence) = (SLOTS as u32, Silence::Idle),
+        };
+        (silence, Site::with(set))
+    });
+    for (silence, site) in sites {
+        let sent: Vec<_> = (0..COUNT).map(|number| site.ask(number)).collect();
+        let figures = |site: &Site| (site.metric("systole_gateway_waiting"), site.metric("systole_messages_waiting"));
+        assert_eq!(figures(&site), (SLOTS as u64, (COUNT - SLOTS) as u64));
+        assert_eq!(site.get("worker", &format!("{WORKER}/messages?limit=1")).is(200)["waiting"], SLOTS);
+        let (mut read, after) = read_on(&site, String::new(), COUNT / 2);
+        // The rest is read from a process that was killed there.
+        let site = site.killed();
+        let (rest, after) = read_on(&site, after, COUNT - read.len());
+        read.extend(rest);
+        assert_eq!(read, (0..COUNT).collect::<Vec<_>>(), "{silence:?}");
+        let page = site.get("worker", &format!("{WORKER}/messages?wait=1{after}")).is(200);
+        site.kit().settle();
+        assert_eq!((figures(&site), &page["waiting"]), ((0, 0), &0.into()));
+        for id in sent {
+            let known = site.sent(&id);
+            match silence {
+                Silence::Error => assert_eq!(text(&known["reply"]["fault"]), "silent", "{known}"),
+                _ => assert_eq!((text(&known["state"]), &known["replies"]), ("delivered".to_owned(), &json!([]))),
+            }
+        }
+        assert_eq!(site.metric("systole_gateway_waiters"), 0);
     }
+}
+
+#[test]
+fn a_message_that_comes_back_behind_a_waiting_reader_keeps_its_slot_from_nobody() {
+    let site = Site::with(|contract| contract.concurrency = 1);
+    let sent = [site.ask(0), site.ask(1)];
+    let (_, after) = read_on(&site, String::new(), 1);
+    // Another reader takes it, and vanishes.
+    assert_eq!(site.lease(r#"{"visibility":5}"#).len(), 1);
+    let began = site.kit().now();
+    assert_eq!(read_on(&site, after, 1).0, [1]);
+    let took = site.kit().now().since(began);
+    assert!((5..60).contains(&took.as_secs()), "it came {took:?} later");
+    assert_eq!(text(&site.sent(&sent[0])["reply"]["fault"]), "silent");
 }
 
 #[test]

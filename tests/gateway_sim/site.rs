@@ -1,9 +1,9 @@
 //! An organism with a gateway and a remote listener, without a socket and on the clock of the test.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
@@ -16,6 +16,7 @@ use systole::gateway::{Gateway, Kind, RemoteListener};
 use systole::schema::PayloadSchema;
 use systole::shell::Organism;
 use systole::shell::config::{Gateway as Settings, Journaled, Mode};
+use systole::shell::inbox::{Job, JobRegistry};
 use systole::shell::journal::{Durability, Options, Principals, Retention};
 use systole::testing::Kit;
 use systole::vocab::{Name, Time};
@@ -24,18 +25,39 @@ use tower::ServiceExt;
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
   <xs:element name="ask" type="xs:int"/>
   <xs:element name="answer" type="xs:string"/>
+  <xs:element name="note" type="xs:string"/>
 </xs:schema>"#;
 
 pub(crate) const WORKER: &str = "/v1/mailboxes/worker";
 
-/// An organism whose listener `worker` is elsewhere, and whose client is `ada`.
+/// Who comes in.
+const PARTIES: [(&str, Kind); 4] =
+    [("ada", Kind::Client), ("worker", Kind::Listener), ("desk", Kind::Listener), ("boss", Kind::Admin)];
+
+/// What `ada` and the worker may do to tasks: the worker owns the job `reviews`, and may register others.
+const ADA: [&str; 4] = ["submit", "cancel", "find", "input"];
+const OWNER: [&str; 9] =
+    ["register", "remove", "accept", "progress", "artifact", "input-required", "complete", "fail", "reject"];
+
+/// An organism whose listeners `worker` and `desk` are elsewhere, and whose client is `ada`; what waits in `desk` rides on
+/// the responses to her calls.
 pub(crate) struct Site {
     folder: PathBuf,
-    ada: String,
-    worker: String,
+    tokens: BTreeMap<String, String>,
+    set: fn(&mut Contract),
     // Before the folder goes.
     kit: Option<Kit>,
     router: Router,
+}
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) who: &'a str,
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) body: &'a str,
 }
 
 /// What came back.
@@ -55,89 +77,140 @@ impl Answer {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A site that changes the contract of its listener.
+    pub(crate) fn with(set: fn(&mut Contract)) -> Self {
         let folder = fresh();
         let journal = folder.join("x.journal");
         let mut principals = Principals::open(&journal, &Options::new([7; 32])).unwrap();
-        let mut admit = |name: &str, kind| {
+        let admit = |(name, kind): (&str, _)| {
             let token = principals.admit(name.parse().unwrap(), kind, Time::default()).unwrap();
-            token.reveal().to_owned()
+            (name.to_owned(), token.reveal().to_owned())
         };
-        let (ada, worker) = (admit("ada", Kind::Client), admit("worker", Kind::Listener));
+        let tokens = PARTIES.map(admit).into();
         drop(principals);
-        Self::start(folder, ada, worker)
+        Self::start(folder, tokens, set)
     }
 
-    fn start(folder: PathBuf, ada: String, worker: String) -> Self {
+    fn start(folder: PathBuf, tokens: BTreeMap<String, String>, set: fn(&mut Contract)) -> Self {
         let file = folder.join("x.journal");
         let (durability, retention) = (Durability::Process, Retention::default());
-        let settings = Settings { requests: 1_000_000, ..Settings::default() };
+        let [ada, worker, desk] = ["ada", "worker", "desk"].map(|name| name.parse::<Name>().unwrap());
+        let mailboxes = [(ada.clone(), desk.clone())].into();
+        let settings = Settings { requests: 1_000_000, mailboxes, ..Settings::default() };
         let journal = Journaled { file: file.clone(), durability, retention };
-        let name: Name = "worker".parse().unwrap();
-        let gateway = Gateway::new(&settings, &journal, [(name.clone(), Mode::Poll)]).unwrap();
+        let modes = [&worker, &desk].map(|name| (name.clone(), Mode::Poll));
+        let gateway = Gateway::new(&settings, &journal, modes).unwrap();
         let remote = RemoteListener::new(gateway.mailboxes().clone());
-        let mut contract = Contract::new(name);
-        contract.accepts = vec!["{urn:t}ask".parse().unwrap()];
-        contract.replies = vec!["{urn:t}answer".parse().unwrap()];
-        (contract.can_park, contract.timeout, contract.outlives, contract.concurrency) = (false, None, true, 10_000);
-        let ask = Client { name: "ada".parse().unwrap(), calls: contract.accepts.clone(), admin: false };
+        let elsewhere = |name: Name, accepts: &str| {
+            let mut contract = Contract::new(name);
+            contract.accepts = vec![accepts.parse().unwrap()];
+            contract.replies = vec!["{urn:t}answer".parse().unwrap()];
+            (contract.can_park, contract.timeout, contract.outlives, contract.concurrency) =
+                (false, None, true, 10_000);
+            contract
+        };
+        let tasks = |verb: &str| format!("{{urn:systole:task:v1}}{verb}").parse().unwrap();
+        let (mut worker, desk) = (elsewhere(worker, "{urn:t}ask"), elsewhere(desk, "{urn:t}note"));
+        let calls = worker.accepts.iter().chain(&desk.accepts).cloned().chain(ADA.map(tasks)).collect();
+        worker.calls = OWNER.map(tasks).into();
+        set(&mut worker);
         let builder = Organism::builder("office")
             .durable(&file, durability)
             .schemas(PayloadSchema::from_xsd("t.xsd", SCHEMA).unwrap())
-            .raw_client(ask)
-            .raw_listener(contract, move || remote.clone());
+            .raw_client(Client { name: ada, calls, admin: false })
+            .raw_listener(worker, {
+                let remote = remote.clone();
+                move || remote.clone()
+            })
+            .raw_listener(desk, move || remote.clone());
+        let builder = JobRegistry::new("jobs").unwrap().install(builder);
+        let builder = Job::new("reviews", "worker").unwrap().install(builder);
         let mut kit = Kit::start(gateway.install(builder)).unwrap();
         let router = kit.serve(gateway, &[]).unwrap();
-        Self { folder, ada, worker, kit: Some(kit), router }
+        Self { folder, tokens, set, kit: Some(kit), router }
     }
 
     /// The organism as another process would find it if this one were killed now.
     pub(crate) fn killed(&self) -> Self {
+        self.at(self.copy())
+    }
+
+    /// A copy of all that is on disk.
+    fn copy(&self) -> PathBuf {
         let folder = fresh();
         for entry in fs::read_dir(&self.folder).unwrap() {
             let file = entry.unwrap().path();
             fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
         }
-        Self::start(folder, self.ada.clone(), self.worker.clone())
+        folder
+    }
+
+    /// The same organism in another folder, at the time that it is here.
+    fn at(&self, folder: PathBuf) -> Self {
+        let site = Self::start(folder, self.tokens.clone(), self.set);
+        site.kit().advance(self.kit().now().since(site.kit().now()));
+        site
+    }
+
+    /// What is written from now on would be lost: the journal has gone.
+    pub(crate) fn lose_the_journal(&self) {
+        fs::remove_file(self.folder.join("x.journal")).unwrap();
     }
 
     pub(crate) fn kit(&self) -> &Kit {
         self.kit.as_ref().unwrap()
     }
 
-    fn request(&self, who: &str, method: Method, path: &str, key: Option<&str>, body: &str) -> Request<Body> {
-        let token = if who == "ada" { &self.ada } else { &self.worker };
-        let request = Request::builder().method(method).uri(path).header("host", "x");
+    fn request(&self, call: &Call<'_>) -> Request<Body> {
+        let Call { who, ref method, path, key, body } = *call;
+        let token = &self.tokens[who];
+        let request = Request::builder().method(method.clone()).uri(path).header("host", "x");
         let request = request.header("authorization", format!("Bearer {token}"));
         let request = key.iter().fold(request, |request, key| request.header("idempotency-key", *key));
         request.body(Body::from(body.to_owned())).unwrap()
     }
 
-    /// Asks, and gives up after so many polls; none if there was no answer by then.
+    /// Posts, and gives up after so many polls; none if there was no answer by then.
     pub(crate) fn cut(&self, who: &str, path: &str, key: Option<&str>, body: &str, polls: usize) -> Option<Answer> {
-        let request = self.request(who, Method::POST, path, key, body);
-        let answer = self.kit().block_on(async {
-            let mut asked = pin!(self.router.clone().oneshot(request));
+        self.cut_call(&Call { who, method: Method::POST, path, key, body }, polls).0
+    }
+
+    /// Asks, and gives up after so many polls: no answer if there was none by then, and the organism as another process
+    /// would find it if this one were killed at that moment.
+    pub(crate) fn cut_call(&self, call: &Call<'_>, polls: usize) -> (Option<Answer>, Self) {
+        let request = self.request(call);
+        let (answer, folder) = self.kit().block_on(async {
+            let mut asked = Box::pin(self.router.clone().oneshot(request));
+            let mut answer = None;
             for _ in 0..polls {
                 let polled = poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await;
-                if let Poll::Ready(answer) = polled {
-                    return Some(read(answer.unwrap()).await);
+                if let Poll::Ready(response) = polled {
+                    answer = Some(read(response.unwrap()).await);
+                    break;
                 }
                 tokio::task::yield_now().await;
             }
-            None
+            drop(asked);
+            (answer, self.copy())
         });
         self.kit().settle();
-        answer
+        (answer, self.at(folder))
     }
 
     pub(crate) fn post(&self, who: &str, path: &str, key: Option<&str>, body: &str) -> Answer {
-        let request = self.request(who, Method::POST, path, key, body);
+        self.call(&Call { who, method: Method::POST, path, key, body })
+    }
+
+    pub(crate) fn call(&self, call: &Call<'_>) -> Answer {
+        let request = self.request(call);
         self.kit().block_on(async { read(self.router.clone().oneshot(request).await.unwrap()).await })
     }
 
     pub(crate) fn get(&self, who: &str, path: &str) -> Answer {
-        let request = self.request(who, Method::GET, path, None, "");
-        self.kit().block_on(async { read(self.router.clone().oneshot(request).await.unwrap()).await })
+        self.call(&Call { who, method: Method::GET, path, key: None, body: "" })
     }
 
     /// Sends a question; the id of the message.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -241,4 +242,50 @@ fn files_that_are_none_of_ours_stay_as_they_are() {
     let (_journal, takeover) = take_over(&folder);
     takeover.finish().unwrap();
     assert!(beside(&folder, ".outbox").exists());
+}
+
+/// The older files by another name of the journal.
+fn beside_link(folder: &Folder, ending: &str) -> PathBuf {
+    folder.path().join(format!("link{ending}"))
+}
+
+#[test]
+fn files_are_found_beside_the_link_and_beside_the_journal_that_it_leads_to() {
+    for moved in [false, true] {
+        let folder = older();
+        let link = folder.path().join("link");
+        symlink(folder.journal(), &link).unwrap();
+        if moved {
+            for ending in [".gateway", ".outbox"] {
+                fs::rename(beside(&folder, ending), beside_link(&folder, ending)).unwrap();
+            }
+        }
+        let mut journal = open(&link);
+        let takeover = journal.take_over().unwrap();
+        assert_eq!(by_id(&journal.recover().unwrap()).len(), 10, "moved: {moved}");
+        assert!(!takeover.accepted.is_empty());
+        takeover.finish().unwrap();
+        let left = if moved { beside_link(&folder, ".gateway") } else { beside(&folder, ".gateway") };
+        assert!(!left.exists() && PathBuf::from(format!("{}.taken-over", left.display())).exists());
+    }
+}
+
+#[test]
+fn of_two_files_none_is_guessed_to_be_the_one() {
+    let folder = older();
+    let link = folder.path().join("link");
+    symlink(folder.journal(), &link).unwrap();
+    fs::copy(beside(&folder, ".gateway"), beside_link(&folder, ".gateway")).unwrap();
+    let mut journal = open(&link);
+    let error = journal.take_over().unwrap_err().to_string();
+    for name in [beside(&folder, ".gateway"), beside_link(&folder, ".gateway")] {
+        assert!(error.contains(name.to_str().unwrap()) && name.exists(), "{error}");
+    }
+    assert!(journal.recover().unwrap().mail.is_empty());
+    // Two names of one file are no two files.
+    fs::remove_file(beside_link(&folder, ".gateway")).unwrap();
+    symlink(beside(&folder, ".gateway"), beside_link(&folder, ".gateway")).unwrap();
+    drop(journal);
+    let mut journal = open(&link);
+    assert!(!journal.take_over().unwrap().accepted.is_empty());
 }

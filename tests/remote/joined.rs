@@ -312,9 +312,7 @@ fn what_an_agent_has_when_it_is_told_to_rest_it_may_answer() {
     let (seen, go) = (Seen::default(), Arc::new(Semaphore::new(0)));
     let agent = Agent::start(&worker, signed(SECRET), held(&seen, &go, "done"));
     let first = ada.send(1).is(202).json();
-    while seen.all().is_empty() {
-        std::thread::yield_now();
-    }
+    seen.until(1);
     boss.post("/v1/listeners/worker/pause", "").is(200);
     let second = ada.send(2).is(202).json();
     go.add_permits(2);
@@ -357,18 +355,14 @@ fn an_agent_that_answers_later_is_not_pushed_to_again() {
     };
     let agent = Agent::start(&worker, signed(SECRET), handler);
     let sent: Vec<Value> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
-    while seen.all().len() < 2 {
-        std::thread::yield_now();
-    }
+    seen.until(2);
     let ids: Vec<_> = seen.all().iter().map(|message| message.id).collect();
     // The answer of the first push of these is there when the second one comes; that of the second, in order.
     site.stop();
     site.start();
     (ada.address, worker.address) = (site.address, site.address);
     let third = ada.send(3).is(202).json();
-    while seen.all().len() < 3 {
-        std::thread::yield_now();
-    }
+    seen.until(3);
     let told = mailbox(&worker, "worker");
     let third_id = seen.all()[2].id;
     on_this_thread().block_on(async {
@@ -382,9 +376,7 @@ fn an_agent_that_answers_later_is_not_pushed_to_again() {
     // What failed is pushed once more when it is driven, and handled.
     let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", "{}").is(200).json();
     assert_eq!(redriven["redriven"], 1);
-    while seen.all().len() < 4 {
-        std::thread::yield_now();
-    }
+    seen.until(4);
     assert_eq!(seen.numbers(), [1, 2, 3, 2]);
     agent.end();
 }
@@ -396,9 +388,7 @@ fn a_gateway_that_is_killed_while_the_agent_works_gets_the_one_answer() {
     let (seen, go) = (Seen::default(), Arc::new(Semaphore::new(0)));
     let agent = Agent::start(&worker, signed(SECRET), held(&seen, &go, "once"));
     let sent = ada.send(1).is(202).json();
-    while seen.all().is_empty() {
-        std::thread::yield_now();
-    }
+    seen.until(1);
     site.kill();
     site.start();
     go.add_permits(1);

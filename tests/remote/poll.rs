@@ -12,7 +12,7 @@ use systole::remote::{
 use tokio::sync::{Notify, watch};
 
 use crate::kit::{Site, text};
-use crate::setup::{ALL, Seen, answer, answered, asked, cursor, mailbox, stay_here, take};
+use crate::setup::{ALL, Seen, answer, answered, asked, cursor, mailbox, stay_here, take, wait_for};
 
 #[tokio::test]
 async fn one_batch_at_a_time_comes_in_order_and_is_answered() {
@@ -213,22 +213,16 @@ async fn an_agent_outlives_the_kills_of_the_pump() {
     let mut sent = Vec::new();
     for round in 0..3_u32 {
         sent.extend((0..10).map(|number| ada.send(round * 10 + number).is(202).json()));
-        while seen.all().len() < round as usize * 10 + 3 {
-            tokio::task::yield_now().await;
-        }
+        let some = round as usize * 10 + 3;
+        wait_for("some messages of this round are handled", || (seen.all().len() >= some).then_some(())).await;
         site.kill();
         site.start();
     }
     // What was acknowledged has one answer, whenever the pump was killed.
     for (number, sent) in sent.iter().enumerate() {
         let place = format!("/v1/messages/{}", text(&sent["id"]));
-        let known = loop {
-            let known = ada.get(&place).json();
-            if known["reply"].is_object() {
-                break known;
-            }
-            tokio::task::yield_now().await;
-        };
+        let answered = || Some(ada.get(&place).json()).filter(|known| known["reply"].is_object());
+        let known = wait_for("the message is answered", answered).await;
         assert_eq!((text(&known["state"]), known["replies"].as_array().unwrap().len()), ("answered", 1), "{known}");
         assert!(text(&known["reply"]["envelope"]).contains(&format!("to {number}.")), "{known}");
     }

@@ -1,26 +1,31 @@
 //! `systole agent` and `systole listen`, as they are started by hand.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use serde_json::Value;
 use systole::outbound::Secret;
 use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOptions};
 
-use crate::kit::{Site, Who, text};
+use crate::kit::{PATIENCE, Site, Who, text, wait};
 use crate::setup::{Seen, answered, number, stay_here};
 
 /// A program that runs beside the organism, and ends with this.
 struct Beside {
     child: Option<Child>,
-    said: BufReader<ChildStderr>,
+    /// Lines of its log.
+    said: Receiver<String>,
 }
 
 impl Beside {
     /// Starts it, and waits until it is there.
     fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
-        let said = BufReader::new(child.stderr.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (tell, said) = channel();
+        // It ends with the log, or with who reads it.
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
         let mut beside = Self { child: Some(child), said };
         beside.until("the agent is there");
         beside
@@ -30,12 +35,12 @@ impl Beside {
     fn until(&mut self, words: &str) -> String {
         let mut all = String::new();
         loop {
-            let mut line = String::new();
-            assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "it ended before it said '{words}': {all}");
+            let line = self.said.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("it did not say '{words}': {error}: {all}"));
             if line.contains(words) {
                 return line;
             }
-            all += &line;
+            all += &(line + "\n");
         }
     }
 
@@ -47,7 +52,13 @@ impl Beside {
     /// Waits for its end: the code, and what it said.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
-        self.said.read_to_string(&mut said).unwrap();
+        loop {
+            match self.said.recv_timeout(PATIENCE) {
+                Ok(line) => said += &(line + "\n"),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {said}"),
+            }
+        }
         (self.child.take().unwrap().wait().unwrap().code(), said)
     }
 }
@@ -137,13 +148,10 @@ fn an_agent_that_is_killed_loses_nothing_and_one_that_is_told_twice_ends_at_once
     agent.until("begun");
     agent.signal();
     // It is told once more until it has heard it twice.
-    let code = loop {
+    let code = wait("the agent ends", || {
         agent.signal();
-        if let Some(status) = agent.child.as_mut().unwrap().try_wait().unwrap() {
-            break status.code();
-        }
-        std::thread::yield_now();
-    };
+        agent.child.as_mut().unwrap().try_wait().unwrap().map(|status| status.code())
+    });
     assert_eq!(code, Some(130));
     // The message is still there, for whoever answers.
     let item = &worker.get("/v1/mailboxes/worker/messages").json()["items"][0];

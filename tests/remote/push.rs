@@ -9,7 +9,7 @@ use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOption
 use systole::vocab::{MessageId, Time};
 
 use crate::kit::Answer;
-use crate::setup::{Seen, answer, hang, id, item, number};
+use crate::setup::{Seen, answer, hang, id, item, number, wait_for};
 
 const SECRET: &[u8] = b"what both sides know";
 
@@ -172,9 +172,7 @@ async fn who_waits_when_it_ends_is_told_to_come_again() {
     };
     // One waits, the other one finds no room.
     let all = [send(1), send(2)];
-    while !all.iter().any(tokio::task::JoinHandle::is_finished) {
-        tokio::task::yield_now().await;
-    }
+    wait_for("one is refused", || all.iter().any(tokio::task::JoinHandle::is_finished).then_some(())).await;
     agent.stop().await;
     for one in all {
         let answer = one.await.unwrap();

@@ -7,7 +7,7 @@ use systole::outbound::retry::Policy;
 use systole::remote::{Failed, Handler, Inbound, InboundDelivery, Mailbox, Options, RemoteError};
 use tokio::sync::Notify;
 
-use crate::kit::{Site, Who, text};
+use crate::kit::{Deadline, Site, Who, text, wait};
 use crate::peer::{Act, Peer};
 
 /// Tried again at once.
@@ -52,6 +52,18 @@ pub(crate) fn number(xml: &str) -> u32 {
     rest.split('<').next().unwrap().parse().unwrap()
 }
 
+/// Waits for a condition while others on this thread go on, and says what it waited for if that never came.
+pub(crate) async fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Deadline::new(what);
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        deadline.check();
+        tokio::task::yield_now().await;
+    }
+}
+
 /// What a client sent, once it has an answer.
 pub(crate) fn answered(who: &Who, sent: &Value) -> Value {
     who.until(&format!("/v1/messages/{}", text(&sent["id"])), |known| known["reply"].is_object())
@@ -68,6 +80,11 @@ pub(crate) struct Seen(Arc<Mutex<Vec<Inbound>>>);
 impl Seen {
     pub(crate) fn all(&self) -> MutexGuard<'_, Vec<Inbound>> {
         self.0.lock().unwrap()
+    }
+
+    /// Waits until so many were handled.
+    pub(crate) fn until(&self, count: usize) {
+        wait(&format!("{count} messages are handled"), || (self.all().len() >= count).then_some(()));
     }
 
     pub(crate) fn numbers(&self) -> Vec<u32> {

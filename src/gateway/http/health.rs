@@ -11,7 +11,6 @@ use serde_json::json;
 use super::failures::Reason;
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
-use crate::mailbox::Mailboxes;
 
 pub(super) async fn livez(State(gate): State<Arc<Gate>>) -> Result<Response, Problem> {
     match gate.organism.breakdown() {
@@ -42,13 +41,19 @@ pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
     for (fate, count) in figures {
         let _ = writeln!(text, "systole_messages_total{{fate=\"{fate}\"}} {count}");
     }
-    text += "# TYPE systole_gateway_waiting gauge\n";
-    let _ = writeln!(text, "systole_gateway_waiting {}", gate.mailboxes.look(Mailboxes::waiting));
-    text += "# TYPE systole_gateway_dead_letters gauge\n";
-    let _ = writeln!(text, "systole_gateway_dead_letters {}", gate.mailboxes.look(Mailboxes::dead_letters));
     let (connections, calls) = gate.edge.room.figures();
-    for (name, figure) in [("connections", connections), ("calls", calls), ("body_bytes", gate.edge.bodies.bytes())] {
-        let _ = writeln!(text, "# TYPE systole_gateway_{name} gauge\nsystole_gateway_{name} {figure}");
+    let (waiting, dead_letters) = gate.mailboxes.look(|machine| (machine.waiting(), machine.dead_letters()));
+    let gauges = [
+        ("messages_waiting", gate.organism.waiting().await),
+        ("gateway_waiting", waiting),
+        ("gateway_dead_letters", dead_letters),
+        ("gateway_waiters", gate.mailboxes.waiters() + gate.submissions.waiters()),
+        ("gateway_connections", connections),
+        ("gateway_calls", calls),
+        ("gateway_body_bytes", gate.edge.bodies.bytes()),
+    ];
+    for (name, figure) in gauges {
+        let _ = writeln!(text, "# TYPE systole_{name} gauge\nsystole_{name} {figure}");
     }
     text += "# TYPE systole_gateway_unauthorized_total counter\n";
     for reason in Reason::ALL {

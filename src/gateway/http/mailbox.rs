@@ -32,17 +32,19 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     range.before = before.transpose()?;
     // A page without a filter leaves nothing out: its reader reads in order, and a cursor says so.
     let order = range.payload.is_none() && range.peer.is_none() && range.before.is_none();
-    if let (From::Behind(place), true) = (from, reader)
-        && place.order
-    {
-        let (mailbox, through) = (range.mailbox.clone(), place.seq);
-        gate.mailboxes.act(Input::Passed { mailbox, through })?.durable().await?;
-    }
+    let passed = match from {
+        From::Behind(place) if reader && place.order => Some(place.seq),
+        _ => None,
+    };
     let until = Instant::now() + query.wait()?;
     let bell = gate.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
     let page = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
+        // Also what comes back while it waits, and would keep others out: its lease ended, or the pump runs it again.
+        if let Some(through) = passed {
+            gate.mailboxes.act(Input::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
+        }
         let page = page(&gate, range.clone(), from).await?;
         let ended = !page.items.is_empty() || gate.mailboxes.is_stopping();
         if ended || tokio::time::timeout_at(until, rung).await.is_err() {
@@ -141,6 +143,7 @@ fn show(gate: &Gate, range: &Range, page: &Page, order: bool) -> Value {
         "next": view::cursor(gate, &range.mailbox, reading.place(seq)),
         "oldest": oldest(gate, &range.mailbox, page.position),
         "has_more": page.has_more,
+        "waiting": gate.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
     })
 }
 

@@ -147,16 +147,30 @@ impl Sessions {
     /// Ends the sessions that are over at that time.
     async fn sweep(&self, now: Time) {
         let lapsed: Vec<_> = self.open().extract_if(|_, session| session.lapses() <= now).collect();
-        for ((owner, name), session) in lapsed {
+        let release = |((owner, name), session): (Key, Session)| {
             tracing::info!(principal = %owner, session = name, "a session was silent for too long");
-            self.release(session.id, None).await;
+            self.release(session.id, None)
+        };
+        // All of them begin before any is awaited.
+        let released: Vec<_> = lapsed.into_iter().map(release).collect();
+        for released in released {
+            released.await;
         }
     }
 
-    async fn release(&self, session: SessionId, token: Option<NoticeToken>) {
-        if let Err(error) = ask(|| self.delegate.release(session, token)).await {
-            tracing::error!(%error, "what a session did not confirm comes again at the next start");
-        }
+    /// Has the delegate release what a session has.
+    ///
+    /// # Cancel safety
+    /// Once called, it goes on to its end.
+    fn release(&self, session: SessionId, token: Option<NoticeToken>) -> impl Future<Output = ()> + use<> {
+        let delegate = self.delegate.clone();
+        let released = tokio::spawn(async move {
+            if let Err(error) = ask(|| delegate.release(session, token)).await {
+                tracing::error!(%error, "what a session did not confirm comes again at the next start");
+            }
+        });
+        // It ends early only with its runtime.
+        async move { drop(released.await) }
     }
 
     /// Does something with a session, if it is still that one.

@@ -154,7 +154,7 @@ impl<I: Inboxes> Shared<I> {
         let (tell, told) = oneshot::channel();
         let shared = self.clone();
         // Handed over before anybody else sees the change: so what follows from it is written after it.
-        let written = ledger.append(
+        ledger.append(
             ops,
             Box::new(move || {
                 lock(&shared.unheard).extend(news.events.iter().cloned());
@@ -167,9 +167,6 @@ impl<I: Inboxes> Shared<I> {
             }),
         );
         drop(kept);
-        if let Some(written) = written {
-            written();
-        }
         Ok((value, Written(Some(told))))
     }
 

@@ -34,6 +34,12 @@ pub enum Problem {
         /// How many.
         links: u64,
     },
+    /// Another file of its kind stands beside another name of the journal.
+    #[error("{} is there, too, beside another name of the journal: move away the one that is not this organism's", .other.display())]
+    Twofold {
+        /// The other file.
+        other: PathBuf,
+    },
     /// Its log is there without it.
     #[error("its log is there ({}) without the file itself: restore a copy of both, or move the log away", .log.display())]
     Headless {

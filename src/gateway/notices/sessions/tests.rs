@@ -64,6 +64,7 @@ impl QueueDelegate for Arc<Rows> {
 
     fn release(&self, session: SessionId, token: Option<NoticeToken>) -> BoxFuture<'_, Result<(), DelegateError>> {
         Box::pin(async move {
+            tokio::task::yield_now().await;
             let mut all = self.all.lock().unwrap();
             let its = |held: &Option<(SessionId, NoticeToken)>| {
                 held.is_some_and(|(of, under)| of == session && token.is_none_or(|token| token == under))
@@ -99,6 +100,49 @@ impl Site {
     async fn confirm(&self, name: &str, token: NoticeToken) -> Vec<(NoticeToken, Vec<String>)> {
         let session = self.sessions.hear(&ada(), name, self.clock.now()).unwrap();
         self.sessions.confirm((&ada(), name), session, vec![token]).await.unwrap()
+    }
+}
+
+/// Drops a future after so many polls; whether it was done before.
+async fn cut<F: Future>(future: F, polls: usize) -> bool {
+    let mut future = Box::pin(future);
+    for _ in 0..polls {
+        if std::future::poll_fn(|cx| std::task::Poll::Ready(future.as_mut().poll(cx).is_ready())).await {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+/// Lets everything run that can.
+async fn settle() {
+    for _ in 0..32 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_dropped_while_sessions_end_leaves_them_nothing() {
+    for polls in 0.. {
+        let site = Site::over(Rows::of(150));
+        assert_eq!(site.call("s").await.unwrap().rows.len(), 100);
+        let done = cut(site.sessions.end(&ada(), "s"), polls).await;
+        settle().await;
+        let there = site.sessions.unconfirmed(&ada(), "s").is_some();
+        assert_eq!(site.rows.free(), if there { 50 } else { 150 }, "after {polls} polls");
+        // Another request finds that two sessions are over.
+        let site = Site::over(Rows::of(150));
+        assert!(site.call("s").await.is_some() && site.call("t").await.is_some());
+        assert_eq!(site.rows.free(), 0);
+        tokio::time::advance(SILENCE).await;
+        let found = cut(site.sessions.enter(&ada(), "u", site.clock.now()), polls).await;
+        settle().await;
+        let there = site.sessions.unconfirmed(&ada(), "s").is_some();
+        assert_eq!(site.rows.free(), if there { 0 } else { 150 }, "after {polls} polls");
+        if done && found {
+            return;
+        }
     }
 }
 

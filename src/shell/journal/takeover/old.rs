@@ -1,6 +1,7 @@
 //! The files of an older organism: a gateway's of versions 1 to 4, and an outbox.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::shell::journal::error::StoreError;
 use crate::shell::journal::principal::PrincipalRow;
 use crate::shell::journal::text::parse_name;
 use crate::shell::principal::{Kind, Principal, TokenHash};
-use crate::shell::sqlite::{Cut, Held, Problem, beside, inspect, truncate_log};
+use crate::shell::sqlite::{Cut, Held, Problem, beside, inspect, place, truncate_log};
 use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// When a message is due whose reader answers when it likes.
@@ -74,22 +75,20 @@ pub(super) struct Push {
 impl Old {
     /// The file of the gateway of an organism with that journal, if there is one.
     pub(super) fn gateway(journal: &Path) -> Result<Option<Self>, StoreError> {
-        Self::open(beside(journal, ".gateway"), "file of a gateway", 0x5379_4731, 4)
+        Self::open(find(journal, ".gateway")?, "file of a gateway", 0x5379_4731, 4)
     }
 
     /// The outbox.
     pub(super) fn outbox(journal: &Path) -> Result<Option<Self>, StoreError> {
-        Self::open(beside(journal, ".outbox"), "outbox", 0x5379_4f31, 1)
+        Self::open(find(journal, ".outbox")?, "outbox", 0x5379_4f31, 1)
     }
 
     pub(super) fn file(&self) -> &Path {
         &self.file
     }
 
-    fn open(file: PathBuf, format: &'static str, id: i32, known: i64) -> Result<Option<Self>, StoreError> {
-        if !file.exists() {
-            return Ok(None);
-        }
+    fn open(file: Option<PathBuf>, format: &'static str, id: i32, known: i64) -> Result<Option<Self>, StoreError> {
+        let Some(file) = file else { return Ok(None) };
         let open = || {
             let lock = Held::take(&file)?;
             if let Some(cut) = inspect(&file)?.filter(Cut::is_damage) {
@@ -304,4 +303,19 @@ pub(super) fn uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Uuid> {
 /// A column that holds what nobody wrote.
 fn strange(column: usize, found: &str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, found.to_owned().into())
+}
+
+/// The older file beside a journal. An older organism put it beside the name that it was given, and that may have been a
+/// link to the journal or the journal itself: what stands beside either is looked for.
+fn find(journal: &Path, ending: &str) -> Result<Option<PathBuf>, StoreError> {
+    let given = beside(journal, ending);
+    let real = place(journal).map_err(|problem| problem.of(journal))?;
+    let real = beside(&real, ending);
+    let same = || Some(fs::canonicalize(&given).ok()? == fs::canonicalize(&real).ok()?);
+    match (given.exists(), real.exists()) {
+        (true, true) if same() != Some(true) => Err(Problem::Twofold { other: real }.of(&given)),
+        (true, _) => Ok(Some(given)),
+        (false, true) => Ok(Some(real)),
+        (false, false) => Ok(None),
+    }
 }
