@@ -54,23 +54,27 @@ async fn read_on(
     own: &Name,
     of: History,
 ) -> Result<(Option<MessageId>, Vec<Row>), Problem> {
-    let user = user(gate, facade, own).await?;
+    let mut person = user(gate, facade, own).await?;
     if of.after > 0 {
         let waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
         let mut passed = gate.history(waiting).await?;
         passed.retain(|mail| mail.record.seq <= of.after);
-        if passed.iter().any(|mail| user.as_ref() == Some(&mail.record.from)) {
+        if passed.iter().any(|mail| person.as_ref() == Some(&mail.record.from)) {
             facade.turns.pass(own);
         }
         if !passed.is_empty() {
             gate.skip(own.clone(), passed.iter().map(|mail| mail.record.id).collect()).await?;
         }
     }
-    let is_users = |row: &Row| row.is_open() && user.as_ref() == Some(&row.item.record.from);
     let mut page = rows(gate, &facade.people, of, |_| true).await?;
-    let mut of_user =
-        page.iter().enumerate().filter(|(_, row)| is_users(row)).map(|(at, row)| (at, row.item.record.id));
-    let (first, second) = (of_user.next(), of_user.next());
+    if person.is_none() && !page.is_empty() {
+        // The first that a person says may have come in between.
+        person = user(gate, facade, own).await?;
+    }
+    let is_persons = |row: &Row| row.is_open() && person.as_ref() == Some(&row.item.record.from);
+    let mut of_person =
+        page.iter().enumerate().filter(|(_, row)| is_persons(row)).map(|(at, row)| (at, row.item.record.id));
+    let (first, second) = (of_person.next(), of_person.next());
     if let Some((at, _)) = second {
         page.truncate(at);
     }

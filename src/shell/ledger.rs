@@ -4,6 +4,7 @@ use super::clock::Clock;
 use super::journal::Written;
 use super::scribe::Scribe;
 use super::ticket::Tickets;
+#[cfg(feature = "gateway")]
 use crate::core::Attachment;
 use crate::journal::{JournalError, Op, Recovered, Step};
 use crate::vocab::Time;
@@ -25,6 +26,7 @@ pub(crate) trait Resident: Send + Sync {
 pub(crate) struct Ledger {
     /// The organism's; gone when that has ended.
     scribe: Weak<Scribe>,
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway attaches changes to inputs"))]
     tickets: Tickets,
     clock: Clock,
 }

@@ -45,6 +45,7 @@ pub struct Organism {
     warnings: Vec<Problem>,
     events: Option<broadcast::WeakSender<Event>>,
     /// Files of an older gateway that were taken over.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,
     /// Ends when the threads of all shards have.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
