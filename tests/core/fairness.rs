@@ -44,6 +44,20 @@ fn with_mail(mail: impl IntoIterator<Item = (u8, u8)>) -> (World, HashMap<Thread
     (world, threads)
 }
 
+/// Ends the handler of that number or, if it mustn't end or none runs, takes a step of the dispatcher. Gives back the
+/// thread that became ready by that.
+fn turn(world: &mut World, threads: &HashMap<ThreadId, Mail>, ends: bool, choice: u8) -> Option<ThreadId> {
+    if !ends || world.running.is_empty() {
+        world.step(0);
+        return None;
+    }
+    let running = &world.running[usize::from(choice) % world.running.len()];
+    let (task, thread) = (running.task, running.message.thread);
+    let is_ready = threads[&thread].queued > 0;
+    world.end(task, Outcome::Emitted(if is_ready { vec![] } else { vec![reply("told", 0)] }));
+    is_ready.then_some(thread)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases() / 2) })]
 
@@ -56,17 +70,8 @@ proptest! {
         let mut ready: HashMap<ThreadId, Wait> = HashMap::new();
         let choices = choices.into_iter().chain((0..2000).map(|n| (n % 2 == 0, 0)));
         for (ends, choice) in choices {
-            if ends && !world.running.is_empty() {
-                let running = &world.running[usize::from(choice) % world.running.len()];
-                let (task, thread) = (running.task, running.message.thread);
-                if threads[&thread].queued > 0 {
-                    ready.insert(thread, Wait { ahead: ready.len(), gone: 0 });
-                    world.end(task, Outcome::Emitted(vec![]));
-                } else {
-                    world.end(task, Outcome::Emitted(vec![reply("told", 0)]));
-                }
-            } else {
-                world.step(0);
+            if let Some(thread) = turn(&mut world, &threads, ends, choice) {
+                ready.insert(thread, Wait { ahead: ready.len(), gone: 0 });
             }
             for seen in std::mem::take(&mut world.log) {
                 let Seen::Started(_, thread, _) = seen else { continue };
@@ -90,19 +95,9 @@ proptest! {
         let mut ready: HashMap<ThreadId, (Vec<ThreadId>, Wait)> = HashMap::new();
         let choices = choices.into_iter().chain((0..4000).map(|n| (n % 2 == 0, 0)));
         for (ends, choice) in choices {
-            if ends && !world.running.is_empty() {
-                let running = &world.running[usize::from(choice) % world.running.len()];
-                let (task, thread) = (running.task, running.message.thread);
-                if threads[&thread].queued > 0 {
-                    let ahead = ready.len();
-                    let root = threads[&thread].root;
-                    ready.entry(root).or_insert((Vec::new(), Wait { ahead, gone: 0 })).0.push(thread);
-                    world.end(task, Outcome::Emitted(vec![]));
-                } else {
-                    world.end(task, Outcome::Emitted(vec![reply("told", 0)]));
-                }
-            } else {
-                world.step(0);
+            if let Some(thread) = turn(&mut world, &threads, ends, choice) {
+                let (root, ahead) = (threads[&thread].root, ready.len());
+                ready.entry(root).or_insert((Vec::new(), Wait { ahead, gone: 0 })).0.push(thread);
             }
             for seen in std::mem::take(&mut world.log) {
                 let Seen::Started(_, thread, _) = seen else { continue };

@@ -1,6 +1,10 @@
 //! Payloads and listeners that several tests use.
 
+use std::sync::Arc;
+
 use systole::prelude::*;
+use systole::shell::OrganismBuilder;
+use tokio::sync::{Semaphore, mpsc};
 
 pub(crate) use crate::oracle::*;
 
@@ -70,6 +74,32 @@ pub(crate) fn hush() {
             eprintln!("{info}");
         }
     }));
+}
+
+/// Starts an organism whose `oracle` takes so many questions at a time: it says which, and answers when the semaphore
+/// lets it.
+pub(crate) fn held_back(
+    builder: OrganismBuilder,
+    concurrency: u32,
+    gate: Arc<Semaphore>,
+) -> (Organism, Client, mpsc::UnboundedReceiver<String>) {
+    let (begin, begun) = mpsc::unbounded_channel();
+    let wait = move |q: Delivery<Question>| {
+        let gate = gate.clone();
+        let _ = begin.send(q.text.clone());
+        async move {
+            gate.acquire().await?.forget();
+            Ok(reply(answered(&*q.text)))
+        }
+    };
+    let oracle = move || Oracle(wait.clone());
+    let organism = builder
+        .listener("oracle", oracle, |c| c.accepts::<Question>().replies::<Answered>().concurrency(concurrency))
+        .client("cli", |c| c.calls::<Question>())
+        .start()
+        .unwrap();
+    let client = organism.client("cli").unwrap();
+    (organism, client, begun)
 }
 
 /// Lets a test fail that would hang.

@@ -9,35 +9,14 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::calculator::*;
 
-/// An organism whose `oracle` says that it begins, then answers when the semaphore lets it.
-fn gated(gate: Arc<Semaphore>) -> (Organism, Client, mpsc::UnboundedReceiver<()>) {
-    let (begin, begun) = mpsc::unbounded_channel();
-    let wait = move |q: Delivery<Question>| {
-        let gate = gate.clone();
-        let _ = begin.send(());
-        async move {
-            gate.acquire().await?.forget();
-            Ok(reply(answered(&*q.text)))
-        }
-    };
-    let organism = Organism::builder("gated")
-        .shards(2)
-        .listener(
-            "oracle",
-            move || Oracle(wait.clone()),
-            |c| c.accepts::<Question>().replies::<Answered>().concurrency(2),
-        )
-        .client("cli", |c| c.calls::<Question>())
-        .start()
-        .unwrap();
-    let client = organism.client("cli").unwrap();
-    (organism, client, begun)
+fn two_at_once(gate: Arc<Semaphore>) -> (Organism, Client, mpsc::UnboundedReceiver<String>) {
+    held_back(Organism::builder("gated").shards(2), 2, gate)
 }
 
 #[tokio::test]
 async fn a_drain_lets_the_work_end() {
     let gate = Arc::new(Semaphore::new(0));
-    let (organism, client, mut begun) = gated(gate.clone());
+    let (organism, client, mut begun) = two_at_once(gate.clone());
     let asks: Vec<_> = (0..10)
         .map(|_| {
             tokio::spawn({
@@ -74,7 +53,7 @@ async fn a_drain_lets_the_work_end() {
 
 #[tokio::test]
 async fn past_the_deadline_each_open_conversation_gets_a_fault() {
-    let (organism, client, mut begun) = gated(Arc::new(Semaphore::new(0)));
+    let (organism, client, mut begun) = two_at_once(Arc::new(Semaphore::new(0)));
     let ask = tokio::spawn(async move { client.ask(question("?")).await });
     within(begun.recv()).await.unwrap();
     let drained = within(organism.drain(Duration::from_millis(1))).await;
@@ -85,7 +64,7 @@ async fn past_the_deadline_each_open_conversation_gets_a_fault() {
 
 #[tokio::test]
 async fn a_second_drain_brings_the_deadline_forward() {
-    let (organism, client, mut begun) = gated(Arc::new(Semaphore::new(0)));
+    let (organism, client, mut begun) = two_at_once(Arc::new(Semaphore::new(0)));
     client.tell(question("?")).unwrap();
     within(begun.recv()).await.unwrap();
     let (first, second) =
@@ -96,7 +75,7 @@ async fn a_second_drain_brings_the_deadline_forward() {
 
 #[tokio::test]
 async fn dropping_the_organism_ends_everything() {
-    let (organism, client, mut begun) = gated(Arc::new(Semaphore::new(0)));
+    let (organism, client, mut begun) = two_at_once(Arc::new(Semaphore::new(0)));
     let ask = tokio::spawn({
         let client = client.clone();
         async move { client.ask(question("?")).await }

@@ -9,34 +9,12 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::calculator::*;
 
-/// An organism whose `oracle` takes one question at a time: it says which, and answers when the semaphore lets it.
 fn durable(
     journal: &Arc<Mutex<MemoryJournal>>,
     shards: u16,
     gate: Arc<Semaphore>,
 ) -> (Organism, Client, mpsc::UnboundedReceiver<String>) {
-    let (begin, begun) = mpsc::unbounded_channel();
-    let wait = move |q: Delivery<Question>| {
-        let gate = gate.clone();
-        let _ = begin.send(q.text.clone());
-        async move {
-            gate.acquire().await?.forget();
-            Ok(reply(answered(&*q.text)))
-        }
-    };
-    let organism = Organism::builder("durable")
-        .shards(shards)
-        .journal(journal.clone())
-        .listener(
-            "oracle",
-            move || Oracle(wait.clone()),
-            |c| c.accepts::<Question>().replies::<Answered>().concurrency(1),
-        )
-        .client("cli", |c| c.calls::<Question>())
-        .start()
-        .unwrap();
-    let client = organism.client("cli").unwrap();
-    (organism, client, begun)
+    held_back(Organism::builder("durable").shards(shards).journal(journal.clone()), 1, gate)
 }
 
 #[tokio::test]
