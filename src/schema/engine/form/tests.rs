@@ -232,18 +232,17 @@ fn read_off(instance: &str, form: &Form) -> String {
     let asked = form.filling.asked.as_ref().unwrap();
     let node = at(&document, &asked.element);
     let grammar = form.schema.grammar().0;
-    let attribute = |place: usize| {
+    let attribute = || {
         let names = node.attributes().filter(|attribute| attribute.namespace().is_none());
         let path = asked.key.trim_end_matches(['=', '?']).rsplit('@').next().unwrap();
-        let _ = place;
         names.into_iter().find(|attribute| attribute.name() == path).map(|attribute| attribute.value().to_owned())
     };
     let yes = |yes: bool| if yes { "y" } else { "n" }.to_owned();
     match &asked.kind {
         Kind::Nil => yes(node.attribute((crate::vocab::ns::XSI, "nil")) == Some("true")),
-        Kind::Attribute { place, .. } => yes(attribute(*place).is_some()),
+        Kind::Attribute { .. } => yes(attribute().is_some()),
         Kind::Others => yes(false),
-        Kind::Value { attribute: Some(place), choices, .. } => numbered(choices, attribute(*place).unwrap()),
+        Kind::Value { attribute: Some(_), choices, .. } => numbered(choices, attribute().unwrap()),
         Kind::Value { choices, .. } => numbered(choices, node.text().unwrap_or_default().to_owned()),
         Kind::Next { steps, end } => {
             let written: usize = asked.key.rsplit(' ').next().unwrap().parse().unwrap();
