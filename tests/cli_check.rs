@@ -53,7 +53,7 @@ fn a_file_that_is_not_there_is_an_error() {
 fn identity_constraints_are_judged_like_all_else() {
     let output = check("keys.yaml");
     let found = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(found, "shop: ok (listeners: 1, clients: 0, payloads: 3)\n");
+    assert_eq!(found, "shop: ok (listeners: 1, clients: 1, payloads: 3)\n");
 }
 
 /// `check` of an organism with one listener that has this schema and accepts its `{urn:o}r`.
@@ -65,8 +65,9 @@ fn checked(name: &str, declared: &str) -> (Option<i32>, String) {
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:o\" xmlns=\"urn:o\">\n{declared}\n</xs:schema>"
     );
     std::fs::write(directory.join("o.xsd"), schema).unwrap();
-    let organism = "organism: { name: o }\nlisteners:\n  - name: o\n    description: Takes r.\n    accepts: ['{urn:o}r']\n    \
-                    echo: true\n    schemas: [o.xsd]\n";
+    let organism = "organism: { name: o }\nclients: [{ name: cli, calls: ['{urn:o}r'] }]\nlisteners:\n  - name: o\n    \
+                    description: Takes r.\n    accepts: ['{urn:o}r']\n    replies: ['{urn:o}r']\n    echo: true\n    \
+                    schemas: [o.xsd]\n";
     std::fs::write(directory.join("o.yaml"), organism).unwrap();
     let output = check(directory.join("o.yaml").to_str().unwrap());
     (output.status.code(), String::from_utf8(output.stderr).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
