@@ -4,6 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// How long a process may live, on a machine under load.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -27,6 +33,20 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
         command.args(args).current_dir(&self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// Starts it, and kills it when it has had far more time than it needs, so that whoever reads from it goes on.
+    fn start(&self, args: &[&str]) -> Child {
+        let child = self.systole(args).spawn().unwrap();
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        let words = format!("systole {}", args.join(" "));
+        std::thread::spawn(move || {
+            std::thread::sleep(PATIENCE);
+            if pidfd_send_signal(process, Signal::KILL).is_ok() {
+                eprintln!("killed after {PATIENCE:?}: {words}");
+            }
+        });
+        child
     }
 }
 
@@ -58,7 +78,7 @@ fn lines(child: &mut Child) -> BufReader<ChildStdout> {
 #[test]
 fn a_question_to_a_person_outlives_the_process() {
     let folder = Folder::new();
-    let mut first = folder.systole(&["run", "organism.yaml", "ask.xml"]).spawn().unwrap();
+    let mut first = folder.start(&["run", "organism.yaml", "ask.xml"]);
     until(first.stderr.as_mut().unwrap(), "cli asks judge");
     kill(first);
 
@@ -68,15 +88,15 @@ fn a_question_to_a_person_outlives_the_process() {
 
     // Five times in a row: what waits for a person is not what ends the process.
     for _ in 0..5 {
-        let mut again = folder.systole(&["run", "organism.yaml"]).spawn().unwrap();
+        let mut again = folder.start(&["run", "organism.yaml"]);
         until(again.stderr.as_mut().unwrap(), "cli asks judge");
         kill(again);
     }
 
-    let mut last = folder.systole(&["run", "organism.yaml"]).spawn().unwrap();
+    let mut last = folder.start(&["run", "organism.yaml"]);
     until(last.stderr.as_mut().unwrap(), "cli asks judge");
     let mut said = lines(&mut last);
-    last.stdin.as_mut().unwrap().write_all(b"1\nfalse\nnot <proven>\n").unwrap();
+    last.stdin.as_mut().unwrap().write_all(b"1\nfalse\nnot <proven>\ny\n").unwrap();
     let mut reply = String::new();
     said.read_line(&mut reply).unwrap();
     assert!(reply.contains("<from>judge</from>") && reply.contains("not &lt;proven&gt;"), "{reply}");
