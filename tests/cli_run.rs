@@ -238,7 +238,7 @@ fn a_form_that_the_end_of_input_cuts_sends_nothing() {
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], "1\nfalse\nnot proven\n");
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(
-        said.err.ends_with("--- cli asks judge --- cancelled by the end of input, nothing was sent\n"),
+        said.err.contains("--- cli asks judge --- cancelled by the end of input, nothing was sent\n"),
         "{}",
         said.err
     );
