@@ -60,8 +60,10 @@ fn the_same_key_sends_once() {
     let one = leased.iter().find(|item| text(&item["from"]) == "ada").unwrap();
     worker.post(&format!("/v1/messages/{}/reply", text(&one["id"])), &reply("one")).is(202);
     answered(&ada, &first);
-    // Repeated once more, it has its answer.
-    assert!(keyed(&ask(1)).is(200).body.contains("one"));
+    // Repeated once more it has the same answer as at first; the reply is for those who wait.
+    assert_eq!(keyed(&ask(1)).is(202).json(), first);
+    let waits = ada.ask("POST", "/v1/messages?wait=60", &[("Idempotency-Key", "k1")], &ask(1));
+    assert!(waits.is(200).body.contains("one"));
 }
 
 #[test]

@@ -47,13 +47,19 @@ pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem
     Ok(())
 }
 
-/// Sends what a request holds, and waits for the answer as long as it says. The body comes back, too.
+/// Submits the envelope in the body of `request` and waits for the answer as long as the request says. A request that
+/// doesn't wait gets no answer, even where one is there already: its status never depends on who was faster. The body
+/// comes back, too.
 pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Result<(Sent, Bytes), Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
     let bytes = body(gate, request).await?;
     let id = take(gate, from, bytes.clone(), key).await?;
-    Ok((answer_of(gate, id, wait).await?, bytes))
+    let mut sent = answer_of(gate, id, wait).await?;
+    if wait.is_zero() {
+        sent.answers.clear();
+    }
+    Ok((sent, bytes))
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
