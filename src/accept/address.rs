@@ -1,7 +1,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a client comes from: an IPv4 address, or the first 64 bits of an IPv6 address, since whoever has one address of
+/// Source of a client: an IPv4 address, or the first 64 bits of an IPv6 address, since a holder of one address of
 /// such a network has them all (RFC 6177).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Source {

@@ -10,7 +10,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::refusal::response;
 
-/// What a handshake begins with (RFC 8446, section 5.1); no request of HTTP does.
+/// First byte of a handshake (RFC 8446, section 5.1); no request of HTTP begins so.
 const HANDSHAKE: u8 = 22;
 
 /// For a client that speaks plain HTTP here.

@@ -7,10 +7,10 @@
 //! - Connections are bounded in all, per address and per principal ([`Room`]). A connection on which no call is under
 //!   way gives its place to a new one, the oldest first, so that calls under way alone can use up the room; and of
 //!   these a part is kept for admins.
-//! - A head, a handshake and an answer that is not read have a time. The time of a body is up to whoever reads it.
+//! - A head, a handshake and an answer that is not read have a time limit. The reader of a body sets the body's.
 //! - What hyper refuses by itself gets a problem document, too ([`Wire`]).
 //!
-//! Not here: who somebody is. The router finds that out, and tells it with [`Visit::enter`].
+//! Not here: authentication. The router does that, and reports the principal with [`Visit::enter`].
 
 mod address;
 mod handshake;
@@ -37,16 +37,16 @@ use handshake::handshake;
 use room::Stay;
 use speak::speak;
 
-/// How long requests that are under way may take once it ends.
+/// Time for requests that are under way when the entrance ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long nothing is accepted after the system could not, at first and at most: it may be out of files.
+/// Pause after a failed accept, at first and at most: the system may be out of files.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// Connections that are closed when the system is out of files.
 const CLOSED: usize = 16;
 
-/// Where connections come from, and what they speak.
+/// The listening socket and the protocol of its connections.
 pub(crate) struct Entrance {
     pub(crate) listener: TcpListener,
     /// TLS, if they speak that.
@@ -54,7 +54,7 @@ pub(crate) struct Entrance {
     pub(crate) times: Times,
 }
 
-/// How long a client may take.
+/// Time limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     /// For a head, from the end of the answer before it on; and for a handshake.

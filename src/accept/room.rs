@@ -1,4 +1,4 @@
-//! Who may stay: how many connections there are, whose they are, and which of them gives its place to a new one.
+//! Admission of connections: their number, their owners, and the choice of the one that gives its place to a new one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use tokio::time::{Instant, timeout_at};
 use super::address::Source;
 use crate::vocab::Name;
 
-/// How long a connection may rest before it gives its place to a new one: so long a client may take to write what it
+/// Time for which a new connection keeps its place without a request: so long a client may take to write what it
 /// came for.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How many connections there may be.
+/// Limits on the number of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// With a call of a principal under way.
     pub(crate) connections: usize,
-    /// Besides them: for admins, for health, and for whoever is not known yet.
+    /// Further places, for admins, for health and for clients that are not authenticated yet.
     pub(crate) reserve: usize,
     /// Of one address, without a call of a principal under way.
     pub(crate) per_address: usize,
@@ -28,13 +28,13 @@ pub(crate) struct Bounds {
     pub(crate) per_principal: usize,
 }
 
-/// Why there is no room for somebody.
+/// The limit that refuses a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
     /// An address has as many connections as it may.
     #[error("{most} connections of your address wait for an answer, as many as may: use fewer")]
     Address {
-        /// How many.
+        /// The limit, in connections.
         most: usize,
     },
     /// A principal has as many calls under way as it may.
@@ -42,13 +42,13 @@ pub(crate) enum Full {
     Principal {
         /// The principal.
         name: Name,
-        /// How many.
+        /// The limit, in connections.
         most: usize,
     },
     /// All have together.
     #[error("{most} calls are under way, as many as may: try again later")]
     All {
-        /// How many.
+        /// The limit, in connections.
         most: usize,
     },
 }
@@ -97,7 +97,7 @@ struct Connection {
 enum Doing {
     /// Nothing is under way: it waits for a head or is slowed down, and may be closed from that moment on.
     Rests(Instant),
-    /// A request of somebody who is not known.
+    /// A request without an authenticated principal.
     Asks,
     /// A call of a principal.
     Calls(Name),
@@ -156,7 +156,7 @@ impl Room {
     /// many as it may, else one of the address that has most.
     pub(super) fn let_in(self: &Arc<Self>, source: Source) -> Result<Arc<Stay>, Full> {
         let (mut state, most, now) = (self.state(), self.bounds.per_address, Instant::now());
-        // An address that holds as many as it may waits for nobody: it has to choose among its own.
+        // An address at its limit takes no place of other addresses: it has to choose among its own.
         let is_full = state.strangers.get(&source).is_some_and(|count| *count >= most);
         if is_full && !state.evict(&[source], now + GRACE) {
             return Err(Full::Address { most });
@@ -298,7 +298,7 @@ impl Visit {
         Self(Arc::new(Turn { stay: stay.clone() }))
     }
 
-    /// Where the client comes from.
+    /// The source address of the client.
     pub(crate) fn source(&self) -> Source {
         self.0.stay.source
     }
@@ -314,7 +314,7 @@ impl Visit {
         if state.callers.get(name).is_some_and(|count| *count >= per_principal) {
             return Err(Full::Principal { name: name.clone(), most: per_principal });
         }
-        // A part of the reserve is nobody's, so that a newcomer finds a place.
+        // A part of the reserve stays free, so that a newcomer finds a place.
         let most = if is_admin { connections.saturating_add(reserve - reserve.div_ceil(4)) } else { connections };
         if state.calls >= most {
             return Err(Full::All { most });
@@ -323,7 +323,7 @@ impl Visit {
         Ok(())
     }
 
-    /// Its connection may be closed for another one, from now on: its answer is made to wait.
+    /// Lets the connection be closed for another one from now on: its answer is made to wait.
     pub(crate) fn rest(&self) {
         self.0.rest(Instant::now());
     }
@@ -356,7 +356,7 @@ mod tests {
         Name::parse(text).unwrap()
     }
 
-    /// A connection of an address with a call of somebody under way.
+    /// A connection of an address with a call of `who` under way.
     fn call(room: &Arc<Room>, last: u8, who: &str, is_admin: bool) -> Result<Visit, Full> {
         let visit = Visit::begin(&room.let_in(source(last))?);
         visit.enter(&name(who), is_admin).map(|()| visit)

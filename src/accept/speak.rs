@@ -51,7 +51,7 @@ pub(super) async fn speak(
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = async { drop(end.wait_for(|end| *end).await) };
-    // A client that leaves in the middle is nobody's mistake.
+    // A client may leave in the middle: that is no error.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = ended => {

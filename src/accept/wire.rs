@@ -1,5 +1,5 @@
 //! The bytes of a connection below hyper: what hyper refuses by itself becomes a problem document, what a client sent
-//! and nobody read is read before the end, and a client that reads nothing is not waited for for ever.
+//! and no handler read is read before the end, and the wait for a client that reads nothing has a limit.
 //!
 //! hyper answers a head that it can't read before any router sees it, with a status and nothing else. Such an answer is
 //! told from others by its moment: nothing is being answered ([`Phase::Clean`]), and yet something is written. One
@@ -19,14 +19,14 @@ use tokio::time::{Sleep, sleep};
 
 use super::refusal::instead_of;
 
-/// How long, and how many bytes, are read of a request that was answered without: a connection that is closed with bytes
+/// Time and bytes for the rest of a request that was answered before its end: a connection that is closed with bytes
 /// unread is reset, and its client may lose the answer (RFC 9112, section 9.6).
 const LINGER: (Duration, usize) = (Duration::from_secs(2), 8 << 20);
 
 /// Bytes of that which are read at a time.
 const SIP: usize = 4096;
 
-/// What is written on a connection.
+/// The state of the writing side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
@@ -40,7 +40,7 @@ enum Phase {
     Through,
 }
 
-/// What a connection and its service know of each other.
+/// State that a connection and its service share.
 #[derive(Debug)]
 pub(super) struct Progress {
     phase: AtomicU8,
@@ -59,12 +59,12 @@ impl Progress {
         self.unread.store(has_body, Ordering::Relaxed);
     }
 
-    /// Its body was read to its end.
+    /// Notes that the body was read to its end.
     pub(super) fn read(&self) {
         self.unread.store(false, Ordering::Relaxed);
     }
 
-    /// Its answer is complete.
+    /// Notes that the answer is complete.
     pub(super) fn end(&self) {
         self.set(Phase::Ended);
     }
@@ -89,9 +89,9 @@ impl Progress {
 pub(super) struct Wire<S> {
     stream: S,
     progress: Arc<Progress>,
-    /// What is written in the place of what hyper wrote.
+    /// The bytes that replace those of hyper.
     instead: Bytes,
-    /// How long nothing may be written.
+    /// Time limit for a write without progress.
     time: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
     ended: bool,

@@ -7,7 +7,7 @@ use crate::shell::Breakdown;
 use crate::shell::config::Finding;
 use crate::shell::journal::{Problem, StoreError};
 
-/// How the program ends where an organism could not go on.
+/// Exit code for an organism that could not go on.
 const BROKEN: u8 = 3;
 
 /// Why a command could not do what it was asked to.

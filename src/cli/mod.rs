@@ -3,7 +3,7 @@
 //! What machines read goes to standard output; all else goes to standard error. Exit codes: 0 done,
 //! 1 the answer is no (a fault, an invalid document, a mistake that `check` found), 2 it could not
 //! be asked (usage, a bad configuration or schema), 3 an organism could not go on (its journal can't be written, or a
-//! thread of it failed), 130 told twice to stop, 141 nobody reads standard output any more.
+//! thread of it failed), 130 told twice to stop, 141 standard output is closed.
 
 #[cfg(feature = "gateway")]
 mod agent;

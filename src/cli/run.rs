@@ -33,7 +33,7 @@ const REMOTE_DRAIN: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a refused message waits before it is offered again.
 const RETRY: Duration = Duration::from_millis(5);
-/// How long the first try to start again waits, and the longest wait between two tries.
+/// First and longest wait between two tries to start again.
 const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// How often the tree of threads is drawn.
 const FRAME: Duration = Duration::from_millis(100);

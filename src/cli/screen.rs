@@ -150,7 +150,7 @@ impl Screen {
     }
 }
 
-/// What always holds: whatever is printed is escaped here, but for the sequences that take the tree away.
+/// All that is printed is escaped here, but for the sequences that erase the tree.
 impl State {
     fn line(&mut self, line: &dyn Display) {
         self.erase();

@@ -14,7 +14,7 @@ use crate::shell::config::Advice;
 
 /// The name of the command that gives it.
 pub(super) const COMMAND: &str = "second-opinion";
-/// How long it is waited for.
+/// Time limit of the process.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The memory that it may take: 1 GiB.
 const MEMORY: u64 = 1 << 30;

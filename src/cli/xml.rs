@@ -96,7 +96,7 @@ pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What the contract of a listener tells repair.
+/// The names that the contract of a listener gives to repair.
 fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
     let config = Config::load(organism).map_err(|findings| {
         report::print(&findings);

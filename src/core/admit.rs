@@ -32,7 +32,7 @@ pub(super) struct Entry {
     payload: Result<Canonical, Fault>,
     /// Its place on Queue 1, until the thread that it opens has it.
     permit: Option<Permit>,
-    /// What is written with the step that takes it.
+    /// Operations that are written in the step that takes the message.
     pub attachment: Option<Attachment>,
 }
 

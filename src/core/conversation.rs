@@ -14,10 +14,10 @@ use super::ring::Ready;
 use super::thread::Thread;
 use crate::vocab::ThreadId;
 
-/// What a conversation holds at one moment.
+/// The amounts that a conversation holds at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holding {
-    /// Its root.
+    /// The root of the conversation.
     pub root: ThreadId,
     /// Open threads, its root among them.
     pub threads: usize,
@@ -27,7 +27,7 @@ pub struct Holding {
     pub bytes: usize,
 }
 
-/// What a root keeps while anything happens below it. An idle root keeps none.
+/// The counts and the place in the ring of a conversation in which something happens. An idle root has none.
 #[derive(Debug)]
 pub(super) struct Conversation {
     messages: Cell<usize>,
@@ -107,7 +107,7 @@ impl Drop for Pile {
 }
 
 impl Core {
-    /// What each open conversation holds, in no order.
+    /// The amounts that each open conversation holds, in no order.
     pub fn holdings(&self) -> Vec<Holding> {
         let roots = self.threads.values().filter(|thread| thread.parent.is_none());
         let holding = |root: &Thread| {

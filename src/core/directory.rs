@@ -7,7 +7,7 @@ use super::blueprint::ClientId;
 use super::io::ShardId;
 use crate::vocab::ThreadId;
 
-/// What all shards and entrances know together: where each conversation of a client lives, how many threads are open,
+/// Shared knowledge of shards and entrances: where each conversation of a client lives, how many threads are open,
 /// and how many numbers were given in this start, so that those of all shards are in the order of what happened.
 #[derive(Debug, Clone, Default)]
 pub struct Directory {

@@ -59,11 +59,11 @@ pub enum EventKind {
         /// The thread that it names, where that is not one of its own.
         thread: Option<String>,
     },
-    /// What a listener wrote was refused, wholly or in part.
+    /// An output of a listener was refused, wholly or in part.
     Refused {
         /// The listener.
         by: Name,
-        /// What it wrote, 4 KiB at most (the journal and dead letters keep 64 KiB): as text, where bytes that are no
+        /// The output, 4 KiB at most (the journal and dead letters keep 64 KiB): as text, where bytes that are no
         /// UTF-8 are U+FFFD.
         output: Arc<str>,
         /// The first reason.
@@ -108,7 +108,7 @@ pub enum EventKind {
         listener: Name,
         /// The shard.
         shard: u16,
-        /// How long so far.
+        /// Time since the start of the handler.
         took: Duration,
     },
     /// A listener that was reported so has released the thread.
@@ -117,7 +117,7 @@ pub enum EventKind {
         listener: Name,
         /// The shard.
         shard: u16,
-        /// How long it took.
+        /// Time that the handler took.
         took: Duration,
     },
 }

@@ -1,4 +1,4 @@
-//! The slots of listeners at a start from a journal: whoever came first gets one first, in whichever shard it lives.
+//! The slots of listeners at a start from a journal: given in the order of the messages' numbers, across shards.
 //!
 //! Each shard takes up its own part of the journal and knows nothing of the others'. So the home shard of a listener
 //! grants no slot before all shards have said that they are done, with [`ShardMessage::Recovered`]: what they want for
@@ -12,7 +12,7 @@ use super::machine::Core;
 use super::slots::Waiter;
 use crate::journal::Number;
 
-/// What a shard that starts from a journal collects before it grants slots.
+/// Wishes for slots that a shard collects at a start from a journal, before it grants any.
 #[derive(Debug)]
 pub(super) struct Gathering {
     /// Shards that have not taken up all that is theirs.

@@ -208,7 +208,7 @@ pub enum Output {
     },
     /// Whether the step that an [`Attachment`] waited for was made: then it will not be forgotten.
     Taken {
-        /// Its ticket.
+        /// Ticket of the attachment.
         ticket: u64,
         /// `false`: the organism ends, and leaves it.
         kept: bool,
@@ -237,7 +237,7 @@ pub struct Injected {
     pub remote: bool,
     /// Whether the client sends nothing else: the conversation closes once it has no open child.
     pub last: bool,
-    /// What is written with the step that takes it, and answered by [`Output::Taken`].
+    /// Operations that are written in the step that takes the message, and answered by [`Output::Taken`].
     pub attachment: Option<Attachment>,
     /// Its place on Queue 1.
     pub permit: Permit,

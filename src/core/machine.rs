@@ -141,7 +141,7 @@ pub struct Core {
     pub(super) fans: SlotMap<FanKey, Fan>,
     pub(super) roots: HashMap<ThreadId, ThreadKey>,
     pub(super) spawned: HashMap<ThreadId, ThreadKey>,
-    /// What the numbers of this start are greater than, where it is durable.
+    /// Lower bound of the numbers of this start, where the organism is durable.
     pub(super) first: Option<Number>,
     /// The last number that was given to a thread, where it is not.
     pub(super) sequence: u64,
@@ -155,7 +155,7 @@ pub struct Core {
     pub(super) queue: VecDeque<Item>,
     pub(super) ring: Ring,
     pub(super) slots: Vec<Slots>,
-    /// Who wants a slot, until all shards have taken up what the journal holds.
+    /// Recovered threads that want a slot, until all shards have recovered.
     pub(super) gathering: Option<Gathering>,
     pub(super) down: Vec<bool>,
     pub(super) lane: Lane,

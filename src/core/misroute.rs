@@ -11,10 +11,10 @@ pub enum Misroute {
     /// Listeners take it by name alone.
     #[error("the listeners that accept it are `addressed`: name one in <to>")]
     NotAddressed,
-    /// `<to>` names nobody.
+    /// `<to>` names no listener.
     #[error("<to> names no listener: there is no '{0}'")]
     UnknownListener(Name),
-    /// `<to>` names somebody else.
+    /// `<to>` names a listener that does not accept the payload.
     #[error("'{0}', which <to> names, does not accept it")]
     NotAcceptedBy(Name),
     /// `<to>` can't be a name.

@@ -1,4 +1,4 @@
-//! What listeners wrote and the pump refused: kept, so that operators and the listener itself can see it.
+//! Refused outputs of listeners: kept, so that operators and the listener itself can see them.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::ladder::Raw;
 use crate::protocol::write_refused;
 use crate::vocab::Fault;
 
-/// What is kept of one output, in bytes.
+/// Bytes that are kept of one output.
 const KEPT: usize = 64 << 10;
-/// What its event says of it: thousands of events may wait for their subscribers.
+/// Bytes of it in an event: thousands of events may wait for their subscribers.
 const SHOWN: usize = 4 << 10;
 
 impl Core {
@@ -67,7 +67,7 @@ impl Core {
         self.bury(key, (Sender::Listener(listener), None), Some(payload), fault.clone());
     }
 
-    /// The context remembers what was written as bytes: whoever made a value sees the fault with it.
+    /// Keeps an output of bytes in the context of the thread. A handler that emitted a value sees the fault with it.
     fn keep_output(
         &mut self,
         key: ThreadKey,
@@ -93,7 +93,7 @@ impl Core {
     }
 }
 
-/// What was written with an outcome, where it was bytes.
+/// The bytes that a handler wrote, where its outcome is bytes.
 pub(super) fn written(outcome: &Outcome) -> Option<Raw> {
     match outcome {
         Outcome::Wrote(raw) => Some(raw.clone()),

@@ -32,7 +32,7 @@ pub(super) struct TaskLog {
     pub answered: Option<(FanId, u32)>,
     /// What the handler did before.
     pub replay: Replay,
-    /// What is written in the step in which the message is consumed.
+    /// Operations that are written in the step that consumes the message.
     pub attachment: Option<Attachment>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Whatever an emission makes is one message for each of its indices: the request in the mailbox of a child, the answer
 //! of the core, a continue, or the fault that refuses one of these. [`Core::room_for`] asks for the places of all
-//! indices before an emission takes effect, whoever makes the messages. Where there are none, the thread that emitted
+//! indices before an emission takes effect, also for what the core makes. Where there are none, the thread that emitted
 //! fails, once, with one fault, and nothing more of its response takes effect. The bounds:
 //!
 //! - a thread holds `mailbox` open calls and messages; past it a call is refused with a fault, and such faults may

@@ -26,7 +26,7 @@ pub(super) struct Slots {
     /// The conversations that have a line, in the order of their turns.
     ring: VecDeque<Place>,
     lines: Table<Line>,
-    /// Who still waits, and under which number; what else stands in the lines is given up.
+    /// The threads that still wait, with their numbers. Other entries of the lines are given up.
     waiting: Table<u64>,
     /// Numbers in all lines.
     standing: usize,

@@ -98,8 +98,8 @@ impl Core {
         }
     }
 
-    /// Gives a slot back. Once the organism ends, nobody gets it: what waits in shards that have not ended yet is for
-    /// the next start.
+    /// Gives a slot back. Once the organism ends no thread gets it: what waits in shards that have not ended yet is
+    /// for the next start.
     pub(super) fn release_slot(&mut self, listener: ListenerId) {
         if self.stopped {
             return;

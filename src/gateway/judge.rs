@@ -28,7 +28,7 @@ pub(super) struct Case {
     tell: oneshot::Sender<Result<Foreseen, Fault>>,
 }
 
-/// What is needed to judge.
+/// Schemas and buffers of the judge.
 struct Bench {
     organism: Arc<Organism>,
     validator: Validator,

@@ -128,7 +128,7 @@ impl MailboxService {
         }))
     }
 
-    /// What takes the mailboxes up from the journal of an organism.
+    /// The resident that takes the mailboxes up from the journal of an organism.
     pub(crate) fn resident(&self) -> Arc<dyn Resident> {
         self.0.clone()
     }
@@ -156,7 +156,7 @@ impl MailboxService {
         matches!(self.mode(name), Some(Mode::Push(_)))
     }
 
-    /// What rings when something can be read, or leased.
+    /// The notification of a mailbox: something can be read, or leased.
     pub(super) fn bell(&self, name: &Name) -> Option<&Notify> {
         self.0.bells.get(name)
     }

@@ -43,14 +43,14 @@ type Key = (Name, Arc<str>);
 #[derive(Clone)]
 struct Pending {
     digest: [u8; 32],
-    /// Its id once it is durable; closed if it never will be.
+    /// Id of the message once it is durable; closed if it never will be.
     kept: watch::Receiver<Option<MessageId>>,
 }
 
 /// Effect of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Submitted {
-    /// It is durable.
+    /// The message is durable.
     Kept(MessageId),
     /// One under the same key, with the same body, came before.
     Before(MessageId),

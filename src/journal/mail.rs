@@ -136,7 +136,7 @@ pub struct AgentRecord {
 pub struct Registration {
     /// Time of the registration.
     pub at: Time,
-    /// How messages are delivered: `poll`, `stream` or `push`.
+    /// Mode of delivery: `poll`, `stream` or `push`.
     pub mode: Arc<str>,
     /// URL that messages are pushed to, instead of the declared one.
     pub url: Option<Arc<str>>,

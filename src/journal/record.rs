@@ -16,7 +16,7 @@ pub type Number = u64;
 /// So many shards can count what enters on their own.
 pub const SHARDS: u16 = 1024;
 
-/// What the numbers of a start are greater than, for shard 0; for a shard below [`SHARDS`], what it counts entries from.
+/// Lower bound of the numbers of a start, for shard 0; for a shard below [`SHARDS`], of the numbers of its entries.
 pub fn numbers_after(epoch: u16, shard: u16) -> Number {
     u64::from(epoch) << 48 | u64::from(shard) << 38
 }
@@ -157,7 +157,7 @@ pub enum Op {
     MailStatus {
         /// Place of the message.
         seq: Number,
-        /// Its status.
+        /// Status of the message.
         status: MailStatus,
     },
     /// A dead letter of a mailbox moves behind its last message, with that status.
@@ -166,7 +166,7 @@ pub enum Op {
         from: Number,
         /// Place that it takes.
         to: Number,
-        /// Its status there.
+        /// Status of the message in that mailbox.
         status: MailStatus,
     },
     /// A message of a mailbox is deleted.

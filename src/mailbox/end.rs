@@ -9,7 +9,7 @@ use crate::vocab::{MessageId, Time};
 /// Relation of an end to the status of a message that has ended, for messages that are remembered by the journal alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeated {
-    /// It is the end that the message had.
+    /// The end that the message already has.
     Same,
     /// The message has another one.
     Other,
@@ -101,7 +101,7 @@ impl Mailboxes {
         Ok(())
     }
 
-    /// Ends what a reader in order has passed over. What somebody has leased, holds or was pushed is left.
+    /// Ends what a reader in order has passed over. Messages that are leased, held or pushed are left.
     pub(super) fn pass(&mut self, name: &Name, through: Number, now: Time, change: &mut Change) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
         if mailbox.delivery == Delivery::Pushed {

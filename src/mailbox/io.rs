@@ -13,7 +13,7 @@ use crate::vocab::{MessageId, Name, Time};
 pub enum Delivery {
     /// The listener asks for them: by polls, leases or streams.
     Pulled,
-    /// They are sent to the listener.
+    /// Messages are sent to the listener.
     Pushed,
 }
 
@@ -36,7 +36,7 @@ pub enum Input {
     Settle {
         /// The message.
         id: MessageId,
-        /// Its end.
+        /// End of the message.
         settlement: Settlement,
     },
     /// The listener has read a mailbox in order and goes on behind a place: what it passed over without an answer is
@@ -76,10 +76,10 @@ pub enum Input {
         id: MessageId,
         /// Receipt of its lease.
         receipt: [u8; 16],
-        /// What becomes of it.
+        /// The reader's action on the message.
         action: Action,
     },
-    /// A reader in order keeps a message that nobody has without a time limit, and answers later.
+    /// A reader in order holds a free message without a time limit, and answers later.
     Keep {
         /// The mailbox.
         mailbox: Name,
@@ -122,7 +122,7 @@ pub enum Input {
         /// The token.
         token: [u8; 16],
     },
-    /// What a session took is free again.
+    /// Frees the messages that a session had reserved.
     Release {
         /// The session.
         session: [u8; 16],
@@ -168,7 +168,7 @@ pub enum Input {
     Register {
         /// The listener.
         name: Name,
-        /// Its registration.
+        /// Registration of the listener.
         registration: Registration,
     },
 }
@@ -184,12 +184,12 @@ pub enum Settlement {
     Silent,
 }
 
-/// What a reader does with a message that it has leased.
+/// An action of a reader on a message that it has leased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It is done, without a reply.
+    /// Acknowledges: the message ends without a reply.
     Ack,
-    /// It is given back, to be delivered again from a time on.
+    /// Gives the message back, to be delivered again from a time on.
     Nack {
         /// Reason.
         error: Option<Arc<str>>,
@@ -228,7 +228,7 @@ pub struct Change {
     pub confirmed: Vec<(MessageId, bool)>,
     /// Dead letters that were redriven or deleted.
     pub count: usize,
-    /// Pushed messages that nobody waits for any more: attempts are broken off.
+    /// Pushed messages that the pump no longer waits for: their attempts are broken off.
     pub withdrawn: Vec<(Name, MessageId)>,
     /// Pushed messages that are not to be tried again after the attempt that runs.
     pub answered: Vec<(Name, MessageId)>,
@@ -241,7 +241,7 @@ pub struct Change {
 pub struct End {
     /// The message.
     pub id: MessageId,
-    /// Its end, which the pump judges like any emission.
+    /// End of the message, which the pump judges like any emission.
     pub settlement: Settlement,
     /// Operations that are written in the step that consumes the message.
     pub ops: Vec<Op>,
@@ -250,9 +250,9 @@ pub struct End {
 /// A message that a reader got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Its place.
+    /// Place in the mailbox.
     pub seq: Number,
-    /// Its id.
+    /// Id of the message.
     pub id: MessageId,
     /// Receipt or token that it is held by.
     pub receipt: [u8; 16],

@@ -11,7 +11,7 @@
 //!  arrived   |  reserve: session token     | reply -> replied            v
 //! ---------> free <----------------------- + ack, confirm, pass -> acked   (deliveries used up) -> dead
 //!            |  push: attempt, back-off    | term -> terminated
-//!            |                             | fail -> dead ---- redrive ----> free (redriven: nobody waits)
+//!            |                             | fail -> dead ---- redrive ----> free (redriven: no caller)
 //!            +-- abandoned by the pump --> gone          \--- bury ------> deleted
 //! ```
 //!

@@ -103,7 +103,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What is handed to the journal and not written yet.
+/// Operations that are handed to the journal and not written yet.
 #[derive(Debug)]
 struct Unwritten {
     ops: Vec<Op>,

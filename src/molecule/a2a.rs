@@ -23,7 +23,7 @@ use crate::vocab::{MessageId, Name, ns};
 /// Code of an error within (JSON-RPC 2.0, section 5.1).
 const INTERNAL_ERROR: i32 = -32603;
 
-/// How long a request waits for a listener in the organism, which may answer at once.
+/// Time for which a request waits for a listener in the organism, which may answer at once.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Bytes of an idempotency key at most.

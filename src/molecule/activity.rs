@@ -21,7 +21,7 @@ use crate::vocab::{MessageId, Name, Time, ns};
 /// Rows of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);
 
-/// Parameters that leave rows out: whoever uses one looks something up, and reads not in order.
+/// Parameters that leave rows out: a request with one is a search, not a read in order.
 const FILTERS: [&str; 3] = ["peer_id", "before_ts", "since_secs"];
 
 /// How far back `since_secs` looks at most: 30 days.

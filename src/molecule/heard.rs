@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::gateway::seam::Gate;
 use crate::vocab::{Name, Time};
 
-/// How long an agent counts as online after it was heard of: the time to live of that platform.
+/// Time for which an agent counts as online after its last call: the time to live of that platform.
 const ONLINE: Duration = Duration::from_secs(60);
 
 /// Time at which each agent was heard of last, in this process.

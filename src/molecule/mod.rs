@@ -5,7 +5,7 @@
 //! which the workspace sees as a row of its activity; what the workspace sends to that row answers it, and what it sends
 //! to a listener opens a conversation, by a client of its own (`NAME.voice`).
 //!
-//! Always: whoever asks shows a token of the gateway, and a workspace reads and answers its own rows alone; an answer
+//! Always: a request has a token of the gateway, and a workspace reads and answers its own rows alone; an answer
 //! reaches the sender of the row that it names, or is refused; a row's id is the id of its message, which a restart
 //! doesn't change; nothing is acknowledged before it is durable.
 //!
@@ -72,7 +72,7 @@ pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     gateway.with_letters(letters).with_routes(routes().layer(Extension(Arc::new(facade))), DESCRIPTION)
 }
 
-/// Its calls, as `/openapi.json` shows them.
+/// The façade's calls, as `/openapi.json` shows them.
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Every route: its path, its method, who sees to it. The description names these and no others.

@@ -1,9 +1,9 @@
 //! The row that an answer without a name is for, if there is exactly one that it can be for.
 //!
 //! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. It
-//! answers a person with `notify`, which names nobody. So `canvas_user` is said of the rows of one person per workspace
-//! alone, and of one row at a time; rows of other people are answered at their `source_id`, like those of peers.
-//! `notify` without a name can't reach anybody else than that person.
+//! answers a person with `notify`, which has no addressee. So `canvas_user` is said of the rows of one person per
+//! workspace alone, and of one row at a time; rows of other people are answered at their `source_id`, like those of
+//! peers. `notify` without a name can't reach another person.
 //!
 //! When that person's row was passed over without an answer, or was shown twice before it had one, a later `notify` can
 //! be meant for it or for the next row. From then on the rows of that person are answered at their `source_id`, too.

@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Breaks off a delivery that nobody wants any more.
+    /// Breaks off a delivery whose message has ended.
     pub(crate) fn stop(&self, target: &Name, id: MessageId) {
         self.shared.lines.stop(target, id);
     }

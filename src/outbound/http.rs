@@ -33,7 +33,7 @@ use url::Url;
 
 use super::address::{AddressRefused, Guard};
 
-/// How long a connection that nothing uses is kept.
+/// Time for which an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(90);
 /// The silence after which a peer is probed, and the time between probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);

@@ -82,7 +82,7 @@ impl Endpoint {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "a push is a POST".to_owned()));
         }
         let (head, body) = request.into_parts();
-        // Nor is a body read that nobody has signed, or not now.
+        // Nor is a body read without a valid signature of now.
         let signature = self.signature(&head.headers)?;
         let (body, _held) = self.body(&head.headers, body).await?;
         // Nothing of a body that somebody else wrote is looked at.

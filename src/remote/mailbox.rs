@@ -142,12 +142,12 @@ impl Mailbox {
         self.handle(id, "hold", &json!({ "receipt": receipt })).await
     }
 
-    /// A message that nobody has leased is done, without a reply.
+    /// Ends a message that is not leased, without a reply.
     pub(super) async fn done(&self, id: MessageId) -> Result<(), RemoteError> {
         self.handle(id, "ack", &json!({})).await
     }
 
-    /// A message that nobody has leased is answered later: until then it is passed over by nobody.
+    /// Holds a message that is not leased, to answer it later: until then no reader passes over it.
     pub(super) async fn keep(&self, id: MessageId) -> Result<(), RemoteError> {
         self.handle(id, "hold", &json!({})).await
     }

@@ -24,7 +24,7 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
-/// What libxml says is wrong with a schema or a document.
+/// An error that libxml reports of a schema or a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     /// The `url` of the source; `None` for the main one.

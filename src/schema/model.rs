@@ -108,7 +108,7 @@ pub(crate) struct Complex {
     pub(crate) beside: Beside,
 }
 
-/// What may stand in an element beside its content, and examples leave out.
+/// Optional parts of an element beside its content, which examples leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
     Nothing,

@@ -1,16 +1,16 @@
 use serde::{Deserialize, Serialize};
 
-/// What another validator says of schema documents that are given together, and of the examples that the engine makes
-/// from them.
+/// The verdict of another validator on schema documents that are given together, and on the examples that the engine
+/// makes from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opinion {
     /// The validator with its version.
     pub by: String,
-    /// What it has against them; none if it accepts all.
+    /// The validator's objections; none if it accepts all.
     pub objections: Vec<Objection>,
 }
 
-/// What another validator has against a schema document or an example.
+/// An objection of another validator to a schema document or an example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
     /// The name of the document, where that is known.
@@ -19,11 +19,11 @@ pub struct Objection {
     pub line: u32,
     /// The payload whose example it refuses; `None` if it refuses the schema itself.
     pub example: Option<String>,
-    /// What it says.
+    /// The validator's message.
     pub message: String,
 }
 
-/// What libxml2 says of schema documents and of their examples; `None` if they are not XML, so that it can't be asked.
+/// The verdict of libxml2 on schema documents and their examples; `None` if they are not XML.
 ///
 /// It is not bounded: some valid schemas never end. Ask it in a process that can be killed.
 #[cfg(feature = "libxml")]

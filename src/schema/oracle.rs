@@ -46,7 +46,7 @@ pub enum Refusal {
     Schema(String),
     /// The document is not well-formed.
     NotWellFormed(String),
-    /// It breaks a rule of the schema, the first one.
+    /// The first rule of the schema that the document breaks.
     Invalid(String),
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<regex::Regex>, &'sta
     compile(&translated?.join("|"))
 }
 
-/// How large the automaton of a pattern becomes, in about its states; 0 if it is no pattern.
+/// Approximate number of states of the automaton of a pattern; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
     translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| cost::cost(&tree))
 }

@@ -25,11 +25,11 @@ pub(super) type Digest = [u8; 32];
 struct Inner {
     qname: QName,
     digest: Digest,
-    /// What judges it, which all threads share, and its declaration there.
+    /// The grammar that judges the payload, shared by all threads, and the payload's declaration there.
     grammar: (Arc<Grammar>, ElementId),
     document: Arc<str>,
     embeddable: Canonical,
-    /// What the payload needs of that.
+    /// The part of the documents that the payload needs.
     part: OnceLock<Option<Canonical>>,
     example: Option<Canonical>,
     description: String,
@@ -164,12 +164,12 @@ impl PayloadSchema {
         self.0.qualified
     }
 
-    /// Its elements, for the repair of what may be an instance; `None` if others may stand in one.
+    /// The elements of the payload, for the repair of instances; `None` if others may stand in one.
     pub(super) fn vocabulary(&self) -> Option<&Vocabulary> {
         self.0.vocabulary.as_ref()
     }
 
-    /// What judges it, and its declaration there.
+    /// The grammar that judges the payload, and the payload's declaration there.
     pub(super) fn grammar(&self) -> (&Grammar, ElementId) {
         (&self.0.grammar.0, self.0.grammar.1)
     }

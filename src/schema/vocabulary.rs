@@ -5,7 +5,7 @@ use super::model::{Beside, Content, Model, Particle, Term, Type, TypeId};
 use crate::ladder::repair::Vocabulary;
 use crate::vocab::QName;
 
-/// What repair may know of an emitter: the elements of the payloads that it may send. It says nothing if one of them has
+/// The elements of the payloads that an emitter may send, for repair. The vocabulary is empty if one of them has
 /// no schema, or one whose instances may hold elements that it doesn't list.
 pub fn vocabulary<'a>(candidates: impl Iterator<Item = &'a QName>, catalog: &Catalog) -> Vocabulary {
     let mut joined = Vocabulary::default();

@@ -11,7 +11,7 @@ use crate::journal::JournalError;
 /// Why an organism can't go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Breakdown {
-    /// Its journal can't be written.
+    /// The journal of the organism can't be written.
     #[error("the journal can't be written: {0}")]
     Journal(JournalError),
     /// One of its threads has ended by itself.
@@ -19,7 +19,7 @@ pub enum Breakdown {
     Thread {
         /// The thread, or the work that it does.
         name: String,
-        /// What is known of the reason.
+        /// The reason, as far as it is known.
         why: String,
     },
 }

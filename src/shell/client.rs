@@ -63,7 +63,7 @@ pub enum AskError {
     Ended,
 }
 
-/// How a message goes in: where its answers leave, and what is written with it.
+/// Options of an injected message: the exit of its answers, and the operations that are written with it.
 #[derive(Default)]
 struct Way {
     outlet: Option<Outlet>,

@@ -32,7 +32,7 @@ pub(super) struct Desk {
     awaits_fresh: Cell<bool>,
     /// How often something ran here.
     activity: Cell<u64>,
-    /// Whose code runs here, for the watchdog.
+    /// The listener whose code runs here, for the watchdog.
     pulse: Arc<Pulse>,
 }
 

@@ -87,7 +87,7 @@ impl Unread {
     }
 }
 
-/// Where a client reads what is for it. Whoever asks for the next message has read the one before.
+/// The reading end of what leaves for a client. A request for the next message marks the one before as read.
 pub(super) struct Inlet {
     arrivals: UnboundedReceiver<Unread>,
     /// The receipt of the message that was given last.

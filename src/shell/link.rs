@@ -84,7 +84,7 @@ impl Links {
         for shard in self.shards() {
             self.send(shard, Command::Core(Input::Unwritable));
         }
-        // Only now: whoever hears of it ends the shards, which must tell their clients before.
+        // Only now: the receiver of this ends the shards, which must tell their clients before.
         self.busy.broken.send_replace(Some(why));
     }
 

@@ -1,4 +1,4 @@
-//! Who may come in over a network.
+//! Principals that may come in over a network.
 
 #![cfg_attr(not(feature = "gateway"), expect(unreachable_pub, reason = "the gateway shows them"))]
 
@@ -9,13 +9,13 @@ use crate::vocab::{Name, Time};
 pub struct Principal {
     /// Whom messages are stamped with.
     pub name: Name,
-    /// What it may do.
+    /// The kind, which decides on what the principal may do.
     pub kind: Kind,
     /// Since when.
     pub created: Time,
 }
 
-/// What a principal may do.
+/// Kind of a principal: it decides on what the principal may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Send messages, and read what came of them.
@@ -30,7 +30,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Client, Self::Listener, Self::Admin];
 
-    /// Its name.
+    /// The kind's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// What is kept of a token. Looking one up by it takes no time that depends on a secret: whoever guesses knows no hash
-/// that is near.
+/// The hash of a token, which is all that is kept. A look-up takes no time that depends on a secret: a guess has no
+/// hash that is near.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TokenHash(pub(crate) [u8; 32]);

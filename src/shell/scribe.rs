@@ -22,7 +22,7 @@ pub(super) struct Scribe {
 
 enum Hand {
     /// On the shard's own thread: on a simulated clock nothing may happen elsewhere. Steps that are no shard's are written
-    /// when that thread comes to it, so that there, too, whoever hands one over goes on before it is durable.
+    /// when that thread comes to it, so that there, too, the sender goes on before the step is durable.
     Here { journal: Mutex<Box<dyn Journal>>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
     /// On a thread of its own.
     Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },

@@ -48,7 +48,7 @@ impl Tickets {
         }
     }
 
-    /// No step will be made any more: all who wait hear so, and whoever comes later.
+    /// Ends all waits, present and later: no step will be made any more.
     pub(super) fn tear_all(&self) {
         self.torn.store(true, Ordering::SeqCst);
         let left: Vec<u64> = self.waiting.iter().map(|entry| *entry.key()).collect();

@@ -20,14 +20,14 @@ use crate::core::contain::{Panicked, contain};
 use crate::core::{Blueprint, Event, EventKind, ListenerId, ShardId};
 use crate::vocab::{ThreadId, ThreadPath, Time};
 
-/// How often the pulses are looked at.
+/// Interval between two looks at the pulses.
 const LOOK: Duration = Duration::from_millis(250);
-/// What a listener may take without an await before operators hear of it.
+/// Time without an await after which a listener is reported to operators.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest time between two reports of one.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Whose code a shard runs: a count of calls in the upper half, the listener and 1 in the lower one, 0 for nobody.
+/// The listener whose code a shard runs: a count of calls in the upper half, the listener and 1 in the lower one, or 0.
 #[derive(Debug, Default)]
 pub(super) struct Pulse(AtomicU64);
 
@@ -56,13 +56,13 @@ pub(super) struct Watchdog {
     pub(super) alive: mpsc::WeakSender<()>,
 }
 
-/// What is known of one shard.
+/// The watchdog's view of one shard.
 struct Watched {
     shard: ShardId,
     pulse: Arc<Pulse>,
     word: u64,
     since: Time,
-    /// When it is to be reported next; the time since the call began.
+    /// Time since the call began at which it is reported next.
     next: Duration,
 }
 

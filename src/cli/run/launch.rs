@@ -29,10 +29,10 @@ pub(super) struct Launched {
     pub(super) events: Events,
 }
 
-/// What stays while an organism ends and starts again.
+/// State that stays while an organism ends and starts again.
 pub(super) struct Stage {
     pub(super) screen: Arc<Screen>,
-    /// What comes in, once an organism runs.
+    /// Messages from standard input, once an organism runs.
     pub(super) input: Option<Receiver<Taken>>,
     console: Console,
     sources: Vec<Source>,

@@ -1,4 +1,4 @@
-//! How many bytes of bodies are in memory: of one principal, and of all together.
+//! Bounds on the bytes of bodies in memory: of one principal, and of all together.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,13 +32,13 @@ impl Bodies {
         Held { bodies: self.clone(), of, bytes: Mutex::new(0) }
     }
 
-    /// How many bytes there are.
+    /// Bytes of all bodies in memory.
     pub(super) fn bytes(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 }
 
-/// What is in memory of one body, until this is dropped.
+/// The bytes of one body that are in memory, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     bodies: Arc<Bodies>,

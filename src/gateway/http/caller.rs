@@ -13,7 +13,7 @@ use crate::inbox;
 use crate::schema::Payload;
 use crate::vocab::Name;
 
-/// Who makes a request, as the door has found out by its token.
+/// The principal that makes a request, as the door has found out by its token.
 pub(crate) struct Caller(pub(in crate::gateway) Principal);
 
 impl FromRequestParts<Arc<Gate>> for Caller {

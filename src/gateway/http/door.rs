@@ -1,5 +1,5 @@
-//! What stands before every call: is its head one that can be answered, who asks, and is there room for it. Nothing of a
-//! body is read here, nor of a caller who is not known anywhere else ([`Known`]).
+//! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a
+//! body is read here; no other code reads one of a caller that is not known ([`Known`]).
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::gateway::problem::Problem;
 use crate::gateway::token;
 use crate::gateway::{Kind, Principal};
 
-/// Calls that need no token, and always find room: whoever watches an organism asks them.
+/// Calls that need no token, and always find room: those of monitoring.
 const OPEN: [&str; 4] = ["/livez", "/readyz", "/metrics", "/openapi.json"];
 
 /// The caller of a request, among its extensions. Without one no body is read.
 pub(super) struct Known {
     pub(super) principal: Principal,
-    /// What is in memory of its body.
+    /// The bytes of its body that are in memory.
     held: Held,
 }
 
 impl Known {
-    /// That many bytes more of its body come into memory, until its answer begins.
+    /// Adds bytes of its body to those in memory, until its answer begins.
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Problem> {
         self.held.more(bytes)
     }

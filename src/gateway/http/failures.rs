@@ -20,15 +20,15 @@ const MOST: Duration = Duration::from_secs(3);
 /// After so long without a failure an address begins anew.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// How often an address is logged, and how many lines there are in that time in all.
+/// Interval between two log lines of one address, and the most lines of all addresses within it.
 const LOGGED: (Duration, u32) = (Duration::from_secs(1), 10);
 
-/// Why somebody is not known.
+/// Reason for which a caller is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     /// Nothing was shown.
     Missing,
-    /// What was shown is no bearer token.
+    /// The credentials are no bearer token.
     Malformed,
     /// No principal has that token.
     Wrong,
@@ -76,7 +76,7 @@ impl Failures {
         self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// The number of failures with this reason.
     pub(super) fn counted(&self, reason: Reason) -> u64 {
         self.counts[reason as usize].load(Ordering::Relaxed)
     }

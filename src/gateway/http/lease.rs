@@ -142,7 +142,7 @@ async fn handle(
     }
 }
 
-/// What a reader in order, or of a stream, does with a message that nobody has leased.
+/// Carries out the action of a reader in order, or of a stream, on a message that is not leased.
 async fn unleased(gate: &Gate, mailbox: Name, id: MessageId, action: Action) -> Result<Response, Problem> {
     match action {
         Action::Ack | Action::Term { .. } => {

@@ -58,7 +58,7 @@ pub(super) use {
 /// Routes of somebody above the gateway.
 pub(crate) type Routes = Router<Arc<Gate>>;
 
-/// What clients may take of the gateway, and have taken.
+/// The resources that clients may take of the gateway, and have taken.
 pub(crate) struct Edge {
     pub(super) rate: Rate,
     /// The connections.
@@ -68,7 +68,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// What these settings give; a message has at most that many bytes.
+    /// The resources under these settings; a message has at most `message_bytes` bytes.
     pub(super) fn new(settings: &Settings, message_bytes: usize) -> Self {
         let Settings { connections, reserve, .. } = *settings;
         let (per_address, per_principal) = (settings.connections_per_address, settings.connections_per_principal);
@@ -89,7 +89,7 @@ pub(crate) struct Gate {
     pub(super) obituary: fn(&str) -> bool,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: MailboxService,
-    /// What the journal remembers.
+    /// Queries of the journal.
     pub(super) query: JournalQuery,
     /// Secret of cursors.
     pub(super) cursors: [u8; 32],

@@ -65,7 +65,7 @@ impl Query {
         )
     }
 
-    /// What to look for, as it is written, if it can be found at all.
+    /// The value to look for, as it is written, if it can be found at all.
     pub(super) fn filter<T: FromStr>(&self, key: &str, wanted: &str) -> Result<Option<String>, Problem> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let problem = |_| Problem::bad_request(format!("'{key}' has to be {wanted}"));
@@ -117,7 +117,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     key.map(|key| Some(key.to_owned())).ok_or_else(problem)
 }
 
-/// What a body holds.
+/// Kind of content of a body.
 #[derive(Clone, Copy)]
 enum Media {
     Xml,
@@ -151,7 +151,7 @@ impl Media {
     }
 }
 
-/// The media type that curl and Python's urllib write on a body whose type nobody said.
+/// The media type that curl and Python's urllib write on a body without a type.
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
 /// The bytes of an envelope or of payloads.

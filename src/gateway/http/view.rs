@@ -41,7 +41,7 @@ pub(super) fn cursor(gate: &Gate, mailbox: &Name, place: Place) -> String {
     cursor::write(&gate.cursors, mailbox, place)
 }
 
-/// What a reader of a mailbox sees of it.
+/// State of a reader, as its cursors carry it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     /// Place up to which something was forgotten.

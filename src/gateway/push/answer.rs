@@ -30,7 +30,7 @@ pub(super) fn judge(outcome: Outcome) -> Verdict {
     }
 }
 
-/// What the caller is told. Where the listener is, and what the network says of it, is the operator's business: the log
+/// The text for the caller. The listener's address and the network's error are for the operator alone: the log
 /// has it (`a delivery was given up`).
 fn told(undelivered: &Undelivered) -> String {
     let Undelivered { target, cause, message, attempts, limit, elapsed, .. } = undelivered;

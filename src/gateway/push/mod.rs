@@ -23,7 +23,7 @@ use crate::outbound::Engine;
 use crate::shell::config::Journaled;
 use crate::shell::journal::JournalQuery;
 
-/// How long attempts that run may take once the gateway ends.
+/// Time for attempts that run when the gateway ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Sender of the messages of all listeners that are pushed to.

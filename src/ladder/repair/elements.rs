@@ -38,7 +38,7 @@ pub(super) struct Open<'t> {
     pub(super) name: &'t str,
     number: usize,
     declarations: usize,
-    /// Where its start tag stands.
+    /// Offset of its start tag.
     pub(super) start: usize,
     pub(super) has_text: bool,
     pub(super) has_child: bool,
@@ -89,7 +89,7 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// How many start tags of this name became text, and their end tags didn't yet.
+    /// The number of start tags of this name that became text while their end tags have not yet.
     pub(super) fn textual(&mut self, name: &'t str) -> &mut usize {
         &mut self.texts.entry(name).or_default().tags
     }

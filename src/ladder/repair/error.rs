@@ -14,9 +14,9 @@ pub enum RepairError {
     /// A tag that may have been meant in several ways.
     #[error("{at}: <{name}> is ambiguous here: write <{name}>…</{name}> for an element, &lt;{name}> for text")]
     Ambiguous {
-        /// Where it starts.
+        /// Start of the element.
         at: Position,
-        /// Its name.
+        /// Name of the element.
         name: Box<str>,
     },
     /// There is no element.
@@ -28,7 +28,7 @@ pub enum RepairError {
     /// A second top-level element where only one may stand.
     #[error("{at}: a second top-level element starts here: send one element, or wrap them in one")]
     SecondElement {
-        /// Where it starts.
+        /// Start of the element.
         at: Position,
     },
     /// A document type declaration with declarations of its own.
@@ -134,7 +134,7 @@ pub enum RepairError {
     /// A comment is too long.
     #[error("{at}: a comment of {bytes} bytes: comments may have {limit}")]
     CommentTooLong {
-        /// Where it starts.
+        /// Start of the element.
         at: Position,
         /// How many bytes it has, repaired.
         bytes: usize,
@@ -144,7 +144,7 @@ pub enum RepairError {
     /// A processing instruction is too long.
     #[error("{at}: a processing instruction of {bytes} bytes: instructions may have {limit}")]
     InstructionTooLong {
-        /// Where it starts.
+        /// Start of the element.
         at: Position,
         /// How many bytes stand behind its name.
         bytes: usize,
@@ -154,7 +154,7 @@ pub enum RepairError {
     /// A name is too long.
     #[error("{at}: a name of {bytes} bytes: names may have {limit}")]
     NameTooLong {
-        /// Where it starts.
+        /// Start of the element.
         at: Position,
         /// How many bytes it has.
         bytes: usize,

@@ -1,4 +1,4 @@
-//! What a start tag inside of an element was meant as: an element, text, an end tag, or an element behind others whose
+//! The meaning of a start tag inside of an element: an element, text, an end tag, or an element behind others whose
 //! end tags are missing.
 //!
 //! Well-formed input is never touched by the lexical rules: there every start tag has its end tag. The contract decides
@@ -12,7 +12,7 @@ use super::vocabulary::Declared;
 use super::{RepairError, RepairKind};
 use crate::ladder::scan::split_prefix;
 
-/// What a start tag was meant as.
+/// The meaning of a start tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Element,
@@ -144,7 +144,7 @@ impl<'t> Scanner<'t> {
         Ok(Meaning::Element)
     }
 
-    /// How many elements a start tag ends in HTML, where their end tags may be left out.
+    /// The number of elements that a start tag ends in HTML, where their end tags may be left out.
     fn implied_ends(&mut self, tag: &StartTag<'t>) -> usize {
         let ended: &[&str] = match &*key(tag.name) {
             "li" => &["li"],
@@ -168,7 +168,7 @@ impl<'t> Scanner<'t> {
         levels
     }
 
-    /// What the contract says of a start tag; `None` if nothing.
+    /// The meaning of a start tag by the contract; `None` if it says nothing.
     fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
         let Some((place, start)) = self.contract_here() else { return Ok(None) };
         let child = split_prefix(tag.name).1;
@@ -193,7 +193,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// What the contract says of the innermost open element, if it names all that may stand there; and where that
+    /// The declaration of the innermost open element, if it names all that may stand there; and where that
     /// starts.
     pub(super) fn contract_here(&self) -> Option<(&'t Declared, usize)> {
         let open = self.tree.last().filter(|_| !self.vocabulary.is_empty())?;
@@ -205,8 +205,8 @@ impl<'t> Scanner<'t> {
         self.vocabulary.get(split_prefix(name).1)
     }
 
-    /// How many open elements without end tags must end so that a child may stand in what is innermost then, more than
-    /// once if it `repeats`.
+    /// The number of open elements without end tags that must end so that a child may stand in the innermost one, more
+    /// than once if it `repeats`.
     fn place_behind(&mut self, child: &str, repeats: bool) -> Option<usize> {
         for level in 0..MOST_LEVELS {
             let inner = self.tree.nth(level)?.start;
@@ -250,7 +250,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// How many open elements a start tag may end at once.
+/// Most open elements that a start tag may end at once.
 const MOST_LEVELS: usize = 8;
 
 /// Whether a value without quotes is a URL of nothing but a host, which a slash ends.

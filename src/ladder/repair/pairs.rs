@@ -1,4 +1,4 @@
-//! Which tags belong together by their names alone: found in one walk, when first asked.
+//! Pairs of tags by their names alone: found in one walk, when first asked.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ struct Open {
     empty: Option<u32>,
 }
 
-/// What a `<` opens.
+/// A tag after `<`.
 enum Tag<'t> {
     Start(&'t str),
     Empty(&'t str),
@@ -53,7 +53,7 @@ impl<'t> Pairs<'t> {
         Self { text, sections, found: None }
     }
 
-    /// Where the end tag of the start tag at `start` begins.
+    /// Offset of the end tag of the start tag at `start`.
     pub(super) fn end_of(&mut self, start: usize) -> Option<usize> {
         search(&self.found().closed, start)
     }
@@ -63,7 +63,7 @@ impl<'t> Pairs<'t> {
         self.end_of(start).is_some()
     }
 
-    /// Where the end tag begins that the empty-element tag at `start` has all the same.
+    /// Offset of the end tag that the empty-element tag at `start` has all the same.
     pub(super) fn reopened(&mut self, start: usize) -> Option<usize> {
         search(&self.found().reopened, start)
     }
@@ -84,7 +84,7 @@ fn search(pairs: &[(u32, u32)], start: usize) -> Option<usize> {
     Some(pairs[found].1 as usize)
 }
 
-/// How many names are tried one after the other.
+/// Most names that are searched one by one.
 const FEW: usize = 8;
 
 /// Offsets fit: longer inputs are refused.
@@ -152,7 +152,7 @@ pub(super) fn key(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// How long a comment, a section or an instruction is that starts here and ends.
+/// Length of a finished comment, section or instruction that starts here.
 fn hidden(rest: &[u8], sections: bool) -> Option<usize> {
     let until = |end: &[u8], skip: usize| memchr::memmem::find(&rest[skip..], end).map(|at| skip + at + end.len());
     match rest {

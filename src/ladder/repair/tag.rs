@@ -201,7 +201,7 @@ fn step<'t>(name: &'t str, start: usize, value: Value) -> Step<'t> {
     }
 }
 
-/// Where the next attribute or the end of the tag may begin: behind white space of any kind and, where a quoted value
+/// Offset at which the next attribute or the end of the tag may begin: behind white space and, where a quoted value
 /// has ended, a comma or a semicolon.
 fn skip_separator(text: &str, at: usize, is_quoted: bool) -> usize {
     let behind = skip_blank(text, at);
@@ -211,14 +211,14 @@ fn skip_separator(text: &str, at: usize, is_quoted: bool) -> usize {
     }
 }
 
-/// Where a quote stands behind the colon that ends a name, as in `name: "value"`.
+/// Offset of a quote behind the colon that ends a name, as in `name: "value"`.
 fn colon_for_equals(text: &str, start: usize, name_end: usize) -> Option<usize> {
     let name = text[start..name_end].strip_suffix(':').filter(|name| is_qname(name))?;
     let at = skip_space(text, name_end);
     (!name.is_empty() && value::is_quote(&text[at..])).then_some(at)
 }
 
-/// Where the value begins behind an equals sign, two of them, or a full-width one.
+/// Offset of the value behind an equals sign, two of them, or a full-width one.
 fn behind_equals(text: &str, at: usize) -> Option<usize> {
     let rest = &text[at..];
     let behind = rest.strip_prefix('=').or_else(|| rest.strip_prefix('＝'))?;

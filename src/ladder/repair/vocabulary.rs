@@ -10,7 +10,7 @@ pub struct Vocabulary {
     elements: BTreeMap<Box<str>, Declared>,
 }
 
-/// What is declared for all elements of one name, taken together.
+/// The declarations of all elements of one name, taken together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Declared {
     /// Whether text may stand in it.

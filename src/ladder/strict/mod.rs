@@ -69,7 +69,7 @@ pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Ca
     Ok(elements)
 }
 
-/// What of a document its canonical form keeps.
+/// Options of the canonical form.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Form<'a> {
     /// Whether comments stay.

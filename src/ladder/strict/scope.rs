@@ -80,7 +80,7 @@ const UNBOUND: State = State {
     left_out: false,
 };
 
-/// What a prefix list calls the empty prefix (Exclusive XML Canonicalization 1.0, section 4).
+/// The empty prefix in a prefix list (Exclusive XML Canonicalization 1.0, section 4).
 const DEFAULT: &str = "#default";
 
 /// What every document has: the empty prefix and `xml`, no namespace and that of `xml`.

@@ -7,7 +7,7 @@ use crate::ladder::scan::{Scanner, Token};
 use crate::vocab::is_name_char;
 
 impl Root {
-    /// Its canonical form.
+    /// The canonical form of the document.
     pub(super) fn text<'a>(&'a self, input: &'a [u8]) -> &'a str {
         let bytes = match &self.piece {
             Piece::Source(range) => &input[range.clone()],

@@ -21,7 +21,7 @@ pub(super) enum Role {
     Root(&'static str),
     /// A field of a struct, or what a variant holds.
     Field,
-    /// What an Option in a field holds.
+    /// The value within an Option in a field.
     Held,
     /// One of a list.
     Item,

@@ -67,7 +67,7 @@ pub(super) struct Element {
     /// Its disallowed substitutions.
     pub(super) block: Derivations,
     pub(super) value: Option<ValueConstraint>,
-    /// Its identity constraints, by their place in the grammar.
+    /// Identity constraints of the element, by their place in the grammar.
     pub(super) constraints: std::ops::Range<u32>,
 }
 
@@ -123,7 +123,7 @@ impl NameTest {
 pub(super) struct ValueConstraint {
     pub(super) fixed: bool,
     pub(super) text: Box<str>,
-    /// What equal values have in common, where that takes the prefixes of the schema.
+    /// The text that equal values share, where that takes the prefixes of the schema.
     pub(super) key: Option<Box<str>>,
 }
 

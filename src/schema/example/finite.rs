@@ -1,6 +1,6 @@
 use crate::schema::model::{Content, Model, Order, Particle, Term, Type};
 
-/// How the size of a whole is made of the sizes of its parts; an element is one larger than its content.
+/// Rule by which the size of a whole follows from its parts; an element is one larger than its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure {
     beside: fn(u64, u64) -> u64,

@@ -59,7 +59,7 @@ impl Judges {
     }
 }
 
-/// What libxml does with the same text.
+/// Compiles the same text by libxml.
 ///
 /// # Errors
 /// The first mistake that it finds.

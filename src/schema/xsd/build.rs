@@ -12,7 +12,7 @@ pub(in crate::schema) struct Builder<'r, 'a> {
     pub(in crate::schema) types: Vec<Type>,
     /// The types that were made, by where they stand: also those that are in the making.
     pub(in crate::schema) made: BTreeMap<(usize, NodeId, Arc<str>), TypeId>,
-    /// How deep groups and types are inside each other.
+    /// Depth to which groups and types stand inside each other.
     pub(super) open: usize,
     /// The most types that it may make.
     pub(super) left: usize,

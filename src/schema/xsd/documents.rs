@@ -25,7 +25,7 @@ pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// How many of them were given; what follows is ours.
     given: usize,
-    /// What documents refer to that was not given, with the document and the place in it.
+    /// Locations of documents that are referred to and not given, with the document and the place in it.
     missing: Vec<(String, usize, NodeId)>,
 }
 
@@ -193,7 +193,7 @@ impl Documents {
             }
             self.check_link(index, node, import, &to)?;
             match (location, to.is_empty()) {
-                // What nobody refers to need not be there (sections 4.2.1 to 4.2.3).
+                // A document may be missing if nothing refers to its components (sections 4.2.1 to 4.2.3).
                 (location, true) if import || !self.redefines(index, node) => {
                     missing.extend(location.map(|location| (location.to_owned(), node)));
                 }

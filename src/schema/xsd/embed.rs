@@ -31,7 +31,7 @@ pub(super) fn of_tree(tree: &Tree) -> Option<Canonical> {
     embed(tree, |_| true)
 }
 
-/// What a global element needs of an embeddable document, as one.
+/// The part of an embeddable document that a global element needs, as one document.
 pub(in crate::schema) fn part(whole: &Canonical, element: &QName) -> Option<Canonical> {
     let tree = Tree::parse(whole.as_str())?;
     let needed = needed(&tree, element);

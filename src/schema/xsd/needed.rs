@@ -1,5 +1,5 @@
-//! Which components of a schema document one of its payloads needs: whoever may know the payload need not know what
-//! else its file declares.
+//! The components of a schema document that one of its payloads needs: a party that may know the payload need not know
+//! what else its file declares.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What stands before the element of a schema document, and the entities that a DOCTYPE declares there.
+//! The prolog of a schema document, and the entities that a DOCTYPE declares there.
 //!
 //! One scanner goes over the text once, with a stack of the entities it is in, so no input recurses. A schema is
 //! trusted, but what its entities expand to is bounded. Nothing is fetched: an external entity is refused where it is
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use crate::vocab::{is_name_char, is_name_start};
 
-/// What entities may add to a document, in bytes.
+/// Most bytes that entities may add to a document.
 const MOST: usize = 1 << 20;
 
-/// What is wrong, and the byte where.
+/// A mistake, with its offset in bytes.
 pub(in crate::schema) type Problem = (usize, String);
 
 /// The text without byte order mark, XML declaration and DOCTYPE, with the same lines, the entities of its internal
@@ -170,7 +170,7 @@ fn characters(literal: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Where the scanner is in the markup, which decides what an entity may stand for.
+/// Position of the scanner in the markup, which decides what an entity may stand for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     Text,

@@ -14,10 +14,10 @@ pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
     components: HashMap<(Kind, Name), Vec<Place>>,
     elements: Vec<(QName, Place)>,
-    /// What a component in an `xs:redefine` redefines.
+    /// The original of each component in an `xs:redefine`.
     originals: HashMap<(usize, NodeId, Arc<str>), Place>,
     hidden: HashSet<(usize, NodeId, Arc<str>)>,
-    /// What is in an `xs:redefine` without redefining anything.
+    /// Components in an `xs:redefine` that redefine nothing.
     lone: Vec<Place>,
     /// The namespaces that each document may refer to, its own apart.
     imported: HashMap<usize, HashSet<String>>,
@@ -48,7 +48,7 @@ pub(in crate::schema) enum Kind {
 }
 
 impl Kind {
-    /// What it is called.
+    /// The kind's name in messages.
     pub(in crate::schema) fn words(self) -> &'static str {
         match self {
             Self::Element => "element",
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         self.elements.iter().map(|(qname, place)| (qname.clone(), place)).collect()
     }
 
-    /// What the schema says of a global element; `None` if it is larger than an example needs, or than what is `left`
+    /// The model of a global element; `None` if it is larger than an example needs, or than what is `left`
     /// of the types that may be looked at.
     pub(in crate::schema) fn model(&self, element: &Place, left: &mut usize) -> Option<Model> {
         let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0, left: *left };

@@ -83,7 +83,7 @@ pub(super) fn check(document: &Canonical, tree: &Tree) -> Result<(), (Option<Pos
     Err((at, format!("{}{hint}", violation.rule)))
 }
 
-/// What is said more of an element that breaks the structure.
+/// The hint for an element that breaks the structure.
 fn hint(tree: &Tree, element: usize) -> String {
     let node = tree.node(element);
     if node.namespace != ns::XSD {

@@ -23,7 +23,7 @@ use rustix::io::{FdFlags, fcntl_setfd, write};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use tokio::process::{Child, Command};
 
-/// What the guard runs: `+ N` says that a group runs, `- N` that it has ended.
+/// Script of the guard: `+ N` says that a group runs, `- N` that it has ended.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 live=
@@ -109,7 +109,7 @@ impl Drop for Group {
 }
 
 impl Live {
-    /// Where the guard is told; one that somebody has killed is replaced.
+    /// The pipe to the guard; a guard that was killed is replaced.
     fn orders(&mut self) -> io::Result<Arc<PipeWriter>> {
         if let Some(guard) = &mut self.guard
             && guard.shell.try_wait()?.is_none()
@@ -175,7 +175,7 @@ fn live() -> MutexGuard<'static, Live> {
 }
 
 fn kill(leader: Pid) {
-    // The only error there can be says that nobody is left.
+    // The only possible error says that no process of the group is left.
     let _ = kill_process_group(leader, Signal::KILL);
 }
 

@@ -27,7 +27,7 @@ impl History {
         format!("/dev/fd/{}", self.file.as_raw_fd()).into()
     }
 
-    /// What the process inherits.
+    /// The file that the process inherits.
     pub(super) fn into_file(self) -> Arc<File> {
         self.file
     }

@@ -3,7 +3,7 @@ use std::io::{self, BufWriter, Seek, Write};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-/// A file in memory that nobody can change any more, read from its start.
+/// A sealed file in memory: no process can change it; reading starts at its first byte.
 ///
 /// It is whole before a process gets it, and has no name in any directory: however this process
 /// ends, its reader sees all of it, and nothing is left behind when the last reader has gone.

@@ -44,7 +44,7 @@ pub(super) enum CommandError {
 /// How long a descendant outside the group may keep the streams open after the process ended.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long a process that gets no descriptors waits for some.
+/// Pause before another try to start a process that got no descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a process to its end and returns what it wrote; the end of its standard error is in `said` then.

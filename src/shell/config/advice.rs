@@ -7,14 +7,14 @@ use super::schemas::{Listed, line_from};
 use crate::schema::{Objection, Opinion};
 use crate::vocab::Position;
 
-/// What another validator says of the schemas of an organism.
+/// The second opinion on the schemas of an organism.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advice {
-    /// It wasn't asked.
+    /// The validator was not asked.
     Unasked,
-    /// What it says.
+    /// The validator's verdict.
     Opinion(Opinion),
-    /// It said nothing, and why.
+    /// The validator gave no verdict, for this reason.
     Silent(String),
 }
 

@@ -235,7 +235,7 @@ pub enum Mistake {
         by: String,
         /// A schema, or an example.
         what: String,
-        /// What the validator says.
+        /// The validator's reason.
         message: String,
     },
     /// A second opinion accepts schemas that the engine refuses.

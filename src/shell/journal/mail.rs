@@ -91,7 +91,7 @@ impl Record for StatusRow {
     }
 }
 
-/// What is gone from a mailbox.
+/// The messages that have left a mailbox.
 #[derive(Clone)]
 pub(super) struct Gone {
     pub(super) mailbox: Name,

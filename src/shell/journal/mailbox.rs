@@ -100,7 +100,7 @@ impl Apply<'_> {
         self.end(over!("mail_status", "seq = ?1", "ended = ?2"), &[seq.cast_signed()])
     }
 
-    /// What was submitted into a conversation is over with it.
+    /// Ends the submissions of a conversation with it.
     pub(super) fn end_submissions(&mut self, root: ThreadId) -> Result<(), Problem> {
         let (select, end) = over!("submission", "root = ?1", "ended = ?2");
         let root = root.as_uuid().as_bytes();

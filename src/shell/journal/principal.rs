@@ -1,4 +1,4 @@
-//! Who may come in over a network, as rows.
+//! Principals that may come in over a network, as rows.
 
 use rusqlite::types::ToSqlOutput;
 

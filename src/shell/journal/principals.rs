@@ -1,4 +1,4 @@
-//! Who may come in over a network: rows that `systole token` writes, whether the organism runs or not.
+//! Principals that may come in over a network: rows that `systole token` writes, whether the organism runs or not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::shell::principal::{Kind, Principal};
 use crate::shell::sqlite::{Database, Problem, join};
 use crate::vocab::{Name, Time};
 
-/// Whoever has the journal may be about to make it, or to bring it to this version.
+/// Tries to open a journal that another process may be about to make, or to bring to this version.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -64,7 +64,7 @@ impl Principals {
         Ok(Self { journal: journal?, file: file.to_owned() })
     }
 
-    /// Lets somebody in from now on, with a new token: an older one of that name is good no more.
+    /// Admits a principal with a new token; an older token of that name is no longer valid.
     ///
     /// # Errors
     /// [`StoreError`]: nothing has changed.
@@ -77,7 +77,7 @@ impl Principals {
         Ok(token)
     }
 
-    /// Lets somebody in no more; whether they were let in before.
+    /// Revokes the token of a principal. Returns whether it had one.
     ///
     /// # Errors
     /// [`StoreError`]: nothing has changed.

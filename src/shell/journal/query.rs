@@ -1,4 +1,4 @@
-//! Looks up what is committed, for whoever serves it while the organism runs.
+//! Queries of committed rows, for entrances that serve them while the organism runs.
 
 use std::fmt;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(crate) struct JournalQuery {
     file: Arc<Path>,
 }
 
-/// Where it reads.
+/// The journal that is read.
 #[derive(Clone)]
 enum Place {
     /// On a thread of its own.
@@ -52,7 +52,7 @@ pub(crate) struct StoredMail {
     pub(crate) status: MailStatus,
 }
 
-/// Which messages of a mailbox are asked for.
+/// Filter of the messages of a mailbox.
 #[derive(Debug, Clone)]
 pub(crate) struct Range {
     pub(crate) mailbox: Name,
@@ -63,7 +63,7 @@ pub(crate) struct Range {
     pub(crate) payload: Option<String>,
     /// From that sender.
     pub(crate) peer: Option<String>,
-    /// That came earlier.
+    /// Only messages that came before this time.
     pub(crate) before: Option<Time>,
     /// Dead letters alone.
     pub(crate) dead: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Page {
     pub(crate) position: Position,
 }
 
-/// What is left of a mailbox.
+/// Bounds and counts of the messages of a mailbox that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Up to this place something was forgotten.
@@ -86,7 +86,7 @@ pub(crate) struct Position {
     pub(crate) oldest: Option<Number>,
 }
 
-/// What is looked for in a mailbox.
+/// Filter of a search in a mailbox.
 #[cfg(feature = "facade")]
 #[derive(Debug, Clone)]
 pub(crate) struct History {
@@ -98,11 +98,11 @@ pub(crate) struct History {
     pub(crate) of: Of,
     /// From one of these senders.
     pub(crate) senders: Option<Vec<Name>>,
-    /// That came at that time or later.
+    /// Only messages that came at this time or later.
     pub(crate) since: Option<Time>,
-    /// That came earlier.
+    /// Only messages that came before this time.
     pub(crate) before: Option<Time>,
-    /// That has no answer and can have one.
+    /// Only messages that have no answer and can have one.
     pub(crate) waiting: bool,
 }
 
@@ -116,11 +116,11 @@ pub(crate) enum Of {
     Namespace(&'static str),
 }
 
-/// What is known of a message that a client submitted.
+/// A message that a client submitted, with its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) submission: SubmissionRecord,
-    /// When the pump took it.
+    /// Time at which the pump took the message.
     pub(crate) at: Time,
     /// In order of number.
     pub(crate) answers: Vec<SentAnswer>,
@@ -188,13 +188,13 @@ impl JournalQuery {
         .await
     }
 
-    /// What is found in a mailbox, oldest first.
+    /// The messages that match, oldest first.
     #[cfg(feature = "facade")]
     pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, QueryError> {
         self.run(move |reader| history(reader, &of)).await
     }
 
-    /// What is known of a message that a client submitted.
+    /// A message that a client submitted, with its answers.
     pub(crate) async fn submission(&self, id: MessageId) -> Result<Option<Sent>, QueryError> {
         self.run(move |reader| {
             let found = reader
@@ -206,7 +206,7 @@ impl JournalQuery {
         .await
     }
 
-    /// What a client submitted under an idempotency key.
+    /// The submission of a client under an idempotency key.
     pub(crate) async fn submission_of_key(
         &self,
         client: Name,
@@ -219,7 +219,7 @@ impl JournalQuery {
         .await
     }
 
-    /// Whose token that is.
+    /// The principal of a token.
     pub(crate) async fn bearer(&self, token: TokenHash) -> Result<Option<Principal>, QueryError> {
         self.run(move |reader| {
             let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;
@@ -333,7 +333,7 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
     mail(reader, &condition, params)
 }
 
-/// What left for a client in the conversation of a submission, read or not.
+/// The answers that left for a client in the conversation of a submission, read or not.
 fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<SentAnswer>, Problem> {
     let root = submission.root.as_uuid().as_bytes();
     reader.rows("WHERE root = ?1 ORDER BY number", [root], |_, egress: EgressRecord, at, _| {

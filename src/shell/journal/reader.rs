@@ -99,7 +99,7 @@ pub enum Said {
     Awaited(MessageId, SettledRecord),
     /// A message that left for a client; when that read it.
     Left(EgressRecord, Option<Time>),
-    /// What the handler of a message wrote, and the pump refused.
+    /// A refused output of the handler of a message.
     Refused(NoteRecord),
 }
 

@@ -82,7 +82,7 @@ fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
     Ok((mail, last.unwrap_or_default()))
 }
 
-/// What is known of open rows without a look into the tables.
+/// Facts on open rows that save a look into the tables.
 #[derive(Default)]
 pub(super) struct Known {
     /// Messages that have notes or awaited calls: few do, so the others need not be asked.
@@ -91,7 +91,7 @@ pub(super) struct Known {
     pub(super) roots: HashSet<ThreadId>,
 }
 
-/// What is known of what is not over.
+/// The facts on open rows after a recovery.
 pub(super) fn known(recovered: &Recovered) -> Known {
     let called = recovered.fans.iter().filter(|fan| fan.call.is_some()).map(|fan| fan.id.message);
     Known {

@@ -35,14 +35,14 @@ const DELETE: [(&str, &str); 8] = [
 const DELETE_MAIL: &str = "DELETE FROM mail_status WHERE seq IN \
      (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL RETURNING ended, seq";
 
-/// What went at one look.
+/// Rows that one sweep deleted.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
-    /// How many rows.
+    /// The number of rows.
     pub(super) rows: usize,
-    /// What that adds to the total of `meta`.
+    /// The amount to add to the total of `meta`.
     pub(super) sum: i64,
-    /// When the last of them ended.
+    /// Time at which the last of them ended.
     last: i64,
 }
 

@@ -15,7 +15,7 @@ use crate::vocab::Time;
 
 /// A journal in an SQLite file.
 ///
-/// One writer at a time: whoever opens it has a lock on it until it is dropped, or its process ends. Each
+/// One writer at a time: the opener has a lock on the file until it drops this, or its process ends. Each
 /// [`append`](Journal::append) is one transaction. After an error it takes nothing more.
 pub struct SqliteJournal {
     pub(super) db: Database,

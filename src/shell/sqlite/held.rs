@@ -9,7 +9,7 @@
 //!
 //! # One descriptor for each file
 //! When a process closes any descriptor of a file, it loses all its `fcntl` locks on that file, those of SQLite among
-//! them (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So whoever wants to look into a file of ours shares
+//! them (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So all code that looks into a file of ours shares
 //! the descriptor that is there, which is closed behind the last of SQLite's.
 
 use std::collections::BTreeMap;
@@ -33,13 +33,13 @@ const TRIES: u32 = 5;
 const TRIES_HERE: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Who may read and write what we make: its owner.
+/// Mode of the files that we make: only the owner reads and writes.
 pub(super) const MODE: u32 = 0o600;
 
 /// The files that this process has open.
 static OPEN: Mutex<BTreeMap<Inode, Entry>> = Mutex::new(BTreeMap::new());
 
-/// What a file is, by whatever name: device and number.
+/// Identity of a file, by whatever name: device and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Inode(u64, u64);
 
@@ -136,7 +136,7 @@ impl Held {
         fs::symlink_metadata(&self.path).is_ok_and(|found| Inode::of(&found) == self.inode)
     }
 
-    /// Its first bytes, and how many it has.
+    /// Reads the first bytes of the file; returns the number of bytes read.
     pub(super) fn head(&self, bytes: &mut [u8]) -> io::Result<usize> {
         self.with(|entry| {
             let mut read = 0;
@@ -223,7 +223,7 @@ impl Drop for Held {
         if let Some(entry) = open.get_mut(&self.inode) {
             entry.holders -= 1;
             if entry.holders == 0 {
-                // Closed before anybody can open the file anew.
+                // Closed before another thread can open the file anew.
                 open.remove(&self.inode);
             }
         }

@@ -124,7 +124,7 @@ impl<T> Opening<'_, T> {
     }
 }
 
-/// Opens a file for writing that somebody else has opened, and found in order, and writes too.
+/// Opens a file for writing that another connection has opened and found in order, and writes too.
 ///
 /// SQLite alone opens it: closing any other handle would free what this process has locked in it.
 #[cfg(feature = "gateway")]

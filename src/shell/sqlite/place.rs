@@ -1,4 +1,4 @@
-//! Where a file of ours is: its real path, once it is known that a journal can be there.
+//! The real path of a file of ours, once it is known that a journal can be there.
 
 use std::fs::{self, FileType, Metadata};
 use std::io::ErrorKind;

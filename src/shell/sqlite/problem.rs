@@ -19,19 +19,19 @@ pub enum Problem {
     /// Something else than a file is there.
     #[error("{what} is there, and was left as it is: name a file, or one that can be made")]
     NoFile {
-        /// What is there.
+        /// The kind of file that is there.
         what: &'static str,
     },
     /// A symbolic link leads nowhere.
     #[error("a link to {} is there, where nothing is: make that file, or name another one", .target.display())]
     Dangling {
-        /// Where it leads.
+        /// The target of the link.
         target: PathBuf,
     },
-    /// It has other names besides this one.
+    /// The file has other names besides this one.
     #[error("it has {links} names (hard links), and its log stands beside one of them: keep that name alone")]
     Linked {
-        /// How many.
+        /// The number of names.
         links: u64,
     },
     /// Another file of its kind stands beside another name of the journal.
@@ -40,13 +40,13 @@ pub enum Problem {
         /// The other file.
         other: PathBuf,
     },
-    /// Its log is there without it.
+    /// The log of the file is there without the file.
     #[error("its log is there ({}) without the file itself: restore a copy of both, or move the log away", .log.display())]
     Headless {
         /// The log.
         log: PathBuf,
     },
-    /// Its path leads elsewhere since it was opened.
+    /// The path leads elsewhere since the file was opened.
     #[error("it was deleted, moved or replaced while it was in use: what is written now would be lost")]
     Moved,
     /// There is nothing there.

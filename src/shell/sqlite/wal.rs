@@ -2,7 +2,7 @@
 //! the rest without a word. So this reads it first, to tell what is dropped, and whether it was finished.
 //!
 //! The log alone can't tell a last transaction that was damaged from one that was never finished. Its index (`-shm`)
-//! can: the writer puts the number of finished frames there before anybody is told of a transaction, and the file
+//! can: the writer puts the number of finished frames there before a transaction is reported, and the file
 //! outlives the process. It is believed while its salt is that of the log and a writer wrote it: who only read after a
 //! crash made it anew from the log (its counter of changes is 0 then). Without it, a log is damaged if a finished
 //! transaction can be seen behind the place.
@@ -56,7 +56,7 @@ pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, Problem> {
     Ok(Log::read(&mut BufReader::with_capacity(1 << 16, file), len, index)?)
 }
 
-/// What a writer noted in the index of a log.
+/// Notes of a writer in the index of a log.
 #[derive(Debug, Clone, Copy)]
 struct Index {
     /// Frames that are finished.
@@ -88,7 +88,7 @@ impl Index {
         Ok(valid.then(|| Self { frames: word(16).into(), back: word(96).into(), salt }))
     }
 
-    /// What is lost if there is no log.
+    /// The loss if there is no log.
     fn gone(index: Option<Self>) -> Option<Cut> {
         let lost = index.is_some_and(|index| index.frames > index.back);
         lost.then_some(Cut { at: 0, bytes: 0, lost: 1, short: true })

@@ -1,4 +1,4 @@
-//! Which types are made from which (XSD 1.0 part 1, sections 3.4.6 and 3.14.6: Type Derivation OK).
+//! Derivation of types from each other (XSD 1.0 part 1, sections 3.4.6 and 3.14.6: Type Derivation OK).
 
 use super::{Compiler, Draft, Slot, Wrong};
 use crate::schema::engine::grammar::{Derivation, Derivations, TypeId};

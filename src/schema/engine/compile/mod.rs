@@ -37,7 +37,7 @@ use particle::Particle;
 pub(in crate::schema) struct Wrong {
     /// The component that breaks it; `None` while only its parts are looked at.
     pub(in crate::schema) at: Option<Place>,
-    /// What is wrong, and what to write instead.
+    /// The mistake, and what to write instead.
     pub(in crate::schema) rule: String,
 }
 
@@ -108,7 +108,7 @@ struct Compiler<'r, 'a> {
     global_elements: Vec<ElementId>,
     /// The elements that are given values, and where.
     given_values: Vec<(ElementId, Place)>,
-    /// Where each element is declared, and what may not stand in its place by its `final`.
+    /// The declaration of each element, and the derivations that its `final` excludes from substitution.
     declared: Vec<(Place, Derivations)>,
     constraints: Vec<DraftConstraint>,
     /// Members of substitution groups, each with its head.
@@ -151,7 +151,7 @@ struct Draft {
     members: Vec<TypeId>,
     is_abstract: bool,
     block: Derivations,
-    /// What may not be made from it.
+    /// The derivations that its `final` excludes.
     last: Derivations,
     attributes: Attributes,
     content: DraftContent,

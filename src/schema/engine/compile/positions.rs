@@ -36,7 +36,7 @@ impl Budget {
 #[derive(Debug, Default)]
 pub(super) struct Positions<'p> {
     pub(super) leaves: Vec<Leaf<'p>>,
-    /// Which may stand behind each one, by lists that many share.
+    /// The positions that may follow each one, by lists that many share.
     follow: Vec<Vec<u32>>,
     lists: Vec<Vec<u32>>,
     /// Which may stand first.
@@ -94,7 +94,7 @@ impl<'p> Positions<'p> {
         lists
     }
 
-    /// What is in some lists, each once.
+    /// The union of some lists.
     pub(super) fn union(&self, lists: &[u32], budget: &mut Budget) -> Result<Vec<u32>, Wrong> {
         let mut union: Vec<u32> = Vec::new();
         for list in lists {

@@ -12,7 +12,7 @@ use super::substitution::Substitutions;
 use super::{Draft, Name, Wrong, wrong};
 use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, UNBOUNDED, Wildcard};
 
-/// What particles are compared with.
+/// Context for the comparison of particles.
 pub(super) struct Restriction<'c> {
     pub(super) names: &'c [Name],
     pub(super) elements: &'c [Element],
@@ -22,7 +22,7 @@ pub(super) struct Restriction<'c> {
     pub(super) budget: Budget,
 }
 
-/// How often something stands.
+/// Least and most occurrences.
 type Range = (u32, u32);
 
 /// A particle without groups that say nothing.

@@ -24,7 +24,7 @@ pub(super) struct Filling {
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) element: ElementId,
-    /// Where it stands, such as `order/item[2]`.
+    /// Path of the element, such as `order/item[2]`.
     pub(super) path: String,
     stage: Stage,
     nil: bool,
@@ -32,11 +32,11 @@ pub(super) struct Open {
     pub(super) count: u32,
     /// The members of an `xs:all` that stand already.
     pub(super) seen: Vec<StateId>,
-    /// How many children of each name it has; those of a wildcard are not among them.
+    /// The number of its children of each name; those of a wildcard are not among them.
     named: HashMap<NameId, usize>,
     /// The name of the last of those.
     pub(super) last: Option<NameId>,
-    /// How many children stand in it.
+    /// The number of its children.
     pub(super) children: usize,
     wild: usize,
 }
@@ -52,7 +52,7 @@ enum Stage {
     End,
 }
 
-/// What a form works with.
+/// The grammar and the bounds of a form.
 pub(super) struct Rules<'f> {
     pub(super) grammar: &'f Grammar,
     pub(super) limits: &'f XmlLimits,
@@ -327,12 +327,12 @@ impl Filling {
     }
 }
 
-/// What came of an answer.
+/// Outcome of an answer.
 pub(super) enum Taken {
     Written,
     /// The element of this path is to be written as XML.
     AsXml(String),
-    /// It leads past a bound.
+    /// The answer leads past a bound.
     TooMuch(String),
 }
 

@@ -61,7 +61,7 @@ enum Stage {
     Editing,
 }
 
-/// What comes of a line.
+/// Outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// The text to show; another line is wanted.

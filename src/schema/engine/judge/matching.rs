@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::schema::engine::grammar::{Grammar, Steps};
 use crate::schema::engine::namespace::Namespace;
 
-/// What the keys of a payload may take together, in bytes.
+/// Most bytes of all keys of a payload.
 pub(super) const MOST: usize = 32 << 20;
 
 /// The constraints in force, and what they have found.
@@ -24,7 +24,7 @@ pub(super) struct Keys {
     pub(super) hits: Vec<(usize, usize)>,
 }
 
-/// Where what belongs to an open element begins in each list.
+/// Start of an open element's part of each list.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) element: usize,

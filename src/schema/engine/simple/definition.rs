@@ -41,7 +41,7 @@ pub(super) enum Variety {
 /// How deep types may nest: what is made of them is checked, and dropped, by recursion.
 const DEEPEST: usize = 256;
 
-/// How many types a value of a union may have to be checked by.
+/// Most types by which a value of a union may have to be checked.
 const WIDEST: usize = 4_096;
 
 impl Definition {

@@ -7,7 +7,7 @@ use crate::schema::libxml2::Source;
 use crate::schema::xsd::tree::NodeId;
 use crate::vocab::ns;
 
-/// What a document includes that is not given: nothing of it is needed, or the engine refuses it.
+/// Stand-in for an included document that is not given: nothing of it is needed, or the engine refuses it.
 const ABSENT: &str = "systole-schema:absent";
 
 impl Documents {

@@ -1,4 +1,5 @@
-//! What older organisms kept beside their journal comes into it: the file of a gateway, and the outbox of its pushes.
+//! Takes the files that older organisms kept beside their journal into it: that of a gateway, and the outbox of its
+//! pushes.
 
 mod old;
 
@@ -22,11 +23,11 @@ use crate::ladder::{Envelope, Raw, climb};
 use crate::shell::sqlite::{Problem, beside};
 use crate::vocab::{Fault, FaultCode, MessageId, ThreadId, XmlLimits};
 
-/// What became of the files of an older organism.
+/// The outcome of a takeover of the files of an older organism.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Takeover {
-    /// What was accepted from clients and never came into the organism, oldest first.
+    /// Messages that were accepted from clients and never came into the organism, oldest first.
     pub accepted: Vec<(SubmissionRecord, Bytes)>,
     files: Vec<PathBuf>,
 }
@@ -148,7 +149,7 @@ impl Apply<'_> {
         self.mail(&MailRecord { seq: base + item.record.seq, ..item.record.clone() }, &status)
     }
 
-    /// What a client sent, with those of its answers that the journal has forgotten.
+    /// Takes a message of a client, with those of its answers that the journal has forgotten.
     fn take_sent(&mut self, sent: &OldSent) -> Result<(), Problem> {
         let is_open = self.known.roots.contains(&sent.record.root);
         self.at = sent.at.as_nanos().cast_signed();

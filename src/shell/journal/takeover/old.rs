@@ -17,12 +17,12 @@ use crate::shell::principal::{Kind, Principal, TokenHash};
 use crate::shell::sqlite::{Cut, Held, Problem, beside, inspect, place, truncate_log};
 use crate::vocab::{MessageId, Name, ThreadId, Time};
 
-/// When a message is due whose reader answers when it likes.
+/// Due time of a message that is held without a time limit.
 const HELD: i64 = i64::MAX;
 
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A file of an older organism, which nobody else writes meanwhile.
+/// A file of an older organism, locked against other writers.
 pub(super) struct Old {
     // Before the lock, so that it is closed first.
     db: Connection,
@@ -31,7 +31,7 @@ pub(super) struct Old {
     _lock: Held,
 }
 
-/// What the file of a gateway holds.
+/// Content of the file of a gateway.
 pub(super) struct Taken {
     pub(super) items: Vec<OldItem>,
     /// Of mailboxes: the greatest place that was pruned, and the greatest of all that is gone.
@@ -65,7 +65,7 @@ pub(super) struct OldAnswer {
     pub(super) at: Time,
 }
 
-/// How far a push has come.
+/// Progress of a push.
 pub(super) struct Push {
     attempts: u32,
     spent: u64,
@@ -300,7 +300,7 @@ pub(super) fn uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Uuid> {
     row.get(column).map(Uuid::from_bytes)
 }
 
-/// A column that holds what nobody wrote.
+/// The error for a column with a value that no version writes.
 fn strange(column: usize, found: &str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, found.to_owned().into())
 }
