@@ -9,7 +9,9 @@ trap 'exit 1' INT TERM
 copy() { sed 's/127.0.0.1:8420/127.0.0.1:0/' "$1/organism.yaml" >organism.yaml; }
 # Runs it, and says in $url where it listens.
 start() {
-    "$systole" run organism.yaml </dev/null 2>run.log &
+    # The address of an earlier start must not be found in it.
+    : >run.log
+    "$systole" run organism.yaml </dev/null 2>>run.log &
     started=$!
     until url=$(sed -n 's/.*the gateway listens address=/http:\/\//p' run.log) && [ -n "$url" ]; do
         kill -0 $started 2>/dev/null || { cat run.log >&2; exit 1; }
@@ -21,5 +23,5 @@ crash() {
     kill -9 $started
     wait $started 2>/dev/null || :
 }
-# Makes somebody a token, as a header for curl.
+# Makes a token for a principal, as a header for curl.
 for_name() { "$systole" token new "$1" 2>/dev/null | sed 's/^/Authorization: Bearer /' >"$1.auth"; }
