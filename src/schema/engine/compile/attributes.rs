@@ -350,7 +350,8 @@ impl Written {
 fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, Wrong> {
     check_uses(&uses)?;
     let required = uses.iter().filter(|used| used.required).count();
-    Ok(Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), wildcard })
+    let refers = uses.iter().any(|used| used.attribute.value.is_some() && used.attribute.ty.identity().refers());
+    Ok(Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), refers, wildcard })
 }
 
 /// For values that were checked where their prefixes are known.
