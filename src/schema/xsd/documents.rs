@@ -47,7 +47,6 @@ type Absent = (String, NodeId);
 
 /// An include, a redefinition or an import of documents of the set.
 pub(in crate::schema) struct Link {
-    #[cfg_attr(not(feature = "libxml"), expect(dead_code, reason = "its place matters where libxml is told of it"))]
     pub(in crate::schema) node: NodeId,
     pub(in crate::schema) import: bool,
     pub(in crate::schema) to: Vec<usize>,
@@ -84,6 +83,20 @@ impl Documents {
             set.missing.extend(missing.into_iter().map(|(location, node)| (location, index, node)));
         }
         Ok(set)
+    }
+
+    /// The documents that an `xs:redefine` leads to, directly or by other ones that are included or redefined there.
+    pub(in crate::schema) fn redefined_by(&self, index: usize, redefine: NodeId) -> BTreeSet<usize> {
+        let links = &self.documents[index].links;
+        let mut pending: Vec<usize> =
+            links.iter().filter(|link| link.node == redefine).flat_map(|link| link.to.iter().copied()).collect();
+        let mut reached = BTreeSet::new();
+        while let Some(next) = pending.pop() {
+            if reached.insert(next) {
+                pending.extend(self.documents[next].links.iter().filter(|link| !link.import).flat_map(|link| &link.to));
+            }
+        }
+        reached
     }
 
     /// Whether a document was given, or is one of ours.
