@@ -70,6 +70,33 @@ fn unqualified_children_stay_without_namespace() {
     assert_eq!(example, "<p:r xmlns:p=\"urn:t\"><a>1</a><p:s>text</p:s></p:r>");
 }
 
+/// The namespace of XLink is known as `xml` is; a document that is given for it comes first.
+#[test]
+fn xlink_is_known_without_its_document() {
+    let main = format!(
+        "{HEAD} xmlns:l='http://www.w3.org/1999/xlink'><xs:import namespace='http://www.w3.org/1999/xlink' schemaLocation='http://example.org/a/link.xsd'/>\
+         <xs:element name='r'><xs:complexType><xs:sequence><xs:element name='part' type='l:simple'/></xs:sequence>\
+         <xs:attribute ref='l:href' use='required'/><xs:attribute ref='l:type' default='locator'/></xs:complexType></xs:element></xs:schema>"
+    );
+    let mut known = validator(PayloadSchema::from_xsd("a.xsd", &main).unwrap());
+    let mut judge = |text: &str| known.validate(canonical(text)).is_ok();
+    let r = |attributes: &str, part: &str| {
+        format!("<r xmlns:l='http://www.w3.org/1999/xlink' {attributes}><part {part}>text<any/></part></r>")
+    };
+    assert!(judge(&r("l:href='#a'", "l:href='b' l:type='simple' l:show='new'")));
+    assert!(
+        !judge(&r("", "")) && !judge(&r("l:href='#a' l:type='chain'", "")) && !judge(&r("l:href='#a'", "l:type='arc'"))
+    );
+    let own = format!(
+        "{HEAD} targetNamespace='http://www.w3.org/1999/xlink'><xs:attribute name='href' type='xs:int'/>\
+         <xs:attribute name='type' type='xs:token'/><xs:complexType name='simple' mixed='true'><xs:sequence><xs:any minOccurs='0' processContents='skip'/></xs:sequence></xs:complexType></xs:schema>"
+    );
+    let given = PayloadSchema::from_xsd_set(&[document("a.xsd", &main), document("own.xsd", &own)]).unwrap();
+    let mut given = validator(given);
+    let mut judge = |text: &str| given.validate(canonical(text)).is_ok();
+    assert!(judge(&r("l:href='1'", "")) && !judge(&r("l:href='#a'", "")));
+}
+
 #[test]
 fn documents_include_and_import_each_other() {
     let set = [

@@ -17,8 +17,9 @@ use crate::schema::engine::Wrong;
 use crate::schema::payload_schema::{Digest, digest};
 use crate::vocab::{Position, XmlLimits, ns};
 
-/// The attributes of the namespace `xml`, which schemas import from a place in the web.
-const XML_ATTRIBUTES: &str = include_str!("xml.xsd");
+/// Documents of namespaces that schemas import from a place in the web: the attributes of `xml`, and XLink 1.1.
+const WELL_KNOWN: [(&str, &str, &str); 2] =
+    [(ns::XML, "xml.xsd", include_str!("xml.xsd")), (ns::XLINK, "xlink.xsd", include_str!("xlink.xsd"))];
 
 /// A set of schema documents with their links resolved.
 pub(in crate::schema) struct Documents {
@@ -73,8 +74,11 @@ impl Documents {
 
     fn linked(mut documents: Vec<Document>) -> Result<Self, ContractError> {
         let given = documents.len();
-        if documents.iter().all(|document| document.target != ns::XML) {
-            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES, false)?);
+        for (namespace, name, text) in WELL_KNOWN {
+            let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
+            if is_needed && documents.iter().all(|document| document.target != namespace) {
+                documents.push(Document::new(name, text, false)?);
+            }
         }
         let mut set = Self { documents, given, missing: Vec::new() };
         for index in 0..set.documents.len() {
@@ -305,6 +309,11 @@ impl Document {
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
         let (name, given) = (name.to_owned(), given.into());
         Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
+    }
+
+    fn imports(&self, namespace: &str) -> bool {
+        let mut parts = self.tree.parts(0);
+        parts.any(|part| self.tree.node(part).local == "import" && self.tree.get(part, "namespace") == Some(namespace))
     }
 
     fn position(&self, node: NodeId) -> Position {
