@@ -491,6 +491,41 @@ fn complex_content_may_add_attributes_to_simple_content() {
     assert!(!judge("<r>x</r>") && !judge("<r c='1'>7</r>") && !judge("<r><e/></r>"));
 }
 
+/// A group of one particle that is counted itself is that particle, counted.
+#[test]
+fn counts_inside_of_counts_are_exact_however_large_they_are() {
+    // Whether n elements fit: for the bounds of the element and of the group around it, some numbers that do and don't.
+    let cases: [((u32, &str), (u32, &str), &[usize], &[usize]); 8] = [
+        ((0, "100"), (1, "40"), &[0, 1, 100, 101, 4_000], &[4_001]),
+        ((0, "unbounded"), (0, "99999"), &[0, 1, 5_000], &[]),
+        ((1, "unbounded"), (1, "99999"), &[1, 5_000], &[0]),
+        ((2, "3"), (1, "2000"), &[2, 3, 4, 5, 6, 7, 5_999, 6_000], &[0, 1, 6_001]),
+        ((30, "59"), (1, "70"), &[30, 59, 60, 4_130], &[29, 4_131]),
+        ((20, "30"), (1, "2"), &[20, 30, 40, 60], &[19, 31, 39, 61]),
+        ((2, "3"), (0, "3"), &[0, 2, 3, 4, 9], &[1, 10]),
+        ((5, "7"), (20, "20"), &[100, 120, 140], &[99, 141]),
+    ];
+    for (inner, outer, right, wrong) in cases {
+        for (group, inside) in [("sequence", ""), ("choice", ""), ("sequence", "<xs:element name='z' minOccurs='0'/>")]
+        {
+            let text = format!(
+                "{HEAD}><xs:element name='r'><xs:complexType><xs:sequence><xs:{group} minOccurs='{}' maxOccurs='{}'>\
+                 <xs:element name='a' minOccurs='{}' maxOccurs='{}'/></xs:{group}>{inside}</xs:sequence></xs:complexType></xs:element></xs:schema>",
+                outer.0, outer.1, inner.0, inner.1
+            );
+            let mut validator = validator(PayloadSchema::from_xsd("a.xsd", &text).unwrap());
+            let mut judge =
+                |count: usize| validator.validate(canonical(&format!("<r>{}</r>", "<a/>".repeat(count)))).is_ok();
+            for count in right {
+                assert!(judge(*count), "{count} of {inner:?} in {outer:?}");
+            }
+            for count in wrong {
+                assert!(!judge(*count), "{count} of {inner:?} in {outer:?}");
+            }
+        }
+    }
+}
+
 /// Redefinitions that break one rule each (section 4.2.2).
 #[test]
 fn redefinitions_are_judged_wherever_they_stand() {
