@@ -526,6 +526,34 @@ fn counts_inside_of_counts_are_exact_however_large_they_are() {
     }
 }
 
+/// Elements that are for other versions of XML Schema are left out (XSD 1.1 part 1, section 4.2.2).
+#[test]
+fn documents_for_several_versions_are_read_as_xsd_1_0() {
+    let vc = "xmlns:vc='http://www.w3.org/2007/XMLSchema-versioning'";
+    let text = format!(
+        "{HEAD} {vc} vc:minVersion='1.0'><xs:element name='r'><xs:complexType>\n<xs:sequence>\
+         <xs:element name='late' vc:minVersion='1.1'><xs:alternative test='é'/></xs:element><xs:element name='a' vc:maxVersion='1.1'/>\
+         <xs:element name='b' type='xs:error' vc:typeAvailable='xs:int xs:error'/><xs:element name='c' vc:typeUnavailable='xs:int xs:error'/>\
+         <xs:element name='d' vc:typeAvailable='xs:int xs:IDREFS xs:anyType'/><xs:element name='e' vc:typeUnavailable='xs:int'/>\
+         <xs:element name='f' vc:facetAvailable='xs:pattern'/><xs:element name='g' vc:facetUnavailable='xs:pattern'/>\
+         <xs:element name='h' vc:maxVersion='1.0'/><xs:element name='i' vc:typeAvailable='int'/>\
+         </xs:sequence><xs:assert test='1' vc:facetAvailable='xs:assertion'/></xs:complexType></xs:element></xs:schema>"
+    );
+    let schemas = PayloadSchema::from_xsd("a.xsd", &text).unwrap();
+    assert_eq!(schemas[0].example().unwrap().as_str(), "<r><a></a><c></c><d></d><f></f></r>");
+    let mut validator = validator(schemas);
+    let mut judge = |text: &str| validator.validate(canonical(text)).is_ok();
+    assert!(judge("<r><a/><c/><d/><f/></r>"));
+    assert!(!judge("<r><late/><a/><c/><d/><f/></r>") && !judge("<r><a/><b/><c/><d/><f/></r>"));
+    // Places are those of the document as it was given.
+    let error =
+        refused(&[("a.xsd", text.replace("<xs:sequence>", "<xs:sequenc>").replace("</xs:sequence>", "</xs:sequenc>"))]);
+    assert!(error.starts_with("a.xsd:2:1: "), "{error}");
+    let late =
+        format!("{HEAD} {vc} vc:minVersion='1.1'><xs:element name='r'><xs:alternative/></xs:element></xs:schema>");
+    assert!(refused(&[("a.xsd", late)]).contains("declares no global element"));
+}
+
 /// Redefinitions that break one rule each (section 4.2.2).
 #[test]
 fn redefinitions_are_judged_wherever_they_stand() {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::prolog::plain;
 use super::read::Place;
 use super::tree::{NodeId, Tree};
+use super::versions::included;
 use super::{XsdDocument, document_error, embed, structure};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
@@ -292,12 +293,21 @@ impl Document {
             relative_namespaces: true,
         };
         let error = |at, problem| document_error(name, at, problem);
-        let text = plain(given).map_err(|(at, problem)| {
+        let mut text = plain(given).map_err(|(at, problem)| {
             error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
-        let canonical = canonicalize(&Bytes::from(text.clone()), &LIMITS)
-            .map_err(|strict| error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string())))?;
-        let tree = Tree::parse(&text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+        let read = |text: &str| {
+            let canonical = canonicalize(&Bytes::copy_from_slice(text.as_bytes()), &LIMITS).map_err(|strict| {
+                error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string()))
+            })?;
+            let tree = Tree::parse(text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+            Ok::<_, ContractError>((canonical, tree))
+        };
+        let (mut canonical, mut tree) = read(&text)?;
+        if let Some(included) = included(&text, &tree) {
+            (canonical, tree) = read(&included)?;
+            text = included;
+        }
         let root = tree.node(0);
         if root.namespace != ns::XSD || root.local != "schema" {
             return Err(error(Some(Position::of(text.as_bytes(), root.tag.start)), DocumentProblem::NotASchema));
