@@ -187,8 +187,8 @@ impl Step<'_> {
             return Ok(());
         }
         let written: Arc<str> = patterns.join(" or ").into();
-        let regex = match pattern::alternatives(&patterns) {
-            Ok(regex) => regex,
+        let automaton = match pattern::alternatives(&patterns) {
+            Ok(automaton) => automaton,
             Err(reason) => {
                 let wrong = |facet: &Facet| facet.name == "pattern" && pattern::alternatives(&[facet.value]).is_err();
                 let number = given.iter().position(wrong);
@@ -196,7 +196,7 @@ impl Step<'_> {
                 return Err(Unsupported(format!("the pattern '{written}': {reason}"), number));
             }
         };
-        self.facets.patterns.push(Pattern { regex, written });
+        self.facets.patterns.push(Pattern { automaton, written });
         Ok(())
     }
 
