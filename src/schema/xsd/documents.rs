@@ -90,14 +90,14 @@ impl Documents {
         Ok(set)
     }
 
-    /// The documents that an `xs:redefine` leads to, directly or by other ones that are included or redefined there.
-    pub(in crate::schema) fn redefined_by(&self, index: usize, redefine: NodeId) -> BTreeSet<usize> {
+    /// Whether an `xs:redefine` leads to each document, directly or by other ones that are included or redefined there.
+    pub(in crate::schema) fn redefined_by(&self, index: usize, redefine: NodeId) -> Vec<bool> {
         let links = &self.documents[index].links;
         let mut pending: Vec<usize> =
             links.iter().filter(|link| link.node == redefine).flat_map(|link| link.to.iter().copied()).collect();
-        let mut reached = BTreeSet::new();
+        let mut reached = vec![false; self.documents.len()];
         while let Some(next) = pending.pop() {
-            if reached.insert(next) {
+            if !std::mem::replace(&mut reached[next], true) {
                 pending.extend(self.documents[next].links.iter().filter(|link| !link.import).flat_map(|link| &link.to));
             }
         }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::build::Builder;
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         let tree = &document.tree;
         let redefines = tree.parts(0).filter(|part| tree.node(*part).local == "redefine");
         let parts = redefines.flat_map(|redefine| tree.parts(redefine).map(move |node| (redefine, node)));
-        let mut reached: Option<(NodeId, BTreeSet<usize>)> = None;
+        let mut reached: Option<(NodeId, Vec<bool>)> = None;
         for (redefine, node) in parts {
             let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
             let place = Place { document: index, node, target: target.clone() };
@@ -151,11 +151,11 @@ impl<'a> Reader<'a> {
             };
             let wrong = match &original {
                 None => Some("it redefines what the redefined document doesn't have"),
-                Some(original) if !reached.contains(&original.document) => {
+                Some(original) if !reached[original.document] => {
                     Some("it is redefined twice, so that there would be two of this name: redefine it once")
                 }
                 // What it redefines would be made from it.
-                Some(original) if reached.contains(&index) && self.originals.contains_key(&key(original)) => {
+                Some(original) if reached[index] && self.originals.contains_key(&key(original)) => {
                     Some("documents that redefine each other make it from itself")
                 }
                 Some(_) => None,
