@@ -116,6 +116,70 @@ fn identity_constraints_are_judged_however_large_the_payload_is() {
     assert!(judge(&format!("<r>{keys}{references}<b to='-1'/></r>")).is_err());
 }
 
+/// The validator of a schema without namespace, as a yes or no.
+fn accepts(components: &str) -> impl FnMut(&str) -> bool + use<> {
+    let xsd = format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>{components}</xs:schema>");
+    let schemas = PayloadSchema::from_xsd("a.xsd", &xsd).unwrap();
+    let mut validator = Validator::new(Arc::new(Catalog::only(schemas)));
+    move |text| {
+        let payload = canonicalize(&Bytes::from(text.to_owned()), &XmlLimits::default()).unwrap();
+        validator.validate(payload).is_ok()
+    }
+}
+
+/// Keys are found in the element of the reference or below it, never beside it (XSD 1.0 part 1, section 3.11.5).
+#[test]
+fn a_keyref_leads_to_keys_in_its_own_element_or_below() {
+    let key = "<xs:key name='k'><xs:selector xpath='a'/><xs:field xpath='.'/></xs:key>";
+    let keyref = "<xs:keyref name='f' refer='k'><xs:selector xpath='.//b'/><xs:field xpath='.'/></xs:keyref>";
+    let types = "<xs:complexType name='shelf'><xs:choice minOccurs='0' maxOccurs='unbounded'>
+        <xs:element name='a' type='xs:int'/><xs:element name='b' type='xs:int'/></xs:choice></xs:complexType>";
+    let hall = |inside: &str, outside: &str| {
+        format!(
+            "{types}<xs:element name='hall'><xs:complexType><xs:sequence>
+             <xs:element name='shelf' type='shelf' maxOccurs='unbounded'>{inside}</xs:element>
+             <xs:element name='b' type='xs:int' minOccurs='0'/></xs:sequence></xs:complexType>{outside}</xs:element>"
+        )
+    };
+    let mut within = accepts(&hall(&format!("{key}{keyref}"), ""));
+    assert!(within("<hall><shelf><a>1</a><b>1</b></shelf><shelf><a>1</a></shelf></hall>"));
+    assert!(!within("<hall><shelf><a>1</a></shelf><shelf><b>1</b></shelf></hall>"));
+    assert!(!within("<hall><shelf><a>1</a><a>2</a></shelf><shelf><a>2</a><b>1</b></shelf></hall>"));
+    assert!(!within("<hall><shelf><b>1</b></shelf><shelf><a>1</a></shelf></hall>"));
+    let mut above = accepts(&hall(key, keyref));
+    assert!(above("<hall><shelf><a>1</a></shelf><shelf><a>2</a></shelf><b>1</b></hall>"));
+    assert!(above("<hall><shelf><a>1</a></shelf><shelf><a>2</a><b>1</b></shelf></hall>"));
+    // A key that two elements below have is a key of neither.
+    assert!(!above("<hall><shelf><a>1</a></shelf><shelf><a>1</a></shelf><b>1</b></hall>"));
+}
+
+/// A field is one attribute at most, and those of the namespace of `xsi:type` are attributes too.
+#[test]
+fn a_field_of_any_attribute_counts_all_of_them() {
+    let mut judge = accepts(
+        "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='e' nillable='true' maxOccurs='9'>
+         <xs:complexType><xs:attribute name='id' type='xs:int'/></xs:complexType></xs:element></xs:sequence></xs:complexType>
+         <xs:unique name='u'><xs:selector xpath='e'/><xs:field xpath='@*'/></xs:unique></xs:element>",
+    );
+    let xsi = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
+    assert!(judge("<r><e id='1'/><e id='2'/><e/></r>"));
+    assert!(judge(&format!("<r><e id='1'/><e {xsi} xsi:nil='true'/></r>")));
+    assert!(!judge(&format!("<r><e {xsi} id='1' xsi:nil='true'/></r>")));
+    assert!(!judge(&format!("<r><e {xsi} xsi:nil='true'/><e {xsi} xsi:nil='1'/></r>")));
+}
+
+/// A value that the schema gives refers to an ID as a written one does.
+#[test]
+fn values_that_the_schema_gives_refer_to_ids() {
+    let mut judge = accepts(
+        "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='e' type='xs:IDREF' default='b' minOccurs='0'/>
+         </xs:sequence><xs:attribute name='to' type='xs:IDREFS' default='a'/><xs:attribute name='id' type='xs:ID'/>
+         </xs:complexType></xs:element>",
+    );
+    assert!(judge("<r id='a'/>") && judge("<r id='b' to='b'><e/></r>"));
+    assert!(!judge("<r/>") && !judge("<r id='b'/>") && !judge("<r id='a'><e/></r>"));
+}
+
 #[test]
 fn each_kind_of_mistake_has_words_of_its_own() {
     let head = "<numbers xmlns='urn:example:numbers:v1'";

@@ -70,6 +70,33 @@ fn unqualified_children_stay_without_namespace() {
     assert_eq!(example, "<p:r xmlns:p=\"urn:t\"><a>1</a><p:s>text</p:s></p:r>");
 }
 
+/// The namespace of XLink is known as `xml` is; a document that is given for it comes first.
+#[test]
+fn xlink_is_known_without_its_document() {
+    let main = format!(
+        "{HEAD} xmlns:l='http://www.w3.org/1999/xlink'><xs:import namespace='http://www.w3.org/1999/xlink' schemaLocation='http://example.org/a/link.xsd'/>\
+         <xs:element name='r'><xs:complexType><xs:sequence><xs:element name='part' type='l:simple'/></xs:sequence>\
+         <xs:attribute ref='l:href' use='required'/><xs:attribute ref='l:type' default='locator'/></xs:complexType></xs:element></xs:schema>"
+    );
+    let mut known = validator(PayloadSchema::from_xsd("a.xsd", &main).unwrap());
+    let mut judge = |text: &str| known.validate(canonical(text)).is_ok();
+    let r = |attributes: &str, part: &str| {
+        format!("<r xmlns:l='http://www.w3.org/1999/xlink' {attributes}><part {part}>text<any/></part></r>")
+    };
+    assert!(judge(&r("l:href='#a'", "l:href='b' l:type='simple' l:show='new'")));
+    assert!(
+        !judge(&r("", "")) && !judge(&r("l:href='#a' l:type='chain'", "")) && !judge(&r("l:href='#a'", "l:type='arc'"))
+    );
+    let own = format!(
+        "{HEAD} targetNamespace='http://www.w3.org/1999/xlink'><xs:attribute name='href' type='xs:int'/>\
+         <xs:attribute name='type' type='xs:token'/><xs:complexType name='simple' mixed='true'><xs:sequence><xs:any minOccurs='0' processContents='skip'/></xs:sequence></xs:complexType></xs:schema>"
+    );
+    let given = PayloadSchema::from_xsd_set(&[document("a.xsd", &main), document("own.xsd", &own)]).unwrap();
+    let mut given = validator(given);
+    let mut judge = |text: &str| given.validate(canonical(text)).is_ok();
+    assert!(judge(&r("l:href='1'", "")) && !judge(&r("l:href='#a'", "")));
+}
+
 #[test]
 fn documents_include_and_import_each_other() {
     let set = [
@@ -399,6 +426,27 @@ fn rules_of_schemas_are_told_with_what_to_write() {
         ("<xs:element name='r'><xs:key name='k'><xs:selector xpath='a[1]'/><xs:field xpath='.'/></xs:key></xs:element>".to_owned(), "no path that an identity constraint may have"),
         ("<xs:element name='r'><xs:keyref name='k' refer='l'><xs:selector xpath='a'/><xs:field xpath='.'/></xs:keyref></xs:element>".to_owned(), "there is no xs:key or xs:unique 'l'"),
         ("<xs:element name='r'/><xs:element name='r'/>".to_owned(), "declared twice"),
+        ("<xs:notation name='n'/>".to_owned(), "a notation has a public or a system identifier"),
+        (
+            "<xs:simpleType name='t'><xs:restriction base='xs:int'><xs:maxExclusive value='7'/></xs:restriction></xs:simpleType>\
+             <xs:simpleType name='u'><xs:restriction base='t'><xs:minExclusive value='7'/></xs:restriction></xs:simpleType>".to_owned(),
+            "the lower bound lies above the upper one",
+        ),
+        (
+            "<xs:simpleType name='t'><xs:restriction base='xs:int'><xs:minExclusive value='7'/></xs:restriction></xs:simpleType>\
+             <xs:simpleType name='u'><xs:restriction base='t'><xs:maxExclusive value='7'/></xs:restriction></xs:simpleType>".to_owned(),
+            "the lower bound lies above the upper one",
+        ),
+        (
+            ct("<xs:simpleContent><xs:extension base='xs:date'/></xs:simpleContent>")
+                + "<xs:complexType name='u'><xs:simpleContent><xs:restriction base='t'><xs:simpleType><xs:list itemType='xs:date'/></xs:simpleType></xs:restriction></xs:simpleContent></xs:complexType>",
+            "the xs:simpleType inside is not made from the text of the base",
+        ),
+        (
+            ct("<xs:simpleContent><xs:extension base='xs:date'/></xs:simpleContent>")
+                + "<xs:complexType name='u'><xs:complexContent><xs:extension base='t'><xs:sequence><xs:element name='a'/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>",
+            "complex content extends a type with simple content",
+        ),
         (
             ct("<xs:sequence><xs:element name='a' minOccurs='0'/></xs:sequence>")
                 + "<xs:complexType name='u'><xs:complexContent><xs:restriction base='t'><xs:sequence><xs:element name='b'/></xs:sequence></xs:restriction></xs:complexContent></xs:complexType>",
@@ -414,6 +462,156 @@ fn rules_of_schemas_are_told_with_what_to_write() {
         format!("{HEAD} xmlns:t='urn:t'>\n<xs:element name='r' type='t:T'/><xs:complexType name='T'/></xs:schema>"),
     )]);
     assert!(error.contains("did you mean targetNamespace=\"urn:t\"?"), "{error}");
+}
+
+/// Facets of one step may exclude the same value from both sides; nothing is left then (part 2, section 4.3.9.4).
+#[test]
+fn what_the_recommendation_allows_is_not_refused() {
+    for inside in [
+        "<xs:simpleType name='t'><xs:restriction base='xs:int'><xs:minExclusive value='7'/><xs:maxExclusive value='7'/></xs:restriction></xs:simpleType>",
+        "<xs:notation name='n' system='viewer'/>",
+    ] {
+        let text = format!("{HEAD}>{inside}<xs:element name='r'/></xs:schema>");
+        assert!(PayloadSchema::from_xsd("a.xsd", &text).is_ok(), "{inside}");
+    }
+}
+
+/// Complex content that adds only attributes to a type with simple content has its text (part 1, section 3.4.6,
+/// cos-ct-extends, clause 1.4.1).
+#[test]
+fn complex_content_may_add_attributes_to_simple_content() {
+    let text = format!(
+        "{HEAD}><xs:complexType name='t'><xs:simpleContent><xs:extension base='xs:int'><xs:attribute name='a'/>\
+         </xs:extension></xs:simpleContent></xs:complexType><xs:element name='r'><xs:complexType><xs:complexContent>\
+         <xs:extension base='t'><xs:attribute name='b'/></xs:extension></xs:complexContent></xs:complexType></xs:element></xs:schema>"
+    );
+    let mut validator = validator(PayloadSchema::from_xsd("a.xsd", &text).unwrap());
+    let mut judge = |text: &str| validator.validate(canonical(text)).is_ok();
+    assert!(judge("<r a='1' b='2'>7</r>"));
+    assert!(!judge("<r>x</r>") && !judge("<r c='1'>7</r>") && !judge("<r><e/></r>"));
+}
+
+/// A group of one particle that is counted itself is that particle, counted.
+#[test]
+fn counts_inside_of_counts_are_exact_however_large_they_are() {
+    // Whether n elements fit: for the bounds of the element and of the group around it, some numbers that do and don't.
+    let cases: [((u32, &str), (u32, &str), &[usize], &[usize]); 8] = [
+        ((0, "100"), (1, "40"), &[0, 1, 100, 101, 4_000], &[4_001]),
+        ((0, "unbounded"), (0, "99999"), &[0, 1, 5_000], &[]),
+        ((1, "unbounded"), (1, "99999"), &[1, 5_000], &[0]),
+        ((2, "3"), (1, "2000"), &[2, 3, 4, 5, 6, 7, 5_999, 6_000], &[0, 1, 6_001]),
+        ((30, "59"), (1, "70"), &[30, 59, 60, 4_130], &[29, 4_131]),
+        ((20, "30"), (1, "2"), &[20, 30, 40, 60], &[19, 31, 39, 61]),
+        ((2, "3"), (0, "3"), &[0, 2, 3, 4, 9], &[1, 10]),
+        ((5, "7"), (20, "20"), &[100, 120, 140], &[99, 141]),
+    ];
+    for (inner, outer, right, wrong) in cases {
+        for (group, inside) in [("sequence", ""), ("choice", ""), ("sequence", "<xs:element name='z' minOccurs='0'/>")]
+        {
+            let text = format!(
+                "{HEAD}><xs:element name='r'><xs:complexType><xs:sequence><xs:{group} minOccurs='{}' maxOccurs='{}'>\
+                 <xs:element name='a' minOccurs='{}' maxOccurs='{}'/></xs:{group}>{inside}</xs:sequence></xs:complexType></xs:element></xs:schema>",
+                outer.0, outer.1, inner.0, inner.1
+            );
+            let mut validator = validator(PayloadSchema::from_xsd("a.xsd", &text).unwrap());
+            let mut judge =
+                |count: usize| validator.validate(canonical(&format!("<r>{}</r>", "<a/>".repeat(count)))).is_ok();
+            for count in right {
+                assert!(judge(*count), "{count} of {inner:?} in {outer:?}");
+            }
+            for count in wrong {
+                assert!(!judge(*count), "{count} of {inner:?} in {outer:?}");
+            }
+        }
+    }
+}
+
+/// Elements that are for other versions of XML Schema are left out (XSD 1.1 part 1, section 4.2.2).
+#[test]
+fn documents_for_several_versions_are_read_as_xsd_1_0() {
+    let vc = "xmlns:vc='http://www.w3.org/2007/XMLSchema-versioning'";
+    let text = format!(
+        "{HEAD} {vc} vc:minVersion='1.0'><xs:element name='r'><xs:complexType>\n<xs:sequence>\
+         <xs:element name='late' vc:minVersion='1.1'><xs:alternative test='é'/></xs:element><xs:element name='a' vc:maxVersion='1.1'/>\
+         <xs:element name='b' type='xs:error' vc:typeAvailable='xs:int xs:error'/><xs:element name='c' vc:typeUnavailable='xs:int xs:error'/>\
+         <xs:element name='d' vc:typeAvailable='xs:int xs:IDREFS xs:anyType'/><xs:element name='e' vc:typeUnavailable='xs:int'/>\
+         <xs:element name='f' vc:facetAvailable='xs:pattern'/><xs:element name='g' vc:facetUnavailable='xs:pattern'/>\
+         <xs:element name='h' vc:maxVersion='1.0'/><xs:element name='i' vc:typeAvailable='int'/>\
+         </xs:sequence><xs:assert test='1' vc:facetAvailable='xs:assertion'/></xs:complexType></xs:element></xs:schema>"
+    );
+    let schemas = PayloadSchema::from_xsd("a.xsd", &text).unwrap();
+    assert_eq!(schemas[0].example().unwrap().as_str(), "<r><a></a><c></c><d></d><f></f></r>");
+    let mut validator = validator(schemas);
+    let mut judge = |text: &str| validator.validate(canonical(text)).is_ok();
+    assert!(judge("<r><a/><c/><d/><f/></r>"));
+    assert!(!judge("<r><late/><a/><c/><d/><f/></r>") && !judge("<r><a/><b/><c/><d/><f/></r>"));
+    // Places are those of the document as it was given.
+    let error =
+        refused(&[("a.xsd", text.replace("<xs:sequence>", "<xs:sequenc>").replace("</xs:sequence>", "</xs:sequenc>"))]);
+    assert!(error.starts_with("a.xsd:2:1: "), "{error}");
+    let late =
+        format!("{HEAD} {vc} vc:minVersion='1.1'><xs:element name='r'><xs:alternative/></xs:element></xs:schema>");
+    assert!(refused(&[("a.xsd", late)]).contains("declares no global element"));
+}
+
+/// Redefinitions that break one rule each (section 4.2.2).
+#[test]
+fn redefinitions_are_judged_wherever_they_stand() {
+    let base = "<xs:group name='g'><xs:choice><xs:element name='a' maxOccurs='3'/><xs:element name='b'/></xs:choice></xs:group>\
+                <xs:attributeGroup name='h'><xs:attribute name='c' type='xs:int'/></xs:attributeGroup>\
+                <xs:complexType name='t'><xs:sequence><xs:element name='d'/></xs:sequence></xs:complexType>";
+    let group = |most: u32| {
+        format!("<xs:group name='g'><xs:choice><xs:element name='a' maxOccurs='{most}'/></xs:choice></xs:group>")
+    };
+    let attributes = |names: &[&str]| {
+        let uses: String = names.iter().map(|name| format!("<xs:attribute name='{name}' type='xs:int'/>")).collect();
+        format!("<xs:attributeGroup name='h'>{uses}</xs:attributeGroup>")
+    };
+    let own = |occurs: &str, times: usize| {
+        let reference = format!("<xs:group ref='g'{occurs}/>").repeat(times);
+        format!("<xs:group name='g'><xs:sequence>{reference}</xs:sequence></xs:group>")
+    };
+    let longer = "<xs:complexType name='t'><xs:complexContent><xs:extension base='t'><xs:sequence><xs:element name='e'/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>";
+    let redefine = |of: &str, inside: &str| format!("<xs:redefine schemaLocation='{of}'>{inside}</xs:redefine>");
+    let judge = |documents: &[(&str, String)]| {
+        let documents: Vec<XsdDocument> =
+            documents.iter().map(|(name, inside)| document(name, &format!("{HEAD}>{inside}</xs:schema>"))).collect();
+        PayloadSchema::from_xsd_set(&documents).map(drop).map_err(|error| error.to_string())
+    };
+    let element = "<xs:element name='r'/>";
+    let chain = |first: &str, second: &str| {
+        judge(&[
+            ("top.xsd", redefine("middle.xsd", second) + element),
+            ("middle.xsd", redefine("base.xsd", first)),
+            ("base.xsd", base.to_owned()),
+        ])
+    };
+    // Each redefinition of a chain is judged, not only the last one.
+    assert_eq!(chain(&group(3), &group(2)), Ok(()));
+    assert!(chain(&group(4), &group(2)).unwrap_err().contains("not a part of that of its base"));
+    assert_eq!(chain(&attributes(&["c"]), &attributes(&[])), Ok(()));
+    assert!(chain(&attributes(&["c", "d"]), &attributes(&["c"])).unwrap_err().contains("which its base doesn't allow"));
+    // A group refers to itself once, and stands once there.
+    assert_eq!(chain(&own("", 1), longer), Ok(()));
+    assert!(chain(&own(" minOccurs='0'", 1), longer).unwrap_err().contains("it stands exactly once"));
+    assert!(chain(&own(" maxOccurs='2'", 1), longer).unwrap_err().contains("it stands exactly once"));
+    assert!(chain(&own("", 2), longer).unwrap_err().contains("refers to itself once at most"));
+    // Two redefinitions of one component, one of which doesn't redefine the other.
+    assert!(chain(&(group(3) + &group(2)), longer).unwrap_err().contains("redefined twice"));
+    let beside = judge(&[
+        (
+            "top.xsd",
+            "<xs:include schemaLocation='one.xsd'/><xs:include schemaLocation='two.xsd'/>".to_owned() + element,
+        ),
+        ("one.xsd", redefine("base.xsd", &group(2))),
+        ("two.xsd", redefine("base.xsd", &group(2))),
+        ("base.xsd", base.to_owned()),
+    ]);
+    assert!(beside.unwrap_err().contains("redefined twice"));
+    // Documents that redefine each other.
+    let circle =
+        judge(&[("top.xsd", redefine("base.xsd", longer) + element), ("base.xsd", redefine("top.xsd", longer) + base)]);
+    assert!(circle.unwrap_err().contains("redefine each other"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! A pattern of JSON Schema finds a match anywhere; one of XSD matches the whole value, and `^` and `$` are
 //! plain characters in it (XSD 1.0 part 2, appendix F). Both become one syntax tree.
 
+mod alphabet;
 mod class;
 mod cost;
 mod emit;
@@ -12,6 +13,7 @@ mod translate;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
+use alphabet::Alphabet;
 use regex_syntax::hir::Hir;
 
 /// A pattern in both languages.
@@ -22,7 +24,7 @@ pub(crate) struct Pattern {
     /// In the language of XSD.
     pub(crate) xsd: String,
     /// In the language of the regex crate, for the same texts; `None` if it can't be said there.
-    tree: Option<(Hir, Arc<regex::Regex>)>,
+    tree: Option<(Hir, Arc<Automaton>)>,
 }
 
 impl Pattern {
@@ -32,8 +34,8 @@ impl Pattern {
     /// What XSD has no counterpart for.
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
-        let regex = regex::Regex::new(pattern).map_err(|_| "it is too large")?;
-        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, Arc::new(regex))) })
+        let automaton = Automaton::new(pattern).map_err(|_| "it is too large")?;
+        Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, Arc::new(automaton))) })
     }
 
     /// A pattern as it stands in an `.xsd` document.
@@ -45,7 +47,7 @@ impl Pattern {
 
     /// Whether a text matches; `true` if only an XSD processor can tell.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.tree.as_ref().is_none_or(|(_, regex)| regex.is_match(text))
+        self.tree.as_ref().is_none_or(|(_, automaton)| automaton.is_match(text))
     }
 
     /// Texts that match, simple ones first; they differ by `variant`. A pattern that no short one matches has none.
@@ -62,36 +64,76 @@ impl Pattern {
 ///
 /// # Errors
 /// What is wrong with a pattern by the grammar of XSD, or that it is too large.
-pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<regex::Regex>, &'static str> {
+pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, &'static str> {
     let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
     compile(&translated?.join("|"))
 }
 
 /// Approximate number of states of the automaton of a pattern; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
-    translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| cost::cost(&tree))
+    translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| match large(&tree) {
+        Some((_, reduced)) => cost::cost(&reduced),
+        None => cost::cost(&tree),
+    })
+}
+
+/// What tells whether a text matches.
+#[derive(Debug)]
+pub(crate) struct Automaton {
+    regex: regex::Regex,
+    /// The letters that it reads, where they are not the characters.
+    alphabet: Option<Alphabet>,
+}
+
+impl Automaton {
+    /// Of a pattern of the regex crate.
+    fn new(rust: &str) -> Result<Self, &'static str> {
+        // What is not counted is as large as it is written.
+        let reduced = rust.contains('{').then(|| parse(rust)).flatten().and_then(|tree| large(&tree));
+        Ok(match reduced {
+            Some((alphabet, tree)) => Self { regex: build(&tree.to_string())?, alphabet: Some(alphabet) },
+            None => Self { regex: build(rust)?, alphabet: None },
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        match &self.alphabet {
+            None => self.regex.is_match(text),
+            Some(alphabet) => alphabet.spell(text, |spelled| self.regex.is_match(spelled)),
+        }
+    }
+}
+
+/// The form in which a large pattern is compiled.
+fn large(tree: &Hir) -> Option<(Alphabet, Hir)> {
+    /// States.
+    const LARGE: usize = 10_000;
+    if cost::cost(tree) > LARGE { alphabet::reduced(tree) } else { None }
+}
+
+fn build(rust: &str) -> Result<regex::Regex, &'static str> {
+    const BYTES: usize = 16 << 20;
+    regex::RegexBuilder::new(rust).size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)
 }
 
 /// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.
 ///
 /// One that is in use is not compiled again: that takes longer than all else of a simple type, and the types of a
 /// schema often share theirs.
-fn compile(rust: &str) -> Result<Arc<regex::Regex>, &'static str> {
-    const BYTES: usize = 16 << 20;
-    static IN_USE: LazyLock<Mutex<HashMap<String, Weak<regex::Regex>>>> = LazyLock::new(Mutex::default);
+fn compile(rust: &str) -> Result<Arc<Automaton>, &'static str> {
+    static IN_USE: LazyLock<Mutex<HashMap<String, Weak<Automaton>>>> = LazyLock::new(Mutex::default);
     let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = in_use().get(rust).and_then(Weak::upgrade) {
         return Ok(known);
     }
-    let mut builder = regex::RegexBuilder::new(rust);
-    let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?;
-    let regex = Arc::new(regex);
+    let automaton = Arc::new(Automaton::new(rust)?);
     let mut known = in_use();
     if known.len() == known.capacity() {
-        known.retain(|_, regex| regex.strong_count() > 0);
+        known.retain(|_, automaton| automaton.strong_count() > 0);
     }
-    known.insert(rust.to_owned(), Arc::downgrade(&regex));
-    Ok(regex)
+    known.insert(rust.to_owned(), Arc::downgrade(&automaton));
+    Ok(automaton)
 }
 
 /// Why a pattern is refused for its size.

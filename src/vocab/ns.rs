@@ -14,5 +14,7 @@ pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 /// XML Schema.
 pub const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+/// The namespace of XLink 1.1.
+pub const XLINK: &str = "http://www.w3.org/1999/xlink";
 /// `xsi:type`, `xsi:nil` and the schema location hints, which Systole never follows.
 pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";

@@ -172,6 +172,8 @@ pub(super) struct Attributes {
     pub(super) uses: Vec<AttributeUse>,
     /// How many of them are required.
     pub(super) required: u32,
+    /// Whether one that is left out has a value that refers to an ID.
+    pub(super) refers: bool,
     pub(super) wildcard: Option<Wildcard>,
 }
 

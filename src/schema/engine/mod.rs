@@ -19,3 +19,8 @@ pub(super) use compile::{Wrong, compile};
 pub(crate) use form::{Form, Turn};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};
+
+/// Whether XSD 1.0 has a type of this local name.
+pub(super) fn is_builtin(local: &str) -> bool {
+    local == "anyType" || simple::SimpleType::builtin(local).is_some()
+}

@@ -230,3 +230,48 @@ fn large_patterns_are_bounded() {
     assert!(matches(&format!("{}a{}", "(".repeat(1000), ")".repeat(1000)), "").is_err());
     assert_eq!(matches(r"\i\c{0,254}", &"a".repeat(255)), Ok(true));
 }
+
+/// A pattern over its own alphabet matches what it matches over characters.
+#[test]
+fn the_alphabet_of_a_pattern_changes_no_verdict() {
+    let patterns = [
+        r"\p{L}{1,4}",
+        r"[a-c]{2}-\p{Nd}+|é*",
+        r"(\p{Lu}\p{Ll}?){0,3}\s[^x\p{P}]*",
+        r"\i\c{0,5}",
+        r"(ab|\P{L}){1,3}.?",
+        r"[\p{IsGreek}-[α-γ]]{0,2}Ω?",
+        r"\S{3}|()",
+    ];
+    let pool: Vec<char> = "aAbcxX-_.:! 0189é\n\u{3A9}αβγδ\u{E000}\u{FFFD}𝒜𝟎漢\u{10FFFF}٣".chars().collect();
+    let mut seed = 1u64;
+    let mut next = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    for pattern in patterns {
+        let rust = translate::translate(pattern).unwrap();
+        let plain = regex::Regex::new(&rust).unwrap();
+        let (alphabet, tree) = alphabet::reduced(&parse(&rust).unwrap()).unwrap();
+        let reduced = Automaton { regex: build(&tree.to_string()).unwrap(), alphabet: Some(alphabet) };
+        for _ in 0..4_000 {
+            let length = next(7);
+            let text: String = (0..length).map(|_| pool[next(pool.len())]).collect();
+            assert_eq!(reduced.is_match(&text), plain.is_match(&text), "{pattern} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn large_counts_of_large_classes_are_exact() {
+    let pattern = Pattern::from_xsd(r"\p{L}{1,400}");
+    assert!(states(&pattern.xsd) < 2_000);
+    assert!(pattern.matches("é") && pattern.matches(&"漢".repeat(400)));
+    assert!(!pattern.matches("") && !pattern.matches(&"漢".repeat(401)) && !pattern.matches(&"é1".repeat(9)));
+    assert!(pattern.samples(0).next().is_some_and(|sample| pattern.matches(&sample)));
+    let pattern = Pattern::from_xsd(r"[A-Z](\p{L}|\p{N}| ){0,999}\.");
+    let text = |count: usize| format!("A{}.", "ß7 ".repeat(count));
+    assert!(pattern.matches(&text(333)) && !pattern.matches(&text(334)) && !pattern.matches("A-."));
+    // What counts inside of counts is as large as ever.
+    assert!(states(r"(\p{L}{0,999}x){0,999}") > 250_000);
+}

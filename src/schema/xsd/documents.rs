@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::prolog::plain;
 use super::read::Place;
 use super::tree::{NodeId, Tree};
+use super::versions::included;
 use super::{XsdDocument, document_error, embed, structure};
 use crate::ladder::Canonical;
 use crate::ladder::strict::canonicalize;
@@ -17,8 +18,9 @@ use crate::schema::engine::Wrong;
 use crate::schema::payload_schema::{Digest, digest};
 use crate::vocab::{Position, XmlLimits, ns};
 
-/// The attributes of the namespace `xml`, which schemas import from a place in the web.
-const XML_ATTRIBUTES: &str = include_str!("xml.xsd");
+/// Documents of namespaces that schemas import from a place in the web: the attributes of `xml`, and XLink 1.1.
+const WELL_KNOWN: [(&str, &str, &str); 2] =
+    [(ns::XML, "xml.xsd", include_str!("xml.xsd")), (ns::XLINK, "xlink.xsd", include_str!("xlink.xsd"))];
 
 /// A set of schema documents with their links resolved.
 pub(in crate::schema) struct Documents {
@@ -47,7 +49,6 @@ type Absent = (String, NodeId);
 
 /// An include, a redefinition or an import of documents of the set.
 pub(in crate::schema) struct Link {
-    #[cfg_attr(not(feature = "libxml"), expect(dead_code, reason = "its place matters where libxml is told of it"))]
     pub(in crate::schema) node: NodeId,
     pub(in crate::schema) import: bool,
     pub(in crate::schema) to: Vec<usize>,
@@ -74,8 +75,11 @@ impl Documents {
 
     fn linked(mut documents: Vec<Document>) -> Result<Self, ContractError> {
         let given = documents.len();
-        if documents.iter().all(|document| document.target != ns::XML) {
-            documents.push(Document::new("xml.xsd", XML_ATTRIBUTES, false)?);
+        for (namespace, name, text) in WELL_KNOWN {
+            let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
+            if is_needed && documents.iter().all(|document| document.target != namespace) {
+                documents.push(Document::new(name, text, false)?);
+            }
         }
         let mut set = Self { documents, given, missing: Vec::new() };
         for index in 0..set.documents.len() {
@@ -84,6 +88,20 @@ impl Documents {
             set.missing.extend(missing.into_iter().map(|(location, node)| (location, index, node)));
         }
         Ok(set)
+    }
+
+    /// Whether an `xs:redefine` leads to each document, directly or by other ones that are included or redefined there.
+    pub(in crate::schema) fn redefined_by(&self, index: usize, redefine: NodeId) -> Vec<bool> {
+        let links = &self.documents[index].links;
+        let mut pending: Vec<usize> =
+            links.iter().filter(|link| link.node == redefine).flat_map(|link| link.to.iter().copied()).collect();
+        let mut reached = vec![false; self.documents.len()];
+        while let Some(next) = pending.pop() {
+            if !std::mem::replace(&mut reached[next], true) {
+                pending.extend(self.documents[next].links.iter().filter(|link| !link.import).flat_map(|link| &link.to));
+            }
+        }
+        reached
     }
 
     /// Whether a document was given, or is one of ours.
@@ -275,12 +293,21 @@ impl Document {
             relative_namespaces: true,
         };
         let error = |at, problem| document_error(name, at, problem);
-        let text = plain(given).map_err(|(at, problem)| {
+        let mut text = plain(given).map_err(|(at, problem)| {
             error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
-        let canonical = canonicalize(&Bytes::from(text.clone()), &LIMITS)
-            .map_err(|strict| error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string())))?;
-        let tree = Tree::parse(&text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+        let read = |text: &str| {
+            let canonical = canonicalize(&Bytes::copy_from_slice(text.as_bytes()), &LIMITS).map_err(|strict| {
+                error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string()))
+            })?;
+            let tree = Tree::parse(text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+            Ok::<_, ContractError>((canonical, tree))
+        };
+        let (mut canonical, mut tree) = read(&text)?;
+        if let Some(included) = included(&text, &tree) {
+            (canonical, tree) = read(&included)?;
+            text = included;
+        }
         let root = tree.node(0);
         if root.namespace != ns::XSD || root.local != "schema" {
             return Err(error(Some(Position::of(text.as_bytes(), root.tag.start)), DocumentProblem::NotASchema));
@@ -292,6 +319,11 @@ impl Document {
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
         let (name, given) = (name.to_owned(), given.into());
         Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
+    }
+
+    fn imports(&self, namespace: &str) -> bool {
+        let mut parts = self.tree.parts(0);
+        parts.any(|part| self.tree.node(part).local == "import" && self.tree.get(part, "namespace") == Some(namespace))
     }
 
     fn position(&self, node: NodeId) -> Position {

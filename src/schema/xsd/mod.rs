@@ -9,6 +9,7 @@ pub(super) mod read;
 mod simple;
 mod structure;
 pub(super) mod tree;
+mod versions;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -17,8 +17,8 @@ pub(in crate::schema) struct Reader<'a> {
     /// The original of each component in an `xs:redefine`.
     originals: HashMap<(usize, NodeId, Arc<str>), Place>,
     hidden: HashSet<(usize, NodeId, Arc<str>)>,
-    /// Components in an `xs:redefine` that redefine nothing.
-    lone: Vec<Place>,
+    /// Mistakes in an `xs:redefine`, with their places.
+    misplaced: Vec<(Place, &'static str)>,
     /// The namespaces that each document may refer to, its own apart.
     imported: HashMap<usize, HashSet<String>>,
     /// The heads of substitution groups with their members.
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
             elements: Vec::new(),
             originals: HashMap::new(),
             hidden: HashSet::new(),
-            lone: Vec::new(),
+            misplaced: Vec::new(),
             imported: HashMap::new(),
             heads: HashMap::new(),
         };
@@ -137,15 +137,30 @@ impl<'a> Reader<'a> {
     fn redefine(&mut self, document: &Document, index: usize, target: &Arc<str>) {
         let tree = &document.tree;
         let redefines = tree.parts(0).filter(|part| tree.node(*part).local == "redefine");
-        for node in redefines.flat_map(|redefine| tree.parts(redefine)) {
+        let parts = redefines.flat_map(|redefine| tree.parts(redefine).map(move |node| (redefine, node)));
+        let mut reached: Option<(NodeId, Vec<bool>)> = None;
+        for (redefine, node) in parts {
             let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
             let place = Place { document: index, node, target: target.clone() };
             let places = self.components.entry((kind, (target.clone(), name.to_owned()))).or_default();
             let original = places.iter().position(|known| !self.originals.contains_key(&key(known)));
             let original = original.or_else(|| places.len().checked_sub(1)).map(|at| places.remove(at));
-            if original.is_none() {
-                self.lone.push(place.clone());
-            }
+            let reached = match &mut reached {
+                Some((of, reached)) if *of == redefine => reached,
+                slot => &mut slot.insert((redefine, self.documents.redefined_by(index, redefine))).1,
+            };
+            let wrong = match &original {
+                None => Some("it redefines what the redefined document doesn't have"),
+                Some(original) if !reached[original.document] => {
+                    Some("it is redefined twice, so that there would be two of this name: redefine it once")
+                }
+                // What it redefines would be made from it.
+                Some(original) if reached[index] && self.originals.contains_key(&key(original)) => {
+                    Some("documents that redefine each other make it from itself")
+                }
+                Some(_) => None,
+            };
+            self.misplaced.extend(wrong.map(|wrong| (place.clone(), wrong)));
             if let Some(original) = original {
                 self.hidden.insert(key(&original));
                 self.originals.insert(key(&place), original);
@@ -154,9 +169,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A component in an `xs:redefine` that redefines nothing.
-    pub(in crate::schema) fn lone_redefinition(&self) -> Option<&Place> {
-        self.lone.first()
+    /// A component in an `xs:redefine` that doesn't redefine what is there once, and why.
+    pub(in crate::schema) fn misplaced_redefinition(&self) -> Option<&(Place, &'static str)> {
+        self.misplaced.first()
     }
 
     /// Whether a component is redefined by another one, and has no name any more.

@@ -91,7 +91,9 @@ fn hint(tree: &Tree, element: usize) -> String {
     }
     let local = node.local.as_str();
     if OF_1_1.contains(&local) {
-        return format!(" (xs:{local} is of XSD 1.1, and schemas here are XSD 1.0)");
+        return format!(
+            " (xs:{local} is of XSD 1.1, and schemas here are XSD 1.0: vc:minVersion=\"1.1\" leaves it out)"
+        );
     }
     if ELEMENTS.contains(&local) {
         return String::new();

@@ -26,6 +26,15 @@ pub(in crate::schema) struct Node {
     parent: Option<NodeId>,
     /// The bytes of the start tag.
     pub(in crate::schema) tag: std::ops::Range<usize>,
+    /// The byte behind its end tag.
+    end: usize,
+}
+
+impl Node {
+    /// The bytes of the element.
+    pub(in crate::schema) fn whole(&self) -> std::ops::Range<usize> {
+        self.tag.start..self.end
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +56,7 @@ impl Tree {
             match event {
                 Event::Start(tag) => open.push(tree.open(&tag, open.last().copied(), start..end)),
                 Event::Empty(tag) => drop(tree.open(&tag, open.last().copied(), start..end)),
-                Event::End(_) => drop(open.pop()?),
+                Event::End(_) => tree.nodes[open.pop()?].end = end,
                 Event::Text(text) => tree.text(open.last(), &text.xml10_content()),
                 Event::CData(text) => tree.text(open.last(), &text.xml10_content()),
                 Event::GeneralRef(reference) => tree.text(open.last(), &character(&reference).unwrap_or_default()),
@@ -143,6 +152,7 @@ impl Tree {
             attributes,
             declarations,
             parent,
+            end: span.end,
             tag: span,
             namespace: String::new(),
             children: Vec::new(),

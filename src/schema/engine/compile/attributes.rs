@@ -21,12 +21,16 @@ pub(super) struct Written {
 impl Compiler<'_, '_> {
     /// A global attribute group, which nothing may refer to.
     pub(super) fn attribute_group(&mut self, place: &Place) -> Result<(), Wrong> {
-        let written = self.group_attributes(place)?;
-        if let Some(original) = self.reader.original(place).cloned()
-            && !self.refers_to_itself(place, "attributeGroup")
-        {
-            let base = self.group_attributes(&original)?.alone()?;
-            self.check_attributes(&written.alone()?, &base, false)?;
+        let mut written = self.group_attributes(place)?;
+        let mut redefined = place;
+        // What it redefines may be a redefinition itself.
+        while let Some(original) = self.reader.original(redefined) {
+            let base = self.group_attributes(original)?;
+            if !self.refers_to_itself(redefined, "attributeGroup").map_err(|wrong| wrong.at(redefined))? {
+                self.check_attributes(&written.alone()?, &base.clone().alone()?, false)
+                    .map_err(|wrong| wrong.at(redefined))?;
+            }
+            (written, redefined) = (base, original);
         }
         Ok(())
     }
@@ -282,11 +286,13 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Whether a component of a redefinition refers to what it redefines.
-    pub(super) fn refers_to_itself(&self, place: &Place, element: &str) -> bool {
+    /// Whether a component of a redefinition refers to what it redefines, which it does once (section 4.2.2,
+    /// src-redefine, clauses 6.1 and 7.1).
+    pub(super) fn refers_to_itself(&self, place: &Place, element: &str) -> Result<bool, Wrong> {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").unwrap_or_default();
         let mut pending = vec![place.node];
+        let mut found = false;
         while let Some(node) = pending.pop() {
             pending.extend(tree.parts(node));
             let part = Place { node, ..place.clone() };
@@ -296,10 +302,17 @@ impl Compiler<'_, '_> {
                 && namespace == place.target
                 && local == name
             {
-                return true;
+                let at = |rule: &str| wrong(rule).map_err(|wrong: Wrong| wrong.at(&part));
+                if std::mem::replace(&mut found, true) {
+                    return at("a group in xs:redefine refers to itself once at most");
+                }
+                if ["minOccurs", "maxOccurs"].iter().any(|name| tree.get(node, name).is_some_and(|n| n != "1")) {
+                    return at("where a group in xs:redefine refers to itself, it stands exactly once: \
+                               remove minOccurs and maxOccurs");
+                }
             }
         }
-        false
+        Ok(found)
     }
 }
 
@@ -350,7 +363,8 @@ impl Written {
 fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, Wrong> {
     check_uses(&uses)?;
     let required = uses.iter().filter(|used| used.required).count();
-    Ok(Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), wildcard })
+    let refers = uses.iter().any(|used| used.attribute.value.is_some() && used.attribute.ty.identity().refers());
+    Ok(Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), refers, wildcard })
 }
 
 /// For values that were checked where their prefixes are known.

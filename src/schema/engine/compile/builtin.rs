@@ -1,7 +1,7 @@
 use super::particle::{Particle, Term};
 use super::{Compiler, Draft, DraftContent, Slot, Wrong};
 use crate::schema::engine::grammar::{
-    Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
+    Attribute, Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
 use crate::schema::engine::simple::SimpleType;
@@ -56,6 +56,10 @@ const SIMPLE: [(&str, &str); 45] = [
     ("positiveInteger", "nonNegativeInteger"),
 ];
 
+/// The attributes of the namespace of `xsi:type` with their types, that of `xsi:schemaLocation` for each of its items.
+const INSTANCE: [(&str, &str); 4] =
+    [("type", "QName"), ("nil", "boolean"), ("schemaLocation", "anyURI"), ("noNamespaceSchemaLocation", "anyURI")];
+
 impl Compiler<'_, '_> {
     /// Makes the types that every schema has; `xs:anyType` is the first.
     pub(super) fn builtins(&mut self) -> Result<(), Wrong> {
@@ -69,6 +73,14 @@ impl Compiler<'_, '_> {
             let draft = Draft::simple(format!("xs:{name}").into(), base, simple);
             let id = self.add(Slot::Read(draft));
             self.global_types.push((xsd(name), id));
+        }
+        // Those of the namespace of xsi:type are declared in every schema (section 3.2.7).
+        for (local, ty) in INSTANCE {
+            let id = self.builtin(ty)?;
+            let name = Name { namespace: Namespace::XSI, local: local.into() };
+            let ty = self.simple_of(id)?;
+            let ty = if local == "schemaLocation" { SimpleType::list(&ty)? } else { ty };
+            self.global_attributes.push((name, Attribute { ty, id, value: None }));
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ impl Compiler<'_, '_> {
             id,
             attributes: draft.attributes.clone(),
             content: draft.content.clone(),
-            text: draft.text,
+            text: draft.text.or(draft.is_simple.then_some(id)),
             last: draft.last,
             is_simple: draft.is_simple,
         };
@@ -172,8 +172,9 @@ impl Compiler<'_, '_> {
     /// What stands behind the content of the base.
     fn extended(&mut self, base: DraftContent, own: DraftContent, mixed: bool) -> Result<DraftContent, Wrong> {
         let (before, own) = match (base, own) {
-            (DraftContent::Simple(_), _) => return wrong("complex content extends a type with simple content"),
+            // With nothing of its own it has the text of the base (section 3.4.6, cos-ct-extends, clause 1.4.1).
             (base, DraftContent::Empty) => return Ok(base),
+            (DraftContent::Simple(_), _) => return wrong("complex content extends a type with simple content"),
             (DraftContent::Empty, own) => return Ok(own),
             (DraftContent::Children { mixed: before, .. }, DraftContent::Children { mixed, .. }) if before != mixed => {
                 return wrong("an extension is mixed if its base is, and only then: set mixed on both or on neither");

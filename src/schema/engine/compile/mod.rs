@@ -63,7 +63,7 @@ pub(in crate::schema) fn compile(reader: &Reader) -> Result<Arc<Grammar>, Wrong>
     let mut compiler = Compiler::new(reader);
     compiler.builtins()?;
     compiler.twice()?;
-    for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group] {
+    for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
         for (name, place) in reader.components(kind) {
             let name = Name { namespace: compiler.namespaces.intern(&name.0), local: name.1.as_str().into() };
             let at = |wrong: Wrong| wrong.at(place);
@@ -85,8 +85,8 @@ pub(in crate::schema) fn compile(reader: &Reader) -> Result<Arc<Grammar>, Wrong>
             }
         }
     }
-    if let Some(place) = reader.lone_redefinition() {
-        return wrong("it redefines what the redefined document doesn't have").map_err(|wrong: Wrong| wrong.at(place));
+    if let Some((place, rule)) = reader.misplaced_redefinition() {
+        return wrong(*rule).map_err(|wrong: Wrong| wrong.at(place));
     }
     compiler.drain()?;
     compiler.finish()

@@ -68,13 +68,17 @@ impl Compiler<'_, '_> {
 
     /// A global group, which nothing may refer to.
     pub(super) fn lone_group(&mut self, place: &Place) -> Result<(), Wrong> {
-        let particle = self.model_group(place)?;
-        let Some(original) = self.reader.original(place).cloned() else { return Ok(()) };
-        if self.refers_to_itself(place, "group") {
-            return Ok(());
-        }
-        if let (Some(particle), Some(base)) = (particle, self.model_group(&original)?) {
-            self.redefined_groups.push((particle, base, place.clone()));
+        let mut particle = self.model_group(place)?;
+        let mut redefined = place;
+        // What it redefines may be a redefinition itself.
+        while let Some(original) = self.reader.original(redefined) {
+            let base = self.model_group(original)?;
+            if !self.refers_to_itself(redefined, "group")?
+                && let (Some(particle), Some(base)) = (particle, base.clone())
+            {
+                self.redefined_groups.push((particle, base, redefined.clone()));
+            }
+            (particle, redefined) = (base, original);
         }
         Ok(())
     }

@@ -125,20 +125,26 @@ impl<'p> Positions<'p> {
     }
 
     fn particle(&mut self, particle: &'p Particle, budget: &mut Budget) -> Result<Fragment, Wrong> {
-        let Particle { id, min, max, term } = particle;
+        let (mut id, mut min, mut max, mut term) = (particle.id, particle.min, particle.max, &particle.term);
+        while let Term::Group(Order::Sequence | Order::Choice, parts) = term
+            && let [one] = &**parts
+            && let Some(range) = product((one.min, one.max), (min, max))
+        {
+            ((min, max), id, term) = (range, one.id, &one.term);
+        }
         let term = match term {
             Term::Element(element) => LeafTerm::Element(*element),
             Term::Wildcard(wildcard) => LeafTerm::Wildcard(wildcard),
             Term::Group(order, parts) => {
-                return self.repeat(*min, *max, budget, |positions, budget| positions.group(*order, parts, budget));
+                return self.repeat(min, max, budget, |positions, budget| positions.group(*order, parts, budget));
             }
         };
-        let leaf = Leaf { particle: *id, term, counter: None };
-        if (if *max == UNBOUNDED { *min } else { *max }) <= self.few {
-            return self.repeat(*min, *max, budget, |positions, budget| positions.leaf(leaf, budget));
+        let leaf = Leaf { particle: id, term, counter: None };
+        if (if max == UNBOUNDED { min } else { max }) <= self.few {
+            return self.repeat(min, max, budget, |positions, budget| positions.leaf(leaf, budget));
         }
-        let fragment = self.leaf(Leaf { counter: Some(((*min).max(1), *max)), ..leaf }, budget)?;
-        Ok(Fragment { nullable: *min == 0, ..fragment })
+        let fragment = self.leaf(Leaf { counter: Some((min.max(1), max)), ..leaf }, budget)?;
+        Ok(Fragment { nullable: min == 0, ..fragment })
     }
 
     fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, Wrong> {
@@ -240,4 +246,17 @@ impl<'p> Positions<'p> {
         from.iter().for_each(|position| self.follow[*position as usize].push(list));
         Ok(())
     }
+}
+
+/// How often `x` stands in `(x{inner}){outer}`, where that is one range: between `outer` and one more round nothing may
+/// be left out.
+fn product(inner: (u32, u32), outer: (u32, u32)) -> Option<(u32, u32)> {
+    let times = |one: u32, other: u32| match (one, other) {
+        (UNBOUNDED, _) | (_, UNBOUNDED) => UNBOUNDED,
+        (one, other) => Some(one.saturating_mul(other)).filter(|product| *product < MANY).unwrap_or(UNBOUNDED),
+    };
+    let reach = |rounds: u32| times(inner.1, rounds).saturating_add(1);
+    let is_one_range = outer.0 == outer.1
+        || inner.0.saturating_mul(outer.0.saturating_add(1)) <= if outer.0 == 0 { 1 } else { reach(outer.0) };
+    is_one_range.then(|| (inner.0.saturating_mul(outer.0).min(MANY), times(inner.1, outer.1)))
 }

@@ -65,6 +65,20 @@ impl<'a> Walk<'_, 'a> {
         if required < attributes.required {
             self.missing(started, &attributes.uses);
         }
+        if attributes.refers {
+            self.refer_by_default(started, &attributes.uses);
+        }
+    }
+
+    /// Attributes that are left out have the values that the schema gives them, which may refer to IDs (sections 3.4.5
+    /// and 3.15.4).
+    fn refer_by_default(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
+        for used in uses {
+            let Some(value) = &used.attribute.value else { continue };
+            if used.attribute.ty.identity().refers() && !self.is_there(started, used) {
+                self.judge.identities.refer(&value.text, started.number);
+            }
+        }
     }
 
     fn attribute(&mut self, started: &Started<'a>, name: &str, written: &'a str, attribute: &Attribute) {
@@ -108,18 +122,21 @@ impl<'a> Walk<'_, 'a> {
     /// Tells which required attributes aren't there.
     fn missing(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
         for used in uses.iter().filter(|used| used.required) {
-            let is_there = started.tag.attributes().any(|attribute| {
-                let namespace = match attribute.prefix() {
-                    "" => Namespace::NONE,
-                    prefix => self.judge.scope.namespace(self.text, prefix),
-                };
-                attribute.declared().is_none() && used.name.is(namespace, attribute.local())
-            });
-            if !is_there {
+            if !self.is_there(started, used) {
                 let clause = format!("the attribute '{}' is required but missing", self.attribute_name(used));
                 self.refuse(started, Part::Tag, clause);
             }
         }
+    }
+
+    fn is_there(&self, started: &Started<'a>, used: &AttributeUse) -> bool {
+        started.tag.attributes().any(|attribute| {
+            let namespace = match attribute.prefix() {
+                "" => Namespace::NONE,
+                prefix => self.judge.scope.namespace(self.text, prefix),
+            };
+            attribute.declared().is_none() && used.name.is(namespace, attribute.local())
+        })
     }
 
     fn attribute_name(&self, used: &AttributeUse) -> String {

@@ -210,7 +210,8 @@ impl<'a> Walk<'_, 'a> {
             if !declared && let Err(mismatch) = simple.check(&constraint.text, &prefixes) {
                 self.refuse(started, Part::Content, mismatch);
             }
-            return self.keys_value(simple, &constraint.text);
+            self.keys_value(simple, &constraint.text);
+            return self.identify(simple, &constraint.text, started.number, None);
         }
         if let Err(mismatch) = simple.check(value, &prefixes) {
             return self.refuse(started, Part::Content, mismatch);

@@ -122,7 +122,7 @@ impl<'a> Walk<'_, 'a> {
                 "" => Namespace::NONE,
                 prefix => self.judge.scope.namespace(self.text, prefix),
             };
-            if namespace == Namespace::XSI || !test.allows(namespace, attribute.local()) {
+            if !test.allows(namespace, attribute.local()) {
                 continue;
             }
             seen.push((namespace, attribute.local()));
@@ -215,10 +215,8 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         let depth = keys.frames.len();
-        if !keys.tables.is_empty() {
-            keys.gather(depth);
-        }
-        self.keys_end(&mut keys, frame.scopes, depth);
+        let tables = keys.gather(depth);
+        self.keys_end(&mut keys, frame.scopes, (depth, tables));
         keys.live.truncate(frame.live);
         keys.matchers.truncate(frame.matchers);
         keys.scopes.truncate(frame.scopes);
@@ -227,8 +225,8 @@ impl<'a> Walk<'_, 'a> {
         self.judge.keys = keys;
     }
 
-    /// The constraints of an element end: what they have found is judged.
-    fn keys_end(&mut self, keys: &mut Keys, first: usize, depth: usize) {
+    /// The constraints of an element end: what they have found is judged. Its tables begin at `tables`.
+    fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize)) {
         let grammar = self.grammar;
         let mut references = Vec::new();
         for at in first..keys.scopes.len() {
@@ -250,11 +248,9 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
             if constraint.is_referred {
-                // Its own ones are preferred to those from below.
-                let entries: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, true)).collect();
-                match keys.tables.iter_mut().rev().find(|t| t.depth == depth && t.constraint == number) {
+                let entries: Vec<(Entry, usize)> = entries.into_iter().map(|entry| (entry, depth)).collect();
+                match keys.tables[tables..].iter_mut().find(|table| table.constraint == number) {
                     Some(table) => {
-                        table.entries.iter_mut().for_each(|(_, own)| *own = false);
                         table.entries.extend(entries);
                         table.sorted = false;
                     }
@@ -263,7 +259,7 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         for (number, refer, entries) in references {
-            let at = keys.tables.iter().rposition(|table| table.depth == depth && table.constraint == refer);
+            let at = keys.tables[tables..].iter().position(|table| table.constraint == refer).map(|at| at + tables);
             if let Some(at) = at
                 && !keys.tables[at].sorted
             {
@@ -280,7 +276,7 @@ impl<'a> Walk<'_, 'a> {
                     &table[from..to]
                 });
                 // One that stands below twice is none (section 3.11.5, clause 4.1).
-                if !(same.len() == 1 || same.iter().any(|(_, own)| *own)) {
+                if !(same.len() == 1 || same.iter().any(|(_, found)| *found == depth)) {
                     let (own, refer) =
                         (&grammar.constraints[number as usize].label, &grammar.constraints[refer as usize].label);
                     self.report_key(

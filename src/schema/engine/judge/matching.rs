@@ -92,13 +92,14 @@ pub(super) enum Slot {
     },
 }
 
-/// The keys that were found in and below elements of one depth, for the references to them above.
+/// The keys that were found in and below an element, for the references to them in it and above.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) constraint: u32,
+    /// How deep the element is.
     pub(super) depth: usize,
-    /// With whether it is of the innermost scope, which is preferred.
-    pub(super) entries: Vec<(Entry, bool)>,
+    /// With the depth of the element whose constraint found it: its own keys are preferred to those from below.
+    pub(super) entries: Vec<(Entry, usize)>,
     pub(super) sorted: bool,
 }
 
@@ -172,9 +173,10 @@ impl Keys {
         &self.values[key.clone()]
     }
 
-    /// Brings the tables of children to the depth of their parent, those of one constraint together.
-    pub(super) fn gather(&mut self, depth: usize) {
-        let first = self.tables.iter().rposition(|table| table.depth < depth).map_or(0, |at| at + 1);
+    /// Brings the tables of the children of an element to it, those of one constraint together; returns where they
+    /// begin. Those before are of its siblings, and nothing in it refers to them.
+    pub(super) fn gather(&mut self, depth: usize) -> usize {
+        let first = self.tables.iter().rposition(|table| table.depth <= depth).map_or(0, |at| at + 1);
         let mut gathered: Vec<Table> = Vec::new();
         for mut table in self.tables.drain(first..) {
             table.depth = depth;
@@ -190,5 +192,6 @@ impl Keys {
             }
         }
         self.tables.append(&mut gathered);
+        first
     }
 }

@@ -1,12 +1,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use regex::Regex;
-
 use super::bound::Bound;
 use super::enumeration::Enumeration;
 use super::mismatch::Rule;
 use super::value::Value;
+use crate::schema::pattern::Automaton;
 
 /// The constraining facets of a type with those of all that it restricts (part 2, section 4.3).
 #[derive(Debug, Clone, Default)]
@@ -60,7 +59,7 @@ impl Fixed {
 /// The patterns of one step of restriction, of which one must match.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    pub(super) regex: Arc<Regex>,
+    pub(super) automaton: Arc<Automaton>,
     /// As their schema has them.
     pub(super) written: Arc<str>,
 }
@@ -83,7 +82,7 @@ impl Facets {
 
     /// Checks a literal, white space normalized.
     pub(super) fn check_literal(&self, text: &str) -> Result<(), Rule> {
-        if self.patterns.iter().all(|pattern| pattern.regex.is_match(text)) { Ok(()) } else { Err(Rule::Pattern) }
+        if self.patterns.iter().all(|pattern| pattern.automaton.is_match(text)) { Ok(()) } else { Err(Rule::Pattern) }
     }
 
     /// Whether a literal is enough: no facet looks at the value.

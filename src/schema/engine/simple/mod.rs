@@ -82,6 +82,13 @@ pub(in crate::schema) enum Identity {
     Mixed,
 }
 
+impl Identity {
+    /// Whether a value refers to IDs.
+    pub(in crate::schema) fn refers(self) -> bool {
+        matches!(self, Self::Idref | Self::Idrefs)
+    }
+}
+
 impl SimpleType {
     /// A built-in type by its local name in the namespace of XML Schema.
     pub(in crate::schema) fn builtin(local: &str) -> Option<Self> {

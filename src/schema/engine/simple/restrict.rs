@@ -163,9 +163,14 @@ impl Step<'_> {
             }
         }
         if let (Some(least), Some(most)) = (least, most) {
+            let is_of_base = |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| bound.value == least.value);
+            // Nothing lies between two that exclude the same value. One step may say both, but a new one excludes less
+            // than the other side of the base (sections 4.3.8.4 and 4.3.9.4).
+            let is_closed =
+                || has("minExclusive") && is_of_base(&base.most) || has("maxExclusive") && is_of_base(&base.least);
             let fits = match least.value.order(&most.value) {
                 Some(Ordering::Less) => true,
-                Some(Ordering::Equal) => least.inclusive == most.inclusive,
+                Some(Ordering::Equal) => least.inclusive == most.inclusive && !is_closed(),
                 _ => false,
             };
             if !fits {
@@ -182,8 +187,8 @@ impl Step<'_> {
             return Ok(());
         }
         let written: Arc<str> = patterns.join(" or ").into();
-        let regex = match pattern::alternatives(&patterns) {
-            Ok(regex) => regex,
+        let automaton = match pattern::alternatives(&patterns) {
+            Ok(automaton) => automaton,
             Err(reason) => {
                 let wrong = |facet: &Facet| facet.name == "pattern" && pattern::alternatives(&[facet.value]).is_err();
                 let number = given.iter().position(wrong);
@@ -191,7 +196,7 @@ impl Step<'_> {
                 return Err(Unsupported(format!("the pattern '{written}': {reason}"), number));
             }
         };
-        self.facets.patterns.push(Pattern { regex, written });
+        self.facets.patterns.push(Pattern { automaton, written });
         Ok(())
     }
 

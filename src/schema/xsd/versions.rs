@@ -1,0 +1,82 @@
+//! Conditional inclusion: documents for several versions of XML Schema say by `vc:` attributes which of their elements
+//! are for which (XSD 1.1 part 1, section 4.2.2). What is not for 1.0 is left out before the document is judged.
+
+use std::ops::Range;
+
+use super::tree::{NodeId, Tree};
+use crate::schema::engine;
+use crate::vocab::ns;
+
+/// The namespace of the attributes.
+const VERSIONING: &str = "http://www.w3.org/2007/XMLSchema-versioning";
+
+/// The version of this engine.
+const OWN: f64 = 1.0;
+
+/// The constraining facets of XSD 1.0 (part 2, section 4.3).
+const FACETS: [&str; 12] = [
+    "length",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "enumeration",
+    "whiteSpace",
+    "maxInclusive",
+    "maxExclusive",
+    "minInclusive",
+    "minExclusive",
+    "totalDigits",
+    "fractionDigits",
+];
+
+/// The text without elements that are for other versions, with the same lines; `None` if all of it is for this one.
+pub(super) fn included(text: &str, tree: &Tree) -> Option<String> {
+    if !text.contains(VERSIONING) {
+        return None;
+    }
+    let mut pending = vec![0];
+    let mut excluded: Vec<Range<usize>> = Vec::new();
+    while let Some(id) = pending.pop() {
+        match (is_excluded(tree, id), id) {
+            (false, _) => pending.extend(tree.parts(id)),
+            // A document that is for other versions is an empty one.
+            (true, 0) => excluded.extend(tree.parts(id).map(|part| tree.node(part).whole())),
+            (true, _) => excluded.push(tree.node(id).whole()),
+        }
+    }
+    if excluded.is_empty() {
+        return None;
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    for range in excluded {
+        bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn is_excluded(tree: &Tree, id: NodeId) -> bool {
+    let attributes = tree.node(id).attributes.iter();
+    let mut versioning = attributes.filter_map(|(name, value)| {
+        let (prefix, local) = name.split_once(':')?;
+        (tree.resolve(id, prefix) == VERSIONING).then_some((local, value.trim()))
+    });
+    versioning.any(|(local, value)| {
+        let version = || value.parse::<f64>().ok();
+        let mut names = value.split_whitespace();
+        match local {
+            "minVersion" => version().is_some_and(|least| OWN < least),
+            "maxVersion" => version().is_some_and(|first| OWN >= first),
+            "typeAvailable" => !names.all(|name| is_known(tree, id, name, engine::is_builtin)),
+            "typeUnavailable" => names.all(|name| is_known(tree, id, name, engine::is_builtin)),
+            "facetAvailable" => !names.all(|name| is_known(tree, id, name, |facet| FACETS.contains(&facet))),
+            "facetUnavailable" => names.all(|name| is_known(tree, id, name, |facet| FACETS.contains(&facet))),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a qualified name is one of XML Schema that is known.
+fn is_known(tree: &Tree, id: NodeId, name: &str, known: impl Fn(&str) -> bool) -> bool {
+    let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+    tree.resolve(id, prefix) == ns::XSD && known(local)
+}
