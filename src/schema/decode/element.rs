@@ -11,15 +11,14 @@ use crate::ladder::tape::Tag;
 pub(super) struct ElementValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     pub(super) tag: Tag<'de>,
-    pub(super) within: Within,
 }
 
 impl<'r, 'de> ElementValue<'r, 'de> {
     fn text(self) -> Result<TextValue<'de>, DecodeError> {
-        let within = self.within;
-        self.reader.text().map(|text| TextValue { text, within })
+        self.reader.text().map(|text| TextValue { text, within: Within::Field })
     }
 
+    #[inline]
     pub(super) fn fields<V: Visitor<'de>>(
         self,
         fields: &'static [&'static str],
@@ -70,7 +69,7 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
     wrapped!();
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        if let Within::WrappedOption = self.within {
+        if let Within::WrappedOption = self.reader.within {
             return Err(Undecodable::OptionalUnit.into());
         }
         self.reader.skip();
@@ -81,6 +80,7 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
         self.deserialize_unit(visitor)
     }
 
+    #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,

@@ -1,6 +1,5 @@
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
-use super::element::ElementValue;
 use super::forward::{listed, wrapped};
 use super::reader::Reader;
 use super::{DecodeError, Within};
@@ -9,14 +8,12 @@ use super::{DecodeError, Within};
 pub(super) struct FieldValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     pub(super) name: &'de str,
-    pub(super) within: Within,
 }
 
 macro_rules! as_element {
     ($($method:ident($($arg:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, DecodeError> {
-            let element = self.reader.element()?;
-            ElementValue { within: self.within, ..element }.$method($($arg,)* visitor)
+            self.reader.element()?.$method($($arg,)* visitor)
         })*
     };
 }
@@ -45,8 +42,8 @@ impl<'de> SeqAccess<'de> for FieldValue<'_, 'de> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
         match self.reader.peek_child() {
             Some(tag) if tag.local() == self.name => {
-                let element = self.reader.element()?;
-                seed.deserialize(ElementValue { within: Within::Wrapper, ..element }).map(Some)
+                self.reader.within = Within::Wrapper;
+                seed.deserialize(self.reader.element()?).map(Some)
             }
             _ => Ok(None),
         }

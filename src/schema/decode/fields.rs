@@ -96,9 +96,13 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
                 self.next = Next::End;
                 seed.deserialize(TextValue { text, within: Within::Field })
             }
-            Next::Child(name) => seed.deserialize(FieldValue { reader: self.reader, name, within: Within::Field }),
+            Next::Child(name) => {
+                self.reader.within = Within::Field;
+                seed.deserialize(FieldValue { reader: self.reader, name })
+            }
             Next::Variant => {
-                seed.deserialize(VariantValue { reader: self.reader, fields: self.names, within: Within::Field })
+                self.reader.within = Within::Field;
+                seed.deserialize(VariantValue { reader: self.reader, fields: self.names })
             }
             Next::Key | Next::End => Err(Undecodable::End.into()),
         }

@@ -10,12 +10,12 @@ macro_rules! refused {
 }
 pub(super) use refused;
 
-/// What leaves no mark in XML.
+/// Types that leave no mark in XML: the value in them is read from the same place.
 macro_rules! wrapped {
     () => {
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-            let within = self.within.option()?;
-            visitor.visit_some(Self { within, ..self })
+            self.reader.within = self.reader.within.option()?;
+            visitor.visit_some(self)
         }
 
         fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -23,8 +23,8 @@ macro_rules! wrapped {
             _: &'static str,
             visitor: V,
         ) -> Result<V::Value, DecodeError> {
-            let within = self.within.wrapper();
-            visitor.visit_newtype_struct(Self { within, ..self })
+            self.reader.within = self.reader.within.wrapper();
+            visitor.visit_newtype_struct(self)
         }
     };
 }

@@ -8,11 +8,13 @@ use crate::ladder::tape::{Cursor, Tag};
 pub(super) struct Reader<'de> {
     cursor: Cursor<'de>,
     depth: usize,
+    /// The type that the value which is read next stands in.
+    pub(super) within: Within,
 }
 
 impl<'de> Reader<'de> {
     pub(super) fn new(cursor: Cursor<'de>) -> Self {
-        Self { cursor, depth: 0 }
+        Self { cursor, depth: 0, within: Within::Field }
     }
 
     /// How many start tags were taken.
@@ -30,7 +32,7 @@ impl<'de> Reader<'de> {
     #[inline]
     pub(super) fn element(&mut self) -> Result<ElementValue<'_, 'de>, DecodeError> {
         let Some(tag) = self.cursor.enter() else { return Err(Undecodable::End.into()) };
-        Ok(ElementValue { reader: self, tag, within: Within::Field })
+        Ok(ElementValue { reader: self, tag })
     }
 
     /// Takes the rest of an element that holds only text, end tag included.

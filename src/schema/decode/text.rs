@@ -4,7 +4,7 @@ use std::str::FromStr;
 use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
 
-use super::forward::{refused, wrapped};
+use super::forward::refused;
 use super::{DecodeError, DecodeProblem, Undecodable, Within};
 
 /// One simple value: the text of an element or the value of an attribute.
@@ -100,7 +100,15 @@ impl<'de> Deserializer<'de> for TextValue<'de> {
         }
     }
 
-    wrapped!();
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        let within = self.within.option()?;
+        visitor.visit_some(Self { within, ..self })
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
+        let within = self.within.wrapper();
+        visitor.visit_newtype_struct(Self { within, ..self })
+    }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_unit()

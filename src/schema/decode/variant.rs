@@ -11,7 +11,6 @@ pub(super) struct VariantValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     /// The names that belong to other fields of the struct.
     pub(super) fields: &'static [&'static str],
-    pub(super) within: Within,
 }
 
 impl<'de> Deserializer<'de> for VariantValue<'_, 'de> {
@@ -66,9 +65,10 @@ impl<'de> SeqAccess<'de> for VariantValue<'_, 'de> {
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, DecodeError> {
         match self.reader.peek_child() {
-            Some(tag) if !self.fields.contains(&tag.local()) => seed
-                .deserialize(VariantValue { reader: self.reader, fields: self.fields, within: Within::Wrapper })
-                .map(Some),
+            Some(tag) if !self.fields.contains(&tag.local()) => {
+                self.reader.within = Within::Wrapper;
+                seed.deserialize(VariantValue { reader: self.reader, fields: self.fields }).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -79,6 +79,7 @@ impl<'r, 'de> EnumAccess<'de> for VariantValue<'r, 'de> {
     type Variant = ElementVariant<'r, 'de>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), DecodeError> {
+        self.reader.within = Within::Field;
         let element = self.reader.element()?;
         let variant = seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(element.tag.local()))?;
         Ok((variant, ElementVariant(element)))

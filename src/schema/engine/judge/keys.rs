@@ -15,12 +15,34 @@ use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Prefixes, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
-    /// Looks at an element whose type is known, and at its attributes.
+    /// Looks at an element whose type is known, and at its attributes. Where the schema has no constraints, this and the
+    /// calls below are one comparison each.
+    #[inline]
     pub(super) fn keys_enter(&mut self, started: &Started<'a>, ty: &Type, element: Option<&Element>) {
-        let grammar = self.grammar;
-        if grammar.constraints.is_empty() {
-            return;
+        if !self.grammar.constraints.is_empty() {
+            self.enter_keys(started, ty, element);
         }
+    }
+
+    /// The text of the innermost element, a valid value of its type.
+    #[inline]
+    pub(super) fn keys_value(&mut self, simple: &SimpleType, value: &str) {
+        if !self.grammar.constraints.is_empty() {
+            self.keep_key(simple, value);
+        }
+    }
+
+    /// The end of the innermost element.
+    #[inline]
+    pub(super) fn keys_leave(&mut self) {
+        if !self.grammar.constraints.is_empty() {
+            self.leave_keys();
+        }
+    }
+
+    #[inline(never)]
+    fn enter_keys(&mut self, started: &Started<'a>, ty: &Type, element: Option<&Element>) {
+        let grammar = self.grammar;
         let mut keys = std::mem::take(&mut self.judge.keys);
         let parent = keys.frames.last().map_or(0..0, |frame| frame.live..keys.live.len());
         keys.frames.push(Frame {
@@ -166,8 +188,8 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The text of the innermost element, a valid value of its type.
-    pub(super) fn keys_value(&mut self, simple: &SimpleType, value: &str) {
+    #[inline(never)]
+    fn keep_key(&mut self, simple: &SimpleType, value: &str) {
         let keys = &mut self.judge.keys;
         let Some(frame) = keys.frames.last() else { return };
         if keys.waiting.len() == frame.waiting {
@@ -181,14 +203,11 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The end of the innermost element.
-    pub(super) fn keys_leave(&mut self) {
-        if self.judge.keys.frames.is_empty() {
-            return;
-        }
+    #[inline(never)]
+    fn leave_keys(&mut self) {
         let grammar = self.grammar;
+        let Some(frame) = self.judge.keys.frames.pop() else { return };
         let mut keys = std::mem::take(&mut self.judge.keys);
-        let Some(frame) = keys.frames.pop() else { return };
         for selected in keys.selected.drain(frame.selected..) {
             let start = keys.values.len();
             let mut complete = true;
