@@ -127,7 +127,7 @@ impl Gate {
         if !self.submissions.knows(&from) {
             return Err(Problem::forbidden(format!("'{from}' sends nothing through the gateway")));
         }
-        http::take(self, from, envelope, key).await
+        Ok(http::take(self, from, envelope, key).await?.id)
     }
 }
 

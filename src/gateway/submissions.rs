@@ -17,7 +17,7 @@ use crate::journal::{MailRecord, Number, SubmissionRecord};
 use crate::mailbox::Input;
 use crate::shell::journal::{JournalQuery, QueryError, Takeover};
 use crate::shell::{Client, Organism, SendError, Unread};
-use crate::vocab::{IdKey, MessageId, Name};
+use crate::vocab::{IdKey, MessageId, Name, ThreadId};
 
 /// Submissions of all clients that come in over the network.
 pub(super) struct Submissions {
@@ -44,16 +44,22 @@ type Key = (Name, Arc<str>);
 struct Pending {
     digest: [u8; 32],
     /// Id of the message once it is durable; closed if it never will be.
-    kept: watch::Receiver<Option<MessageId>>,
+    kept: watch::Receiver<Option<Kept>>,
+}
+
+/// A submission that is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) id: MessageId,
+    /// Its conversation.
+    pub(super) root: ThreadId,
 }
 
 /// Effect of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Submitted {
-    /// The message is durable.
-    Kept(MessageId),
-    /// One under the same key, with the same body, came before.
-    Before(MessageId),
+    /// The message is durable, this one or one that came before under the same key and with the same body.
+    Kept(Kept),
     /// One under the same key, with another body, came before.
     KeyReused,
 }
@@ -155,9 +161,9 @@ impl Submissions {
                 Err(pending) if pending.digest != digest => return Ok(Submitted::KeyReused),
                 Err(mut pending) => {
                     if let Ok(kept) = pending.kept.wait_for(Option::is_some).await
-                        && let Some(id) = *kept
+                        && let Some(kept) = *kept
                     {
-                        return Ok(Submitted::Before(id));
+                        return Ok(Submitted::Kept(kept));
                     }
                     // That one failed: this one takes its place.
                 }
@@ -166,19 +172,20 @@ impl Submissions {
         // Nobody else submits under this key meanwhile.
         if let Some(known) = self.query.submission_of_key(key.0.clone(), key.1.clone()).await? {
             let same = known.key.is_some_and(|(_, known)| known == digest);
-            return Ok(if same { Submitted::Before(known.id) } else { Submitted::KeyReused });
+            let kept = Kept { id: known.id, root: known.root };
+            return Ok(if same { Submitted::Kept(kept) } else { Submitted::KeyReused });
         }
-        let id = self.hand_over(submission, envelope).await?;
-        reserved.kept.send_replace(Some(id));
-        Ok(Submitted::Kept(id))
+        let kept = self.hand_over(submission, envelope).await?;
+        reserved.kept.send_replace(Some(kept));
+        Ok(Submitted::Kept(kept))
     }
 
-    async fn hand_over(&self, submission: SubmissionRecord, envelope: Bytes) -> Result<MessageId, SubmitError> {
+    async fn hand_over(&self, submission: SubmissionRecord, envelope: Bytes) -> Result<Kept, SubmitError> {
         let client = self.clients.get(&submission.client);
         let client = client.ok_or_else(|| SubmitError::Stranger(submission.client.clone()))?;
-        let id = submission.id;
-        client.hand_over(submission.root, envelope, Some(submission))?.await?;
-        Ok(id)
+        let kept = Kept { id: submission.id, root: submission.root };
+        client.hand_over(kept.root, envelope, Some(submission))?.await?;
+        Ok(kept)
     }
 
     /// Takes a key, or gives back the submission that has it.
@@ -247,7 +254,7 @@ impl Submissions {
 struct Reserved {
     submissions: Arc<Submissions>,
     key: Key,
-    kept: watch::Sender<Option<MessageId>>,
+    kept: watch::Sender<Option<Kept>>,
 }
 
 impl Drop for Reserved {

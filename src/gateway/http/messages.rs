@@ -18,13 +18,13 @@ use super::{Gate, view};
 use crate::core::{Foreseen, Party};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
-use crate::gateway::submissions::Submitted;
+use crate::gateway::submissions::{Kept, Submitted};
 use crate::gateway::{Kind, Principal};
 use crate::journal::{MailState, SubmissionRecord};
 use crate::ladder::{Meta, write_envelope};
 use crate::mailbox::{Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
-use crate::shell::journal::Sent;
+use crate::shell::journal::{Sent, SentAnswer};
 use crate::vocab::{MessageId, Name, ThreadId};
 
 /// `POST /v1/messages`
@@ -34,8 +34,8 @@ pub(super) async fn submit(
     request: Request,
 ) -> Result<Response, Problem> {
     may_send(&gate, &principal)?;
-    let (sent, _) = send(&gate, principal.name, request).await?;
-    Ok(acknowledge(&sent))
+    let posted = send(&gate, principal.name, request).await?;
+    Ok(acknowledge(&posted))
 }
 
 /// Whether somebody may send messages.
@@ -47,19 +47,27 @@ pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem
     Ok(())
 }
 
-/// Submits the envelope in the body of `request` and waits for the answer as long as the request says. A request that
-/// doesn't wait gets no answer, even where one is there already: its status never depends on who was faster. The body
-/// comes back, too.
-pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Result<(Sent, Bytes), Problem> {
+/// A message that a request has submitted.
+pub(super) struct Posted {
+    pub(super) kept: Kept,
+    /// The answers that came while the request waited. One that doesn't wait has none, even where some are there
+    /// already: so its response never depends on who was faster.
+    pub(super) answers: Vec<SentAnswer>,
+    /// The body of the request.
+    pub(super) body: Bytes,
+}
+
+/// Submits the envelope in the body of `request` and waits for the answer as long as the request says.
+pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Result<Posted, Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
-    let bytes = body(gate, request).await?;
-    let id = take(gate, from, bytes.clone(), key).await?;
-    let mut sent = answer_of(gate, id, wait).await?;
-    if wait.is_zero() {
-        sent.answers.clear();
-    }
-    Ok((sent, bytes))
+    let body = body(gate, request).await?;
+    let kept = take(gate, from, body.clone(), key).await?;
+    let answers = match wait.is_zero() {
+        true => Vec::new(),
+        false => answer_of(gate, kept.id, wait).await?.answers,
+    };
+    Ok(Posted { kept, answers, body })
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
@@ -68,7 +76,7 @@ pub(in crate::gateway) async fn take(
     from: Name,
     bytes: Bytes,
     key: Option<String>,
-) -> Result<MessageId, Problem> {
+) -> Result<Kept, Problem> {
     gate.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
     let foreseen = judge(gate, &from, bytes).await?;
@@ -79,7 +87,7 @@ pub(in crate::gateway) async fn take(
         return Err(Problem::too_large_as_written(written, most));
     }
     match gate.submissions.submit(submission, envelope).await? {
-        Submitted::Kept(id) | Submitted::Before(id) => Ok(id),
+        Submitted::Kept(kept) => Ok(kept),
         Submitted::KeyReused => {
             let detail = "another message came with that Idempotency-Key: use a new key for a new message";
             Err(Problem::conflict("key_reused", detail))
@@ -191,13 +199,13 @@ pub(in crate::gateway) async fn answer_of(gate: &Gate, id: MessageId, wait: Dura
     }
 }
 
-fn acknowledge(sent: &Sent) -> Response {
-    let id = sent.submission.id;
-    let response = match sent.answers.first() {
+fn acknowledge(posted: &Posted) -> Response {
+    let Kept { id, root } = posted.kept;
+    let response = match posted.answers.first() {
         Some(answer) => view::envelope(answer.envelope.clone()),
         None => {
-            let thread = sent.submission.root.to_string();
-            view::document(StatusCode::ACCEPTED, &json!({ "id": id.to_string(), "thread": thread, "state": "queued" }))
+            let value = json!({ "id": id.to_string(), "thread": root.to_string(), "state": "queued" });
+            view::document(StatusCode::ACCEPTED, &value)
         }
     };
     view::located(response, &format!("/v1/messages/{id}"))

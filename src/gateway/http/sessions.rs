@@ -7,11 +7,12 @@ use serde_json::json;
 
 use super::about::About;
 use super::caller::Caller;
+use super::messages::{self, Posted};
 use super::request::json;
-use super::{Gate, messages, view};
+use super::{Gate, view};
 use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
 use crate::gateway::problem::Problem;
-use crate::shell::journal::{Sent, SentAnswer};
+use crate::shell::journal::SentAnswer;
 use crate::vocab::Name;
 
 /// `POST /v1/sessions/{session}/call`
@@ -24,14 +25,14 @@ pub(super) async fn call(about: About) -> Result<Response, Problem> {
         let detail = format!("{} has {SESSIONS} sessions, as many as may be: end one of them", principal.name);
         Problem::too_many("sessions", detail, 1)
     })?;
-    let (sent, arguments) = messages::send(&gate, principal.name.clone(), request).await?;
+    let posted = messages::send(&gate, principal.name.clone(), request).await?;
     // A fault is an answer, but no success: nothing rides on it.
-    let failed = sent.answers.first().is_some_and(|answer| answer.fault.is_some());
+    let failed = posted.answers.first().is_some_and(|answer| answer.fault.is_some());
     let read = match failed {
         true => None,
-        false => gate.sessions.read((&principal.name, &name), session, arguments, clock).await,
+        false => gate.sessions.read((&principal.name, &name), session, posted.body.clone(), clock).await,
     };
-    Ok(respond(&sent, read))
+    Ok(respond(&posted, read))
 }
 
 /// `POST /v1/sessions/{session}/heartbeat`
@@ -99,14 +100,14 @@ fn no_session() -> Problem {
 }
 
 /// The response to a call. With nothing pending it is what it would be without notices, byte for byte.
-fn respond(sent: &Sent, read: Option<QueueRead>) -> Response {
+fn respond(posted: &Posted, read: Option<QueueRead>) -> Response {
     let text = |answer: &SentAnswer| Block::text(String::from_utf8_lossy(&answer.envelope));
-    let content: Vec<_> = sent.answers.iter().map(text).collect();
+    let content: Vec<_> = posted.answers.iter().map(text).collect();
     let mut metadata = json!({
-        "id": sent.submission.id.to_string(),
-        "thread": sent.submission.root.to_string(),
-        "state": if content.is_empty() { "queued" } else { view::state(sent) },
-        "fault": sent.answers.first().and_then(|answer| answer.fault.as_ref()).map(|code| code.as_str()),
+        "id": posted.kept.id.to_string(),
+        "thread": posted.kept.root.to_string(),
+        "state": view::state(&posted.answers).unwrap_or("queued"),
+        "fault": posted.answers.first().and_then(|answer| answer.fault.as_ref()).map(|code| code.as_str()),
     });
     let status = if content.is_empty() { StatusCode::ACCEPTED } else { StatusCode::OK };
     let content = match read {
@@ -121,5 +122,5 @@ fn respond(sent: &Sent, read: Option<QueueRead>) -> Response {
         }
     };
     let response = view::document(status, &json!({ "content": content, "metadata": metadata }));
-    view::located(response, &format!("/v1/messages/{}", sent.submission.id))
+    view::located(response, &format!("/v1/messages/{}", posted.kept.id))
 }

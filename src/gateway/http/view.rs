@@ -138,7 +138,8 @@ pub(super) fn sent(sent: &Sent) -> Value {
         "id": sent.submission.id.to_string(),
         "thread": sent.submission.root.to_string(),
         "at": sent.at.to_string(),
-        "state": state(sent),
+        // It is in the organism from the start.
+        "state": state(&sent.answers).unwrap_or("delivered"),
         "attempts": 1,
         "last_error": null,
         "reply": replies.first(),
@@ -146,13 +147,12 @@ pub(super) fn sent(sent: &Sent) -> Value {
     })
 }
 
-/// State of a submission: it is in the organism from the start.
-pub(super) fn state(sent: &Sent) -> &'static str {
-    match sent.answers.first() {
-        None => "delivered",
-        Some(SentAnswer { fault: Some(_), .. }) => "faulted",
-        Some(_) => "answered",
-    }
+/// State of a submission that has answers.
+pub(super) fn state(answers: &[SentAnswer]) -> Option<&'static str> {
+    Some(match answers.first()?.fault {
+        Some(_) => "faulted",
+        None => "answered",
+    })
 }
 
 fn answer(answer: &SentAnswer) -> Value {

@@ -18,7 +18,6 @@ impl<'r, 'de> ElementValue<'r, 'de> {
         self.reader.text().map(|text| TextValue { text, within: Within::Field })
     }
 
-    #[inline]
     pub(super) fn fields<V: Visitor<'de>>(
         self,
         fields: &'static [&'static str],
@@ -80,7 +79,6 @@ impl<'de> Deserializer<'de> for ElementValue<'_, 'de> {
         self.deserialize_unit(visitor)
     }
 
-    #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
