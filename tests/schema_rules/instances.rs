@@ -95,6 +95,15 @@ const IDENTITY: &[Case] = &[
             ("<t:r><t:a><t:b>1</t:b><t:b>2</t:b></t:a></t:r>", Some("cvc-identity-constraint.3")),
         ],
     ),
+    (
+        "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='a' type='xs:duration' maxOccurs='9'/></xs:sequence></xs:complexType><xs:unique name='u'><xs:selector xpath='t:a'/><xs:field xpath='.'/></xs:unique></xs:element>",
+        &[
+            ("<t:r><t:a>P1Y</t:a><t:a>P365D</t:a><t:a>-P1Y</t:a></t:r>", None),
+            ("<t:r><t:a>P1Y</t:a><t:a>P12M</t:a></t:r>", Some("cvc-identity-constraint.4.1")),
+            ("<t:r><t:a>P0D</t:a><t:a>-PT0S</t:a></t:r>", Some("cvc-identity-constraint.4.1")),
+            ("<t:r><t:a>P400Y</t:a><t:a>P146097D</t:a></t:r>", Some("cvc-identity-constraint.4.1")),
+        ],
+    ),
 ];
 
 const ELEMENTS: &[Case] = &[
