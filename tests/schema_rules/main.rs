@@ -3,7 +3,10 @@
 mod instances;
 mod schemas;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use systole::schema::oracle::{Refusal, Whole};
 use systole::schema::{PayloadSchema, XsdDocument};
@@ -104,4 +107,38 @@ fn documents_are_valid_or_break_one_rule() {
     }
     assert!(verdicts.wrong.is_empty(), "{}", verdicts.wrong);
     golden("documents.txt", &verdicts.told);
+}
+
+/// Writes the literal of a number.
+type Write = fn(usize) -> String;
+
+/// Large enumerations are looked up, not walked through: by value, in the same time however many there are.
+#[test]
+fn large_enumerations_are_looked_up_by_value() {
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || {
+        let kinds: [(&str, Write, Write); 4] = [
+            ("xs:duration", |i| format!("P{i}D"), |i| format!("PT{}H", i * 24)),
+            ("xs:double", |i| format!("{i}.5"), |i| format!("{i}5e-1")),
+            ("xs:hexBinary", |i| format!("{i:06x}"), |i| format!("{i:06X}")),
+            ("t:numbers", |i| format!("1 2 {i}"), |i| format!("+1 02 {i}.0")),
+        ];
+        for (base, known, same) in kinds {
+            let values: String = (1..=5_000).map(|i| format!("<xs:enumeration value='{}'/>", known(i))).collect();
+            let mut schema = whole(&format!(
+                "<xs:simpleType name='numbers'><xs:list itemType='xs:decimal'/></xs:simpleType>\
+                 <xs:simpleType name='s'><xs:restriction base='{base}'>{values}</xs:restriction></xs:simpleType>\
+                 <xs:element name='r'><xs:complexType><xs:sequence><xs:element name='a' type='t:s' maxOccurs='unbounded'/></xs:sequence></xs:complexType></xs:element>"
+            ));
+            let elements = |range: RangeInclusive<usize>| -> String {
+                range.map(|i| format!("<t:a>{}</t:a>", same(i % 5_000 + 1))).collect()
+            };
+            schema.judge(&declared(&format!("<t:r>{}</t:r>", elements(1..=20_000)))).expect(base);
+            let unknown = declared(&format!("<t:r><t:a>{}</t:a></t:r>", same(5_001)));
+            assert!(matches!(schema.judge(&unknown), Err(Refusal::Invalid(_))), "{base}");
+        }
+        ended.send(())
+    });
+    // Walked through, durations alone take 15 s in a release build.
+    end.recv_timeout(Duration::from_secs(60)).expect("80,000 values of enumerations are judged within 60 s");
 }
