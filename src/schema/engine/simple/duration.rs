@@ -8,7 +8,9 @@ use super::value::owned;
 /// A duration (part 2, section 3.2.6): months and seconds don't compare without a date to start from.
 #[derive(Debug, Clone)]
 pub(super) struct Duration<'a> {
+    /// Zero is not negative.
     negative: bool,
+    /// Less than 400 years.
     months: i128,
     seconds: i128,
     /// The digits behind the point of the seconds, without trailing zeros.
@@ -34,6 +36,10 @@ impl<'a> Duration<'a> {
         let mut duration = Self { negative, months: 0, seconds: 0, fraction: Cow::Borrowed("") };
         duration.add(date, &DATE)?;
         duration.add(time.unwrap_or_default(), &TIME)?;
+        // 400 years have as many days wherever they start; so equal durations have equal fields.
+        duration.seconds += duration.months / 4800 * 146_097 * DAY;
+        duration.months %= 4800;
+        duration.negative &= duration.months != 0 || duration.seconds != 0 || !duration.fraction.is_empty();
         Ok(duration)
     }
 

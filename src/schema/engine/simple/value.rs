@@ -63,26 +63,27 @@ impl Value<'_> {
     }
 
     /// Writes what equal values have in common, and others don't: a name of the value space, then the value.
-    pub(super) fn key(&self, out: &mut String) {
+    pub(super) fn key(&self, out: &mut impl Write) {
         let _ = match self {
             // Positive and negative zero are equal.
             Self::Float(value) => write!(out, "f{:?}", value + 0.0),
             Self::Double(value) => write!(out, "d{:?}", value + 0.0),
-            Self::Hex(text) => write!(out, "h{}", text.to_ascii_uppercase()),
+            Self::Hex(text) => {
+                let _ = out.write_char('h');
+                text.chars().try_for_each(|digit| out.write_char(digit.to_ascii_uppercase()))
+            }
             Self::Base64(text) => {
-                out.push('b');
-                out.extend(binary::characters(text).map(char::from));
-                Ok(())
+                let _ = out.write_char('b');
+                binary::characters(text).try_for_each(|byte| out.write_char(char::from(byte)))
             }
             Self::Text(text) => write!(out, "t{text}"),
             Self::Uri(text) => write!(out, "u{text}"),
             Self::List(items) => {
-                out.push('l');
-                items.iter().for_each(|item| {
+                let _ = out.write_char('l');
+                items.iter().try_for_each(|item| {
                     item.key(out);
-                    out.push('\u{1}');
-                });
-                Ok(())
+                    out.write_char('\u{1}')
+                })
             }
             value => write!(out, "{value:?}"),
         };
