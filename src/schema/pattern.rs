@@ -77,7 +77,7 @@ pub(crate) fn states(pattern: &str) -> usize {
     })
 }
 
-/// What tells whether a text matches.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Automaton {
     regex: regex::Regex,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
-/// Which character is which letter.
+/// The letter of each character.
 #[derive(Debug)]
 pub(super) struct Alphabet {
     ascii: [u8; 128],
