@@ -114,6 +114,15 @@ fn identity_constraints_are_judged_however_large_the_payload_is() {
     let references: String = (0..100_000).map(|n| format!("<b to='{n}'/>")).collect();
     assert_eq!(judge(&format!("<r>{keys}{references}</r>")), Ok(()));
     assert!(judge(&format!("<r>{keys}{references}<b to='-1'/></r>")).is_err());
+    let mut shelves = accepts(
+        "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='s' maxOccurs='unbounded'>
+         <xs:complexType><xs:attribute name='a' type='xs:int'/></xs:complexType>
+         <xs:key name='k'><xs:selector xpath='.'/><xs:field xpath='@a'/></xs:key></xs:element>
+         <xs:element name='b' type='xs:int' maxOccurs='unbounded'/></xs:sequence></xs:complexType>
+         <xs:keyref name='f' refer='k'><xs:selector xpath='b'/><xs:field xpath='.'/></xs:keyref></xs:element>",
+    );
+    let same = |one: &str| format!("<r>{one}{}{}</r>", "<s a='1'/>".repeat(30_000), "<b>1</b>".repeat(30_000));
+    assert!(!shelves(&same("")) && !shelves(&same("<s a='2'/>")) && shelves("<r><s a='1'/><s a='2'/><b>1</b></r>"));
 }
 
 /// The validator of a schema without namespace, as a yes or no.
@@ -149,6 +158,19 @@ fn a_keyref_leads_to_keys_in_its_own_element_or_below() {
     let mut above = accepts(&hall(key, keyref));
     assert!(above("<hall><shelf><a>1</a></shelf><shelf><a>2</a></shelf><b>1</b></hall>"));
     assert!(above("<hall><shelf><a>1</a></shelf><shelf><a>2</a><b>1</b></shelf></hall>"));
+    // An element prefers its own key to those below it.
+    let mut nested = accepts(&format!(
+        "<xs:complexType name='box'><xs:sequence><xs:element name='a' type='xs:int' minOccurs='0'/>
+         <xs:element name='box' type='box' minOccurs='0' maxOccurs='9'>{key}</xs:element>
+         <xs:element name='b' type='xs:int' minOccurs='0'/></xs:sequence></xs:complexType>
+         <xs:element name='r' type='box'>{}</xs:element>",
+        keyref.replace(".//b", "b")
+    ));
+    assert!(nested("<r><box><a>1</a><box><a>1</a></box></box><b>1</b></r>"));
+    assert!(nested("<r><box><a>1</a><box><a>1</a></box><box><a>1</a></box></box><b>1</b></r>"));
+    assert!(nested("<r><box><box><a>1</a></box></box><b>1</b></r>"));
+    assert!(!nested("<r><box><box><a>1</a></box><box><a>1</a></box></box><b>1</b></r>"));
+    assert!(!nested("<r><box><a>1</a></box><box><box><a>1</a></box></box><b>1</b></r>"));
     // A key that two elements below have is a key of neither.
     assert!(!above("<hall><shelf><a>1</a></shelf><shelf><a>1</a></shelf><b>1</b></hall>"));
 }

@@ -495,7 +495,8 @@ fn complex_content_may_add_attributes_to_simple_content() {
 #[test]
 fn counts_inside_of_counts_are_exact_however_large_they_are() {
     // Whether n elements fit: for the bounds of the element and of the group around it, some numbers that do and don't.
-    let cases: [((u32, &str), (u32, &str), &[usize], &[usize]); 8] = [
+    type Bounds = (u32, &'static str);
+    let cases: [(Bounds, Bounds, &[usize], &[usize]); 8] = [
         ((0, "100"), (1, "40"), &[0, 1, 100, 101, 4_000], &[4_001]),
         ((0, "unbounded"), (0, "99999"), &[0, 1, 5_000], &[]),
         ((1, "unbounded"), (1, "99999"), &[1, 5_000], &[0]),

@@ -69,38 +69,48 @@ pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, &'static
     compile(&translated?.join("|"))
 }
 
-/// Approximate number of states of the automaton of a pattern; 0 if it is no pattern.
+/// Approximate number of states of the automaton of a pattern, with what its alphabet takes; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
     translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| match large(&tree) {
-        Some((_, reduced)) => cost::cost(&reduced),
+        // A run of letters takes about as long to make as three states do.
+        Some((alphabet, reduced)) => cost::cost(&reduced).saturating_add(3 * alphabet.runs()),
         None => cost::cost(&tree),
     })
 }
 
-/// What tells whether a text matches.
+/// A compiled pattern.
 #[derive(Debug)]
-pub(crate) struct Automaton {
-    regex: regex::Regex,
-    /// The letters that it reads, where they are not the characters.
-    alphabet: Option<Alphabet>,
+pub(crate) enum Automaton {
+    /// Over characters.
+    Plain(regex::Regex),
+    /// Over the letters of an alphabet of its own.
+    Reduced(Box<Alphabet>, regex::bytes::Regex),
 }
 
 impl Automaton {
     /// Of a pattern of the regex crate.
     fn new(rust: &str) -> Result<Self, &'static str> {
+        const BYTES: usize = 16 << 20;
         // What is not counted is as large as it is written.
         let reduced = rust.contains('{').then(|| parse(rust)).flatten().and_then(|tree| large(&tree));
         Ok(match reduced {
-            Some((alphabet, tree)) => Self { regex: build(&tree.to_string())?, alphabet: Some(alphabet) },
-            None => Self { regex: build(rust)?, alphabet: None },
+            Some((alphabet, tree)) => {
+                let mut builder = regex::bytes::RegexBuilder::new(&tree.to_string());
+                let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?;
+                Self::Reduced(Box::new(alphabet), regex)
+            }
+            None => {
+                let mut builder = regex::RegexBuilder::new(rust);
+                Self::Plain(builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?)
+            }
         })
     }
 
     #[inline]
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        match &self.alphabet {
-            None => self.regex.is_match(text),
-            Some(alphabet) => alphabet.spell(text, |spelled| self.regex.is_match(spelled)),
+        match self {
+            Self::Plain(regex) => regex.is_match(text),
+            Self::Reduced(alphabet, regex) => alphabet.spell(text, |spelled| regex.is_match(spelled)),
         }
     }
 }
@@ -110,11 +120,6 @@ fn large(tree: &Hir) -> Option<(Alphabet, Hir)> {
     /// States.
     const LARGE: usize = 10_000;
     if cost::cost(tree) > LARGE { alphabet::reduced(tree) } else { None }
-}
-
-fn build(rust: &str) -> Result<regex::Regex, &'static str> {
-    const BYTES: usize = 16 << 20;
-    regex::RegexBuilder::new(rust).size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)
 }
 
 /// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.

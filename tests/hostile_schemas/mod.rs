@@ -305,6 +305,13 @@ fn patterns() -> Vec<Hostile> {
         with("a pattern counted 999 times, 3 deep", "(((a{0,999}){0,999}){0,999})*"),
         with("a pattern of 999,999,999", "a{999999999}"),
         with("a pattern of any letter 999 times", "\\p{L}{0,999}"),
+        with(
+            "a pattern of 60 classes 999 times",
+            &format!(
+                "({}){{0,999}}",
+                many(60, |i| format!("[\\p{{L}}-[a-z]]?[&#x{:X};-&#x{:X};]", 0x400 + i, 0x3400 + 7 * i))
+            ),
+        ),
         with("a pattern of letters or numbers 100 times", "(\\p{L}|\\p{N}){0,100}"),
         with("a pattern of 5,000 that may and 5,000 that must be there", &("a?".repeat(5_000) + &"a".repeat(5_000))),
         with("a pattern of 5,000 groups inside each other", &("(".repeat(5_000) + "a" + &")".repeat(5_000))),
@@ -374,6 +381,16 @@ fn sets() -> Vec<Hostile> {
             _ => {
                 let own = derived("t", "extension", "t", &sequence(&format!("<xs:element name='x{i}'/>")));
                 schema("", &format!("<xs:redefine schemaLocation='{}.xsd'>{own}</xs:redefine>", i + 1))
+            }
+        }),
+        set("a group and its attributes redefined 1,000 times", 1_001, &|i| {
+            let group = |name: &str| {
+                format!("<xs:group name='g'><xs:sequence><xs:element name='{name}'/></xs:sequence></xs:group>")
+            };
+            let own = group("a") + "<xs:attributeGroup name='h'><xs:attribute name='b'/></xs:attributeGroup>";
+            match i {
+                1_000 => schema("", &(own + ROOT)),
+                _ => schema("", &format!("<xs:redefine schemaLocation='{}.xsd'>{own}</xs:redefine>", i + 1)),
             }
         }),
         set("each of 60 documents included twice by the one before", 60, &|i| match i {

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
-/// Which character is which letter.
+/// The letter of each character.
 #[derive(Debug)]
-pub(super) struct Alphabet {
+pub(crate) struct Alphabet {
     ascii: [u8; 128],
     /// Where runs of one letter begin.
     runs: Vec<(u32, u8)>,
@@ -41,17 +41,26 @@ pub(super) fn reduced(tree: &Hir) -> Option<(Alphabet, Hir)> {
 
 impl Alphabet {
     /// Calls back with a text in these letters.
-    pub(super) fn spell<T>(&self, text: &str, read: impl FnOnce(&str) -> T) -> T {
+    pub(super) fn spell<T>(&self, text: &str, read: impl FnOnce(&[u8]) -> T) -> T {
         const KEPT: usize = 1 << 16;
-        thread_local!(static SPELLED: Cell<String> = const { Cell::new(String::new()) });
+        thread_local!(static SPELLED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) });
         let mut spelled = SPELLED.take();
         spelled.clear();
-        spelled.extend(text.chars().map(|c| char::from(self.letter(c))));
+        if text.is_ascii() {
+            spelled.extend(text.as_bytes().iter().map(|byte| self.ascii[usize::from(byte & 0x7F)]));
+        } else {
+            spelled.extend(text.chars().map(|c| self.letter(c)));
+        }
         let result = read(&spelled);
         if spelled.capacity() <= KEPT {
             SPELLED.set(spelled);
         }
         result
+    }
+
+    /// The number of runs of characters that are one letter each.
+    pub(super) fn runs(&self) -> usize {
+        self.runs.len()
     }
 
     fn letter(&self, c: char) -> u8 {

@@ -235,7 +235,8 @@ impl<'a> Walk<'_, 'a> {
         }
         let depth = keys.frames.len();
         let tables = keys.gather(depth);
-        self.keys_end(&mut keys, frame.scopes, (depth, tables));
+        let elements = frame.element..self.cursor.elements();
+        self.keys_end(&mut keys, frame.scopes, (depth, tables), elements);
         keys.live.truncate(frame.live);
         keys.matchers.truncate(frame.matchers);
         keys.scopes.truncate(frame.scopes);
@@ -245,7 +246,7 @@ impl<'a> Walk<'_, 'a> {
     }
 
     /// The constraints of an element end: what they have found is judged. Its tables begin at `tables`.
-    fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize)) {
+    fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize), elements: Range<usize>) {
         let grammar = self.grammar;
         let mut references = Vec::new();
         for at in first..keys.scopes.len() {
@@ -267,17 +268,20 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
             if constraint.is_referred {
-                let entries: Vec<(Entry, usize)> = entries.into_iter().map(|entry| (entry, depth)).collect();
+                let entries = entries.into_iter().map(|entry| (entry, elements.clone()));
                 match keys.tables[tables..].iter_mut().find(|table| table.constraint == number) {
                     Some(table) => {
                         table.entries.extend(entries);
                         table.sorted = false;
                     }
-                    None => keys.tables.push(Table { constraint: number, depth, entries, sorted: false }),
+                    None => {
+                        let entries = entries.collect();
+                        keys.tables.push(Table { constraint: number, depth, entries, sorted: true });
+                    }
                 }
             }
         }
-        for (number, refer, entries) in references {
+        for (number, refer, mut entries) in references {
             let at = keys.tables[tables..].iter().position(|table| table.constraint == refer).map(|at| at + tables);
             if let Some(at) = at
                 && !keys.tables[at].sorted
@@ -286,18 +290,19 @@ impl<'a> Walk<'_, 'a> {
                 sorted.sort_by(|(one, _), (other, _)| keys.text(&one.key).cmp(keys.text(&other.key)));
                 (keys.tables[at].entries, keys.tables[at].sorted) = (sorted, true);
             }
-            for entry in entries {
-                let key = keys.text(&entry.key);
-                let same = at.map_or(&[][..], |at| {
-                    let table = &keys.tables[at].entries;
-                    let from = table.partition_point(|(known, _)| keys.text(&known.key) < key);
-                    let to = from + table[from..].partition_point(|(known, _)| keys.text(&known.key) == key);
-                    &table[from..to]
-                });
-                // One that stands below twice is none (section 3.11.5, clause 4.1).
-                if !(same.len() == 1 || same.iter().any(|(_, found)| *found == depth)) {
-                    let (own, refer) =
-                        (&grammar.constraints[number as usize].label, &grammar.constraints[refer as usize].label);
+            entries.sort_by(|one, other| keys.text(&one.key).cmp(keys.text(&other.key)));
+            let mut table = at.map_or(&[][..], |at| &keys.tables[at].entries);
+            // References to one key are looked up once, both lists being in order.
+            for same in entries.chunk_by(|one, other| keys.text(&one.key) == keys.text(&other.key)) {
+                let key = keys.text(&same[0].key);
+                table = &table[table.partition_point(|(known, _)| keys.text(&known.key) < key)..];
+                let found = &table[..table.partition_point(|(known, _)| keys.text(&known.key) == key)];
+                if is_one_key(found) {
+                    continue;
+                }
+                let (own, refer) =
+                    (&grammar.constraints[number as usize].label, &grammar.constraints[refer as usize].label);
+                for entry in same {
                     self.report_key(
                         entry.element,
                         format!("by '{own}' it refers to a value of '{refer}' that is not there"),
@@ -311,4 +316,11 @@ impl<'a> Walk<'_, 'a> {
         let name = self.cursor.tag(element).map_or("", |tag| tag.local()).to_owned();
         self.report(element, Part::Tag, &Subject::Element(&name), clause);
     }
+}
+
+/// Whether equal keys that scopes below have found are one: a scope prefers its own one to those of the scopes in it,
+/// and what two scopes beside each other have is a key of neither (section 3.11.5, node tables).
+fn is_one_key(found: &[(Entry, Range<usize>)]) -> bool {
+    let outermost = found.iter().map(|(_, scope)| scope).min_by_key(|scope| (scope.start, usize::MAX - scope.end));
+    outermost.is_some_and(|outermost| found.iter().all(|(_, scope)| outermost.contains(&scope.start)))
 }

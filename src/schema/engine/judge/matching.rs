@@ -98,8 +98,9 @@ pub(super) struct Table {
     pub(super) constraint: u32,
     /// How deep the element is.
     pub(super) depth: usize,
-    /// With the depth of the element whose constraint found it: its own keys are preferred to those from below.
-    pub(super) entries: Vec<(Entry, usize)>,
+    /// With the elements of the scope that found it, from the one with the constraint on, by number: its keys are
+    /// preferred to those from below.
+    pub(super) entries: Vec<(Entry, Range<usize>)>,
     pub(super) sorted: bool,
 }
 
