@@ -62,7 +62,7 @@ fn checked(name: &str, declared: &str) -> (Option<i32>, String) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opinion-{name}"));
     std::fs::create_dir_all(&directory).unwrap();
     let schema = format!(
-        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:o\" xmlns=\"urn:o\">\n{declared}\n</xs:schema>"
+        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:o\" xmlns=\"urn:o\" elementFormDefault=\"unqualified\">\n{declared}\n</xs:schema>"
     );
     std::fs::write(directory.join("o.xsd"), schema).unwrap();
     let organism = "organism: { name: o }\nclients: [{ name: cli, calls: ['{urn:o}r'] }]\nlisteners:\n  - name: o\n    \

@@ -56,6 +56,7 @@ pub use systole_macros::Payload;
 pub use validator::{Finding, SchemaError, Validator};
 pub use vocabulary::vocabulary;
 pub use xsd::XsdDocument;
+pub use xsd::pitfalls::{Pitfall, pitfalls};
 
 use crate::ladder::{Element, Validated};
 

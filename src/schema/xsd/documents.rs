@@ -326,7 +326,7 @@ impl Document {
         parts.any(|part| self.tree.node(part).local == "import" && self.tree.get(part, "namespace") == Some(namespace))
     }
 
-    fn position(&self, node: NodeId) -> Position {
+    pub(super) fn position(&self, node: NodeId) -> Position {
         Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
     }
 }

@@ -4,6 +4,7 @@ mod build;
 pub(super) mod documents;
 pub(super) mod embed;
 mod needed;
+pub(super) mod pitfalls;
 mod prolog;
 pub(super) mod read;
 mod simple;

@@ -66,6 +66,11 @@ impl Tree {
         }
     }
 
+    /// All elements, in document order.
+    pub(in crate::schema) fn ids(&self) -> std::ops::Range<NodeId> {
+        0..self.nodes.len()
+    }
+
     pub(in crate::schema) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
     }

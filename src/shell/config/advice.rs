@@ -1,9 +1,8 @@
 //! The second opinion on the schemas of an organism. It advises; the engine decides.
 
-use super::finding::{File, Finding};
 use super::mistake::Mistake;
 use super::reader::Reader;
-use super::schemas::{Listed, line_from};
+use super::schemas::{Listed, note};
 use crate::schema::{Objection, Opinion};
 use crate::vocab::Position;
 
@@ -41,12 +40,7 @@ fn object(reader: &mut Reader, listed: &[Listed], by: &str, objection: Objection
     let mistake = Mistake::Objection { by: by.to_owned(), what, message };
     let named = document.and_then(|name| listed.iter().find(|file| file.document.name == name));
     match named {
-        Some(file) => {
-            let text = &file.document.text;
-            let place = File::new(reader.beside(&file.by.value).display().to_string(), text);
-            let span = line_from(text, Position { line: line.max(1), column: 1 });
-            reader.findings.push(Finding::new(mistake, &place, span));
-        }
+        Some(file) => note(reader, file, Position { line: line.max(1), column: 1 }, mistake),
         None => reader.report(mistake, listed[0].by.span),
     }
 }

@@ -244,6 +244,14 @@ pub enum Mistake {
         /// The validator.
         by: String,
     },
+    /// Valid markup of a schema that rarely means what its author thinks.
+    #[error("{message}")]
+    Pitfall {
+        /// The effect of the markup.
+        message: String,
+        /// The markup to write instead.
+        help: &'static str,
+    },
     /// There is no second opinion on the schemas.
     #[error("libxml2 gives no second opinion on the schemas: {why}")]
     NoOpinion {
@@ -271,7 +279,7 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::Unsigned | Self::NoSpeaker => true,
-            Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } => true,
+            Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
         }
@@ -332,6 +340,7 @@ impl Mistake {
             Self::Objection { .. } | Self::Lenient { .. } => {
                 "the engine decides: docs/xsd.md says where the two are known to differ".into()
             }
+            Self::Pitfall { help, .. } => (*help).into(),
             Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
             Self::NoSchema { .. } => "the path is relative to this file".into(),
             Self::Undeclared { near: Some(near), .. } => format!("did you mean {near}?"),

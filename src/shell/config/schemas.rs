@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::finding::{File, Finding};
 use super::listener::Written;
@@ -10,7 +9,7 @@ use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::{Adviser, Mistake, advice, molecule};
 use crate::inbox::payload;
-use crate::schema::{Catalog, ContractError, PayloadSchema, XsdDocument};
+use crate::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, pitfalls};
 use crate::vocab::{Position, Span};
 
 /// A schema file that could be read.
@@ -53,6 +52,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
         }
     }
     let usable = reader.findings.len() == before;
+    pitfalls(&documents).into_iter().for_each(|pitfall| warn(reader, &listed, pitfall));
     if let Some(accepted) = accepted {
         advice::report(reader, &listed, accepted, advise(&documents));
     }
@@ -98,13 +98,7 @@ fn report(reader: &mut Reader, listed: &[Listed], error: ContractError) {
         return reader.report(Mistake::Schema(error), Span { start: 0, end: 0 });
     };
     match at {
-        Some(at) => {
-            let text = &file.document.text;
-            let shown = reader.beside(&file.by.value);
-            let place = File::new(shown.display().to_string(), text);
-            let mistake = Mistake::Document { problem: problem.clone() };
-            reader.findings.push(Finding::new(mistake, &Arc::clone(&place), line_from(text, *at)));
-        }
+        Some(at) => note(reader, file, *at, Mistake::Document { problem: problem.clone() }),
         None => {
             let by = file.by.span;
             reader.report(Mistake::Schema(error), by);
@@ -112,8 +106,23 @@ fn report(reader: &mut Reader, listed: &[Listed], error: ContractError) {
     }
 }
 
+/// Reports what its author may not know of a schema file.
+fn warn(reader: &mut Reader, listed: &[Listed], pitfall: Pitfall) {
+    let Pitfall { document, at, message, help } = pitfall;
+    if let Some(file) = listed.iter().find(|file| file.document.name == document) {
+        note(reader, file, at, Mistake::Pitfall { message, help });
+    }
+}
+
+/// Reports a mistake at a place in a schema file.
+pub(super) fn note(reader: &mut Reader, file: &Listed, at: Position, mistake: Mistake) {
+    let text = &file.document.text;
+    let place = File::new(reader.beside(&file.by.value).display().to_string(), text);
+    reader.findings.push(Finding::new(mistake, &place, line_from(text, at)));
+}
+
 /// From a place to the end of its line, without the white space around.
-pub(super) fn line_from(text: &str, at: Position) -> Span {
+fn line_from(text: &str, at: Position) -> Span {
     let mut start = 0;
     for line in text.split_inclusive('\n').take(at.line.saturating_sub(1) as usize) {
         start += line.len();

@@ -145,9 +145,7 @@ impl<'a> Walk<'_, 'a> {
         };
         let found = namespace.and_then(|namespace| grammar.global_types.get(namespace, local)).copied();
         let clause = match (namespace, found, element) {
-            (None, _, _) => format!(
-                "found '{value}', whose prefix is not bound (canonical form keeps a declaration only where a name uses it)"
-            ),
+            (None, _, _) => format!("found '{value}', whose prefix is not bound: declare it with xmlns:{prefix}"),
             (Some(_), None, _) => format!("found '{value}', which is no type of the schema"),
             (Some(_), Some(given), Some(element)) => {
                 let declared = &grammar.types[element.ty.index()];

@@ -1,0 +1,110 @@
+use super::XsdDocument;
+use super::documents::Documents;
+use super::tree::{NodeId, Tree};
+use crate::vocab::{Position, ns};
+
+/// Valid markup of a schema document that rarely means what its author thinks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pitfall {
+    /// The name of the document.
+    pub document: String,
+    /// The start tag concerned.
+    pub at: Position,
+    /// Its effect.
+    pub message: String,
+    /// The markup to write instead.
+    pub help: &'static str,
+}
+
+/// The pitfalls in schema documents that are given together; none if they can't be read.
+pub fn pitfalls(given: &[XsdDocument]) -> Vec<Pitfall> {
+    let Ok(documents) = Documents::new(given) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (index, XsdDocument { name, .. }) in given.iter().enumerate() {
+        let document = documents.get(index);
+        let tree = &document.tree;
+        let mut note = |node, (message, help)| {
+            found.push(Pitfall { document: name.clone(), at: document.position(node), message, help });
+        };
+        let own = |id: &NodeId| tree.node(*id).namespace == ns::XSD && !is_annotation(tree, *id);
+        if let Some(local) = tree.ids().filter(own).find(|id| is_unqualified(tree, *id)) {
+            let name = tree.get(local, "name").unwrap_or_default();
+            note(
+                0,
+                (
+                    format!(
+                        "elements inside of others, such as <{name}>, are in no namespace: elementFormDefault is missing"
+                    ),
+                    "write elementFormDefault=\"qualified\", so that they are in the targetNamespace, or \"unqualified\" if they are to be in none",
+                ),
+            );
+        }
+        for pattern in tree.ids().filter(own).filter(|id| is_anchored(tree, *id)) {
+            note(
+                pattern,
+                (
+                    "'^' and '$' are characters in this pattern: a pattern of XML Schema always holds for the whole value"
+                        .to_owned(),
+                    "leave them out",
+                ),
+            );
+        }
+    }
+    found
+}
+
+fn is_annotation(tree: &Tree, id: NodeId) -> bool {
+    tree.ancestors(id).any(|id| tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation")
+}
+
+/// Whether it declares an element inside of others that is in no namespace, although the schema has one and does not say
+/// so.
+fn is_unqualified(tree: &Tree, id: NodeId) -> bool {
+    let says = |attribute| tree.get(0, attribute).is_some();
+    let is_local = tree.ancestors(id).nth(1).is_some_and(|parent| parent != 0);
+    let declares = tree.node(id).local == "element" && tree.get(id, "name").is_some() && tree.get(id, "form").is_none();
+    declares && is_local && says("targetNamespace") && !says("elementFormDefault")
+}
+
+/// Whether it is a pattern as other dialects of regular expressions anchor it.
+fn is_anchored(tree: &Tree, id: NodeId) -> bool {
+    let value = tree.get(id, "value").unwrap_or_default();
+    tree.node(id).local == "pattern" && (value.starts_with('^') || value.ends_with('$') && !value.ends_with("\\$"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(attributes: &str, content: &str) -> Vec<(u32, &'static str)> {
+        let text =
+            format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' {attributes}>\n{content}\n</xs:schema>");
+        let found = pitfalls(&[XsdDocument { name: "t.xsd".into(), text }]);
+        found.into_iter().map(|pitfall| (pitfall.at.line, pitfall.help.split(',').next().unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn local_elements_without_a_namespace_are_noted_where_the_schema_does_not_say_so() {
+        let qualify = [(1, "write elementFormDefault=\"qualified\"")];
+        let local = "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='a'/></xs:sequence></xs:complexType></xs:element>";
+        assert_eq!(told("targetNamespace='urn:t'", local), qualify);
+        assert_eq!(told("targetNamespace='urn:t' elementFormDefault='unqualified'", local), []);
+        assert_eq!(told("", local), []);
+        assert_eq!(told("targetNamespace='urn:t'", &local.replace("'a'", "'a' form='unqualified'")), []);
+        assert_eq!(told("targetNamespace='urn:t'", "<xs:element name='r'/>"), []);
+        let sample = format!("<xs:annotation><xs:appinfo>{local}</xs:appinfo></xs:annotation><xs:element name='r'/>");
+        assert_eq!(told("targetNamespace='urn:t'", &sample), []);
+    }
+
+    #[test]
+    fn anchors_in_patterns_are_noted() {
+        for (pattern, is_noted) in
+            [("^[0-9]+$", true), ("[0-9]+$", true), ("^a", true), ("[0-9]+", false), ("a^b", false), ("[$^]", false)]
+        {
+            let content = format!(
+                "<xs:simpleType name='T'><xs:restriction base='xs:string'>\n<xs:pattern value='{pattern}'/></xs:restriction></xs:simpleType>"
+            );
+            assert_eq!(told("", &content).len(), usize::from(is_noted), "{pattern}");
+        }
+    }
+}
