@@ -294,6 +294,7 @@ fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
     calls(6);
     worker.get("/v1/mailboxes/worker/messages").problem(429, "connections");
     ada.send(1).is(202);
+    calls(0);
     worker.get("/v1/mailboxes/worker/messages").is(200);
     let _polls: Vec<_> = (0..6).map(|_| poll(&worker, "worker")).collect();
     let _others: Vec<_> = (0..2).map(|_| poll(&other, "other")).collect();

@@ -1,9 +1,10 @@
 //! Requests that are dropped after any number of polls. What is durable then has also happened, or happens; what is not
 //! has not; and asking again does it once. The same holds for a process that is killed there.
 
+use axum::http::Method;
 use serde_json::json;
 
-use crate::site::{Site, WORKER, answer, ask, text};
+use crate::site::{Call, Site, WORKER, answer, ask, text};
 
 /// More polls than any request needs.
 const MOST: usize = 200;
@@ -133,4 +134,24 @@ fn a_hold_that_nobody_hears_of_can_be_answered() {
         }
         done.is_some()
     });
+}
+
+#[test]
+fn nobody_sees_a_task_that_a_crash_could_undo() {
+    const TASKS: &str = "/v1/jobs/reviews/tasks";
+    let body = r#"{"description":"Read."}"#;
+    let submit = Call { who: "ada", method: Method::POST, path: TASKS, key: Some("k"), body };
+    let list = Call { who: "worker", method: Method::GET, path: TASKS, key: None, body: "" };
+    let tasks = |page: &serde_json::Value| page["items"].as_array().unwrap().len();
+    let mut seen = 0;
+    for polls in 0..20 {
+        let (page, crashed) = Site::new().beside(&submit, polls, &list);
+        let shown = tasks(&page.is(200));
+        assert!(shown <= tasks(&crashed.get("worker", TASKS).is(200)), "a list after {polls} polls");
+        seen += shown;
+        let (again, crashed) = Site::new().beside(&submit, polls, &submit);
+        assert!(again.status.is_success(), "{again:?}");
+        assert_eq!(tasks(&crashed.get("worker", TASKS).is(200)), 1, "a repeated key after {polls} polls");
+    }
+    assert!(seen > 0, "it was seen while its submission was under way");
 }

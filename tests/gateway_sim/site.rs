@@ -200,6 +200,28 @@ impl Site {
         (answer, self.at(folder))
     }
 
+    /// The answer to one call behind that many polls of another, which is under way; and the organism as another process
+    /// would find it if this one were killed as the answer comes.
+    pub(crate) fn beside(&self, under_way: &Call<'_>, polls: usize, call: &Call<'_>) -> (Answer, Self) {
+        let (first, second) = (self.request(under_way), self.request(call));
+        let (answer, folder) = self.kit().block_on(async {
+            let mut first = Box::pin(self.router.clone().oneshot(first));
+            for poll in 0..polls {
+                // Behind the last poll nothing else runs before the second call.
+                if poll > 0 {
+                    tokio::task::yield_now().await;
+                }
+                if poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx))).await.is_ready() {
+                    break;
+                }
+            }
+            let answer = read(self.router.clone().oneshot(second).await.unwrap()).await;
+            (answer, self.copy())
+        });
+        self.kit().settle();
+        (answer, self.at(folder))
+    }
+
     pub(crate) fn post(&self, who: &str, path: &str, key: Option<&str>, body: &str) -> Answer {
         self.call(&Call { who, method: Method::POST, path, key, body })
     }

@@ -35,7 +35,7 @@ pub(super) async fn find(State(gate): State<Arc<Gate>>, caller: Caller, request:
         query.text("skill").is_none_or(|skill| card.skills.contains(skill))
             && query.text("after").is_none_or(|after| card.name.as_str() > after)
     };
-    let mut cards = gate.organism.tasks().cards().into_iter().filter(wanted).peekable();
+    let mut cards = gate.organism.tasks().cards().await?.into_iter().filter(wanted).peekable();
     let items: Vec<_> = cards.by_ref().take(limit).map(|card| view::job(&card)).collect();
     let value = json!({ "items": items, "has_more": cards.peek().is_some() });
     Ok(view::document(StatusCode::OK, &value))
@@ -127,17 +127,19 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
         let next = tasks.last().map(|task| task.place);
         json!({ "items": items, "next": next, "has_more": behind.peek().is_some() })
     };
-    Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, listed)?))
+    Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, listed).await?))
 }
 
 /// `GET /v1/jobs/{job}/inbox.md`: what is pending, as a model reads it.
 pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, .. } = about.plain()?;
     let is_admin = caller.0.kind == Kind::Admin;
-    let text = gate.organism.tasks().inbox(&named(&job)?, |inbox| {
+    let name = named(&job)?;
+    let text = gate.organism.tasks().inbox(&name, |inbox| {
         let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
         (is_admin || is_owner).then(|| inbox.render_pending_context())
-    })?;
+    });
+    let text = text.await?;
     let text =
         text.ok_or_else(|| Problem::forbidden(format!("'{job}' is somebody else's: its owner reads its inbox")))?;
     Ok(view::typed(StatusCode::OK, "text/markdown; charset=utf-8", text))

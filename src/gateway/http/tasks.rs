@@ -18,6 +18,7 @@ use crate::inbox::payload::{
 };
 use crate::inbox::{ArtifactPart, Change, InboxError, Principal, TaskInbox};
 use crate::schema::Payload;
+use crate::shell::inbox::BoardError;
 use crate::vocab::{TaskId, Time};
 
 /// `GET /v1/tasks/{id}`
@@ -25,8 +26,12 @@ pub(super) async fn look(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: id, .. } = about.plain()?;
     let id = task_id(&id)?;
     let seen = gate.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
-    // What is not theirs is not there.
-    let task = seen.ok().flatten().ok_or_else(no_task)?;
+    let task = match seen.await {
+        // What is not theirs is not there.
+        Ok(None) | Err(BoardError::Refused(_)) => return Err(no_task()),
+        Ok(Some(task)) => task,
+        Err(lost) => return Err(lost.into()),
+    };
     Ok(view::document(StatusCode::OK, &task))
 }
 

@@ -9,8 +9,10 @@ use crate::shell::ledger::Resident;
 use crate::shell::start::Refusal;
 use crate::vocab::{Fault, Name, TaskId, Time};
 
-/// The tasks of an organism, for those who come in beside the pump: its gateway. Whoever asks has to know who asks, and
-/// whether that party may.
+/// The tasks of an organism, for entrances beside the pump: its gateway. A caller of these methods has authenticated the
+/// party that it acts for, and has judged whether that party may.
+///
+/// What a method returns, an error too, is durable: nobody hears of a change that a crash could undo.
 #[derive(Default)]
 pub struct TaskBoard {
     pub(super) jobs: Vec<Arc<Shared<TaskInbox>>>,
@@ -36,7 +38,10 @@ impl From<InboxError> for BoardError {
 
 impl TaskBoard {
     /// The jobs that are there, in order of name.
-    pub fn cards(&self) -> Vec<JobCard> {
+    ///
+    /// # Errors
+    /// [`BoardError::Lost`].
+    pub async fn cards(&self) -> Result<Vec<JobCard>, BoardError> {
         let of = |job: &Arc<Shared<TaskInbox>>| JobCard {
             name: job.name.clone(),
             description: job.description().to_owned(),
@@ -44,36 +49,42 @@ impl TaskBoard {
         };
         let mut cards: Vec<_> = self.jobs.iter().map(of).collect();
         if let Some(registry) = self.registry() {
-            cards.extend(registry.lock().inboxes.cards().cloned());
+            let (registered, written) = registry.look(|jobs| jobs.cards().cloned().collect::<Vec<_>>());
+            cards.extend(registered);
+            written.durable().await.map_err(BoardError::Lost)?;
         }
         cards.sort_by(|one, other| one.name.cmp(&other.name));
-        cards
+        Ok(cards)
     }
 
     /// Looks at the inbox of a job.
     ///
     /// # Errors
-    /// [`JobError::Unknown`].
-    pub fn inbox<T>(&self, job: &Name, read: impl FnOnce(&TaskInbox) -> T) -> Result<T, JobError> {
-        match self.job(job) {
-            Some(shared) => shared.lock().inboxes.of(None).map(read),
-            None => self.registry_for(job)?.lock().inboxes.of(Some(job)).map(read),
-        }
+    /// [`BoardError`]; [`JobError::Unknown`].
+    pub async fn inbox<T>(&self, job: &Name, read: impl FnOnce(&TaskInbox) -> T) -> Result<T, BoardError> {
+        let (read, written) = match self.job(job) {
+            Some(shared) => shared.look(|inbox| inbox.of(None).map(read)),
+            None => self.registry_for(job)?.look(|jobs| jobs.of(Some(job)).map(read)),
+        };
+        written.durable().await.map_err(BoardError::Lost)?;
+        Ok(read?)
     }
 
     /// Looks at a task and at the inbox that it is in.
     ///
     /// # Errors
-    /// [`InboxError::Unknown`].
-    pub fn task<T>(&self, id: TaskId, read: impl FnOnce(&TaskInbox, &Task) -> T) -> Result<T, InboxError> {
-        let mut read = Some(read);
-        let mut look = |inbox: &TaskInbox| {
-            let task = inbox.get(id).ok()?;
-            read.take().map(|read| read(inbox, task))
+    /// [`BoardError`]; [`InboxError::Unknown`].
+    pub async fn task<T>(&self, id: TaskId, read: impl FnOnce(&TaskInbox, &Task) -> T) -> Result<T, BoardError> {
+        let look = |inbox: &TaskInbox| inbox.get(id).map(|task| read(inbox, task));
+        let (read, written) = match self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok()) {
+            Some(job) => job.look(look),
+            None => {
+                let registry = self.registry().ok_or(InboxError::Unknown { id })?;
+                registry.look(|jobs| jobs.holding(id).and_then(look))
+            }
         };
-        let found = self.jobs.iter().find_map(|job| look(&job.lock().inboxes));
-        let found = found.or_else(|| look(self.registry()?.lock().inboxes.holding(id).ok()?));
-        found.ok_or(InboxError::Unknown { id })
+        written.durable().await.map_err(BoardError::Lost)?;
+        Ok(read?)
     }
 
     /// Submits a task, which has to be detached: nobody waits for it here.
@@ -88,12 +99,13 @@ impl TaskBoard {
         id: TaskId,
         now: Time,
     ) -> Result<Submitted, BoardError> {
-        let (taken, written) = match self.job(job) {
-            Some(shared) => shared.take(actor, None, submission, id, now)?,
-            None => self.registry_for(job)?.take(actor, Some(job), submission, id, now)?,
-        };
-        written.durable().await.map_err(BoardError::Lost)?;
-        Ok(taken)
+        match self.job(job) {
+            Some(shared) => shared.settled(shared.take(actor, None, submission, id, now)).await,
+            None => {
+                let registry = self.registry_for(job)?;
+                registry.settled(registry.take(actor, Some(job), submission, id, now)).await
+            }
+        }
     }
 
     /// Moves a task, and says how far it is then.
@@ -105,12 +117,13 @@ impl TaskBoard {
         id: TaskId,
         act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
     ) -> Result<Status, BoardError> {
-        let (status, written) = match self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok()) {
-            Some(shared) => shared.step(id, act)?,
-            None => self.registry().ok_or(InboxError::Unknown { id })?.step(id, act)?,
-        };
-        written.durable().await.map_err(BoardError::Lost)?;
-        Ok(status)
+        match self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok()) {
+            Some(shared) => shared.settled(shared.step(id, act)).await,
+            None => {
+                let registry = self.registry().ok_or(InboxError::Unknown { id })?;
+                registry.settled(registry.step(id, act)).await
+            }
+        }
     }
 
     /// Changes who is registered.
@@ -123,8 +136,8 @@ impl TaskBoard {
         act: impl FnOnce(&mut Jobs) -> Result<Change, JobError>,
     ) -> Result<(), BoardError> {
         let registry = self.registry_for(job)?;
-        let ((), written) = registry.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))?;
-        written.durable().await.map_err(BoardError::Lost)
+        let changed = registry.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())));
+        registry.settled(changed).await
     }
 
     /// Keeps the names of its listeners from being registered, and those of all parties by others.
@@ -158,6 +171,19 @@ impl TaskBoard {
 }
 
 impl<I: Inboxes> Shared<I> {
+    /// The outcome of a change once it is durable; a refusal once what it follows from is.
+    async fn settled<T, E>(&self, changed: Result<(T, Written), E>) -> Result<T, BoardError>
+    where
+        BoardError: From<E>,
+    {
+        let (outcome, written) = match changed {
+            Ok((value, written)) => (Ok(value), written),
+            Err(error) => (Err(error), self.look(|_| ()).1),
+        };
+        written.durable().await.map_err(BoardError::Lost)?;
+        Ok(outcome?)
+    }
+
     fn take(
         self: &Arc<Self>,
         actor: &Principal,

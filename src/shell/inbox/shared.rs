@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, watch};
 
 use super::inboxes::Inboxes;
 use super::place::Waiter;
@@ -45,6 +45,8 @@ pub(super) struct Kept<I> {
     pub(super) state: Option<Bytes>,
     /// None, or closed, while it lives in memory.
     pub(super) ledger: Option<Ledger>,
+    /// The last change: with it all that is held is durable.
+    last: Written,
 }
 
 pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -56,15 +58,16 @@ struct News {
     results: Vec<ResultPayload>,
 }
 
-/// A change on its way into the journal; none, if it is there, or there is no journal.
+/// Whether a change is durable, with all before it; none, if there is no journal.
+#[derive(Clone, Default)]
 #[must_use]
-pub(super) struct Written(Option<oneshot::Receiver<()>>);
+pub(super) struct Written(Option<watch::Receiver<bool>>);
 
 impl<I: Inboxes> Shared<I> {
     pub(super) fn new(name: Name, inboxes: I) -> Self {
         Self {
             name,
-            kept: Mutex::new(Kept { inboxes, enrolled: 0, state: None, ledger: None }),
+            kept: Mutex::new(Kept { inboxes, enrolled: 0, state: None, ledger: None, last: Written::default() }),
             waiting: Mutex::default(),
             waiters: AtomicUsize::new(0),
             hear: Mutex::default(),
@@ -102,6 +105,12 @@ impl<I: Inboxes> Shared<I> {
         *lock(&self.hear) = Some(hear.into());
     }
 
+    /// Looks at what is held; what is seen is durable when the second value is.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&I) -> T) -> (T, Written) {
+        let kept = self.lock();
+        (look(&kept.inboxes), kept.last.clone())
+    }
+
     /// Looks at a task.
     pub(super) fn read<T>(&self, id: TaskId, read: impl FnOnce(&Task) -> T) -> Result<T, InboxError> {
         self.lock().inboxes.holding(id)?.get(id).map(read)
@@ -116,7 +125,7 @@ impl<I: Inboxes> Shared<I> {
         act: impl FnOnce(&mut I, Time) -> Result<(Change, T), Failure>,
     ) -> Result<(T, Written), Failure> {
         let page = match thread.open_note("task")? {
-            Noted::Before(value) => return Ok((value, Written(None))),
+            Noted::Before(value) => return Ok((value, Written::default())),
             Noted::Not(page) => page,
         };
         let now = thread.clock().ok_or_else(|| Failure::new("the job runs outside of its organism"))?.now();
@@ -130,7 +139,7 @@ impl<I: Inboxes> Shared<I> {
     }
 
     /// Changes tasks, has that and the operations beside it written in one transaction, and then lets everybody know who
-    /// wants to.
+    /// wants to. A change that was made before is durable when that is.
     pub(super) fn change<T, E>(
         self: &Arc<Self>,
         act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
@@ -139,7 +148,7 @@ impl<I: Inboxes> Shared<I> {
         let (change, mut ops, value) = act(&mut kept)?;
         ops.extend(kept.enrol(&self.name));
         if change.is_empty() && ops.is_empty() {
-            return Ok((value, Written(None)));
+            return Ok((value, kept.last.clone()));
         }
         if kept.ledger.is_some() {
             ops.append(&mut kept.inboxes.ops(&change));
@@ -149,9 +158,11 @@ impl<I: Inboxes> Shared<I> {
             lock(&self.unheard).extend(news.events.iter().cloned());
             drop(kept);
             self.spread(&news);
-            return Ok((value, Written(None)));
+            return Ok((value, Written::default()));
         };
-        let (tell, told) = oneshot::channel();
+        let (tell, told) = watch::channel(false);
+        let written = Written(Some(told));
+        kept.last = written.clone();
         let shared = self.clone();
         // Handed over before anybody else sees the change: so what follows from it is written after it.
         ledger.append(
@@ -162,12 +173,11 @@ impl<I: Inboxes> Shared<I> {
                 if catch_unwind(AssertUnwindSafe(|| shared.spread(&news))).is_err() {
                     tracing::error!("what hears the events of a job has panicked");
                 }
-                // Whoever waited may have gone.
-                let _ = tell.send(());
+                tell.send_replace(true);
             }),
         );
         drop(kept);
-        Ok((value, Written(Some(told))))
+        Ok((value, written))
     }
 
     /// Lets those who wait, what is sent and the program know.
@@ -272,7 +282,7 @@ impl Written {
     pub(super) async fn durable(self) -> Result<(), Fault> {
         let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism goes no further");
         match self.0 {
-            Some(told) => told.await.map_err(gone),
+            Some(mut told) => told.wait_for(|durable| *durable).await.map(drop).map_err(gone),
             None => Ok(()),
         }
     }
