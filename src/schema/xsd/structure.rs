@@ -92,7 +92,7 @@ fn hint(tree: &Tree, element: usize) -> String {
     let local = node.local.as_str();
     if OF_1_1.contains(&local) {
         return format!(
-            " (xs:{local} is of XSD 1.1, and schemas here are XSD 1.0: vc:minVersion=\"1.1\" leaves it out)"
+            " (xs:{local} is of XSD 1.1, and schemas here are XSD 1.0: check it in the handler, and remove it or leave it out by vc:minVersion=\"1.1\")"
         );
     }
     if ELEMENTS.contains(&local) {

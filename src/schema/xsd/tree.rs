@@ -111,6 +111,14 @@ impl Tree {
         }
     }
 
+    /// A prefix that is bound to a namespace at a node.
+    pub(in crate::schema) fn prefix_of(&self, id: NodeId, namespace: &str) -> Option<&str> {
+        let declared = self.ancestors(id).flat_map(|id| &self.nodes[id].declarations);
+        let prefixes =
+            declared.filter(|(prefix, uri)| !prefix.is_empty() && uri == namespace).map(|(prefix, _)| &**prefix);
+        prefixes.into_iter().find(|prefix| self.resolve(id, prefix) == namespace)
+    }
+
     /// An element and all that it stands in, from inside out.
     pub(in crate::schema) fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(Some(id), |id| self.nodes[*id].parent)

@@ -39,19 +39,22 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, catalog: &C
     }
 }
 
-/// The declared payload that may be meant: of the same namespace, or of the same local name.
+/// The declared payload that may be meant: of the same namespace, or of the same local name, in a namespace that is
+/// spelt alike or in none.
 fn nearest(payload: &QName, catalog: &Catalog) -> Option<QName> {
     let declared = || catalog.payloads().map(PayloadSchema::qname);
     let siblings = declared().filter(|other| other.namespace() == payload.namespace());
     if let Some(local) = near::nearest(payload.local(), siblings.map(QName::local)) {
         return QName::new(payload.namespace(), local).ok();
     }
-    let mut namesakes = declared().filter(|other| other.local() == payload.local());
+    let namesakes = || declared().filter(|other| other.local() == payload.local());
     if payload.namespace().is_empty() {
-        return namesakes.next().cloned();
+        return namesakes().next().cloned();
     }
-    let namespace = near::nearest(payload.namespace(), namesakes.map(QName::namespace))?;
-    QName::new(namespace, payload.local()).ok()
+    match near::nearest(payload.namespace(), namesakes().map(QName::namespace)) {
+        Some(namespace) => QName::new(namespace, payload.local()).ok(),
+        None => namesakes().find(|other| other.namespace().is_empty()).cloned(),
+    }
 }
 
 /// Whether a payload is one that the pump speaks itself.

@@ -359,17 +359,18 @@ impl<'r, 'a> Compiler<'r, 'a> {
         };
         if &*name.0 != ns::XSD && !self.reader.may_refer(place, &name.0) {
             let rule = match &*name.0 {
-                "" => format!(
-                    "'{qname}' is in no namespace, which this document doesn't import: {}",
-                    if place.target.is_empty() {
-                        "write xs:import without namespace".to_owned()
-                    } else {
-                        format!(
-                            "write a prefix that is bound to {}, did you forget targetNamespace's prefix?",
-                            place.target
-                        )
-                    }
+                "" if place.target.is_empty() => format!(
+                    "'{qname}' is in no namespace, which this document doesn't import: write xs:import without namespace"
                 ),
+                "" => {
+                    let target = &place.target;
+                    match self.tree(place).prefix_of(place.node, target) {
+                        Some(prefix) => format!("'{qname}' has no prefix: write {prefix}:{qname}"),
+                        None => format!(
+                            "'{qname}' has no prefix: declare xmlns:t=\"{target}\" in <xs:schema>, and write t:{qname}"
+                        ),
+                    }
+                }
                 namespace => format!(
                     "'{qname}' is in the namespace {namespace}, which this document doesn't import: write xs:import, or did you mean targetNamespace=\"{namespace}\"?"
                 ),
