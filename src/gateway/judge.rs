@@ -28,7 +28,7 @@ pub(super) struct Case {
     tell: oneshot::Sender<Result<Foreseen, Fault>>,
 }
 
-/// Schemas and buffers of the judge.
+/// The contracts of an organism, and a validator of its own.
 struct Bench {
     organism: Arc<Organism>,
     validator: Validator,

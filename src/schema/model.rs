@@ -108,7 +108,7 @@ pub(crate) struct Complex {
     pub(crate) beside: Beside,
 }
 
-/// Optional parts of an element beside its content, which examples leave out.
+/// The parts that an element may have beside its content, and that examples leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
     Nothing,

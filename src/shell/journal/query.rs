@@ -77,7 +77,7 @@ pub(crate) struct Page {
     pub(crate) position: Position,
 }
 
-/// Bounds and counts of the messages of a mailbox that are kept.
+/// The extent of a mailbox: what retention has forgotten of it, and where the rest begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Up to this place something was forgotten.

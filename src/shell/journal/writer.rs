@@ -292,19 +292,19 @@ mod tests {
         go.send(()).unwrap();
         assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "an idle writer begins at once");
         sender.send(ShardId(1), 1, step(1));
-        // The writer is busy with that, or about to be, until it hears a word: these wait, whatever it does.
-        (2..=101).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
+        // The writer is busy with that, and with some of these, until it hears a word: more than a batch waits behind.
+        (2..=201).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
         drop(go);
         writer.close().unwrap();
         let told: Vec<_> = answers.iter().collect();
-        assert!(told.contains(&(ShardId(0), Ok(100))) && told.contains(&(ShardId(1), Ok(101))), "{told:?}");
+        assert!(told.contains(&(ShardId(0), Ok(200))) && told.contains(&(ShardId(1), Ok(201))), "{told:?}");
         for shard in [ShardId(0), ShardId(1)] {
             let numbers: Vec<_> =
                 told.iter().filter(|(of, _)| *of == shard).map(|(_, number)| number.clone()).collect();
             assert!(numbers.is_sorted_by_key(|number| number.clone().unwrap()), "{told:?}");
         }
         let batches = batches.lock().unwrap();
-        assert_eq!(batches.iter().sum::<usize>(), 102);
+        assert_eq!(batches.iter().sum::<usize>(), 202);
         assert!(batches.iter().all(|steps| *steps <= BATCH) && batches.contains(&BATCH), "{batches:?}");
         assert_eq!(batches.last(), Some(&0), "closed when all was written");
     }

@@ -52,7 +52,7 @@ enum Stage {
     End,
 }
 
-/// The grammar and the bounds of a form.
+/// The grammar of a form, its bounds, and the person's choices.
 pub(super) struct Rules<'f> {
     pub(super) grammar: &'f Grammar,
     pub(super) limits: &'f XmlLimits,
