@@ -228,7 +228,7 @@ impl Outbox {
         let full = used(&self.db)? > self.retention.bytes;
         let before = if full { i64::MAX } else { row::time(now).saturating_sub(age) };
         let sql = "DELETE FROM delivery WHERE place IN \
-                   (SELECT place FROM delivery WHERE settled < ?1 ORDER BY settled LIMIT (SELECT ?2))";
+                   (SELECT place FROM delivery WHERE settled < ?1 ORDER BY settled LIMIT ?2)";
         Ok(self.db.prepare_cached(sql)?.execute(params![before, SWEEP])?)
     }
 }

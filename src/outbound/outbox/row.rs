@@ -110,7 +110,7 @@ pub(super) fn insert(db: &Connection, delivery: &Delivery, digest: &[u8; 32], no
 
 pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, Problem> {
     let sql = "SELECT id, url, headers, signed, body, attempts, spent, next, error FROM delivery \
-               WHERE target = (SELECT ?1) AND settled IS NULL ORDER BY place LIMIT 1";
+               WHERE target = ?1 AND settled IS NULL ORDER BY place LIMIT 1";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query([target.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };

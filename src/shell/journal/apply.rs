@@ -386,9 +386,7 @@ impl<'a> Apply<'a> {
     }
 
     fn settled_of(&mut self, id: FanId) -> Result<Vec<SettledRow>, Problem> {
-        let sql =
-            [SettledRow::SELECT, "WHERE message = (SELECT ?1) AND call = (SELECT ?2) AND ended IS NULL ORDER BY place"]
-                .concat();
+        let sql = [SettledRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL ORDER BY place"].concat();
         let mut statement = self.db.prepare_cached(&sql)?;
         let mut rows = statement.query([id.message.cast_signed(), call_number(id.call)])?;
         let mut settled = Vec::new();

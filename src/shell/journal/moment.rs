@@ -70,7 +70,7 @@ impl Moment {
         edit: &impl Fn(&mut SettledRow),
     ) -> Result<FanRecord, Problem> {
         let key = [row.id.message.cast_signed(), call_number(row.id.call)];
-        let condition = "WHERE message = (SELECT ?1) AND call = (SELECT ?2) ORDER BY place";
+        let condition = "WHERE message = ?1 AND call = ?2 ORDER BY place";
         let mut last = made;
         let answers = reader.rows(condition, key, |_, mut row: SettledRow, came, _| {
             last = last.max(came);

@@ -213,7 +213,7 @@ impl JournalQuery {
         key: Arc<str>,
     ) -> Result<Option<SubmissionRecord>, QueryError> {
         self.run(move |reader| {
-            let newest = "WHERE client = (SELECT ?1) AND key = (SELECT ?2) ORDER BY at DESC LIMIT 1";
+            let newest = "WHERE client = ?1 AND key = ?2 ORDER BY at DESC LIMIT 1";
             Ok(reader.rows(newest, (client.as_str(), &*key), |_, submission, _, _| Ok(submission))?.pop())
         })
         .await
@@ -277,13 +277,12 @@ fn mail(reader: &JournalReader, condition: &str, params: impl Params) -> Result<
 fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
     let mailbox = range.mailbox.as_str();
     let of = match range.dead {
-        true => format!("seq IN ({DEAD}) AND +mailbox = (SELECT :mailbox)"),
-        false => "mailbox = (SELECT :mailbox)".to_owned(),
+        true => format!("seq IN ({DEAD}) AND +mailbox = :mailbox"),
+        false => "mailbox = :mailbox".to_owned(),
     };
     let condition = format!(
         "WHERE {of} AND seq > :after AND (:payload IS NULL OR payload = :payload) \
-         AND (:peer IS NULL OR sender = :peer) AND (:before IS NULL OR came < :before) ORDER BY seq \
-         LIMIT (SELECT :limit)"
+         AND (:peer IS NULL OR sender = :peer) AND (:before IS NULL OR came < :before) ORDER BY seq LIMIT :limit"
     );
     let limit = i64::try_from(range.limit).unwrap_or(i64::MAX).saturating_add(1);
     let params = named_params! {
@@ -307,15 +306,14 @@ fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
 #[cfg(feature = "facade")]
 fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Problem> {
     let from = match of.waiting {
-        true => format!("seq IN ({WAITING}) AND +mailbox = (SELECT :mailbox)"),
-        false => "mailbox = (SELECT :mailbox)".to_owned(),
+        true => format!("seq IN ({WAITING}) AND +mailbox = :mailbox"),
+        false => "mailbox = :mailbox".to_owned(),
     };
     let condition = format!(
         "WHERE {from} AND seq > :after AND substr(payload, 1, length(:payload)) = :payload \
          AND (:whole = 0 OR payload = :payload) \
          AND (:senders IS NULL OR sender IN (SELECT value FROM json_each(:senders))) \
-         AND (:since IS NULL OR came >= :since) AND (:before IS NULL OR came < :before) ORDER BY seq \
-         LIMIT (SELECT :limit)"
+         AND (:since IS NULL OR came >= :since) AND (:before IS NULL OR came < :before) ORDER BY seq LIMIT :limit"
     );
     let (payload, whole) = match &of.of {
         Of::Payload(payload) => (payload.to_string(), true),
@@ -338,7 +336,7 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
 /// The answers that left for a client in the conversation of a submission, read or not.
 fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<SentAnswer>, Problem> {
     let root = submission.root.as_uuid().as_bytes();
-    reader.rows("WHERE root = (SELECT ?1) ORDER BY number", [root], |_, egress: EgressRecord, at, _| {
+    reader.rows("WHERE root = ?1 ORDER BY number", [root], |_, egress: EgressRecord, at, _| {
         let payload = climb(&Raw::new(egress.payload), &XmlLimits::UNLIMITED)
             .map_err(|error| Problem::damaged(format!("egress {} is no XML: {error}", egress.number)))?;
         Ok(SentAnswer {

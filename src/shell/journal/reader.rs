@@ -305,7 +305,7 @@ impl JournalReader {
     fn try_said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, Problem> {
         let number = thread.number.cast_signed();
         let mut said =
-            self.rows("WHERE thread = (SELECT ?1) ORDER BY place, number", [number], |reader, record, at, ended| {
+            self.rows("WHERE thread = ?1 ORDER BY place, number", [number], |reader, record, at, ended| {
                 let ended = ended.map(|ended| Ok::<_, Problem>((time(ended), reader.ending(&record)?))).transpose()?;
                 Ok(Entry { at: time(at), said: Said::Message(record, ended) })
             })?;
@@ -315,7 +315,7 @@ impl JournalReader {
         }
         if thread.root == thread.number {
             let id = thread.id.as_uuid().as_bytes().as_slice();
-            said.extend(self.rows("WHERE root = (SELECT ?1) ORDER BY number", [id], |_, record, at, ended| {
+            said.extend(self.rows("WHERE root = ?1 ORDER BY number", [id], |_, record, at, ended| {
                 Ok(Entry { at: time(at), said: Said::Left(record, ended.map(time)) })
             })?);
         }
@@ -351,9 +351,6 @@ impl JournalReader {
     }
 
     /// Rows of a table as they were written, when they came, and when they were over.
-    ///
-    /// A condition with `ORDER BY` compares a column with `(SELECT ?1)`, and its limit is `LIMIT (SELECT ?2)`: for `?1` and
-    /// `?2` alone SQLite plans with the value itself, and prepares the statement anew for each value.
     pub(super) fn rows<R: Record, T>(
         &self,
         condition: &str,

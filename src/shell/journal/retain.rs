@@ -33,8 +33,7 @@ const DELETE: [(&str, &str); 8] = [
 
 /// The same for statuses of messages in mailboxes, whose other row goes with them.
 const DELETE_MAIL: &str = "DELETE FROM mail_status WHERE seq IN \
-     (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT (SELECT ?2)) AND ended IS NOT NULL \
-     RETURNING ended, seq";
+     (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL RETURNING ended, seq";
 
 /// Rows that one sweep deleted.
 #[derive(Debug, Default)]
@@ -107,7 +106,7 @@ impl Retain {
         for (table, key) in DELETE {
             let sql = format!(
                 "DELETE FROM {table} WHERE {key} IN \
-                 (SELECT {} FROM {table} WHERE ended < ?1 ORDER BY ended LIMIT (SELECT ?2)) AND ended IS NOT NULL \
+                 (SELECT {} FROM {table} WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL \
                  RETURNING ended",
                 key.trim_matches(['(', ')'])
             );

@@ -214,6 +214,8 @@ impl Durability {
 /// What holds for readers and writers.
 fn settle(db: &Connection) -> Result<(), Problem> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Else SQLite plans `x = ?1 … ORDER BY` and `LIMIT ?1` with the value, and prepares such a statement anew for each.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
