@@ -12,7 +12,7 @@ use super::schema::FORMAT;
 use super::{Options, SqliteJournal, StoreError};
 use crate::gateway::Token;
 use crate::shell::principal::{Kind, Principal};
-use crate::shell::sqlite::{Database, Problem, join};
+use crate::shell::sqlite::{Database, Problem, join, transaction};
 use crate::vocab::{Name, Time};
 
 /// Tries to open a journal that another process may be about to make, or to bring to this version.
@@ -110,17 +110,8 @@ impl Principals {
     }
 
     fn change<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        let changed = || {
-            let db = self.db();
-            db.execute_batch("BEGIN IMMEDIATE")?;
-            let done = change(db).and_then(|done| db.execute_batch("COMMIT").map(|()| done));
-            if done.is_err() {
-                // Some errors have rolled it back already.
-                let _ = db.execute_batch("ROLLBACK");
-            }
-            done
-        };
-        changed().map_err(|error| Problem::from(error).of(&self.file))
+        let db = self.db();
+        transaction(db, "BEGIN IMMEDIATE", || change(db)).map_err(|error| Problem::from(error).of(&self.file))
     }
 }
 

@@ -12,6 +12,8 @@ use super::records::Requeue;
 use super::row::{Record, load};
 use super::schema::FORMAT;
 use crate::journal::{EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord};
+#[cfg(feature = "gateway")]
+use crate::shell::sqlite::transaction;
 use crate::shell::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
 use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
@@ -126,14 +128,7 @@ impl JournalReader {
     /// Reads what was committed at the moment of this call.
     #[cfg(feature = "gateway")]
     pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, Problem>) -> Result<T, StoreError> {
-        let say = |sql: &str| self.db.prepare_cached(sql)?.execute([]);
-        let within = || {
-            say("BEGIN")?;
-            let found = read(self);
-            say("COMMIT")?;
-            found
-        };
-        self.told(within())
+        self.told(transaction(&self.db, "BEGIN", || read(self)))
     }
 
     /// What it holds, in numbers.

@@ -13,9 +13,9 @@ mod wal;
 
 pub(crate) use format::Format;
 pub(crate) use held::{Database, Held};
-#[cfg(feature = "gateway")]
-pub(crate) use open::join;
 pub(crate) use open::{Opened, Opening, join_to_read, open_to_read, truncate_log, used};
+#[cfg(feature = "gateway")]
+pub(crate) use open::{join, transaction};
 pub(crate) use place::{beside, place};
 use std::time::Duration;
 

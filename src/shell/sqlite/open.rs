@@ -222,6 +222,23 @@ fn settle(db: &Connection) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Runs work in a transaction that `begin` begins. After an error, of its end too, nothing of it is left.
+#[cfg(feature = "gateway")]
+pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
+    db: &Connection,
+    begin: &str,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let say = |sql| db.prepare_cached(sql)?.execute([]);
+    say(begin)?;
+    let done = work().and_then(|done| say("COMMIT").map(|_| done).map_err(E::from));
+    if done.is_err() {
+        // Some errors have rolled it back already.
+        let _ = db.execute_batch("ROLLBACK");
+    }
+    done
+}
+
 /// Looks at the header alone (SQLite's file format, section 1.3), without a lock or a trace. SQLite itself is not asked:
 /// without its log, a file whose log was being written back when its process was killed is none to it.
 fn recognize(file: &Held, format: Format) -> Result<(), Problem> {
