@@ -134,12 +134,11 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
 pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, .. } = about.plain()?;
     let is_admin = caller.0.kind == Kind::Admin;
-    let name = named(&job)?;
-    let text = gate.organism.tasks().inbox(&name, |inbox| {
+    let read = |inbox: &TaskInbox| {
         let is_owner = inbox.owner().is_some_and(|owner| *owner.name() == caller.0.name);
         (is_admin || is_owner).then(|| inbox.render_pending_context())
-    });
-    let text = text.await?;
+    };
+    let text = gate.organism.tasks().inbox(&named(&job)?, read).await?;
     let text =
         text.ok_or_else(|| Problem::forbidden(format!("'{job}' is somebody else's: its owner reads its inbox")))?;
     Ok(view::typed(StatusCode::OK, "text/markdown; charset=utf-8", text))

@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::inboxes::Inboxes;
-use super::shared::{Shared, Written};
+use super::shared::{Kept, Shared, Written};
 use crate::inbox::payload::Submitted;
 use crate::inbox::{Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox};
+use crate::journal::Op;
 use crate::shell::ledger::Resident;
 use crate::shell::start::Refusal;
 use crate::vocab::{Fault, Name, TaskId, Time};
@@ -12,7 +13,7 @@ use crate::vocab::{Fault, Name, TaskId, Time};
 /// The tasks of an organism, for entrances beside the pump: its gateway. A caller of these methods has authenticated the
 /// party that it acts for, and has judged whether that party may.
 ///
-/// What a method returns, an error too, is durable: nobody hears of a change that a crash could undo.
+/// All that a method returns, an error too, is durable: no caller hears of a change that a crash could undo.
 #[derive(Default)]
 pub struct TaskBoard {
     pub(super) jobs: Vec<Arc<Shared<TaskInbox>>>,
@@ -49,9 +50,8 @@ impl TaskBoard {
         };
         let mut cards: Vec<_> = self.jobs.iter().map(of).collect();
         if let Some(registry) = self.registry() {
-            let (registered, written) = registry.look(|jobs| jobs.cards().cloned().collect::<Vec<_>>());
-            cards.extend(registered);
-            written.durable().await.map_err(BoardError::Lost)?;
+            let seen = registry.look(|jobs| Ok::<_, JobError>(jobs.cards().cloned().collect::<Vec<_>>()));
+            cards.extend(told(seen).await?);
         }
         cards.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(cards)
@@ -62,12 +62,11 @@ impl TaskBoard {
     /// # Errors
     /// [`BoardError`]; [`JobError::Unknown`].
     pub async fn inbox<T>(&self, job: &Name, read: impl FnOnce(&TaskInbox) -> T) -> Result<T, BoardError> {
-        let (read, written) = match self.job(job) {
+        told(match self.job(job) {
             Some(shared) => shared.look(|inbox| inbox.of(None).map(read)),
             None => self.registry_for(job)?.look(|jobs| jobs.of(Some(job)).map(read)),
-        };
-        written.durable().await.map_err(BoardError::Lost)?;
-        Ok(read?)
+        })
+        .await
     }
 
     /// Looks at a task and at the inbox that it is in.
@@ -76,15 +75,11 @@ impl TaskBoard {
     /// [`BoardError`]; [`InboxError::Unknown`].
     pub async fn task<T>(&self, id: TaskId, read: impl FnOnce(&TaskInbox, &Task) -> T) -> Result<T, BoardError> {
         let look = |inbox: &TaskInbox| inbox.get(id).map(|task| read(inbox, task));
-        let (read, written) = match self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok()) {
+        told(match self.holding(id) {
             Some(job) => job.look(look),
-            None => {
-                let registry = self.registry().ok_or(InboxError::Unknown { id })?;
-                registry.look(|jobs| jobs.holding(id).and_then(look))
-            }
-        };
-        written.durable().await.map_err(BoardError::Lost)?;
-        Ok(read?)
+            None => self.registry_of(id)?.look(|jobs| jobs.holding(id).and_then(look)),
+        })
+        .await
     }
 
     /// Submits a task, which has to be detached: nobody waits for it here.
@@ -99,13 +94,11 @@ impl TaskBoard {
         id: TaskId,
         now: Time,
     ) -> Result<Submitted, BoardError> {
-        match self.job(job) {
-            Some(shared) => shared.settled(shared.take(actor, None, submission, id, now)).await,
-            None => {
-                let registry = self.registry_for(job)?;
-                registry.settled(registry.take(actor, Some(job), submission, id, now)).await
-            }
-        }
+        told(match self.job(job) {
+            Some(shared) => shared.take(actor, None, submission, id, now),
+            None => self.registry_for(job)?.take(actor, Some(job), submission, id, now),
+        })
+        .await
     }
 
     /// Moves a task, and says how far it is then.
@@ -117,13 +110,11 @@ impl TaskBoard {
         id: TaskId,
         act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
     ) -> Result<Status, BoardError> {
-        match self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok()) {
-            Some(shared) => shared.settled(shared.step(id, act)).await,
-            None => {
-                let registry = self.registry().ok_or(InboxError::Unknown { id })?;
-                registry.settled(registry.step(id, act)).await
-            }
-        }
+        told(match self.holding(id) {
+            Some(job) => job.step(id, act),
+            None => self.registry_of(id)?.step(id, act),
+        })
+        .await
     }
 
     /// Changes who is registered.
@@ -136,8 +127,7 @@ impl TaskBoard {
         act: impl FnOnce(&mut Jobs) -> Result<Change, JobError>,
     ) -> Result<(), BoardError> {
         let registry = self.registry_for(job)?;
-        let changed = registry.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())));
-        registry.settled(changed).await
+        told(registry.outcome(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))).await
     }
 
     /// Keeps the names of its listeners from being registered, and those of all parties by others.
@@ -165,23 +155,39 @@ impl TaskBoard {
         self.registries.first()
     }
 
+    fn registry_of(&self, id: TaskId) -> Result<&Arc<Shared<Jobs>>, InboxError> {
+        self.registry().ok_or(InboxError::Unknown { id })
+    }
+
+    /// The job outside of the registry that has a task.
+    fn holding(&self, id: TaskId) -> Option<&Arc<Shared<TaskInbox>>> {
+        self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok())
+    }
+
     fn registry_for(&self, job: &Name) -> Result<&Arc<Shared<Jobs>>, JobError> {
         self.registry().ok_or_else(|| JobError::Unknown { job: job.clone() })
     }
 }
 
+/// An outcome, once it is durable.
+async fn told<T, E>((outcome, written): (Result<T, E>, Written)) -> Result<T, BoardError>
+where
+    BoardError: From<E>,
+{
+    written.durable().await.map_err(BoardError::Lost)?;
+    Ok(outcome?)
+}
+
 impl<I: Inboxes> Shared<I> {
-    /// The outcome of a change once it is durable; a refusal once what it follows from is.
-    async fn settled<T, E>(&self, changed: Result<(T, Written), E>) -> Result<T, BoardError>
-    where
-        BoardError: From<E>,
-    {
-        let (outcome, written) = match changed {
+    /// Changes tasks; what came of it, a refusal too, is durable when the second value is.
+    fn outcome<T, E>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
+    ) -> (Result<T, E>, Written) {
+        match self.change(act) {
             Ok((value, written)) => (Ok(value), written),
-            Err(error) => (Err(error), self.look(|_| ()).1),
-        };
-        written.durable().await.map_err(BoardError::Lost)?;
-        Ok(outcome?)
+            Err(error) => self.look(|_| Err(error)),
+        }
     }
 
     fn take(
@@ -191,8 +197,8 @@ impl<I: Inboxes> Shared<I> {
         submission: Submission,
         id: TaskId,
         now: Time,
-    ) -> Result<(Submitted, Written), JobError> {
-        self.change(|kept| {
+    ) -> (Result<Submitted, JobError>, Written) {
+        self.outcome(|kept| {
             self.may_watch(submission.watched)?;
             let (change, taken) = kept.inboxes.take(actor, to, submission, id, now)?;
             Ok((change, Vec::new(), taken))
@@ -203,8 +209,8 @@ impl<I: Inboxes> Shared<I> {
         self: &Arc<Self>,
         id: TaskId,
         act: impl FnOnce(&mut TaskInbox) -> Result<Change, InboxError>,
-    ) -> Result<(Status, Written), InboxError> {
-        self.change(|kept| {
+    ) -> (Result<Status, InboxError>, Written) {
+        self.outcome(|kept| {
             let (change, status) = kept.inboxes.step(id, act)?;
             Ok((change, Vec::new(), status))
         })
