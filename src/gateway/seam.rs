@@ -113,7 +113,7 @@ impl Gate {
         id: MessageId,
         wait: Duration,
     ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
-        let first = http::answer_of(self, id, wait).await?.answers.into_iter().next();
+        let first = http::answers_of(self, id, wait).await?.into_iter().next();
         Ok(first.map(|answer| (self.submissions.letter_id(id, answer.number), answer)))
     }
 

@@ -51,7 +51,7 @@ struct Pending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) id: MessageId,
-    /// Its conversation.
+    /// Root of the conversation.
     pub(super) root: ThreadId,
 }
 

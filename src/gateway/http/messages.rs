@@ -24,7 +24,7 @@ use crate::journal::{MailState, SubmissionRecord};
 use crate::ladder::{Meta, write_envelope};
 use crate::mailbox::{Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
-use crate::shell::journal::{Sent, SentAnswer};
+use crate::shell::journal::SentAnswer;
 use crate::vocab::{MessageId, Name, ThreadId};
 
 /// `POST /v1/messages`
@@ -65,7 +65,7 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
     let kept = take(gate, from, body.clone(), key).await?;
     let answers = match wait.is_zero() {
         true => Vec::new(),
-        false => answer_of(gate, kept.id, wait).await?.answers,
+        false => answers_of(gate, kept.id, wait).await?,
     };
     Ok(Posted { kept, answers, body })
 }
@@ -184,8 +184,12 @@ pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settl
     Err(Problem::conflict("settled", detail))
 }
 
-/// A submission, once it has an answer or the time is up.
-pub(in crate::gateway) async fn answer_of(gate: &Gate, id: MessageId, wait: Duration) -> Result<Sent, Problem> {
+/// The answers to a submission, once there is one or the time is up.
+pub(in crate::gateway) async fn answers_of(
+    gate: &Gate,
+    id: MessageId,
+    wait: Duration,
+) -> Result<Vec<SentAnswer>, Problem> {
     let until = Instant::now() + wait;
     let watch = gate.submissions.watch(id);
     loop {
@@ -194,7 +198,7 @@ pub(in crate::gateway) async fn answer_of(gate: &Gate, id: MessageId, wait: Dura
         let sent = gate.query.submission(id).await?.ok_or_else(no_message)?;
         let ended = !sent.answers.is_empty() || gate.mailboxes.is_stopping();
         if ended || tokio::time::timeout_at(until, answered).await.is_err() {
-            return Ok(sent);
+            return Ok(sent.answers);
         }
     }
 }

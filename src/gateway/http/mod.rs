@@ -50,7 +50,7 @@ pub(super) use openapi::describe;
 use rate::Rate;
 #[cfg(feature = "facade")]
 pub(super) use {
-    messages::{answer_of, conclude, take},
+    messages::{answers_of, conclude, take},
     request::json_body as body,
     view::document,
 };
