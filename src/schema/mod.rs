@@ -56,7 +56,7 @@ pub use systole_macros::Payload;
 pub use validator::{Finding, SchemaError, Validator};
 pub use vocabulary::vocabulary;
 pub use xsd::XsdDocument;
-pub use xsd::pitfalls::{Pitfall, pitfalls};
+pub(crate) use xsd::{Pitfall, XsdSet};
 
 use crate::ladder::{Element, Validated};
 

@@ -26,13 +26,13 @@ const WELL_KNOWN: [(&str, &str, &str); 2] =
 pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
     /// How many of them were given; what follows is ours.
-    given: usize,
+    pub(super) given: usize,
     /// Locations of documents that are referred to and not given, with the document and the place in it.
     missing: Vec<(String, usize, NodeId)>,
 }
 
 pub(in crate::schema) struct Document {
-    name: String,
+    pub(super) name: String,
     /// The text as it was given.
     pub(in crate::schema) given: Arc<str>,
     /// The text without XML declaration and DOCTYPE, with the same lines.

@@ -4,7 +4,7 @@ mod build;
 pub(super) mod documents;
 pub(super) mod embed;
 mod needed;
-pub(super) mod pitfalls;
+mod pitfalls;
 mod prolog;
 pub(super) mod read;
 mod simple;
@@ -24,6 +24,7 @@ use super::model::{Beside, Complex, Content, Element, Model, Type};
 use super::payload_schema::PayloadSchema;
 use crate::vocab::{Position, QName};
 use documents::Documents;
+pub(crate) use pitfalls::Pitfall;
 pub(super) use prolog::plain;
 use read::Reader;
 
@@ -53,12 +54,38 @@ impl PayloadSchema {
     /// # Errors
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
-        let documents = Documents::new(documents)?;
-        let reader = Reader::new(&documents);
-        let grammar = compile(&documents, &reader)?;
+        XsdSet::read(documents)?.schemas()
+    }
+}
+
+/// Schema documents that are given together, read.
+pub(crate) struct XsdSet(Documents);
+
+impl XsdSet {
+    /// Reads documents.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] says where and what is wrong.
+    pub(crate) fn read(given: &[XsdDocument]) -> Result<Self, ContractError> {
+        Documents::new(given).map(Self)
+    }
+
+    /// Their valid markup that rarely means what its author thinks.
+    pub(crate) fn pitfalls(&self) -> Vec<Pitfall> {
+        pitfalls::pitfalls(&self.0)
+    }
+
+    /// Their payloads.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn schemas(&self) -> Result<Vec<PayloadSchema>, ContractError> {
+        let documents = &self.0;
+        let reader = Reader::new(documents);
+        let grammar = compile(documents, &reader)?;
         let mut digests = HashMap::new();
         let mut types = TYPES;
-        let mut schemas: Vec<Self> = Vec::new();
+        let mut schemas: Vec<PayloadSchema> = Vec::new();
         let mut seen = HashSet::new();
         for (qname, element) in reader.elements() {
             if !seen.insert(qname.clone()) {
@@ -72,7 +99,7 @@ impl PayloadSchema {
             let document = documents.get(element.document);
             let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
             let texts = (document.given.clone(), document.embeddable.clone());
-            schemas.push(Self::of_element(*digest, (grammar.clone(), root), texts, &model, qname));
+            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), texts, &model, qname));
         }
         if schemas.is_empty() {
             return Err(documents.no_element());

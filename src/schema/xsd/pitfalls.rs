@@ -1,69 +1,63 @@
-use super::XsdDocument;
 use super::documents::Documents;
 use super::tree::{NodeId, Tree};
 use crate::vocab::{Position, ns};
 
 /// Valid markup of a schema document that rarely means what its author thinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pitfall {
+pub(crate) struct Pitfall {
     /// The name of the document.
-    pub document: String,
+    pub(crate) document: String,
     /// The start tag concerned.
-    pub at: Position,
-    /// Its effect.
-    pub message: String,
+    pub(crate) at: Position,
+    /// The effect of the markup.
+    pub(crate) message: String,
     /// The markup to write instead.
-    pub help: &'static str,
+    pub(crate) help: &'static str,
 }
 
-/// The pitfalls in schema documents that are given together; none if they can't be read.
-pub fn pitfalls(given: &[XsdDocument]) -> Vec<Pitfall> {
-    let Ok(documents) = Documents::new(given) else { return Vec::new() };
+/// The pitfalls in documents, ours left out.
+pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
     let mut found = Vec::new();
-    for (index, XsdDocument { name, .. }) in given.iter().enumerate() {
-        let document = documents.get(index);
+    for document in (0..documents.given).map(|index| documents.get(index)) {
         let tree = &document.tree;
-        let mut note = |node, (message, help)| {
-            found.push(Pitfall { document: name.clone(), at: document.position(node), message, help });
+        let mut note = |node, message, help| {
+            found.push(Pitfall { document: document.name.clone(), at: document.position(node), message, help });
         };
-        let own = |id: &NodeId| tree.node(*id).namespace == ns::XSD && !is_annotation(tree, *id);
-        if let Some(local) = tree.ids().filter(own).find(|id| is_unqualified(tree, *id)) {
-            let name = tree.get(local, "name").unwrap_or_default();
+        let own: Vec<NodeId> = tree.ids().filter(|id| is_own(tree, *id)).collect();
+        let says = |attribute| tree.get(0, attribute).is_some();
+        if says("targetNamespace")
+            && !says("elementFormDefault")
+            && let Some(local) = own.iter().find(|id| is_bare_local(tree, **id))
+        {
+            let name = tree.get(*local, "name").unwrap_or_default();
+            let message = format!(
+                "elements inside of others, such as <{name}>, are in no namespace: elementFormDefault is missing"
+            );
             note(
                 0,
-                (
-                    format!(
-                        "elements inside of others, such as <{name}>, are in no namespace: elementFormDefault is missing"
-                    ),
-                    "write elementFormDefault=\"qualified\", so that they are in the targetNamespace, or \"unqualified\" if they are to be in none",
-                ),
+                message,
+                "write elementFormDefault=\"qualified\", so that they are in the targetNamespace, or \"unqualified\" if they are to be in none",
             );
         }
-        for pattern in tree.ids().filter(own).filter(|id| is_anchored(tree, *id)) {
-            note(
-                pattern,
-                (
-                    "'^' and '$' are characters in this pattern: a pattern of XML Schema always holds for the whole value"
-                        .to_owned(),
-                    "leave them out",
-                ),
-            );
+        for pattern in own.iter().filter(|id| is_anchored(tree, **id)) {
+            let message =
+                "'^' and '$' are characters in this pattern: a pattern of XML Schema always holds for the whole value";
+            note(*pattern, message.to_owned(), "leave them out");
         }
     }
     found
 }
 
-fn is_annotation(tree: &Tree, id: NodeId) -> bool {
-    tree.ancestors(id).any(|id| tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation")
+/// Whether an element is of XML Schema and outside of annotations.
+fn is_own(tree: &Tree, id: NodeId) -> bool {
+    let is_annotation = |id| tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation";
+    tree.node(id).namespace == ns::XSD && !tree.ancestors(id).any(is_annotation)
 }
 
-/// Whether it declares an element inside of others that is in no namespace, although the schema has one and does not say
-/// so.
-fn is_unqualified(tree: &Tree, id: NodeId) -> bool {
-    let says = |attribute| tree.get(0, attribute).is_some();
+/// Whether it declares an element inside of others without saying whether that is in a namespace.
+fn is_bare_local(tree: &Tree, id: NodeId) -> bool {
     let is_local = tree.ancestors(id).nth(1).is_some_and(|parent| parent != 0);
-    let declares = tree.node(id).local == "element" && tree.get(id, "name").is_some() && tree.get(id, "form").is_none();
-    declares && is_local && says("targetNamespace") && !says("elementFormDefault")
+    is_local && tree.node(id).local == "element" && tree.get(id, "name").is_some() && tree.get(id, "form").is_none()
 }
 
 /// Whether it is a pattern as other dialects of regular expressions anchor it.
@@ -74,12 +68,12 @@ fn is_anchored(tree: &Tree, id: NodeId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::schema::{XsdDocument, XsdSet};
 
     fn told(attributes: &str, content: &str) -> Vec<(u32, &'static str)> {
         let text =
             format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' {attributes}>\n{content}\n</xs:schema>");
-        let found = pitfalls(&[XsdDocument { name: "t.xsd".into(), text }]);
+        let found = XsdSet::read(&[XsdDocument { name: "t.xsd".into(), text }]).unwrap().pitfalls();
         found.into_iter().map(|pitfall| (pitfall.at.line, pitfall.help.split(',').next().unwrap_or_default())).collect()
     }
 

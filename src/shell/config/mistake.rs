@@ -343,10 +343,12 @@ impl Mistake {
             Self::Pitfall { help, .. } => (*help).into(),
             Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
             Self::NoSchema { .. } => "the path is relative to this file".into(),
-            Self::Undeclared { payload, near: Some(near) } if near.namespace().is_empty() && !payload.namespace().is_empty() => {
-                format!("a schema declares {near} in no namespace: write targetNamespace=\"{}\" in it", payload.namespace())
-            }
-            Self::Undeclared { near: Some(near), .. } => format!("did you mean {near}?"),
+            Self::Undeclared { payload, near: Some(near) } => match (payload.namespace(), near.namespace()) {
+                (wanted, "") if !wanted.is_empty() => {
+                    format!("a schema declares {near} in no namespace: write targetNamespace=\"{wanted}\" in it")
+                }
+                _ => format!("did you mean {near}?"),
+            },
             Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
             Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
             Self::Organism(problem) => return organism_help(problem),

@@ -9,7 +9,7 @@ use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::{Adviser, Mistake, advice, molecule};
 use crate::inbox::payload;
-use crate::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, pitfalls};
+use crate::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, XsdSet};
 use crate::vocab::{Position, Span};
 
 /// A schema file that could be read.
@@ -26,12 +26,17 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
     let mut catalog = Catalog::new();
     let mut accepted = None;
     let documents: Vec<XsdDocument> = listed.iter().map(|file| file.document.clone()).collect();
-    if reader.findings.len() == before && !listed.is_empty() {
-        let schemas = PayloadSchema::from_xsd_set(&documents);
-        accepted = Some(schemas.is_ok());
-        match schemas {
-            Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
-            Err(error) => report(reader, &listed, error),
+    let mut pitfalls = Vec::new();
+    if !listed.is_empty() {
+        let set = XsdSet::read(&documents);
+        pitfalls = set.as_ref().map(XsdSet::pitfalls).unwrap_or_default();
+        if reader.findings.len() == before {
+            let schemas = set.and_then(|set| set.schemas());
+            accepted = Some(schemas.is_ok());
+            match schemas {
+                Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
+                Err(error) => report(reader, &listed, error),
+            }
         }
     }
     let tasks = organism.listeners.iter().find_map(|listener| match &listener.kind {
@@ -52,7 +57,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
         }
     }
     let usable = reader.findings.len() == before;
-    pitfalls(&documents).into_iter().for_each(|pitfall| warn(reader, &listed, pitfall));
+    pitfalls.into_iter().for_each(|pitfall| warn(reader, &listed, pitfall));
     if let Some(accepted) = accepted {
         advice::report(reader, &listed, accepted, advise(&documents));
     }
