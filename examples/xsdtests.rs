@@ -2,9 +2,10 @@
 //! `cargo run --release --example xsdtests -- FOLDER [--list]`.
 //!
 //! It prints how many schemas and instances are judged as the suite expects; with `--list` also each that isn't.
-//! What is for XSD 1.1 only, or disputed, is left out; what the working group queries is not. An instance that names
-//! documents for namespaces that its schema has none for is judged by the schema with them. The test set of NIST is
-//! larger than some copies of the suite hold; its files are found by their names then, which say what is expected.
+//! Tests for XSD 1.1 only, and disputed ones, are left out; those that the working group queries are not. An instance
+//! that names documents for namespaces that its schema has none for is judged by the schema with them. The test set of
+//! NIST is larger than some copies of the suite hold; its files are found by their names then, which say what is
+//! expected.
 
 #![allow(clippy::disallowed_methods, reason = "it takes the time that schemas and instances need")]
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use systole::schema::oracle::{Refusal, Whole};
 use systole::schema::{PayloadSchema, XsdDocument};
 
-/// What is said of a schema for `urn:t`; an element stands in front of what is given, so that it has one.
+/// Verdict on a schema for `urn:t`; an element stands in front of what is given, so that it has one.
 fn said(inside: &str) -> Result<(), String> {
     let text = format!(
         "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t'>\
@@ -28,7 +28,7 @@ fn restriction(base: &str, derived: &str) -> String {
     )
 }
 
-/// What is said of each schema stands in a golden file, so that each is refused for the rule that it breaks.
+/// The sentence on each schema stands in a golden file, so that each is refused for the rule that it breaks.
 #[test]
 fn each_rule_is_kept_apart_from_its_nearest_neighbour() {
     let rows = schemas::STRUCTURES.iter().chain(schemas::SIMPLE);

@@ -19,6 +19,7 @@ pub(super) use compile::{Wrong, compile};
 pub(crate) use form::{Form, Turn};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};
+pub(super) use simple::is_facet;
 
 /// Whether XSD 1.0 has a type of this local name.
 pub(super) fn is_builtin(local: &str) -> bool {

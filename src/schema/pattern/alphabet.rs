@@ -64,10 +64,12 @@ impl Alphabet {
     }
 
     fn letter(&self, c: char) -> u8 {
-        if let Some(letter) = self.ascii.get(c as usize) {
-            return *letter;
-        }
-        let behind = self.runs.partition_point(|(start, _)| *start <= c as u32);
+        self.ascii.get(c as usize).copied().unwrap_or_else(|| self.search(c as u32))
+    }
+
+    /// The letter of the run that a character is in.
+    fn search(&self, c: u32) -> u8 {
+        let behind = self.runs.partition_point(|(start, _)| *start <= c);
         self.runs[behind - 1].1
     }
 }
@@ -125,13 +127,8 @@ impl Classes {
             };
             runs.push((at[0].0, letter));
         }
-        let mut alphabet = Alphabet { ascii: [0; 128], runs };
-        let ascii = |c: u8| {
-            let behind = alphabet.runs.partition_point(|(start, _)| *start <= u32::from(c));
-            alphabet.runs[behind - 1].1
-        };
-        alphabet.ascii = std::array::from_fn(|c| ascii(c as u8));
-        Some(alphabet)
+        let alphabet = Alphabet { ascii: [0; 128], runs };
+        Some(Alphabet { ascii: std::array::from_fn(|c| alphabet.search(c as u32)), ..alphabet })
     }
 
     /// The tree with its classes as letters.

@@ -114,9 +114,8 @@ impl Tree {
     /// A prefix that is bound to a namespace at a node.
     pub(in crate::schema) fn prefix_of(&self, id: NodeId, namespace: &str) -> Option<&str> {
         let declared = self.ancestors(id).flat_map(|id| &self.nodes[id].declarations);
-        let prefixes =
-            declared.filter(|(prefix, uri)| !prefix.is_empty() && uri == namespace).map(|(prefix, _)| &**prefix);
-        prefixes.into_iter().find(|prefix| self.resolve(id, prefix) == namespace)
+        let mut prefixes = declared.map(|(prefix, _)| &**prefix).filter(|prefix| !prefix.is_empty());
+        prefixes.find(|prefix| self.resolve(id, prefix) == namespace)
     }
 
     /// An element and all that it stands in, from inside out.

@@ -13,22 +13,6 @@ const VERSIONING: &str = "http://www.w3.org/2007/XMLSchema-versioning";
 /// The version of this engine.
 const OWN: f64 = 1.0;
 
-/// The constraining facets of XSD 1.0 (part 2, section 4.3).
-const FACETS: [&str; 12] = [
-    "length",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "enumeration",
-    "whiteSpace",
-    "maxInclusive",
-    "maxExclusive",
-    "minInclusive",
-    "minExclusive",
-    "totalDigits",
-    "fractionDigits",
-];
-
 /// The text without elements that are for other versions, with the same lines; `None` if all of it is for this one.
 pub(super) fn included(text: &str, tree: &Tree) -> Option<String> {
     if !text.contains(VERSIONING) {
@@ -68,8 +52,8 @@ fn is_excluded(tree: &Tree, id: NodeId) -> bool {
             "maxVersion" => version().is_some_and(|first| OWN >= first),
             "typeAvailable" => !names.all(|name| is_known(tree, id, name, engine::is_builtin)),
             "typeUnavailable" => names.all(|name| is_known(tree, id, name, engine::is_builtin)),
-            "facetAvailable" => !names.all(|name| is_known(tree, id, name, |facet| FACETS.contains(&facet))),
-            "facetUnavailable" => names.all(|name| is_known(tree, id, name, |facet| FACETS.contains(&facet))),
+            "facetAvailable" => !names.all(|name| is_known(tree, id, name, engine::is_facet)),
+            "facetUnavailable" => names.all(|name| is_known(tree, id, name, engine::is_facet)),
             _ => false,
         }
     })

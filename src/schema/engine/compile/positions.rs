@@ -248,7 +248,7 @@ impl<'p> Positions<'p> {
     }
 }
 
-/// How often `x` stands in `(x{inner}){outer}`, where that is one range: between `outer` and one more round nothing may
+/// The occurrences of `x` in `(x{inner}){outer}`, where that is one range: between `outer` and one more round nothing may
 /// be left out.
 fn product(inner: (u32, u32), outer: (u32, u32)) -> Option<(u32, u32)> {
     let times = |one: u32, other: u32| match (one, other) {

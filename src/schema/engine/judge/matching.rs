@@ -96,7 +96,7 @@ pub(super) enum Slot {
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) constraint: u32,
-    /// How deep the element is.
+    /// Depth of the element.
     pub(super) depth: usize,
     /// With the elements of the scope that found it, from the one with the constraint on, by number: its keys are
     /// preferred to those from below.

@@ -56,6 +56,11 @@ impl Fixed {
     }
 }
 
+/// Whether XSD 1.0 has a constraining facet of this name (part 2, section 4.3).
+pub(in crate::schema) fn is_facet(name: &str) -> bool {
+    Fixed::NAMES.contains(&name) || matches!(name, "pattern" | "enumeration")
+}
+
 /// The patterns of one step of restriction, of which one must match.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {

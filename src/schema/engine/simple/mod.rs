@@ -31,6 +31,7 @@ mod words;
 use std::sync::Arc;
 
 use definition::{Definition, Variety};
+pub(in crate::schema) use facets::is_facet;
 pub(in crate::schema) use mismatch::Mismatch;
 use plain::Plain;
 use primitive::Primitive;

@@ -69,22 +69,21 @@ impl Value<'_> {
             Self::Float(value) => write!(out, "f{:?}", value + 0.0),
             Self::Double(value) => write!(out, "d{:?}", value + 0.0),
             Self::Hex(text) => {
-                let _ = out.write_char('h');
-                text.chars().try_for_each(|digit| out.write_char(digit.to_ascii_uppercase()))
+                let digits = text.chars().map(|digit| digit.to_ascii_uppercase());
+                std::iter::once('h').chain(digits).try_for_each(|digit| out.write_char(digit))
             }
             Self::Base64(text) => {
-                let _ = out.write_char('b');
-                binary::characters(text).try_for_each(|byte| out.write_char(char::from(byte)))
+                let digits = binary::characters(text).map(char::from);
+                std::iter::once('b').chain(digits).try_for_each(|digit| out.write_char(digit))
             }
             Self::Text(text) => write!(out, "t{text}"),
             Self::Uri(text) => write!(out, "u{text}"),
-            Self::List(items) => {
-                let _ = out.write_char('l');
+            Self::List(items) => out.write_char('l').and_then(|()| {
                 items.iter().try_for_each(|item| {
                     item.key(out);
                     out.write_char('\u{1}')
                 })
-            }
+            }),
             value => write!(out, "{value:?}"),
         };
     }
