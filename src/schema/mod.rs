@@ -8,7 +8,6 @@
 //!
 //! What always holds: nothing here reads a file or the network, and nothing is fetched for a message or a schema.
 
-mod builtin;
 mod builtins;
 mod catalog;
 mod contract;

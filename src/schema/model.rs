@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::builtin::Builtin;
+use super::engine::Builtin;
 use super::pattern::Pattern;
 
 /// Index of a type in [`Model::types`]; types refer to each other, and to themselves, by it.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::builtin::{Builtin, Kind};
+use super::engine::{Builtin, Kind};
 use super::model::{
     Attribute, Bound, Complex, Content, Element, Enumerator, Facets, Model, Order, Particle, Simple, Term, Type,
     TypeId, Variety,
@@ -220,7 +220,7 @@ fn bounds(base: &Builtin, facets: &Facets) -> String {
         let bound = bound.filter(|bound| bound.abs() <= COUNTABLE)?;
         Some(Bound { value: bound.to_string(), exclusive: false })
     };
-    let (least, most) = match base.kind {
+    let (least, most) = match base.kind() {
         Kind::Integer(min, max) => (implied(min), implied(max)),
         _ => (None, None),
     };

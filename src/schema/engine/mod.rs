@@ -20,6 +20,7 @@ pub(crate) use form::{Form, Turn};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};
 pub(super) use simple::is_facet;
+pub(crate) use simple::{Builtin, Kind};
 
 /// Whether XSD 1.0 has a type of this local name.
 pub(super) fn is_builtin(local: &str) -> bool {

@@ -1,8 +1,8 @@
 use serde_json::Value;
 
 use super::Sampler;
-use crate::schema::builtin::{Builtin, Kind};
 use crate::schema::encode::float_text;
+use crate::schema::engine::{Builtin, Kind};
 use crate::schema::model::{Bound, Facets, Simple, Type, TypeId, Variety};
 
 impl<'a> Sampler<'a> {
@@ -43,7 +43,7 @@ impl<'a> Sampler<'a> {
 
 /// The author's example as it is written in XML.
 fn given(hint: &Value, simple: &Simple) -> Option<String> {
-    let float = matches!(simple.variety, Variety::Atomic(base) if base.kind == Kind::Float);
+    let float = matches!(simple.variety, Variety::Atomic(base) if base.kind() == Kind::Float);
     match hint {
         Value::Number(number) if float => number.as_f64().map(float_text),
         Value::Number(number) => Some(number.to_string()),
@@ -62,7 +62,7 @@ fn plain(base: &Builtin, facets: &Facets, values: usize) -> Option<String> {
         // The plain value may do; only then a date stays a date.
         return Some(sample.to_owned()).filter(fits).or_else(|| pattern.samples(values).find(fits));
     }
-    match base.kind {
+    match base.kind() {
         Kind::Text => Some(fitted(sample, facets)),
         Kind::Boolean => Some(sample.to_owned()),
         Kind::Integer(min, max) => integer(facets, min, max, sample.parse().ok()?, values),

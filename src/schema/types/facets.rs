@@ -3,9 +3,9 @@ use serde_json::{Number, Value};
 use super::variants::Variant;
 use super::view::View;
 use super::{Derivation, at};
-use crate::schema::builtin::{Builtin, Kind};
 use crate::schema::contract::{ContractError, Place, Shape};
 use crate::schema::encode::float_text;
+use crate::schema::engine::{Builtin, Kind};
 use crate::schema::escape::uncarriable;
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
@@ -123,7 +123,7 @@ fn bound(
         }
     }
     let Some((number, exclusive)) = tightest else { return Ok(None) };
-    let Kind::Integer(min, max) = base.kind else {
+    let Kind::Integer(min, max) = base.kind() else {
         let value = float_text(number.as_f64().unwrap_or(f64::NAN));
         return Ok(Some(Bound { value, exclusive }));
     };

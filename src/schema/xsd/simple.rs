@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::build::Builder;
 use super::read::Place;
-use crate::schema::builtin::Builtin;
+use crate::schema::engine::Builtin;
 use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Variety};
 use crate::schema::pattern::Pattern;
 

@@ -4,57 +4,8 @@ use crate::schema::engine::grammar::{
     Attribute, Attributes, Derivation, Derivations, Name, ProcessContents, TypeId, UNBOUNDED, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
-use crate::schema::engine::simple::SimpleType;
+use crate::schema::engine::simple::{Builtin, SimpleType};
 use crate::schema::xsd::read::nearest;
-
-/// Each built-in simple type behind its base (XSD 1.0 part 2, section 3).
-const SIMPLE: [(&str, &str); 45] = [
-    ("anySimpleType", "anyType"),
-    ("string", "anySimpleType"),
-    ("boolean", "anySimpleType"),
-    ("decimal", "anySimpleType"),
-    ("float", "anySimpleType"),
-    ("double", "anySimpleType"),
-    ("duration", "anySimpleType"),
-    ("dateTime", "anySimpleType"),
-    ("time", "anySimpleType"),
-    ("date", "anySimpleType"),
-    ("gYearMonth", "anySimpleType"),
-    ("gYear", "anySimpleType"),
-    ("gMonthDay", "anySimpleType"),
-    ("gDay", "anySimpleType"),
-    ("gMonth", "anySimpleType"),
-    ("hexBinary", "anySimpleType"),
-    ("base64Binary", "anySimpleType"),
-    ("anyURI", "anySimpleType"),
-    ("QName", "anySimpleType"),
-    ("NOTATION", "anySimpleType"),
-    ("normalizedString", "string"),
-    ("token", "normalizedString"),
-    ("language", "token"),
-    ("NMTOKEN", "token"),
-    ("NMTOKENS", "anySimpleType"),
-    ("Name", "token"),
-    ("NCName", "Name"),
-    ("ID", "NCName"),
-    ("IDREF", "NCName"),
-    ("IDREFS", "anySimpleType"),
-    ("ENTITY", "NCName"),
-    ("ENTITIES", "anySimpleType"),
-    ("integer", "decimal"),
-    ("nonPositiveInteger", "integer"),
-    ("negativeInteger", "nonPositiveInteger"),
-    ("long", "integer"),
-    ("int", "long"),
-    ("short", "int"),
-    ("byte", "short"),
-    ("nonNegativeInteger", "integer"),
-    ("unsignedLong", "nonNegativeInteger"),
-    ("unsignedInt", "unsignedLong"),
-    ("unsignedShort", "unsignedInt"),
-    ("unsignedByte", "unsignedShort"),
-    ("positiveInteger", "nonNegativeInteger"),
-];
 
 /// The attributes of the namespace of `xsi:type` with their types, that of `xsi:schemaLocation` for each of its items.
 const INSTANCE: [(&str, &str); 4] =
@@ -67,12 +18,12 @@ impl Compiler<'_, '_> {
         let any = self.add(Slot::Read(any));
         debug_assert_eq!(any, self.any_type());
         self.global_types.push((xsd("anyType"), any));
-        for (name, base) in SIMPLE {
-            let Some(simple) = SimpleType::builtin(name) else { continue };
-            let base = self.builtin(base)?;
-            let draft = Draft::simple(format!("xs:{name}").into(), base, simple);
+        for builtin in Builtin::all() {
+            let Some(simple) = SimpleType::builtin(builtin.name) else { continue };
+            let base = self.builtin(builtin.base())?;
+            let draft = Draft::simple(format!("xs:{}", builtin.name).into(), base, simple);
             let id = self.add(Slot::Read(draft));
-            self.global_types.push((xsd(name), id));
+            self.global_types.push((xsd(builtin.name), id));
         }
         // Those of the namespace of xsi:type are declared in every schema (section 3.2.7).
         for (local, ty) in INSTANCE {
@@ -92,13 +43,12 @@ impl Compiler<'_, '_> {
     /// The built-in type of a local name.
     pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Wrong> {
         // They are the first that were made.
-        let known = self.global_types.iter().take(SIMPLE.len() + 1);
+        let known = self.global_types.iter().take(Builtin::all().len() + 1);
         let mut found = known.filter(|(name, _)| name.is(Namespace::XSD, local));
         match found.next() {
             Some((_, id)) => Ok(*id),
             None => {
-                let names = known_names();
-                let rule = match nearest(local, names.into_iter()) {
+                let rule = match nearest(local, Builtin::all().iter().map(|builtin| builtin.name)) {
                     _ if matches!(
                         local,
                         "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error"
@@ -159,10 +109,6 @@ impl Draft {
     pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType) -> Self {
         Self { label, content: DraftContent::Simple(simple), is_simple: true, ..Self::placeholder(base) }
     }
-}
-
-fn known_names() -> [&'static str; 45] {
-    SIMPLE.map(|(name, _)| name)
 }
 
 fn xsd(local: &str) -> Name {

@@ -1,4 +1,4 @@
-//! The built-in types (part 2, section 3), each once.
+//! The built-in types (part 2, section 3), each once: what it is made of, and what people are told of it.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,155 @@ use super::primitive::Primitive;
 use super::restrict::restrict;
 use super::space::Space;
 use super::{Facet, Identity, Prefixes, SimpleType};
-use crate::schema::builtin::Builtin;
+
+/// A built-in simple type.
+#[derive(Debug)]
+pub(crate) struct Builtin {
+    /// The local name in the namespace of XML Schema.
+    pub(in crate::schema) name: &'static str,
+    /// Two different values in canonical form.
+    pub(in crate::schema) samples: [&'static str; 2],
+    made: Made,
+}
+
+/// The kind of the values of a built-in type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text whose length counts characters.
+    Text,
+    Boolean,
+    /// Whole numbers from and to a bound, where the type has one.
+    Integer(Option<i128>, Option<i128>),
+    Decimal,
+    Float,
+    /// Dates, times, durations, binary: a fixed form of text.
+    Form,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Made {
+    Any,
+    Primitive(Primitive),
+    Narrowed(&'static str, Narrowing),
+    /// A list of at least one item.
+    ListOf(&'static str),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Narrowing {
+    Space(Space),
+    Lexis(Lexis),
+    Identity(Identity),
+    /// Whole numbers from a least one, to a greatest one, or both; the other end is that of the base.
+    Least(i128),
+    Most(i128),
+    Between(i128, i128),
+}
+
+impl Builtin {
+    /// All of them; each stands behind what it is made of.
+    pub(in crate::schema) fn all() -> &'static [Self] {
+        &BUILTINS
+    }
+
+    /// The type of a local name.
+    pub(in crate::schema) fn find(name: &str) -> Option<&'static Self> {
+        BUILTINS.iter().find(|row| row.name == name)
+    }
+
+    /// The type of a local name; `string` for one that XSD doesn't have.
+    pub(in crate::schema) fn named(name: &str) -> &'static Self {
+        Self::find(name).unwrap_or(&STRING)
+    }
+
+    /// The local name of the type that it is derived from.
+    pub(in crate::schema) fn base(&self) -> &'static str {
+        match self.made {
+            Made::Any => "anyType",
+            Made::Primitive(_) | Made::ListOf(_) => "anySimpleType",
+            Made::Narrowed(base, _) => base,
+        }
+    }
+
+    pub(in crate::schema) fn kind(&self) -> Kind {
+        match self.made {
+            Made::Any | Made::ListOf(_) => Kind::Text,
+            Made::Primitive(primitive) => match primitive {
+                Primitive::String | Primitive::Uri | Primitive::QName | Primitive::Notation => Kind::Text,
+                Primitive::Boolean => Kind::Boolean,
+                Primitive::Decimal => Kind::Decimal,
+                Primitive::Float | Primitive::Double => Kind::Float,
+                Primitive::Duration | Primitive::Moment(_) | Primitive::Hex | Primitive::Base64 => Kind::Form,
+            },
+            Made::Narrowed(base, how) => match (Self::named(base).kind(), how) {
+                (Kind::Decimal, _) => Kind::Integer(None, None),
+                (Kind::Integer(_, max), Narrowing::Least(min)) => Kind::Integer(Some(min), max),
+                (Kind::Integer(min, _), Narrowing::Most(max)) => Kind::Integer(min, Some(max)),
+                (_, Narrowing::Between(min, max)) => Kind::Integer(Some(min), Some(max)),
+                (kind, _) => kind,
+            },
+        }
+    }
+
+    /// A value of it, for people and models.
+    pub(in crate::schema) fn words(&self) -> &'static str {
+        match self.kind() {
+            Kind::Text => match self.name {
+                "anyURI" => "URI",
+                "language" => "language tag",
+                "Name" | "NCName" | "NMTOKEN" | "ID" | "IDREF" | "QName" => "name",
+                _ => "text",
+            },
+            Kind::Boolean => "true or false",
+            Kind::Integer(..) => "whole number",
+            Kind::Decimal | Kind::Float => "number",
+            Kind::Form => match self.name {
+                "dateTime" => "date and time",
+                "hexBinary" => "bytes in hexadecimal",
+                "base64Binary" => "bytes in base64",
+                name => name,
+            },
+        }
+    }
+
+    /// The type, made of those that `known` has.
+    fn define<'k>(&self, known: impl Fn(&str) -> Option<&'k SimpleType>) -> Option<Definition> {
+        let noun = self.words().to_owned();
+        match self.made {
+            Made::Any => Some(Definition::new(Variety::Any, noun)),
+            Made::Primitive(primitive) => {
+                let space = if primitive == Primitive::String { Space::Preserve } else { Space::Collapse };
+                Some(Definition { space, ..Definition::new(Variety::Atomic(primitive), noun) })
+            }
+            Made::Narrowed(base, how) => narrowed(known(base)?, how, noun),
+            Made::ListOf(item) => {
+                restrict(&SimpleType::list(known(item)?).ok()?, &[plain_facet("minLength", "1")]).ok()
+            }
+        }
+    }
+}
+
+fn narrowed(base: &SimpleType, how: Narrowing, noun: String) -> Option<Definition> {
+    let (min, max) = match how {
+        Narrowing::Least(min) => (Some(min), None),
+        Narrowing::Most(max) => (None, Some(max)),
+        Narrowing::Between(min, max) => (Some(min), Some(max)),
+        Narrowing::Space(_) | Narrowing::Lexis(_) | Narrowing::Identity(_) => (None, None),
+    };
+    let bounds = [("minInclusive", min), ("maxInclusive", max)];
+    let bounds: Vec<_> = bounds.into_iter().filter_map(|(name, end)| Some((name, end?.to_string()))).collect();
+    let facets: Vec<Facet> = bounds.iter().map(|(name, value)| plain_facet(name, value)).collect();
+    let mut made = restrict(base, &facets).ok()?;
+    match how {
+        Narrowing::Space(space) => made.space = space,
+        Narrowing::Lexis(lexis) => made.lexis = lexis,
+        Narrowing::Identity(identity) => made.identity = identity,
+        Narrowing::Least(_) | Narrowing::Most(_) | Narrowing::Between(..) => return Some(made),
+    }
+    made.words.clone_from(&noun);
+    made.noun = noun;
+    Some(made)
+}
 
 /// The built-in type of a local name.
 pub(super) fn named(local: &str) -> Option<SimpleType> {
@@ -19,66 +167,18 @@ pub(super) fn named(local: &str) -> Option<SimpleType> {
 
 /// Sorted by name.
 static TYPES: LazyLock<Vec<(&'static str, SimpleType)>> = LazyLock::new(|| {
-    let mut types: Vec<(&'static str, SimpleType)> = Vec::with_capacity(ROWS.len());
-    for &(name, made) in &ROWS {
+    let mut types: Vec<(&'static str, SimpleType)> = Vec::with_capacity(BUILTINS.len());
+    for row in &BUILTINS {
         let known = |name: &str| types.iter().find(|(known, _)| *known == name).map(|(_, known)| known);
-        let definition = match made {
-            Made::Any => Some(Definition::new(Variety::Any, Builtin::named(name).words().to_owned())),
-            Made::Primitive(primitive) => primitive_type(name, primitive),
-            Made::Narrowed(base, how) => known(base).and_then(|base| narrowed(name, base, how)),
-            Made::ListOf(item) => known(item).and_then(list_of),
-        };
-        types.extend(definition.map(|definition| (name, SimpleType::new(definition))));
+        let definition = row.define(known);
+        types.extend(definition.map(|definition| (row.name, SimpleType::new(definition))));
     }
     types.sort_unstable_by_key(|(name, _)| *name);
     types
 });
 
-#[derive(Clone, Copy)]
-enum Made {
-    Any,
-    Primitive(Primitive),
-    Narrowed(&'static str, Narrowing),
-    /// A list of at least one item.
-    ListOf(&'static str),
-}
-
-#[derive(Clone, Copy)]
-enum Narrowing {
-    Space(Space),
-    Lexis(Lexis),
-    Identity(Identity),
-    Bounds(&'static [(&'static str, &'static str)]),
-}
-
-fn primitive_type(name: &str, primitive: Primitive) -> Option<Definition> {
-    let space = if primitive == Primitive::String { Space::Preserve } else { Space::Collapse };
-    let noun = Builtin::named(name).words().to_owned();
-    Some(Definition { space, ..Definition::new(Variety::Atomic(primitive), noun) })
-}
-
-fn narrowed(name: &str, base: &SimpleType, how: Narrowing) -> Option<Definition> {
-    let facets: Vec<Facet> = match how {
-        Narrowing::Bounds(bounds) => {
-            bounds.iter().map(|&(name, value)| Facet { name, value, fixed: false, prefixes: &NoPrefixes }).collect()
-        }
-        _ => Vec::new(),
-    };
-    let mut made = restrict(base, &facets).ok()?;
-    match how {
-        Narrowing::Space(space) => made.space = space,
-        Narrowing::Lexis(lexis) => made.lexis = lexis,
-        Narrowing::Identity(identity) => made.identity = identity,
-        Narrowing::Bounds(_) => return Some(made),
-    }
-    made.noun = Builtin::named(name).words().to_owned();
-    made.words.clone_from(&made.noun);
-    Some(made)
-}
-
-fn list_of(item: &SimpleType) -> Option<Definition> {
-    let least = Facet { name: "minLength", value: "1", fixed: false, prefixes: &NoPrefixes };
-    restrict(&SimpleType::list(item).ok()?, &[least]).ok()
+fn plain_facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
+    Facet { name, value, fixed: false, prefixes: &NoPrefixes }
 }
 
 /// For facets that need none.
@@ -90,58 +190,107 @@ impl Prefixes for NoPrefixes {
     }
 }
 
+const fn row(name: &'static str, made: Made, samples: [&'static str; 2]) -> Builtin {
+    Builtin { name, samples, made }
+}
+
+const fn space(name: &'static str, base: &'static str, space: Space) -> Builtin {
+    row(name, Made::Narrowed(base, Narrowing::Space(space)), TEXTS)
+}
+
+const fn lexis(name: &'static str, base: &'static str, lexis: Lexis, samples: [&'static str; 2]) -> Builtin {
+    row(name, Made::Narrowed(base, Narrowing::Lexis(lexis)), samples)
+}
+
+const fn identity(name: &'static str, identity: Identity) -> Builtin {
+    row(name, Made::Narrowed("NCName", Narrowing::Identity(identity)), NAMES)
+}
+
+const fn integers(name: &'static str, base: &'static str, range: Narrowing) -> Builtin {
+    let samples = match range {
+        Narrowing::Most(max) if max < 1 => ["-1", "-2"],
+        _ => WHOLE,
+    };
+    row(name, Made::Narrowed(base, range), samples)
+}
+
+const fn moment(name: &'static str, kind: MomentKind, samples: [&'static str; 2]) -> Builtin {
+    row(name, Made::Primitive(Primitive::Moment(kind)), samples)
+}
+
+const TEXTS: [&str; 2] = ["text", "other text"];
+const NAMES: [&str; 2] = ["name", "other"];
+const PARTS: [&str; 2] = ["1.5", "2.5"];
+const WHOLE: [&str; 2] = ["1", "2"];
+
 /// Each stands behind what it is made of.
-#[rustfmt::skip]
-static ROWS: [(&str, Made); 45] = [
-    ("anySimpleType", Made::Any),
-    ("string", Made::Primitive(Primitive::String)),
-    ("boolean", Made::Primitive(Primitive::Boolean)),
-    ("decimal", Made::Primitive(Primitive::Decimal)),
-    ("float", Made::Primitive(Primitive::Float)),
-    ("double", Made::Primitive(Primitive::Double)),
-    ("duration", Made::Primitive(Primitive::Duration)),
-    ("dateTime", Made::Primitive(Primitive::Moment(MomentKind::DateTime))),
-    ("time", Made::Primitive(Primitive::Moment(MomentKind::Time))),
-    ("date", Made::Primitive(Primitive::Moment(MomentKind::Date))),
-    ("gYearMonth", Made::Primitive(Primitive::Moment(MomentKind::GYearMonth))),
-    ("gYear", Made::Primitive(Primitive::Moment(MomentKind::GYear))),
-    ("gMonthDay", Made::Primitive(Primitive::Moment(MomentKind::GMonthDay))),
-    ("gDay", Made::Primitive(Primitive::Moment(MomentKind::GDay))),
-    ("gMonth", Made::Primitive(Primitive::Moment(MomentKind::GMonth))),
-    ("hexBinary", Made::Primitive(Primitive::Hex)),
-    ("base64Binary", Made::Primitive(Primitive::Base64)),
-    ("anyURI", Made::Primitive(Primitive::Uri)),
-    ("QName", Made::Primitive(Primitive::QName)),
-    ("NOTATION", Made::Primitive(Primitive::Notation)),
-    ("normalizedString", Made::Narrowed("string", Narrowing::Space(Space::Replace))),
-    ("token", Made::Narrowed("normalizedString", Narrowing::Space(Space::Collapse))),
-    ("language", Made::Narrowed("token", Narrowing::Lexis(Lexis::Language))),
-    ("NMTOKEN", Made::Narrowed("token", Narrowing::Lexis(Lexis::Nmtoken))),
-    ("NMTOKENS", Made::ListOf("NMTOKEN")),
-    ("Name", Made::Narrowed("token", Narrowing::Lexis(Lexis::Name))),
-    ("NCName", Made::Narrowed("Name", Narrowing::Lexis(Lexis::Ncname))),
-    ("ID", Made::Narrowed("NCName", Narrowing::Identity(Identity::Id))),
-    ("IDREF", Made::Narrowed("NCName", Narrowing::Identity(Identity::Idref))),
-    ("IDREFS", Made::ListOf("IDREF")),
-    ("ENTITY", Made::Narrowed("NCName", Narrowing::Lexis(Lexis::Entity))),
-    ("ENTITIES", Made::ListOf("ENTITY")),
-    ("integer", Made::Narrowed("decimal", Narrowing::Lexis(Lexis::Integer))),
-    ("nonPositiveInteger", Made::Narrowed("integer", Narrowing::Bounds(&[("maxInclusive", "0")]))),
-    ("negativeInteger", Made::Narrowed("nonPositiveInteger", Narrowing::Bounds(&[("maxInclusive", "-1")]))),
-    ("long", Made::Narrowed("integer", Narrowing::Bounds(&[
-        ("minInclusive", "-9223372036854775808"), ("maxInclusive", "9223372036854775807"),
-    ]))),
-    ("int", Made::Narrowed("long", Narrowing::Bounds(&[
-        ("minInclusive", "-2147483648"), ("maxInclusive", "2147483647"),
-    ]))),
-    ("short", Made::Narrowed("int", Narrowing::Bounds(&[("minInclusive", "-32768"), ("maxInclusive", "32767")]))),
-    ("byte", Made::Narrowed("short", Narrowing::Bounds(&[("minInclusive", "-128"), ("maxInclusive", "127")]))),
-    ("nonNegativeInteger", Made::Narrowed("integer", Narrowing::Bounds(&[("minInclusive", "0")]))),
-    ("unsignedLong", Made::Narrowed("nonNegativeInteger", Narrowing::Bounds(&[
-        ("maxInclusive", "18446744073709551615"),
-    ]))),
-    ("unsignedInt", Made::Narrowed("unsignedLong", Narrowing::Bounds(&[("maxInclusive", "4294967295")]))),
-    ("unsignedShort", Made::Narrowed("unsignedInt", Narrowing::Bounds(&[("maxInclusive", "65535")]))),
-    ("unsignedByte", Made::Narrowed("unsignedShort", Narrowing::Bounds(&[("maxInclusive", "255")]))),
-    ("positiveInteger", Made::Narrowed("nonNegativeInteger", Narrowing::Bounds(&[("minInclusive", "1")]))),
+static BUILTINS: [Builtin; 45] = [
+    row("anySimpleType", Made::Any, TEXTS),
+    STRING,
+    row("boolean", Made::Primitive(Primitive::Boolean), ["true", "false"]),
+    row("decimal", Made::Primitive(Primitive::Decimal), PARTS),
+    row("float", Made::Primitive(Primitive::Float), PARTS),
+    row("double", Made::Primitive(Primitive::Double), PARTS),
+    row("duration", Made::Primitive(Primitive::Duration), ["PT30S", "P1D"]),
+    moment("dateTime", MomentKind::DateTime, ["2026-01-31T12:00:00Z", "2026-02-28T18:30:00Z"]),
+    moment("time", MomentKind::Time, ["12:00:00", "18:30:00"]),
+    moment("date", MomentKind::Date, ["2026-01-31", "2026-02-28"]),
+    moment("gYearMonth", MomentKind::GYearMonth, ["2026-01", "2026-02"]),
+    moment("gYear", MomentKind::GYear, ["2026", "2027"]),
+    moment("gMonthDay", MomentKind::GMonthDay, ["--01-31", "--02-28"]),
+    moment("gDay", MomentKind::GDay, ["---31", "---28"]),
+    moment("gMonth", MomentKind::GMonth, ["--01", "--02"]),
+    row("hexBinary", Made::Primitive(Primitive::Hex), ["CAFE", "BEEF"]),
+    row("base64Binary", Made::Primitive(Primitive::Base64), ["c3lzdG9sZQ==", "cHVtcA=="]),
+    row("anyURI", Made::Primitive(Primitive::Uri), ["https://example.org/", "https://example.org/other"]),
+    row("QName", Made::Primitive(Primitive::QName), NAMES),
+    row("NOTATION", Made::Primitive(Primitive::Notation), NAMES),
+    space("normalizedString", "string", Space::Replace),
+    space("token", "normalizedString", Space::Collapse),
+    lexis("language", "token", Lexis::Language, ["en", "de"]),
+    lexis("NMTOKEN", "token", Lexis::Nmtoken, NAMES),
+    row("NMTOKENS", Made::ListOf("NMTOKEN"), NAMES),
+    lexis("Name", "token", Lexis::Name, NAMES),
+    lexis("NCName", "Name", Lexis::Ncname, NAMES),
+    identity("ID", Identity::Id),
+    identity("IDREF", Identity::Idref),
+    row("IDREFS", Made::ListOf("IDREF"), NAMES),
+    lexis("ENTITY", "NCName", Lexis::Entity, NAMES),
+    row("ENTITIES", Made::ListOf("ENTITY"), NAMES),
+    lexis("integer", "decimal", Lexis::Integer, WHOLE),
+    integers("nonPositiveInteger", "integer", Narrowing::Most(0)),
+    integers("negativeInteger", "nonPositiveInteger", Narrowing::Most(-1)),
+    integers("long", "integer", Narrowing::Between(i64::MIN as i128, i64::MAX as i128)),
+    integers("int", "long", Narrowing::Between(i32::MIN as i128, i32::MAX as i128)),
+    integers("short", "int", Narrowing::Between(i16::MIN as i128, i16::MAX as i128)),
+    integers("byte", "short", Narrowing::Between(i8::MIN as i128, i8::MAX as i128)),
+    integers("nonNegativeInteger", "integer", Narrowing::Least(0)),
+    integers("unsignedLong", "nonNegativeInteger", Narrowing::Most(u64::MAX as i128)),
+    integers("unsignedInt", "unsignedLong", Narrowing::Most(u32::MAX as i128)),
+    integers("unsignedShort", "unsignedInt", Narrowing::Most(u16::MAX as i128)),
+    integers("unsignedByte", "unsignedShort", Narrowing::Most(u8::MAX as i128)),
+    integers("positiveInteger", "nonNegativeInteger", Narrowing::Least(1)),
 ];
+
+const STRING: Builtin = row("string", Made::Primitive(Primitive::String), TEXTS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_unknown_ones_are_text() {
+        assert_eq!(Builtin::named("unsignedByte").kind(), Kind::Integer(Some(0), Some(255)));
+        assert_eq!(Builtin::named("negativeInteger").kind(), Kind::Integer(None, Some(-1)));
+        assert_eq!(Builtin::named("nonsense").name, "string");
+    }
+
+    #[test]
+    fn each_is_made_of_those_before_it() {
+        assert_eq!(TYPES.len(), BUILTINS.len());
+        for (at, row) in BUILTINS.iter().enumerate() {
+            let is_known = |name: &str| name == "anyType" || BUILTINS[..at].iter().any(|row| row.name == name);
+            assert!(is_known(row.base()), "{}", row.name);
+        }
+    }
+}

@@ -30,6 +30,7 @@ mod words;
 
 use std::sync::Arc;
 
+pub(crate) use builtin::{Builtin, Kind};
 use definition::{Definition, Variety};
 pub(in crate::schema) use facets::is_facet;
 pub(in crate::schema) use mismatch::Mismatch;
