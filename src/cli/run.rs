@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::shell::command::{conceal, kill_all};
-use crate::shell::{Client, Events, Observed, Organism, SendError, Unread};
+use crate::shell::{Client, Events, Organism, SendError, Unread};
 use entrance::Served;
 use input::{Message, Taken};
 use launch::{Launched, Stage};
@@ -287,6 +287,9 @@ async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
     }
 }
 
+/// The most events that are shown with one write.
+const BURST: usize = 256;
+
 /// Shows events until the organism has ended.
 async fn watch(mut events: Events, screen: Arc<Screen>) {
     let mut frames = interval(FRAME);
@@ -294,8 +297,10 @@ async fn watch(mut events: Events, screen: Arc<Screen>) {
     loop {
         tokio::select! {
             observed = events.next() => match observed {
-                Some(Observed::Event(event)) => screen.event(&event),
-                Some(Observed::Missed(count)) => screen.missed(count),
+                Some(first) => {
+                    let there = std::iter::from_fn(|| events.try_next());
+                    screen.observed(std::iter::once(first).chain(there).take(BURST));
+                }
                 None => return,
             },
             _ = frames.tick() => screen.refresh(),

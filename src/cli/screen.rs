@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::event_line::{EventLine, to_json};
 use super::tree::Tree;
 use crate::core::{Event, EventKind};
+use crate::shell::Observed;
 use crate::shell::terminal::Escaped;
 
 /// Standard error, and standard output where it is the same terminal: all that `run` prints goes
@@ -33,6 +34,8 @@ struct State {
     /// Whether what goes to `out` stands on the same screen.
     shared: bool,
     size: fn() -> (usize, usize),
+    /// Text for `err` that is written at the end of a call.
+    unwritten: String,
     tree: Tree,
     /// Lines of the tree that stand on the screen.
     drawn: usize,
@@ -53,33 +56,28 @@ impl Screen {
         shared: bool,
         size: fn() -> (usize, usize),
     ) -> Self {
-        let tree = Tree::default();
-        Self { state: Mutex::new(State { style, out, err, shared, size, tree, drawn: 0, stale: false }) }
+        let (unwritten, tree) = (String::new(), Tree::default());
+        Self { state: Mutex::new(State { style, out, err, shared, size, unwritten, tree, drawn: 0, stale: false }) }
     }
 
-    /// Shows an event.
-    pub(super) fn event(&self, event: &Event) {
-        let mut state = self.lock();
-        match state.style {
-            Style::Lines => state.line(&EventLine(event)),
-            Style::Json => state.json(&to_json(event)),
-            Style::Tree => {
-                state.tree.apply(event);
-                state.stale = true;
-                if went_wrong(&event.kind) {
-                    state.line(&EventLine(event));
+    /// Shows what was observed, with one write.
+    pub(super) fn observed(&self, observed: impl Iterator<Item = Observed>) {
+        self.show(|state| {
+            for observed in observed {
+                match observed {
+                    Observed::Event(event) => state.event(&event),
+                    Observed::Missed(count) => state.log(
+                        &format!("{count} events are not shown: they came too fast"),
+                        &json!({ "event": "missed", "count": count }),
+                    ),
                 }
             }
-        }
+        });
     }
 
     /// Shows a record of the log: `text` for people, `details` for programs.
     pub(super) fn log(&self, text: &str, details: Value) {
-        let mut state = self.lock();
-        match state.style {
-            Style::Json => state.json(&details),
-            Style::Lines | Style::Tree => state.line(&text),
-        }
+        self.show(|state| state.log(text, &details));
     }
 
     /// Says something about the run itself.
@@ -87,23 +85,15 @@ impl Screen {
         self.log(text, json!({ "event": "note", "message": text }));
     }
 
-    /// Says that events are lost, because they came faster than they could be shown.
-    pub(super) fn missed(&self, count: u64) {
-        self.log(
-            &format!("{count} events are not shown: they came too fast"),
-            json!({ "event": "missed", "count": count }),
-        );
-    }
-
     /// Prints text for a person, which may end in the middle of a line.
     pub(super) fn converse(&self, text: &str) {
-        let mut state = self.lock();
-        if state.style == Style::Json {
-            state.json(&json!({ "event": "terminal", "text": text }));
-        } else {
-            state.erase();
-            state.print(Escaped::text(text));
-        }
+        self.show(|state| match state.style {
+            Style::Json => state.json(&json!({ "event": "terminal", "text": text })),
+            Style::Lines | Style::Tree => {
+                state.erase();
+                state.print(Escaped::text(text));
+            }
+        });
     }
 
     /// Writes an envelope and a line feed on standard output.
@@ -114,6 +104,7 @@ impl Screen {
         let mut state = self.lock();
         if state.shared {
             state.erase();
+            state.write();
             let text = String::from_utf8_lossy(envelope);
             writeln!(state.out, "{}", Escaped::text(&text))?;
         } else {
@@ -125,24 +116,21 @@ impl Screen {
 
     /// Draws the tree anew, if it has changed.
     pub(super) fn refresh(&self) {
-        let mut state = self.lock();
-        if state.stale {
-            state.erase();
-            let (rows, columns) = (state.size)();
-            let lines = state.tree.render(rows.saturating_sub(2).max(1), columns);
-            state.drawn = lines.len();
-            state.stale = false;
-            if !lines.is_empty() {
-                state.print(Escaped::text(&(lines.join("\n") + "\n")));
-            }
-        }
+        self.show(State::refresh);
     }
 
     /// Takes the tree from the screen for good.
     pub(super) fn finish(&self) {
+        self.show(|state| {
+            state.erase();
+            state.stale = false;
+        });
+    }
+
+    fn show(&self, show: impl FnOnce(&mut State)) {
         let mut state = self.lock();
-        state.erase();
-        state.stale = false;
+        show(&mut state);
+        state.write();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -152,33 +140,69 @@ impl Screen {
 
 /// All that is printed is escaped here, but for the sequences that erase the tree.
 impl State {
+    fn event(&mut self, event: &Event) {
+        match self.style {
+            Style::Lines => self.line(&EventLine(event)),
+            Style::Json => self.json(&to_json(event)),
+            Style::Tree => {
+                self.tree.apply(event);
+                self.stale = true;
+                if went_wrong(&event.kind) {
+                    self.line(&EventLine(event));
+                }
+            }
+        }
+    }
+
+    fn log(&mut self, text: &str, details: &Value) {
+        match self.style {
+            Style::Json => self.json(details),
+            Style::Lines | Style::Tree => self.line(&text),
+        }
+    }
+
     fn line(&mut self, line: &dyn Display) {
         self.erase();
         self.print(Escaped::line(&line.to_string()));
-        self.write("\n");
+        self.unwritten.push('\n');
     }
 
     fn json(&mut self, value: &Value) {
         self.erase();
         self.print(Escaped::json(&value.to_string()));
-        self.write("\n");
+        self.unwritten.push('\n');
     }
 
     fn print(&mut self, text: Escaped<'_>) {
-        self.write(&text.to_string());
+        self.unwritten.push_str(&text.to_string());
     }
 
-    fn write(&mut self, text: &str) {
-        // Nobody is left to tell if standard error is closed.
-        let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
+    fn refresh(&mut self) {
+        if self.stale {
+            self.erase();
+            let (rows, columns) = (self.size)();
+            let lines = self.tree.render(rows.saturating_sub(2).max(1), columns);
+            self.drawn = lines.len();
+            self.stale = false;
+            if !lines.is_empty() {
+                self.print(Escaped::text(&(lines.join("\n") + "\n")));
+            }
+        }
     }
 
     fn erase(&mut self) {
         if self.drawn > 0 {
-            let up = format!("\x1b[{}A\x1b[J", self.drawn);
-            self.write(&up);
+            self.unwritten.push_str(&format!("\x1b[{}A\x1b[J", self.drawn));
             self.drawn = 0;
             self.stale = true;
+        }
+    }
+
+    fn write(&mut self) {
+        if !self.unwritten.is_empty() {
+            // Nobody is left to tell if standard error is closed.
+            let _ = self.err.write_all(self.unwritten.as_bytes()).and_then(|()| self.err.flush());
+            self.unwritten.clear();
         }
     }
 }
@@ -212,6 +236,7 @@ fn terminal_size() -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::once;
     use std::sync::Arc;
 
     use uuid::Uuid;
@@ -257,7 +282,7 @@ mod tests {
     #[test]
     fn the_tree_is_taken_away_before_anything_else_is_printed() {
         let (screen, sink) = screen(Style::Tree, true);
-        screen.event(&opened());
+        screen.observed(once(Observed::Event(opened())));
         assert_eq!(sink.take(), "");
         screen.refresh();
         assert_eq!(sink.take(), "00000000\n└ echo\n");
@@ -267,7 +292,8 @@ mod tests {
         assert_eq!(sink.take(), "\x1b[2A\x1b[J<a>\\u{1b}</a>\n");
         screen.refresh();
         sink.take();
-        screen.event(&event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route }));
+        let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
+        screen.observed(once(Observed::Event(dead)));
         assert_eq!(sink.take(), "\x1b[2A\x1b[J00000000 root/echo dead letter: route\n");
         screen.refresh();
         screen.finish();
@@ -312,11 +338,8 @@ mod tests {
     fn foreign_text_commands_no_terminal_in_any_style() {
         for style in [Style::Tree, Style::Lines, Style::Json] {
             let (screen, sink) = screen(style, true);
-            let mut lines = 0;
-            for event in hostile() {
-                screen.event(&event);
-                lines += 1;
-            }
+            let lines = hostile().len();
+            screen.observed(hostile().into_iter().map(Observed::Event));
             screen.log(HOSTILE, json!({ "event": "log", "message": HOSTILE }));
             screen.note(HOSTILE);
             let said = sink.take();
@@ -346,7 +369,7 @@ mod tests {
     #[test]
     fn every_line_of_json_style_is_json() {
         let (screen, sink) = screen(Style::Json, false);
-        screen.event(&opened());
+        screen.observed(once(Observed::Event(opened())));
         screen.log("text", json!({ "event": "log" }));
         screen.converse("> ");
         let lines = sink.take();
