@@ -100,7 +100,7 @@ impl Client {
     /// # Errors
     /// [`SendError`] if it was not taken.
     pub fn send(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
-        let root = self.shared.entropy.root();
+        let root = self.shared.root();
         self.inject(self.shared.next_shard(), root, envelope.into(), false, Way::default())?;
         Ok(root)
     }
@@ -111,7 +111,7 @@ impl Client {
     /// # Errors
     /// [`SendError`] if it was not taken.
     pub fn send_last(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
-        let root = self.shared.entropy.root();
+        let root = self.shared.root();
         self.inject(self.shared.next_shard(), root, envelope.into(), true, Way::default())?;
         Ok(root)
     }
@@ -122,7 +122,7 @@ impl Client {
     /// # Errors
     /// [`SendError`] if it was not taken.
     pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
-        let root = self.shared.entropy.root();
+        let root = self.shared.root();
         self.inject(self.shared.next_shard(), root, self.write(request)?, true, Way::default())?;
         Ok(root)
     }
@@ -137,7 +137,7 @@ impl Client {
     /// # Cancel safety
     /// Once polled, it is sent without being awaited.
     pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
-        let root = self.shared.entropy.root();
+        let root = self.shared.root();
         let (ticket, taken) = self.shared.tickets.issue();
         let way = Way { outlet: None, attachment: Some(Attachment { ops: Vec::new(), ticket }) };
         let sent =
@@ -204,7 +204,7 @@ impl Client {
         let (outlet, inlet) = way();
         Conversation {
             client: self.clone(),
-            root: self.shared.entropy.root(),
+            root: self.shared.root(),
             shard: self.shared.next_shard(),
             inlet,
             outlet: outlet.downgrade(),

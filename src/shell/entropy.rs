@@ -1,4 +1,4 @@
-//! The only place that draws random numbers: ids of roots, and the key of derived ids.
+//! The only place that draws random numbers: ids that come in from outside, and secrets.
 #![allow(clippy::disallowed_methods)]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
-use crate::vocab::{IdKey, ThreadId};
+use crate::vocab::{IdKey, ThreadId, Time};
 
 /// Where the ids of roots come from.
 #[derive(Debug, Clone)]
@@ -30,21 +30,38 @@ impl Entropy {
         }
     }
 
-    /// The id of a new root.
-    pub(crate) fn root(&self) -> ThreadId {
-        ThreadId::from_uuid(match self {
+    /// The id of a new root, a UUIDv7 (RFC 9562, section 5.7) of 74 random bits: what is new together stands together
+    /// in the indexes of a journal, so that a transaction changes few of their pages.
+    pub(crate) fn root(&self, now: Time) -> ThreadId {
+        ThreadId::from_uuid(self.id(now))
+    }
+
+    /// An id like that of a root.
+    pub(crate) fn id(&self, now: Time) -> Uuid {
+        let random = self.random();
+        match (self, random.as_bytes().last_chunk()) {
+            (Self::Real, Some(tail)) => {
+                uuid::Builder::from_unix_timestamp_millis(now.as_nanos() / 1_000_000, tail).into_uuid()
+            }
+            _ => random,
+        }
+    }
+
+    /// A UUIDv4: 122 random bits.
+    pub(crate) fn random(&self) -> Uuid {
+        match self {
             Self::Real => Uuid::new_v4(),
             Self::Counted(next) => {
                 uuid::Builder::from_random_bytes(u128::from(next.fetch_add(1, Ordering::Relaxed)).to_be_bytes())
                     .into_uuid()
             }
-        })
+        }
     }
 
     /// 64 random bits.
     pub(crate) fn bits(&self) -> u64 {
         // The version and the variant of a UUID are in its middle.
-        let (high, low) = self.root().as_uuid().as_u64_pair();
+        let (high, low) = self.random().as_u64_pair();
         high.rotate_left(32) ^ low.rotate_left(8)
     }
 
@@ -63,8 +80,22 @@ impl Entropy {
     pub(crate) fn secret(&self) -> [u8; 32] {
         let mut secret = [0; 32];
         for half in secret.chunks_exact_mut(16) {
-            half.copy_from_slice(self.root().as_uuid().as_bytes());
+            half.copy_from_slice(self.random().as_bytes());
         }
         secret
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_roots_are_in_the_order_of_their_times() {
+        let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let ids = [1, 2, 300, 70_000, 1 << 40].map(|millis| Entropy::Real.id(at(millis)));
+        assert!(ids.is_sorted(), "{ids:?}");
+        assert!(ids.iter().all(|id| id.get_version_num() == 7), "{ids:?}");
+        assert_ne!(Entropy::Real.id(at(1)), Entropy::Real.id(at(1)));
     }
 }

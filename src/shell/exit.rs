@@ -246,7 +246,7 @@ impl Exits {
             from: Name::system(),
             to: Some(self.blueprint.principal(client).name.clone()),
             thread: root,
-            id: MessageId::from_uuid(*self.entropy.root().as_uuid()),
+            id: MessageId::from_uuid(self.entropy.random()),
             in_reply_to: None,
             deadline: None,
             traceparent: None,

@@ -30,7 +30,7 @@ use crate::core::{
 };
 use crate::journal::{JournalError, SHARDS};
 use crate::schema::Catalog;
-use crate::vocab::{IdKey, Time};
+use crate::vocab::{IdKey, ThreadId, Time};
 
 /// A running organism: its shards are threads of their own, this is the handle to them.
 ///
@@ -196,7 +196,7 @@ impl Organism {
 
     /// Sends `<boot>` on its way.
     pub(super) fn boot(&self) {
-        let root = self.shared.entropy.root();
+        let root = self.shared.root();
         self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
     }
 
@@ -359,7 +359,7 @@ impl Organism {
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(DeadLetterError::Closed);
         }
-        self.shared.decide(letter, Input::Requeue { letter, root: self.shared.entropy.root() }).await
+        self.shared.decide(letter, Input::Requeue { letter, root: self.shared.root() }).await
     }
 
     /// Forgets a dead letter.
@@ -415,6 +415,11 @@ impl fmt::Debug for Organism {
 }
 
 impl Shared {
+    /// The id of a new conversation.
+    pub(super) fn root(&self) -> ThreadId {
+        self.entropy.root(self.clock.now())
+    }
+
     /// The shard that the next conversation lives in.
     pub(super) fn next_shard(&self) -> ShardId {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);

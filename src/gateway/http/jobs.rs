@@ -102,7 +102,8 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
         detached: true,
         watched: wanted.watched,
     };
-    let (id, now) = (TaskId::from_uuid(*Entropy::Real.root().as_uuid()), gate.mailboxes.now());
+    let now = gate.mailboxes.now();
+    let id = TaskId::from_uuid(Entropy::Real.id(now));
     let taken = gate.organism.tasks().submit(&actor, &name, submission, id, now).await?;
     let value = json!({ "id": taken.id.to_string(), "status": taken.status, "new": taken.new });
     let status = if taken.new { StatusCode::CREATED } else { StatusCode::OK };

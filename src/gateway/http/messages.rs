@@ -25,7 +25,7 @@ use crate::ladder::{Meta, write_envelope};
 use crate::mailbox::{Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
 use crate::shell::journal::SentAnswer;
-use crate::vocab::{MessageId, Name, ThreadId};
+use crate::vocab::{MessageId, Name, Time};
 
 /// `POST /v1/messages`
 pub(super) async fn submit(
@@ -80,7 +80,7 @@ pub(in crate::gateway) async fn take(
     gate.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
     let foreseen = judge(gate, &from, bytes).await?;
-    let (submission, envelope) = submission(from, foreseen, key);
+    let (submission, envelope) = submission(from, foreseen, key, gate.mailboxes.now());
     // Check the size as re-encoded.
     let (written, most) = (envelope.len(), gate.organism.blueprint().limits.xml.message_bytes);
     if written > most {
@@ -224,10 +224,15 @@ async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Pro
 }
 
 /// The message as the organism gets it: `from` is the principal of the token, whatever the bytes say.
-fn submission(from: Name, foreseen: Foreseen, key: Option<(Arc<str>, [u8; 32])>) -> (SubmissionRecord, Bytes) {
+fn submission(
+    from: Name,
+    foreseen: Foreseen,
+    key: Option<(Arc<str>, [u8; 32])>,
+    now: Time,
+) -> (SubmissionRecord, Bytes) {
     let Foreseen { to, claims, payload } = foreseen;
-    let root: ThreadId = Entropy::Real.root();
-    let id = MessageId::from_uuid(*Entropy::Real.root().as_uuid());
+    let root = Entropy::Real.root(now);
+    let id = MessageId::from_uuid(Entropy::Real.id(now));
     let meta = Meta {
         from: from.clone(),
         to,

@@ -147,7 +147,7 @@ pub struct SessionId(Uuid);
 
 impl SessionId {
     pub(super) fn draw() -> Self {
-        Self(*Entropy::Real.root().as_uuid())
+        Self(Entropy::Real.random())
     }
 
     /// Its 16 bytes.
@@ -163,7 +163,7 @@ pub struct NoticeToken(Uuid);
 impl NoticeToken {
     /// A new one, of 122 random bits.
     pub fn draw() -> Self {
-        Self(*Entropy::Real.root().as_uuid())
+        Self(Entropy::Real.random())
     }
 
     /// One that was drawn before.
