@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::http;
 pub(crate) use super::http::{Caller, Gate, Routes};
@@ -113,7 +114,7 @@ impl Gate {
         id: MessageId,
         wait: Duration,
     ) -> Result<Option<(MessageId, SentAnswer)>, Problem> {
-        let first = http::answers_of(self, id, wait).await?.into_iter().next();
+        let first = http::answers_of(self, id, Instant::now() + wait).await?.into_iter().next();
         Ok(first.map(|answer| (self.submissions.letter_id(id, answer.number), answer)))
     }
 

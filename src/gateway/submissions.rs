@@ -15,7 +15,7 @@ use super::service::{MailboxService, UNPLACED};
 use crate::core::Egress;
 use crate::journal::{MailRecord, Number, SubmissionRecord};
 use crate::mailbox::Input;
-use crate::shell::journal::{JournalQuery, QueryError, Takeover};
+use crate::shell::journal::{JournalQuery, QueryError, SentAnswer, Takeover};
 use crate::shell::{Client, Organism, SendError, Unread};
 use crate::vocab::{IdKey, MessageId, Name, ThreadId};
 
@@ -30,7 +30,15 @@ pub(super) struct Submissions {
     /// Keys of submissions that are not durable yet.
     keys: Mutex<HashMap<Key, Pending>>,
     /// Requests that wait for the answer to a submission.
-    watched: Mutex<HashMap<MessageId, Arc<Notify>>>,
+    watched: Mutex<HashMap<MessageId, Arc<Watched>>>,
+}
+
+/// A submission whose answers requests wait for.
+#[derive(Default)]
+struct Watched {
+    notify: Notify,
+    /// Those that came meanwhile.
+    answers: Mutex<Vec<SentAnswer>>,
 }
 
 /// Pause before a message is offered again that the organism has no room for, at first and at most.
@@ -216,9 +224,10 @@ impl Submissions {
                 return;
             }
         }
-        unread.read();
-        if let Some(notify) = answered.and_then(|id| lock(&self.watched).get(&id).cloned()) {
-            notify.notify_waiters();
+        let egress = unread.read();
+        if let Some(watched) = answered.and_then(|id| lock(&self.watched).get(&id).cloned()) {
+            lock(&watched.answers).push(SentAnswer::of(egress));
+            watched.notify.notify_waiters();
         }
     }
 
@@ -245,8 +254,8 @@ impl Submissions {
 
     /// Watches for answers to a submission, from now on.
     pub(super) fn watch(self: &Arc<Self>, id: MessageId) -> Watch {
-        let notify = lock(&self.watched).entry(id).or_default().clone();
-        Watch { submissions: self.clone(), id, notify }
+        let watched = lock(&self.watched).entry(id).or_default().clone();
+        Watch { submissions: self.clone(), id, watched }
     }
 }
 
@@ -267,13 +276,18 @@ impl Drop for Reserved {
 pub(super) struct Watch {
     submissions: Arc<Submissions>,
     id: MessageId,
-    notify: Arc<Notify>,
+    watched: Arc<Watched>,
 }
 
 impl Watch {
     /// Rings when an answer comes.
     pub(super) fn notify(&self) -> &Notify {
-        &self.notify
+        &self.watched.notify
+    }
+
+    /// The answers that have come since it is watched, in their order.
+    pub(super) fn answers(&self) -> Vec<SentAnswer> {
+        lock(&self.watched.answers).clone()
     }
 }
 
@@ -281,7 +295,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let mut watched = lock(&self.submissions.watched);
         // This one and the map's.
-        if watched.get(&self.id).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
+        if watched.get(&self.id).is_some_and(|watched| Arc::strong_count(watched) <= 2) {
             watched.remove(&self.id);
         }
     }

@@ -49,7 +49,7 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
         Some(Err(reason)) => return closing(refuse(&gate, visit, reason).await),
         Some(Ok(token)) => token::hash(token),
     };
-    let principal = match gate.query.bearer(token).await {
+    let principal = match gate.query.bearer(token) {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
         Ok(None) => {

@@ -1,7 +1,6 @@
 //! `/v1/messages`: what clients send and ask about, and what remote listeners answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -9,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
@@ -62,21 +61,44 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
     let body = body(gate, request).await?;
-    let kept = take(gate, from, body.clone(), key).await?;
-    let answers = match wait.is_zero() {
-        true => Vec::new(),
-        false => answers_of(gate, kept.id, wait).await?,
+    let (submission, envelope) = judged(gate, from, body.clone(), key).await?;
+    if wait.is_zero() {
+        let kept = hand_over(gate, submission, envelope).await?;
+        return Ok(Posted { kept, answers: Vec::new(), body });
+    }
+    let id = submission.id;
+    let watch = gate.submissions.watch(id);
+    let rung = watch.notify().notified();
+    let kept = hand_over(gate, submission, envelope).await?;
+    let until = Instant::now() + wait;
+    // All answers to a new message come while it is watched; the journal knows those to another one.
+    let is_new = kept.id == id && !gate.mailboxes.is_stopping();
+    let answers = match is_new && timeout_at(until, rung).await.is_ok() {
+        true => watch.answers(),
+        false => answers_of(gate, kept.id, until).await?,
     };
     Ok(Posted { kept, answers, body })
 }
 
 /// Judges an envelope of a client and submits it; `key` is its idempotency key.
+#[cfg(feature = "facade")]
 pub(in crate::gateway) async fn take(
     gate: &Arc<Gate>,
     from: Name,
     bytes: Bytes,
     key: Option<String>,
 ) -> Result<Kept, Problem> {
+    let (submission, envelope) = judged(gate, from, bytes, key).await?;
+    hand_over(gate, submission, envelope).await
+}
+
+/// Judges an envelope of a client; the submission that it is, and the envelope as the organism gets it.
+async fn judged(
+    gate: &Gate,
+    from: Name,
+    bytes: Bytes,
+    key: Option<String>,
+) -> Result<(SubmissionRecord, Bytes), Problem> {
     gate.open()?;
     let key = key.map(|key| (key.into(), *blake3::hash(&bytes).as_bytes()));
     let foreseen = judge(gate, &from, bytes).await?;
@@ -86,6 +108,10 @@ pub(in crate::gateway) async fn take(
     if written > most {
         return Err(Problem::too_large_as_written(written, most));
     }
+    Ok((submission, envelope))
+}
+
+async fn hand_over(gate: &Gate, submission: SubmissionRecord, envelope: Bytes) -> Result<Kept, Problem> {
     match gate.submissions.submit(submission, envelope).await? {
         Submitted::Kept(kept) => Ok(kept),
         Submitted::KeyReused => {
@@ -188,16 +214,15 @@ pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settl
 pub(in crate::gateway) async fn answers_of(
     gate: &Gate,
     id: MessageId,
-    wait: Duration,
+    until: Instant,
 ) -> Result<Vec<SentAnswer>, Problem> {
-    let until = Instant::now() + wait;
     let watch = gate.submissions.watch(id);
     loop {
         let mut answered = std::pin::pin!(watch.notify().notified());
         answered.as_mut().enable();
         let sent = gate.query.submission(id).await?.ok_or_else(no_message)?;
         let ended = !sent.answers.is_empty() || gate.mailboxes.is_stopping();
-        if ended || tokio::time::timeout_at(until, answered).await.is_err() {
+        if ended || timeout_at(until, answered).await.is_err() {
             return Ok(sent.answers);
         }
     }

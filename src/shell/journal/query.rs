@@ -13,29 +13,25 @@ use super::mail::{Gone, StatusRow};
 use super::open::meta;
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
+use crate::core::Egress;
 use crate::journal::{EgressRecord, MailRecord, MailStatus, Number, SubmissionRecord};
 use crate::ladder::{Raw, climb};
 use crate::shell::principal::{Principal, TokenHash};
 use crate::shell::sqlite::Problem;
 use crate::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
 
-/// Looks into the journal of an organism from any task: a thread of its own reads, on a connection of its own.
+/// Looks into the journal of an organism from any task: what may take long is read on a thread of its own.
 ///
-/// Each query sees one moment, in which all is committed, and gives back no row that is not as it was written.
+/// Each query sees one moment after it was asked, in which all is committed, and gives back no row that is not as it was
+/// written.
 #[derive(Clone)]
 pub(crate) struct JournalQuery {
-    place: Place,
+    /// A connection for the threads that ask.
+    here: Arc<Mutex<JournalReader>>,
+    /// The thread with another one; none on a simulated clock, where nothing may happen elsewhere.
+    thread: Option<Sender<Work>>,
     secret: Arc<[u8; 32]>,
     file: Arc<Path>,
-}
-
-/// The journal that is read.
-#[derive(Clone)]
-enum Place {
-    /// On a thread of its own.
-    Thread(Sender<Work>),
-    /// On the thread that asks: on a simulated clock nothing may happen elsewhere.
-    Here(Arc<Mutex<JournalReader>>),
 }
 
 /// Why something can't be looked up.
@@ -43,7 +39,11 @@ enum Place {
 #[error(transparent)]
 pub(crate) struct QueryError(#[from] Arc<StoreError>);
 
-type Work = Box<dyn FnOnce(&JournalReader) + Send>;
+/// A query, which is told if the journal can't be read at all.
+type Work = Box<dyn FnOnce(Result<&JournalReader, &Arc<StoreError>>) + Send>;
+
+/// The most queries that see the same moment.
+const TOGETHER: usize = 64;
 
 /// A message of a mailbox and its delivery status.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +135,19 @@ pub(crate) struct SentAnswer {
     pub(crate) envelope: bytes::Bytes,
     /// The code of the fault, if it is one.
     pub(crate) fault: Option<FaultCode>,
-    pub(crate) at: Time,
+}
+
+impl SentAnswer {
+    /// An answer on its way to its client.
+    pub(crate) fn of(egress: Egress) -> Self {
+        Self {
+            number: egress.number,
+            from: egress.from,
+            payload: egress.payload.root().clone(),
+            envelope: egress.envelope,
+            fault: egress.fault.map(|fault| fault.code),
+        }
+    }
 }
 
 impl JournalQuery {
@@ -145,12 +157,15 @@ impl JournalQuery {
     /// [`StoreError`] if there is none, it is none, it can't be read, or there can be no more threads.
     pub(crate) fn open(file: &Path) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
-        let secret = reader.at_one_moment(|reader| Ok(meta(&reader.db)?.record.key))?;
         let (inbox, work) = channel::<Work>();
-        let run = move || work.into_iter().for_each(|next| next(&reader));
+        let run = move || {
+            while let Ok(first) = work.recv() {
+                serve(&reader, std::iter::once(first).chain(work.try_iter()).take(TOGETHER).collect());
+            }
+        };
         let thread = std::thread::Builder::new().name("journal-read".into()).spawn(run);
         thread.map_err(|error| Problem::from(error).of(file))?;
-        Ok(Self { place: Place::Thread(inbox), secret: secret.into(), file: file.into() })
+        Ok(Self { thread: Some(inbox), ..Self::here(file)? })
     }
 
     /// Opens a journal as [`open`](Self::open) does, to be read on the threads that ask.
@@ -160,8 +175,7 @@ impl JournalQuery {
     pub(crate) fn here(file: &Path) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
         let secret = reader.at_one_moment(|reader| Ok(meta(&reader.db)?.record.key))?;
-        let place = Place::Here(Arc::new(Mutex::new(reader)));
-        Ok(Self { place, secret: secret.into(), file: file.into() })
+        Ok(Self { here: Arc::new(Mutex::new(reader)), thread: None, secret: secret.into(), file: file.into() })
     }
 
     /// The secret of the organism.
@@ -219,13 +233,19 @@ impl JournalQuery {
         .await
     }
 
-    /// The principal of a token.
-    pub(crate) async fn bearer(&self, token: TokenHash) -> Result<Option<Principal>, QueryError> {
-        self.run(move |reader| {
+    /// The principal of a token. It is read on the thread that asks: that takes less than the way to another one, for
+    /// a row of a table which is small and in memory.
+    pub(crate) fn bearer(&self, token: TokenHash) -> Result<Option<Principal>, QueryError> {
+        self.read(|reader| {
             let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;
             Ok(row.into_iter().next())
         })
-        .await
+    }
+
+    /// Reads on the thread that asks.
+    fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, Problem>) -> Result<T, QueryError> {
+        let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(reader.at_one_moment(read).map_err(Arc::new)?)
     }
 
     /// Does work on the thread.
@@ -233,21 +253,28 @@ impl JournalQuery {
         &self,
         work: impl FnOnce(&JournalReader) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, QueryError> {
-        let inbox = match &self.place {
-            Place::Thread(inbox) => inbox,
-            Place::Here(reader) => {
-                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                return reader.at_one_moment(work).map_err(|error| QueryError(Arc::new(error)));
-            }
-        };
+        let Some(inbox) = &self.thread else { return self.read(work) };
         let (tell, told) = oneshot::channel();
-        let work = move |reader: &JournalReader| {
+        let work = move |reader: Result<&JournalReader, &Arc<StoreError>>| {
+            let read = reader.map_err(Arc::clone).and_then(|reader| reader.told(work(reader)).map_err(Arc::new));
             // Whoever asked may have gone.
-            let _ = tell.send(reader.at_one_moment(work).map_err(Arc::new));
+            let _ = tell.send(read);
         };
         let gone = || Arc::new(Problem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
         inbox.send(Box::new(work)).map_err(|_| gone())?;
         Ok(told.await.map_err(|_| gone())??)
+    }
+}
+
+/// Does queries that have come, at one moment after that.
+fn serve(reader: &JournalReader, queries: Vec<Work>) {
+    let mut queries = queries.into_iter();
+    let begun = reader.at_one_moment(|reader| {
+        queries.by_ref().for_each(|query| query(Ok(reader)));
+        Ok(())
+    });
+    if let Err(error) = begun.map_err(Arc::new) {
+        queries.for_each(|query| query(Err(&error)));
     }
 }
 
@@ -336,7 +363,7 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
 /// The answers that left for a client in the conversation of a submission, read or not.
 fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<SentAnswer>, Problem> {
     let root = submission.root.as_uuid().as_bytes();
-    reader.rows("WHERE root = ?1 ORDER BY number", [root], |_, egress: EgressRecord, at, _| {
+    reader.rows("WHERE root = ?1 ORDER BY number", [root], |_, egress: EgressRecord, _, _| {
         let payload = climb(&Raw::new(egress.payload), &XmlLimits::UNLIMITED)
             .map_err(|error| Problem::damaged(format!("egress {} is no XML: {error}", egress.number)))?;
         Ok(SentAnswer {
@@ -345,7 +372,6 @@ fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<
             payload: payload.root().clone(),
             envelope: egress.envelope,
             fault: egress.fault.map(|fault| fault.code),
-            at: time(at),
         })
     })
 }
