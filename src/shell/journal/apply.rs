@@ -3,11 +3,9 @@
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
 use uuid::Uuid;
 
-use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
 use super::recover::Known;
 use super::row::{Loaded, Record, load, write};
-use super::text::{FaultText, ResultText};
-use crate::journal::{FanId, FanRecord, MessageRecord, Number, Op, Outcome, SettledRecord, Step, ThreadRecord};
+use crate::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord};
 use crate::shell::sqlite::Problem;
 use crate::vocab::ThreadId;
 
@@ -105,7 +103,10 @@ impl<'a> Apply<'a> {
                 self.known.noted.insert(note.message);
                 self.put(note, [note.message.cast_signed(), note.index.into()])
             }
-            Op::Remember(entry) => self.put(entry, [entry.number.cast_signed()]),
+            Op::Remember(entry) => {
+                self.known.holding.insert(entry.thread);
+                self.put(entry, [entry.number.cast_signed()])
+            }
             Op::Forget { thread, before } => {
                 let before = i64::try_from(*before).unwrap_or(i64::MAX);
                 let forget = over!("remembered", "thread = ?1 AND number < ?2", "ended = ?3");
@@ -217,7 +218,7 @@ impl<'a> Apply<'a> {
         rows.next()?.map(|row| load(row, self.buffer)).transpose()
     }
 
-    fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), Problem> {
+    pub(super) fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), Problem> {
         let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.buffer)?;
         self.total = self.total.wrapping_sub(old).wrapping_add(sum);
         Ok(())
@@ -255,6 +256,9 @@ impl<'a> Apply<'a> {
             Ok(())
         })?;
         messages.into_iter().try_for_each(|message| self.forget_notes(message))?;
+        if !self.known.holding.remove(&thread) {
+            return Ok(());
+        }
         let mut fans = Vec::new();
         self.end_each(over!("fan", ", message, call", "thread = ?1", "ended = ?2"), key, |row| {
             fans.push((row.get(1)?, row.get(2)?));
@@ -278,121 +282,5 @@ impl<'a> Apply<'a> {
         self.end(over!("note", "message = ?1", "ended = ?2"), key)?;
         self.end(over!("fan", "message = ?1 AND requests IS NOT NULL", "ended = ?2"), key)?;
         self.end(over!("settled", "message = ?1", "ended = ?2"), key)
-    }
-
-    fn end_settled(&mut self, message: i64, call: i64) -> Result<(), Problem> {
-        self.end(over!("settled", "message = ?1 AND call = ?2", "ended = ?3"), &[message, call])
-    }
-
-    fn open_fan(&mut self, fan: &FanRecord) -> Result<(), Problem> {
-        let call = call_number(fan.id.call);
-        self.end_settled(fan.id.message.cast_signed(), call)?;
-        self.put(&FanRow::of(fan), [fan.id.message.cast_signed(), call])?;
-        let Some(call) = &fan.call else { return Ok(()) };
-        self.known.noted.insert(fan.id.message);
-        for (place, settled) in (0..).zip(&call.settled) {
-            self.put_settled(fan.id, place, false, settled)?;
-        }
-        match &call.outcome {
-            Outcome::Open => Ok(()),
-            outcome => self.conclude(fan.id, outcome),
-        }
-    }
-
-    /// Its number may come again.
-    fn forget_fan(&mut self, fan: FanId) -> Result<(), Problem> {
-        let key = [fan.message.cast_signed(), call_number(fan.call)];
-        self.take("DELETE FROM fan WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)?;
-        self.take("DELETE FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)
-    }
-
-    fn put_settled(&mut self, fan: FanId, place: u32, extra: bool, settled: &SettledRecord) -> Result<(), Problem> {
-        let key = [fan.message.cast_signed(), call_number(fan.call), place.into()];
-        self.put(&SettledRow { fan, place, extra, settled: settled.clone() }, key)
-    }
-
-    fn with_fan(&mut self, id: FanId, change: impl FnOnce(&mut FanRow)) -> Result<(), Problem> {
-        let Some(mut found) = self.find_fan(id)? else { return Ok(()) };
-        change(&mut found.record);
-        self.put_fan(found)
-    }
-
-    fn find_fan(&mut self, id: FanId) -> Result<Option<Loaded<FanRow>>, Problem> {
-        let sql = [FanRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL"].concat();
-        self.find(&sql, [id.message.cast_signed(), call_number(id.call)])
-    }
-
-    /// A fan-out that nobody awaits is over when each of its calls is accounted for.
-    fn put_fan(&mut self, fan: Loaded<FanRow>) -> Result<(), Problem> {
-        let Loaded { record, sum, at, .. } = fan;
-        self.replace(sum, at, &record)?;
-        if record.call.is_none() && record.delivered.saturating_add(record.counted_off) >= record.total {
-            let key = &[record.id.message.cast_signed(), call_number(record.id.call)];
-            self.end(over!("fan", "message = ?1 AND call = ?2", "ended = ?3"), key)?;
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, id: FanId, settled: &SettledRecord) -> Result<(), Problem> {
-        let Some(found) = self.find_fan(id)? else { return Ok(()) };
-        if found.record.call.is_some() {
-            let sql = "SELECT count(*) FROM settled WHERE message = ?1 AND call = ?2 AND ended IS NULL";
-            let key = [id.message.cast_signed(), call_number(id.call)];
-            let place: u32 = self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0))?;
-            return self.put_settled(id, place, false, settled);
-        }
-        self.put_fan(found)
-    }
-
-    fn conclude(&mut self, id: FanId, outcome: &Outcome) -> Result<(), Problem> {
-        let Some(mut found) = self.find_fan(id)? else { return Ok(()) };
-        if let Some(CallRow { outcome: row, .. }) = &mut found.record.call {
-            *row = match outcome {
-                Outcome::Open => OutcomeRow::Open,
-                Outcome::Dropped => OutcomeRow::Dropped,
-                Outcome::Decided { order, result } => {
-                    OutcomeRow::Decided { order: *order, result: self.result(id, result)?.write() }
-                }
-            };
-        }
-        self.put_fan(found)
-    }
-
-    /// A result names answers that were kept already; others are kept for it alone.
-    fn result(
-        &mut self,
-        id: FanId,
-        result: &Result<Vec<SettledRecord>, crate::vocab::Fault>,
-    ) -> Result<ResultText, Problem> {
-        let answers = match result {
-            Err(fault) => return Ok(ResultText::Fault(FaultText::of(fault))),
-            Ok(answers) => answers,
-        };
-        let kept = self.settled_of(id)?;
-        let mut next = u32::try_from(kept.len()).unwrap_or(u32::MAX);
-        let mut places = Vec::with_capacity(answers.len());
-        for answer in answers {
-            let place = match kept.iter().find(|row| row.settled == *answer) {
-                Some(row) => row.place,
-                None => {
-                    self.put_settled(id, next, true, answer)?;
-                    next += 1;
-                    next - 1
-                }
-            };
-            places.push(place);
-        }
-        Ok(ResultText::Settled(places))
-    }
-
-    fn settled_of(&mut self, id: FanId) -> Result<Vec<SettledRow>, Problem> {
-        let sql = [SettledRow::SELECT, "WHERE message = ?1 AND call = ?2 AND ended IS NULL ORDER BY place"].concat();
-        let mut statement = self.db.prepare_cached(&sql)?;
-        let mut rows = statement.query([id.message.cast_signed(), call_number(id.call)])?;
-        let mut settled = Vec::new();
-        while let Some(row) = rows.next()? {
-            settled.push(load(row, self.buffer)?.record);
-        }
-        Ok(settled)
     }
 }

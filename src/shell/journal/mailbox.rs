@@ -102,16 +102,13 @@ impl Apply<'_> {
 
     /// Ends the submissions of a conversation with it.
     pub(super) fn end_submissions(&mut self, root: ThreadId) -> Result<(), Problem> {
-        let (select, end) = over!("submission", "root = ?1", "ended = ?2");
-        let root = root.as_uuid().as_bytes();
-        let sums = self
-            .db
-            .prepare_cached(select)?
-            .query_map([root], |row| row.get(0))?
-            .collect::<rusqlite::Result<Vec<i64>>>()?;
-        if !sums.is_empty() {
-            self.total = sums.into_iter().fold(self.total, i64::wrapping_sub);
-            self.db.prepare_cached(end)?.execute((root, self.at))?;
+        let select = "SELECT id, sum FROM submission WHERE ended IS NULL AND root = ?1";
+        let mut select = self.db.prepare_cached(select)?;
+        let found = select.query_map([root.as_uuid().as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (id, sum) in found.collect::<rusqlite::Result<Vec<([u8; 16], i64)>>>()? {
+            self.total = self.total.wrapping_sub(sum);
+            // By its key: for a change of the index that finds the rows SQLite opens a table of its own.
+            self.db.prepare_cached("UPDATE submission SET ended = ?2 WHERE id = ?1")?.execute((id, self.at))?;
         }
         Ok(())
     }

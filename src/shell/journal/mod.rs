@@ -7,6 +7,7 @@ mod apply;
 mod edit;
 mod error;
 mod fan;
+mod fanout;
 mod fork;
 mod mail;
 mod mailbox;

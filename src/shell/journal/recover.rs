@@ -87,6 +87,8 @@ fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
 pub(super) struct Known {
     /// Messages that have notes or awaited calls: few do, so the others need not be asked.
     pub(super) noted: HashSet<Number>,
+    /// Threads that have, or had, fan-outs or a context: likewise.
+    pub(super) holding: HashSet<Number>,
     /// Roots of conversations.
     pub(super) roots: HashSet<ThreadId>,
 }
@@ -94,7 +96,9 @@ pub(super) struct Known {
 /// The facts on open rows after a recovery.
 pub(super) fn known(recovered: &Recovered) -> Known {
     let called = recovered.fans.iter().filter(|fan| fan.call.is_some()).map(|fan| fan.id.message);
+    let fanned = recovered.fans.iter().map(|fan| fan.thread);
     Known {
+        holding: fanned.chain(recovered.remembered.iter().map(|entry| entry.thread)).collect(),
         noted: called.chain(recovered.notes.iter().map(|note| note.message)).collect(),
         roots: recovered.threads.iter().filter(|thread| thread.root == thread.number).map(|root| root.id).collect(),
     }

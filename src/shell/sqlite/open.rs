@@ -167,7 +167,7 @@ fn open_to_write(held: Held, durability: Durability) -> Result<Database, Problem
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     db.pragma_update(None, "journal_size_limit", LOG)?;
     durability.set(&db)?;
-    db.set_prepared_statement_cache_capacity(64);
+    db.set_prepared_statement_cache_capacity(128);
     Ok(db)
 }
 
