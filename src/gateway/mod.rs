@@ -49,7 +49,7 @@ use crate::vocab::{IdKey, Name};
 use http::{Edge, Gate};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
-use push::{Places, Pusher};
+use push::{Places, PushFormat, Pusher};
 use submissions::Submissions;
 
 /// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
@@ -62,6 +62,8 @@ pub struct Gateway {
     mailboxes: MailboxService,
     delegate: Option<Arc<dyn QueueDelegate>>,
     places: Option<Places>,
+    /// The format of pushes that a façade brings.
+    format: Option<Arc<dyn PushFormat>>,
     /// Clients whose answers are put into a mailbox, too.
     letters: HashMap<Name, Name>,
     /// Routes besides its own calls.
@@ -128,6 +130,7 @@ impl Gateway {
             mailboxes,
             delegate: None,
             places,
+            format: None,
             letters,
             more,
             obituary,
@@ -243,8 +246,8 @@ impl Gateway {
         let submissions = Submissions::new(self.mailboxes.clone(), query.clone(), ids, organism, others, self.letters);
         let sessions = Arc::new(Sessions::new(delegate));
         let answer = organism.blueprint().limits.xml.message_bytes;
-        let pusher =
-            self.places.map(|places| Pusher::new(&self.mailboxes, query.clone(), places, &self.journal, answer));
+        let places = self.places.map(|places| places.with_format(self.format.as_ref())).transpose()?;
+        let pusher = places.map(|places| Pusher::new(&self.mailboxes, query.clone(), places, &self.journal, answer));
         let pusher = pusher.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
         let settings = Settings { connections, ..self.settings };

@@ -17,9 +17,9 @@ use tokio::time::Instant;
 use super::http;
 pub(crate) use super::http::{Caller, Gate, Routes};
 pub(crate) use super::problem::Problem;
+pub(crate) use super::push::PushFormat;
 use super::{Gateway, Kind, Principal};
 pub(crate) use crate::journal::MailState;
-use crate::journal::Registration;
 use crate::mailbox::{Input, Settlement};
 use crate::shell::config::Mode;
 pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
@@ -35,6 +35,11 @@ impl Gateway {
     /// Says 404 with `deleted: true` at these paths where a token is unknown: agents that ask there end on it.
     pub(crate) fn with_obituary(self, is_it: fn(&str) -> bool) -> Self {
         Self { obituary: is_it, ..self }
+    }
+
+    /// Sends messages in this format to the listeners that want that of a façade.
+    pub(crate) fn with_format(self, format: Arc<dyn PushFormat>) -> Self {
+        Self { format: Some(format), ..self }
     }
 
     /// Puts what comes back to a client into a mailbox, too, as a message that wants no answer.
@@ -62,8 +67,8 @@ impl Gate {
         self.mailboxes.now()
     }
 
-    /// Whether somebody has a mailbox that is read.
-    pub(crate) fn has_mailbox(&self, name: &Name) -> bool {
+    /// Whether a listener asks for its messages; else they are sent to it, or it is not remote.
+    pub(crate) fn is_pulled(&self, name: &Name) -> bool {
         matches!(self.mailboxes.mode(name), Some(Mode::Poll | Mode::Stream))
     }
 
@@ -82,10 +87,15 @@ impl Gate {
         http::body(self, request).await
     }
 
-    /// An agent says that it is there, and polls.
-    pub(crate) async fn sign_on(&self, name: Name) -> Result<(), Problem> {
-        let registration = Registration { at: self.now(), mode: "poll".into(), url: None, declared: None };
-        Ok(self.mailboxes.act(Input::Register { name, registration })?.durable().await?)
+    /// An agent says that it is there, in which mode it wants its messages, and at which URL, if it has one. Returns the
+    /// mode in which it gets them.
+    pub(crate) async fn sign_on(&self, name: Name, mode: Option<&str>, url: Option<&str>) -> Result<String, Problem> {
+        let declared = self.mailboxes.mode(&name).ok_or_else(|| Problem::not_found("no such remote listener"))?;
+        let usual = if self.is_pulled(&name) { "poll" } else { "push" };
+        let registration = http::place(declared, mode.unwrap_or(usual), url, self.now())?;
+        let mode = registration.mode.to_string();
+        self.mailboxes.act(Input::Register { name, registration })?.durable().await?;
+        Ok(mode)
     }
 
     /// Looks through a mailbox.

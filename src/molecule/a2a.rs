@@ -23,7 +23,7 @@ use crate::vocab::{MessageId, Name, ns};
 /// Code of an error within (JSON-RPC 2.0, section 5.1).
 const INTERNAL_ERROR: i32 = -32603;
 
-/// Time for which a request waits for a listener in the organism, which may answer at once.
+/// Time for which a request waits for a listener in the organism or one that is pushed to, which may answer at once.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Bytes of an idempotency key at most.
@@ -52,7 +52,7 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
         (None, None) => None,
     };
     if let Some((id, target)) = opened
-        && !said.gate.is_remote(&target.name)
+        && !said.gate.is_pulled(&target.name)
         && let Some((row, answer)) = said.gate.answer(id, AT_ONCE).await?
     {
         return Ok(document(&result(&request, row, &answer)));

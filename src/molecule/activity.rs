@@ -34,7 +34,9 @@ pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     let (own, query) = (room.workspace()?, room.query()?);
     let (gate, facade) = (&room.gate, &room.facade);
     room.heard(&own);
-    let is_reader = room.speaker().is_some_and(|speaker| speaker.name == own.name);
+    let is_own = room.speaker().is_some_and(|speaker| speaker.name == own.name);
+    // What is pushed is not read in order, by its rows.
+    let is_reader = is_own && gate.is_pulled(&own.name);
     let Some(of) = history(gate, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
     let in_order = matches!(of.of, Of::Payload(_)) && FILTERS.iter().all(|filter| !query.contains_key(*filter));
     let from_peers = of.senders.is_some();

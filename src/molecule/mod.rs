@@ -1,6 +1,6 @@
 //! Agents written for another platform's SDK, Molecule AI's, unmodified: its calls over HTTP as a façade over the gateway.
 //!
-//! A workspace of that platform is a remote listener that is polled. What is said travels as `said`
+//! A workspace of that platform is a remote listener that polls or is pushed to. What is said travels as `said`
 //! (`schemas/chat.xsd`) through the pump, judged like everything: to a workspace it comes as a message of its mailbox,
 //! which the workspace sees as a row of its activity; what the workspace sends to that row answers it, and what it sends
 //! to a listener opens a conversation, by a client of its own (`NAME.voice`).
@@ -9,14 +9,16 @@
 //! reaches the sender of the row that it names, or is refused; a row's id is the id of its message, which a restart
 //! doesn't change; nothing is acknowledged before it is durable.
 //!
-//! Not here: plugins, files and pushes of that platform, and no secrets. `docs/molecule.md` has the calls.
+//! Not here: plugins, files and secrets of agents, of which there are none. `docs/molecule.md` has the calls.
 
 mod a2a;
 mod activity;
 mod heard;
 mod ids;
+mod nothing;
 mod notify;
 mod people;
+mod push;
 mod registry;
 mod room;
 mod rows;
@@ -67,16 +69,16 @@ pub(crate) fn schemas() -> &'static [PayloadSchema] {
 pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     let people = People::of(blueprint);
     let letters: HashMap<Name, Name> = people.voices().collect();
-    let facade = Facade { people, turns: Turns::default(), heard: Heard::default() };
-    let gateway = gateway.with_obituary(registry::is_state);
-    gateway.with_letters(letters).with_routes(routes().layer(Extension(Arc::new(facade))), DESCRIPTION)
+    let facade = Arc::new(Facade { people, turns: Turns::default(), heard: Heard::default() });
+    let gateway = gateway.with_obituary(registry::is_state).with_letters(letters).with_format(facade.clone());
+    gateway.with_routes(routes().layer(Extension(facade)), DESCRIPTION)
 }
 
 /// The façade's calls, as `/openapi.json` shows them.
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// Every route: its path, its method, who sees to it. The description names these and no others.
-fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 10] {
+fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 15] {
     [
         ("/registry/register", Method::POST, post(registry::register)),
         ("/registry/heartbeat", Method::POST, post(registry::heartbeat)),
@@ -84,6 +86,11 @@ fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 10] {
         ("/registry/{id}/peers", Method::GET, get(registry::peers)),
         ("/workspaces/{id}/state", Method::GET, get(registry::state)),
         ("/workspaces/{id}/activity", Method::GET, get(activity::list)),
+        ("/workspaces/{id}/activity", Method::POST, post(nothing::none)),
+        ("/workspaces/{id}/plugins", Method::GET, get(nothing::list)),
+        ("/workspaces/{id}/plugins", Method::POST, post(nothing::none)),
+        ("/workspaces/{id}/plugins/{name}/download", Method::GET, get(nothing::none)),
+        ("/workspaces/{id}/files", Method::GET, get(nothing::list)),
         ("/workspaces/{id}/notify", Method::POST, post(notify::notify)),
         ("/workspaces/{id}/a2a", Method::POST, post(a2a::send)),
         ("/workspaces/{id}/delegate", Method::POST, post(a2a::delegate)),

@@ -30,36 +30,39 @@ struct Registration {
 /// `POST /registry/register`
 ///
 /// The SDK shows no token here, and expects one in the answer unless it has one. It gets none: tokens are made by
-/// operators. So of a request without one nothing is read, and it changes nothing.
+/// operators. So of a request without one nothing is read, and it changes nothing: least of all where messages are
+/// sent to.
 pub(super) async fn register(State(gate): State<Arc<Gate>>, request: Request) -> Result<Response, Problem> {
     if !request.headers().contains_key(AUTHORIZATION) {
-        return Ok(document(&json!({ "status": "unverified", "delivery_mode": "poll" })));
+        return Ok(document(&json!({ "status": "unverified" })));
     }
     let room: Room = request.extract_with_state(&gate).await?;
     let (speaker, facade) = (room.speaker(), room.facade.clone());
     let (_, wanted): (_, Registration) = room.said().await?;
-    check(&wanted)?;
+    wanted.check()?;
     let own = speaker.filter(|own| own.is_called(&wanted.id)).ok_or_else(|| {
         Problem::forbidden(format!("'{}' is not the workspace of this token", wanted.id.escape_debug()))
     })?;
     facade.heard.note(&gate, &own.name);
-    gate.sign_on(own.name.clone()).await?;
-    let value = json!({ "status": "registered", "id": own.id.to_string(), "delivery_mode": "poll" });
-    Ok(document(&value))
+    let mode = gate.sign_on(own.name.clone(), wanted.delivery_mode.as_deref(), wanted.reported()).await?;
+    Ok(document(&json!({ "status": "registered", "id": own.id.to_string(), "delivery_mode": mode })))
 }
 
-fn check(wanted: &Registration) -> Result<(), Problem> {
-    if wanted.id.trim().is_empty() {
-        return Err(Problem::bad_request("'id' is empty: it is the workspace's name, or its UUID"));
+impl Registration {
+    fn check(&self) -> Result<(), Problem> {
+        if self.id.trim().is_empty() {
+            return Err(Problem::bad_request("'id' is empty: it is the workspace's name, or its UUID"));
+        }
+        if !(self.agent_card.is_null() || self.agent_card.is_object()) {
+            return Err(Problem::bad_request("'agent_card' has to be an object"));
+        }
+        Ok(())
     }
-    if !(wanted.agent_card.is_null() || wanted.agent_card.is_object()) {
-        return Err(Problem::bad_request("'agent_card' has to be an object"));
-    }
-    let pushed = wanted.url.starts_with("http://") || wanted.url.starts_with("https://");
-    match wanted.delivery_mode.as_deref() {
-        Some("poll") => Ok(()),
-        None if !pushed => Ok(()),
-        _ => Err(Problem::bad_request("workspaces poll here: leave 'url' out, and 'delivery_mode' is poll")),
+
+    /// The URL that it reports: `remote://no-inbound` and the like are none, and one of an agent that polls is not used.
+    fn reported(&self) -> Option<&str> {
+        let is_url = self.url.starts_with("http://") || self.url.starts_with("https://");
+        Some(&*self.url).filter(|_| is_url && self.delivery_mode.as_deref() != Some("poll"))
     }
 }
 

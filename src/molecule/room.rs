@@ -44,7 +44,7 @@ impl Room {
     /// The workspace that a text means, if it is the caller's own.
     pub(super) fn own(&self, id: &str) -> Result<Listener, Problem> {
         let who = self.caller.who();
-        let found = self.facade.people.find(id).filter(|found| found.takes && self.gate.has_mailbox(&found.name));
+        let found = self.facade.people.find(id).filter(|found| found.takes && self.gate.is_remote(&found.name));
         match found {
             Some(found) if who.is_admin() || self.speaks_as(found) => Ok(found.clone()),
             None if who.is_admin() => {
@@ -67,7 +67,7 @@ impl Room {
 
     /// Whether the caller was the agent of a workspace that the organism has no more.
     pub(super) fn is_removed(&self) -> bool {
-        let own = self.speaker().filter(|own| self.gate.has_mailbox(&own.name));
+        let own = self.speaker().filter(|own| self.gate.is_remote(&own.name));
         self.caller.who().is_listener() && own.is_none()
     }
 

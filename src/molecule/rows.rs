@@ -32,7 +32,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    fn of(people: &People, item: StoredMail) -> Option<Self> {
+    pub(super) fn of(people: &People, item: StoredMail) -> Option<Self> {
         if let Some(said) = Said::read(&item.record.envelope) {
             let sender = people.sender(&item, &said);
             return Some(Self { item, sender, kind: RECEIVED, text: said.text });
@@ -40,6 +40,11 @@ impl Row {
         let fault = read_fault(&said::payload(&item.record.envelope)?).ok()?;
         let sender = Sender { kind: SourceKind::Unknown, name: item.record.from.to_string() };
         Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
+    }
+
+    /// Whether somebody says it.
+    pub(super) fn is_said(&self) -> bool {
+        self.kind == RECEIVED
     }
 
     /// Whether it waits for an answer.

@@ -62,7 +62,7 @@ impl Send {
 }
 
 /// The text of all parts, a line each.
-fn text(message: &Value) -> Result<String, &'static str> {
+pub(super) fn text(message: &Value) -> Result<String, &'static str> {
     let parts = message.get("parts").and_then(Value::as_array).ok_or("'params.message.parts' has to be a list")?;
     let text = |part: &Value| {
         let kind = part.get("kind").or_else(|| part.get("type")).and_then(Value::as_str);

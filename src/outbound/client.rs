@@ -35,7 +35,7 @@ const REFUSAL: usize = 4 << 10;
 #[derive(Debug)]
 pub(super) struct Client {
     way: Way,
-    /// Of targets that have a guard of their own.
+    /// Of targets that have a guard or connections of their own.
     ways: HashMap<Target, Way>,
     answer: usize,
 }
@@ -64,9 +64,11 @@ impl Client {
     /// A client that trusts the roots of the system and those of the options, and reads answers up to their limit.
     pub(super) fn new(options: &Options) -> Result<Self, OutboundError> {
         let tls = tls::config(&options.certificates)?;
-        let way = |guard: &Guard| Way::new(guard.clone(), tls.clone());
-        let ways = options.guards.iter().map(|(target, guard)| (target.clone(), way(guard))).collect();
-        Ok(Self { way: way(&options.guard), ways, answer: options.limits.answer })
+        let way = |guard: &Guard, reuse| Way::new(guard.clone(), tls.clone(), reuse);
+        let of = |target: &Target| way(options.guard(target), !options.unpooled.contains(target));
+        let own = options.guards.keys().chain(&options.unpooled);
+        let ways = own.map(|target| (target.clone(), of(target))).collect();
+        Ok(Self { way: way(&options.guard, true), ways, answer: options.limits.answer })
     }
 
     /// Makes one attempt. Dropping the future ends it.
@@ -114,9 +116,11 @@ impl Client {
 }
 
 impl Way {
-    fn new(guard: Guard, tls: rustls::ClientConfig) -> Self {
+    fn new(guard: Guard, tls: rustls::ClientConfig, reuse: bool) -> Self {
         let guard = Arc::new(guard);
-        Self { http: http::Client::new(tls, Some(guard.clone()), None), guard }
+        let judged = Some(guard.clone());
+        let http = if reuse { http::Client::new(tls, judged, None) } else { http::Client::unpooled(tls, judged) };
+        Self { http, guard }
     }
 
     fn request(
@@ -156,7 +160,7 @@ async fn read(response: &mut Response, progress: &Progress, most: usize) -> Resu
 fn headers(delivery: &Delivery, secret: Option<&Secret>, now: Time) -> Result<HeaderMap, Failure> {
     let bug = |name: &str| Failure::new(Kind::Bug, format!("the header '{name}' can't be sent"));
     let mut headers = header_map(&delivery.headers).map_err(|(name, _)| bug(&name))?;
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/xml"));
     let value = |name: &HeaderName, value: String| HeaderValue::from_str(&value).map_err(|_| bug(name.as_str()));
     headers.insert(IDEMPOTENCY_KEY, value(&IDEMPOTENCY_KEY, delivery.id.to_string())?);
     if delivery.signed {

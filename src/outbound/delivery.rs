@@ -7,7 +7,7 @@ use super::error::OutboxError;
 use super::signature;
 use crate::vocab::{MessageId, Name};
 
-/// Something that is to be sent: the body of a `POST` with `Content-Type: application/xml`.
+/// Something that is to be sent: the body of a `POST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// The id of the message. It is the idempotency key of all attempts, too.
@@ -16,9 +16,10 @@ pub struct Delivery {
     pub target: Name,
     /// Where it is sent: `http` or `https`, without a user or a password.
     pub url: String,
-    /// Headers that go with it. They are written to the outbox: no place for secrets.
+    /// Headers that go with it. They are written to the outbox: no place for secrets. Without a `Content-Type` among
+    /// them it is `application/xml`.
     pub headers: Vec<(String, String)>,
-    /// The envelope.
+    /// The body: the envelope, unless another format is agreed.
     pub body: Bytes,
     /// Whether it is signed with the secret of its target.
     pub signed: bool,
@@ -133,11 +134,10 @@ pub enum DeliveryError {
 }
 
 /// Headers that are ours, or those of the connection.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 14] = [
     "connection",
     "content-encoding",
     "content-length",
-    "content-type",
     "expect",
     "host",
     "idempotency-key",
@@ -198,6 +198,18 @@ pub(crate) fn check_url(text: &str, guard: &Guard) -> Result<(), String> {
     }
     let url = parse_url(text)?;
     check_literal(&url, guard).map_err(|refused| format!("leads inside: {refused}"))
+}
+
+/// Whether a URL stands below another one: the same scheme, host and port, and a path that goes on behind whole segments.
+/// A path whose separators are escaped stands below nothing: servers differ in what it means.
+pub(crate) fn is_below(text: &str, above: &str) -> bool {
+    let (Ok(url), Ok(above)) = (parse_url(text), parse_url(above)) else { return false };
+    let path = url.path().to_ascii_lowercase();
+    let base = above.path().trim_end_matches('/');
+    let rest = url.path().strip_prefix(base);
+    url.origin() == above.origin()
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        && !["%2f", "%5c", "%2e"].iter().any(|escaped| path.contains(escaped))
 }
 
 /// A URL that something may be sent to, whatever its host is.
@@ -303,6 +315,7 @@ mod tests {
         assert!(with("Host", "internal").contains("set by the sender"));
         assert!(with("Idempotency-Key", "1").contains("set by the sender"));
         assert!(with("Systole-Signature", "t=1").contains("set by the sender"));
+        assert_eq!(with("Content-Type", "application/json"), "");
         assert!(with("Transfer-Encoding", "chunked").contains("set by the sender"));
         assert!(with("X-A", "1\r\nHost: internal").contains("can't carry"));
         assert!(with("X-A\r\nHost", "1").contains("doesn't know"));
@@ -331,6 +344,38 @@ mod tests {
         let digests: std::collections::HashSet<_> = others.iter().chain([&first]).map(Delivery::digest).collect();
         assert_eq!(digests.len(), 7);
         assert_eq!(first.clone().digest(), first.digest());
+    }
+
+    #[test]
+    fn a_url_is_below_another_by_whole_segments() {
+        let above = "https://agents.example/a2a/";
+        for below in
+            ["https://agents.example/a2a", "https://AGENTS.example:443/a2a/inbound?x=1", "https://agents.example/a2a/"]
+        {
+            assert!(is_below(below, above), "{below}");
+        }
+        for other in [
+            "http://agents.example/a2a/inbound",
+            "https://agents.example:444/a2a/inbound",
+            "https://agents.example.evil.example/a2a/inbound",
+            "https://agents.example@evil.example/a2a/inbound",
+            "https://evil.example/a2a/inbound",
+            "https://agents.example/a2ab",
+            "https://agents.example/a2a/../admin",
+            "https://agents.example/a2a/%2e%2e/admin",
+            "https://agents.example/a2a/..%2fadmin",
+            "https://agents.example/a2a/..%5Cadmin",
+            "https://agents.example/a2a\\..\\admin",
+            "remote://no-inbound",
+            "",
+        ] {
+            assert!(!is_below(other, above), "{other}");
+        }
+        assert!(is_below("http://10.0.0.7:8080/in", "http://10.0.0.7:8080"));
+        assert!(
+            is_below("http://0x0a000007:8080/in", "http://10.0.0.7:8080"),
+            "a host is compared as it is understood"
+        );
     }
 
     #[test]

@@ -74,6 +74,15 @@ impl Client {
     /// A client that trusts what `tls` does and connects within `connect`, if that is given, to addresses that the guard
     /// lets pass.
     pub(crate) fn new(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
+        Self::keeping(usize::MAX, tls, guard, connect)
+    }
+
+    /// The same, but each request has a connection of its own, which is closed behind the answer.
+    pub(super) fn unpooled(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>) -> Self {
+        Self::keeping(0, tls, guard, None)
+    }
+
+    fn keeping(idle: usize, tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
         let mut tcp = HttpConnector::new_with_resolver(Resolver(guard));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -83,7 +92,7 @@ impl Client {
         tcp.set_keepalive_retries(Some(3));
         let connector = Connector { tcp, tls: TlsConnector::from(Arc::new(tls)), limit: connect };
         let mut builder = legacy::Client::builder(TokioExecutor::new());
-        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).pool_max_idle_per_host(idle);
         Self(builder.build(connector))
     }
 

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,6 +26,9 @@ pub struct Options {
     pub guard: Guard,
     /// Which addresses are sent to for these targets, in the place of `guard`.
     pub guards: HashMap<Name, Guard>,
+    /// Targets for which each attempt opens a connection of its own, and closes it: for peers that serve one connection
+    /// after the other.
+    pub unpooled: HashSet<Name>,
     /// What survives once a delivery is taken.
     pub durability: Durability,
     /// How long what is over is kept. It goes when the next delivery comes, with [`Outbound::tidy`](super::Outbound::tidy),
@@ -56,6 +59,7 @@ impl Default for Options {
             limits: OutboundLimits::default(),
             guard: Guard::default(),
             guards: HashMap::new(),
+            unpooled: HashSet::new(),
             durability: Durability::default(),
             retention: Retention::default(),
             secrets: Arc::new(|_| None),
@@ -72,6 +76,7 @@ impl fmt::Debug for Options {
             .field("limits", &self.limits)
             .field("guard", &self.guard)
             .field("guards", &self.guards)
+            .field("unpooled", &self.unpooled)
             .field("durability", &self.durability)
             .field("retention", &self.retention)
             .finish_non_exhaustive()

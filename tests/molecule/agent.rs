@@ -1,8 +1,9 @@
-//! An agent as the SDK makes them, of Python's standard library alone: `examples/molecule/agent.py`.
+//! Agents as the SDK makes them, of Python's standard library alone: those of `examples/molecule`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::kit::{Site, text};
@@ -17,18 +18,22 @@ struct Agent {
 
 impl Agent {
     fn start(site: &Site, relay: &Relay, workspace: &str) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/molecule/agent.py");
+        let url = format!("http://{}", relay.address);
+        let mut agent = Self::run(site, "agent.py", &[&url, workspace, "scout.token", "scout.cursor", "0.01"]);
+        agent.until("registered unverified");
+        agent
+    }
+
+    fn run(site: &Site, script: &str, args: &[&str]) -> Self {
         let mut process = Command::new("python3")
-            .arg(script)
-            .args([&format!("http://{}", relay.address), workspace, "scout.token", "scout.cursor", "0.01"])
+            .arg(example(script))
+            .args(args)
             .current_dir(&site.folder)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let said = BufReader::new(process.stdout.take().unwrap());
-        let mut agent = Self { process, said };
-        agent.until("registered unverified");
-        agent
+        Self { process, said }
     }
 
     /// Waits until it says that.
@@ -46,6 +51,10 @@ impl Drop for Agent {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
+}
+
+fn example(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/molecule").join(file)
 }
 
 fn set_out() -> (Site, Relay) {
@@ -115,4 +124,32 @@ fn an_agent_that_lost_its_cursor_answers_nobody_twice() {
     assert!(reply(&ada, &second).contains("<text>SECOND!</text>"));
     let path = format!("/v1/messages/{}", text(&first.json()["id"]));
     assert_eq!(ada.get(&path).json()["replies"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_pushed_agent_of_the_example_is_pushed_to_and_outlives_a_kill() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let organism = fs::read_to_string(example("organism.yaml")).unwrap();
+    let mut site = Site::idle(&organism.replace("127.0.0.1:8420", "127.0.0.1:0").replace("8421", &port));
+    site.start();
+    fs::write(site.folder.join("runner.token"), site.token(&["runner"])).unwrap();
+    let mut ada = site.party("ada");
+    let first = ada.post("/v1/messages", &said("runner", "hello")).is(202);
+    let relay = Relay::to(site.address);
+    let url = format!("http://{}", relay.address);
+    let mut agent = Agent::run(&site, "pushed.py", &[&url, "runner", "runner.token", &port]);
+    agent.until("registered push");
+    assert!(reply(&ada, &first).contains("<text>HELLO!</text>"));
+    site.kill();
+    agent.until("away");
+    site.start();
+    relay.moved(site.address);
+    ada.address = site.address;
+    // It is where it said it was.
+    let second = ada.post("/v1/messages", &said("runner", "once more")).is(202);
+    assert!(reply(&ada, &second).contains("<text>ONCE MORE!</text>"));
+    agent.until("answered ONCE MORE!");
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    boss.post("/v1/listeners/runner/pause", "").is(200);
+    agent.until("paused");
 }

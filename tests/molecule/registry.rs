@@ -37,7 +37,7 @@ fn the_sdk_registers_without_a_token_and_learns_nothing() {
             body.len()
         );
         let answer = crate::kit::answer(site.who("").connect_and(request.as_bytes())).is(200).json();
-        assert_eq!(answer, json!({ "status": "unverified", "delivery_mode": "poll" }));
+        assert_eq!(answer, json!({ "status": "unverified" }));
     }
 }
 
@@ -155,4 +155,19 @@ fn a_workspace_has_no_secrets_here() {
     let scout = site.party("scout");
     assert_eq!(scout.get("/workspaces/scout/secrets/values").is(200).json(), json!({}));
     scout.get(&format!("/workspaces/{UUID}/secrets/values")).problem(403, "forbidden");
+}
+
+#[test]
+fn what_is_not_kept_here_is_empty_or_not_found() {
+    let site = office();
+    let scout = site.party("scout");
+    for list in ["plugins", "files"] {
+        assert_eq!(scout.get(&format!("/workspaces/scout/{list}")).is(200).json(), json!([]));
+        scout.get(&format!("/workspaces/{UUID}/{list}")).problem(403, "forbidden");
+        site.who("syt_0").get(&format!("/workspaces/scout/{list}")).problem(401, "unauthorized");
+    }
+    scout.get("/workspaces/scout/plugins/search/download?source=x").problem(404, "not_found");
+    scout.post("/workspaces/scout/plugins", r#"{"source":"local://search"}"#).problem(404, "not_found");
+    scout.post("/workspaces/scout/activity", r#"{"activity_type":"agent_log"}"#).problem(404, "not_found");
+    scout.post(&format!("/workspaces/{UUID}/activity"), "{}").problem(403, "forbidden");
 }

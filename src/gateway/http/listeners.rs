@@ -14,10 +14,9 @@ use super::{Gate, view};
 use crate::core::{Contract, Party};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::gateway::push::guard;
+use crate::gateway::push::may_register;
 use crate::journal::Registration as Registered;
 use crate::mailbox::Input;
-use crate::outbound::check_url;
 use crate::shell::config::Mode;
 use crate::vocab::{Name, QName, Time};
 
@@ -62,7 +61,7 @@ pub(super) async fn register(
     if let (Some(claimed), Some(contract)) = (&wanted.contract, gate.organism.blueprint().listener(id)) {
         compare(claimed, contract)?;
     }
-    let registration = place(declared, &wanted, gate.mailboxes.now())?;
+    let registration = place(declared, &wanted.mode, wanted.url.as_deref(), gate.mailboxes.now())?;
     let mode = registration.mode.clone();
     gate.mailboxes.act(Input::Register { name: name.clone(), registration })?.durable().await?;
     let mailbox = format!("/v1/mailboxes/{name}");
@@ -71,14 +70,17 @@ pub(super) async fn register(
     Ok(view::document(StatusCode::CREATED, &value))
 }
 
-/// How and where it wants its messages, within what is declared.
-fn place(declared: &Mode, wanted: &Registration, at: Time) -> Result<Registered, Problem> {
+/// How and where a listener wants its messages, within what is declared.
+pub(crate) fn place(declared: &Mode, mode: &str, url: Option<&str>, at: Time) -> Result<Registered, Problem> {
     let pulled = |mode: &str| Ok(Registered { at, mode: mode.into(), url: None, declared: None });
-    match (wanted.mode.as_str(), declared, wanted.url.clone()) {
+    match (mode, declared, url) {
+        ("push", Mode::Push(push), None) if push.url.is_none() => {
+            Err(Problem::bad_request("this listener is declared with 'url: reported': say its url"))
+        }
         ("push", Mode::Push(push), url) => {
             let bad = |problem| Problem::bad_request(format!("the url {problem}"));
-            url.as_deref().map_or(Ok(()), |url| check_url(url, &guard(push))).map_err(bad)?;
-            let declared = Some(push.url.as_str().into());
+            url.map_or(Ok(()), |url| may_register(push, url)).map_err(bad)?;
+            let declared = Some(push.declared().into());
             Ok(Registered { at, mode: "push".into(), url: url.map(Into::into), declared })
         }
         ("poll", Mode::Poll | Mode::Stream, None) => pulled("poll"),

@@ -50,6 +50,7 @@ pub(super) use openapi::describe;
 use rate::Rate;
 #[cfg(feature = "facade")]
 pub(super) use {
+    listeners::place,
     messages::{answers_of, conclude, take},
     request::json_body as body,
     view::document,

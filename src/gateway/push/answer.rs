@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use bytes::Bytes;
+
 use crate::mailbox::Settlement;
 use crate::outbound::{Cause, Outcome, Said, Undelivered};
 
@@ -16,12 +18,16 @@ pub(super) enum Verdict {
     Leave,
 }
 
-/// Reads the end of a delivery.
-pub(super) fn judge(outcome: Outcome) -> Verdict {
+/// Reads the end of a delivery; `read` says which reply is in a body that is no payload as it is.
+pub(super) fn judge(outcome: Outcome, read: impl FnOnce(Bytes) -> Result<Option<Bytes>, String>) -> Verdict {
     match outcome {
         Ok(answer) => match answer.said() {
             // It is judged as any reply is, by the pump.
-            Said::Reply(reply) => Verdict::End(Settlement::Reply(reply)),
+            Said::Reply(body) => Verdict::End(match read(body) {
+                Ok(Some(reply)) => Settlement::Reply(reply),
+                Ok(None) => Settlement::Silent,
+                Err(why) => Settlement::Fail(without_addresses(&format!("the listener's answer: {why}")).into()),
+            }),
             Said::Nothing => Verdict::End(Settlement::Silent),
             Said::Later => Verdict::Awaits,
         },
@@ -85,6 +91,10 @@ mod tests {
     use super::*;
     use crate::outbound::{Answer, Taken};
     use crate::vocab::MessageId;
+
+    fn judge(outcome: Outcome) -> Verdict {
+        super::judge(outcome, |body| Ok(Some(body)))
+    }
 
     fn answer(status: u16, taken: Taken, body: &'static str) -> Outcome {
         Ok(Answer { taken, status, content_type: None, body: body.into() })

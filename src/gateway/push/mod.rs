@@ -6,6 +6,7 @@
 //! Not here: when something is sent again, and where it may be sent: `docs/outbound.md`.
 
 mod answer;
+mod format;
 mod places;
 mod store;
 
@@ -14,8 +15,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
+pub(crate) use format::PushFormat;
 pub use places::PushError;
-pub(super) use places::{Places, guard};
+pub(super) use places::{Places, may_register};
 use store::MailStore;
 
 use super::service::{MailboxService, Push};
@@ -60,7 +62,11 @@ impl Pusher {
                     Push::Wake(name) => self.engine.wake(name),
                     Push::Withdraw(name, id) => self.engine.stop(&name, id),
                     Push::Answered(name, id) => self.engine.finish(&name, id),
-                    Push::Move(name) => self.engine.move_target(&name),
+                    Push::Move(name) => {
+                        self.engine.move_target(&name);
+                        // Messages may have waited for the first place that it names.
+                        self.engine.wake(name);
+                    }
                 },
             }
         }

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use bytes::Bytes;
-
+use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
 use crate::journal::Registration;
 use crate::outbound::retry::Policy;
-use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, Secret, check_url};
-use crate::shell::config::{Journaled, Mode, Push, read_secret};
-use crate::vocab::{MessageId, Name};
+use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, Secret, check_url, is_below};
+use crate::shell::config::{Format, Journaled, Mode, Push, read_secret};
+use crate::shell::journal::StoredMail;
+use crate::vocab::Name;
 
 /// Why nothing can be pushed.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,12 @@ pub enum PushError {
         /// What is wrong with it.
         why: String,
     },
+    /// The format of a listener.
+    #[error("the messages of {listener} are pushed in a format that nobody serves: serve the calls of its platform")]
+    Format {
+        /// The listener.
+        listener: Name,
+    },
     /// What sends.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
@@ -38,11 +45,34 @@ pub(in crate::gateway) struct Places(HashMap<Name, Place>);
 struct Place {
     declared: Push,
     secret: Option<Secret>,
+    /// None where the envelope is sent as it is.
+    format: Option<Arc<dyn PushFormat>>,
+}
+
+/// What is to be done with the next message of a listener.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// It is sent.
+    Send(Delivery),
+    /// The listener's format can't carry it.
+    Unsendable,
+    /// It waits until the listener says where it is.
+    Wait,
 }
 
 /// Which addresses a listener may be at.
-pub(in crate::gateway) fn guard(push: &Push) -> Guard {
+fn guard(push: &Push) -> Guard {
     if push.allow_private { Guard::private() } else { Guard::new() }
+}
+
+/// Whether a listener may register a URL; why not, as the end of a sentence about that.
+pub(in crate::gateway) fn may_register(push: &Push, url: &str) -> Result<(), String> {
+    check_url(url, &guard(push))?;
+    let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|above| is_below(url, above));
+    if push.allowed.as_ref().is_none_or(is_allowed) {
+        return Ok(());
+    }
+    Err("is below none that 'allowed' in organism.yaml lists for this listener".to_owned())
 }
 
 impl Places {
@@ -56,26 +86,46 @@ impl Places {
                 read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)
             };
             let secret = push.secret.as_ref().map(read).transpose()?;
-            places.insert(name.clone(), Place { declared: push.clone(), secret });
+            places.insert(name.clone(), Place { declared: push.clone(), secret, format: None });
         }
         Ok((!places.is_empty()).then_some(Self(places)))
     }
 
-    /// The delivery of a message to a listener, where that is now: at the URL that it has registered since what is
-    /// declared for it was, or at that.
-    pub(super) fn delivery(
-        &self,
-        name: &Name,
-        registered: Option<&Registration>,
-        id: MessageId,
-        envelope: Bytes,
-    ) -> Option<Delivery> {
-        let Place { declared, secret } = self.0.get(name)?;
-        let known = registered.filter(|known| known.declared.as_deref() == Some(&*declared.url));
+    /// Gives the listeners that want it the format of a façade.
+    pub(in crate::gateway) fn with_format(mut self, molecule: Option<&Arc<dyn PushFormat>>) -> Result<Self, PushError> {
+        for (name, place) in &mut self.0 {
+            place.format = match place.declared.format {
+                Format::Envelope => None,
+                Format::Molecule => {
+                    Some(molecule.cloned().ok_or_else(|| PushError::Format { listener: name.clone() })?)
+                }
+            };
+        }
+        Ok(self)
+    }
+
+    /// The format of a listener; none where the envelope is sent as it is.
+    pub(super) fn format(&self, name: &Name) -> Option<&dyn PushFormat> {
+        self.0.get(name)?.format.as_deref()
+    }
+
+    /// What is to be done with a message for a listener: it goes where the listener is now. That is the URL that it has
+    /// registered since what is declared for it was, or the declared one.
+    pub(super) fn next(&self, name: &Name, registered: Option<&Registration>, mail: StoredMail) -> Next {
+        let Some(Place { declared, secret, format }) = self.0.get(name) else { return Next::Wait };
+        let known = registered.filter(|known| known.declared.as_deref() == Some(declared.declared()));
         // Where a listener may be can have changed since.
-        let url = known.and_then(|known| known.url.as_deref()).filter(|url| check_url(url, &guard(declared)).is_ok());
-        let url = url.unwrap_or(&declared.url).to_owned();
-        Some(Delivery { signed: secret.is_some(), ..Delivery::new(id, name.clone(), url, envelope) })
+        let url = known.and_then(|known| known.url.as_deref()).filter(|url| may_register(declared, url).is_ok());
+        let Some(url) = url.or(declared.url.as_deref()) else { return Next::Wait };
+        let id = mail.record.id;
+        let (body, headers) = match format {
+            None => (mail.record.envelope, Vec::new()),
+            Some(format) => match format.write(&mail) {
+                Some(body) => (body, vec![("Content-Type".to_owned(), format.media_type().to_owned())]),
+                None => return Next::Unsendable,
+            },
+        };
+        Next::Send(Delivery { signed: secret.is_some(), headers, ..Delivery::new(id, name.clone(), url, body) })
     }
 
     /// How deliveries are sent and kept: as durable as the journal, and as long. An answer may have that many bytes.
@@ -88,6 +138,8 @@ impl Places {
             limits: OutboundLimits { answer, body: usize::MAX, ..OutboundLimits::default() },
             // A listener that is full or ends says so, and means what it says.
             policy: Policy { retry_after: true, ..Policy::default() },
+            // Its server takes one connection after the other.
+            unpooled: self.0.iter().filter(|(_, place)| place.format.is_some()).map(|(name, _)| name.clone()).collect(),
             guards: guards.filter(|(name, _)| self.0[name].declared.allow_private).collect(),
             durability: journal.durability,
             retention: journal.retention,

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::answer::{Verdict, judge};
-use super::places::Places;
+use super::places::{Next, Places};
 use crate::gateway::service::{ActError, MailboxService};
-use crate::mailbox::Input;
+use crate::mailbox::{Input, Settlement};
 use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Stored};
 use crate::shell::journal::JournalQuery;
 use crate::vocab::{MessageId, Name, Time};
@@ -20,25 +22,45 @@ pub(super) struct MailStore {
 
 impl MailStore {
     async fn head(&self, target: Name) -> Result<Option<Job>, OutboxError> {
-        let head = self.mailboxes.look(|machine| {
-            let (seq, status) = machine.to_push(&target)?;
-            Some((seq, status.clone(), machine.registration(&target).cloned()))
-        });
-        let Some((seq, status, registered)) = head else { return Ok(None) };
-        // It is durable: the sender is woken when it is.
-        let mail = self.query.mail_at(vec![seq]).await.map_err(|error| {
-            tracing::error!(%error, %target, "a message can't be read: it waits for the next start");
-            OutboxError::Closed
-        })?;
-        let Some(mail) = mail.into_iter().next() else { return Ok(None) };
-        let delivery = self.places.delivery(&target, registered.as_ref(), mail.record.id, mail.record.envelope);
-        Ok(delivery.map(|delivery| Job {
-            delivery,
-            attempts: status.deliveries,
-            spent: Duration::from_nanos(status.spent),
-            next: Some(status.due).filter(|due| *due > Time::default()),
-            last_error: status.error.as_deref().map(str::to_owned),
-        }))
+        loop {
+            let head = self.mailboxes.look(|machine| {
+                let (seq, status) = machine.to_push(&target)?;
+                Some((seq, status.clone(), machine.registration(&target).cloned()))
+            });
+            let Some((seq, status, registered)) = head else { return Ok(None) };
+            // It is durable: the sender is woken when it is.
+            let mail = self.query.mail_at(vec![seq]).await.map_err(|error| {
+                tracing::error!(%error, %target, "a message can't be read: it waits for the next start");
+                OutboxError::Closed
+            })?;
+            let Some(mail) = mail.into_iter().next() else { return Ok(None) };
+            let id = mail.record.id;
+            match self.places.next(&target, registered.as_ref(), mail) {
+                Next::Send(delivery) => {
+                    return Ok(Some(Job {
+                        delivery,
+                        attempts: status.deliveries,
+                        spent: Duration::from_nanos(status.spent),
+                        next: Some(status.due).filter(|due| *due > Time::default()),
+                        last_error: status.error.as_deref().map(str::to_owned),
+                    }));
+                }
+                Next::Wait => return Ok(None),
+                Next::Unsendable => {
+                    let why = "the format that this listener is sent can't carry the message";
+                    self.act(Input::Settle { id, settlement: Settlement::Fail(why.into()) }).await?;
+                }
+            }
+        }
+    }
+
+    /// The reply in a body that a listener answered with.
+    fn read(&self, id: MessageId, body: Bytes) -> Result<Option<Bytes>, String> {
+        let listener = self.mailboxes.find(id).map(|(name, _)| name);
+        match listener.as_ref().and_then(|name| Some((name, self.places.format(name)?))) {
+            Some((name, format)) => format.read(name, &body),
+            None => Ok(Some(body)),
+        }
     }
 
     /// Whether an input has taken effect, durably.
@@ -66,7 +88,7 @@ impl DeliveryStore for MailStore {
 
     fn settle(&self, id: MessageId, outcome: Outcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
         Box::pin(async move {
-            match judge(outcome) {
+            match judge(outcome, |body| self.read(id, body)) {
                 Verdict::End(settlement) => self.act(Input::Settle { id, settlement }).await,
                 Verdict::Awaits => self.act(Input::Taken { id }).await,
                 Verdict::Leave => Ok(false),

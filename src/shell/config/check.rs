@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::remote::{Mode, Push};
+use super::remote::{Format, Mode, Push};
 use super::tasks::{Tasks, TasksOf};
 use super::{near, program};
 use crate::core::{Blueprint, Problem};
@@ -79,10 +79,10 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     }
 }
 
-/// Deliveries that nobody can tell from those of somebody else.
+/// Deliveries whose receiver can't tell who sent them, though it could check a signature. `A2AServer` checks none.
 pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
-        if matches!(&listener.kind, Written::Remote(Mode::Push(Push { secret: None, .. }))) {
+        if let Written::Remote(Mode::Push(Push { secret: None, format: Format::Envelope, .. })) = &listener.kind {
             reader.report(Mistake::Unsigned, listener.name.span);
         }
     }

@@ -189,6 +189,14 @@ pub enum Mistake {
     /// Deliveries that could be anybody's.
     #[error("what is pushed to this listener is not signed: it can't know whom it is from")]
     Unsigned,
+    /// A listener that is sent text in another platform's format, and can't be.
+    #[error("'format: molecule' carries text alone, {problem}")]
+    TextAlone {
+        /// What is wrong.
+        problem: &'static str,
+        /// What to do about it.
+        help: &'static str,
+    },
     /// A file with something that has to be in order, and is not.
     #[error("the {what} {} can't be used: {why}", .path.display())]
     File {
@@ -330,6 +338,7 @@ impl Mistake {
             Self::NotDurable => "write durability: process, or power".into(),
             Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
             Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),
+            Self::TextAlone { help, .. } => (*help).into(),
             Self::Unsigned => "add secret: FILE, with what openssl rand -hex 32 prints".into(),
             Self::File { what: "secret", .. } => {
                 "the path is relative to this file; openssl rand -hex 32 prints a secret".into()

@@ -45,7 +45,7 @@ pub use gateway::Gateway;
 pub use mistake::Mistake;
 #[cfg(feature = "gateway")]
 pub(crate) use remote::read_secret;
-pub use remote::{Mode, Push};
+pub use remote::{Format, Mode, Push};
 pub use tasks::{Tasks, TasksOf};
 pub use tls::Tls;
 #[cfg(feature = "gateway")]
@@ -186,6 +186,7 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     check::speakers(reader, &organism);
     let mailboxes = check::mailboxes(reader, &organism);
     check::signed(reader, &organism);
+    molecule::pushed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
         file: directory.join(keep.file),
         durability: keep.durability,
@@ -258,6 +259,48 @@ mod tests {
         let refused = |finding: &Finding| matches!(finding.mistake(), Mistake::NotBuilt { key: "molecule", .. });
         assert!(wanted.iter().all(refused), "{wanted:?}");
         assert!(findings(&GOOD.replace("gateway: {", "gateway: { molecule: false,")).is_empty());
+    }
+
+    #[test]
+    fn a_push_in_that_platforms_format_carries_text_alone() {
+        let organism = |gateway: &str, remote: &str, contract: &str| {
+            let said = "[\"{urn:systole:chat:v1}said\"]";
+            let gateway = format!("gateway: {{ listen: \"127.0.0.1:0\", {gateway} }}");
+            let remote = format!("remote: {{ mode: push, secret: pushed.secret, {remote} }}");
+            let contract = contract.replace("SAID", said);
+            format!(
+                "organism: {{ name: a }}\ndurability: process\n{gateway}\nclients: [{{ name: cli, calls: {said} }}]\n\
+                 listeners: [{{ name: scout, {remote}, {contract} }}]\n"
+            )
+        };
+        let (on, contract) =
+            ("molecule: true", "accepts: SAID, replies: SAID, calls: SAID, returns: SAID, routing: addressed");
+        let reported = "format: molecule, url: reported, allowed: [\"https://agents.example/a2a\"]";
+        let right = findings(&organism(on, reported, contract));
+        if !cfg!(feature = "compat-molecule") {
+            assert!(
+                right.iter().any(|it| matches!(it.mistake(), Mistake::NotBuilt { key: "format", .. })),
+                "{right:?}"
+            );
+            return;
+        }
+        assert!(right.is_empty(), "{right:?}");
+        assert!(findings(&organism(on, "format: molecule, url: \"https://agents.example/a2a\"", contract)).is_empty());
+        // Where a listener may be has to be said before it says where it is.
+        let open = findings(&organism(on, "format: molecule, url: reported", contract));
+        assert!(open.iter().any(|it| matches!(it.mistake(), Mistake::MissingKey { key: "allowed", .. })), "{open:?}");
+        let inside = reported.replace("agents.example", "10.0.0.7");
+        let inside = findings(&organism(on, &inside, contract));
+        assert!(inside.iter().any(|it| matches!(it.mistake(), Mistake::Url { private: true, .. })), "{inside:?}");
+        for (gateway, contract) in [
+            ("molecule: false", "accepts: [], replies: []"),
+            (on, "accepts: SAID, routing: addressed"),
+            (on, "accepts: [], replies: SAID"),
+            (on, "accepts: SAID, replies: SAID, accepts_faults: true"),
+        ] {
+            let wrong = findings(&organism(gateway, reported, contract));
+            assert!(wrong.iter().any(|it| matches!(it.mistake(), Mistake::TextAlone { .. })), "{contract}: {wrong:?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,16 @@
-//! `gateway: { molecule: true }`, and what comes with it: a payload that nobody lists, and a client for each workspace.
+//! `gateway: { molecule: true }`, and what comes with it: a payload that nobody lists, a client for each workspace, and a
+//! format of pushes.
 
 use super::document::Node;
 use super::listener::Listener;
+#[cfg(feature = "compat-molecule")]
+use super::listener::Written;
 use super::mistake::Mistake;
 use super::organism::{Organism, Speaker};
 use super::reader::Reader;
+use super::remote::Format;
+#[cfg(feature = "compat-molecule")]
+use super::remote::{Mode, Push};
 use crate::schema::PayloadSchema;
 use crate::vocab::Span;
 
@@ -13,10 +19,58 @@ const FEATURE: &str = "compat-molecule";
 /// Whether agents of that SDK are served.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> bool {
     let wanted = reader.flag(node).unwrap_or_default();
-    if wanted && !cfg!(feature = "compat-molecule") {
-        reader.report(Mistake::NotBuilt { key: "molecule", feature: FEATURE }, node.span);
+    if wanted {
+        built(reader, "molecule", node);
     }
     wanted
+}
+
+/// The format of pushes.
+pub(super) fn format(reader: &mut Reader, node: &Node) -> Option<Format> {
+    let format = reader.choice(node, &[("envelope", Format::Envelope), ("molecule", Format::Molecule)])?;
+    if format == Format::Molecule {
+        built(reader, "format", node);
+    }
+    Some(format)
+}
+
+fn built(reader: &mut Reader, key: &'static str, node: &Node) {
+    if !cfg!(feature = "compat-molecule") {
+        reader.report(Mistake::NotBuilt { key, feature: FEATURE }, node.span);
+    }
+}
+
+/// Listeners that get pushes in that format: text is all that they can be sent, and all that they can answer.
+#[cfg(feature = "compat-molecule")]
+pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
+    let is_on = organism.gateway.as_ref().is_some_and(|gateway| gateway.value.molecule);
+    for listener in &organism.listeners {
+        if !matches!(listener.kind, Written::Remote(Mode::Push(Push { format: Format::Molecule, .. }))) {
+            continue;
+        }
+        let text_alone = [crate::molecule::said()];
+        let contract = &listener.contract;
+        let wrong = if !is_on && organism.gateway.is_some() {
+            Some(("by the calls of that platform, which are not served", "add molecule: true to gateway"))
+        } else if contract.accepts != text_alone {
+            Some((
+                "and this listener accepts something else",
+                "write accepts: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
+            ))
+        } else if contract.replies != text_alone {
+            Some((
+                "and this listener doesn't reply with it alone",
+                "write replies: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
+            ))
+        } else if contract.accepts_faults {
+            Some(("and this listener accepts faults", "leave 'accepts_faults' out"))
+        } else {
+            None
+        };
+        if let Some((problem, help)) = wrong {
+            reader.report(Mistake::TextAlone { problem, help }, listener.name.span);
+        }
+    }
 }
 
 /// The schemas that come with it, and the place that says so.
@@ -26,14 +80,17 @@ pub(super) fn schemas(organism: &Organism) -> impl Iterator<Item = (&'static Pay
     place.into_iter().flat_map(|place| crate::molecule::schemas().iter().map(move |schema| (schema, place)))
 }
 
-/// The clients by which workspaces speak first: one for each remote listener that reads and calls `said`.
+/// The clients by which workspaces speak first: one for each remote listener that calls `said`, but for those that are
+/// sent envelopes.
 #[cfg(feature = "compat-molecule")]
 pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker> {
-    use super::listener::Written;
     use super::reader::At;
-    use super::remote::Mode;
     use crate::molecule::{said, voice};
-    let reads = |listener: &&Listener| matches!(listener.kind, Written::Remote(Mode::Poll | Mode::Stream));
+    let is_workspace = |listener: &&Listener| match &listener.kind {
+        Written::Remote(Mode::Poll | Mode::Stream) => true,
+        Written::Remote(Mode::Push(push)) => push.format == Format::Molecule,
+        _ => false,
+    };
     let speaks = |listener: &Listener| {
         let call = listener.calls.iter().find(|call| call.value == said())?.clone();
         Some((listener.name.clone(), call))
@@ -47,7 +104,7 @@ pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker
             None
         }
     };
-    listeners.iter().filter(reads).filter_map(speaks).filter_map(speaker).collect()
+    listeners.iter().filter(is_workspace).filter_map(speaks).filter_map(speaker).collect()
 }
 
 /// Nothing comes with it in a program that was built without.
@@ -60,3 +117,6 @@ pub(super) fn schemas(_: &Organism) -> impl Iterator<Item = (&'static PayloadSch
 pub(super) fn voices(_: &mut Reader, _: &[Listener]) -> Vec<Speaker> {
     Vec::new()
 }
+
+#[cfg(not(feature = "compat-molecule"))]
+pub(super) fn pushed(_: &mut Reader, _: &Organism) {}

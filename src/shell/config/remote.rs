@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::document::Node;
 use super::mistake::Mistake;
+use super::molecule;
 use super::reader::{Fields, Reader};
 
 /// Bytes of a secret: fewer can be guessed, more are a mistake.
 const SECRET: std::ops::RangeInclusive<usize> = 16..=4096;
+
+/// Word for a URL that the listener registers.
+const REPORTED: &str = "reported";
 
 /// How a remote listener gets its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,15 +24,37 @@ pub enum Mode {
     Push(Push),
 }
 
-/// Where the messages of a listener are sent.
+/// Where the messages of a listener are sent, and as what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Push {
-    /// Where to, unless the listener has registered another place since this was written.
-    pub url: String,
-    /// The file of the secret that they are signed with.
+    /// URL that messages are sent to, unless the listener has registered another one since this was written; none
+    /// (`url: reported`) if messages wait for the URL that the listener registers.
+    pub url: Option<String>,
+    /// URLs below one of which the listener may register its own; without a list, any that the address rules allow.
+    pub allowed: Option<Vec<String>>,
+    /// Body of a delivery, and of its answer.
+    pub format: Format,
+    /// File of the secret that deliveries are signed with.
     pub secret: Option<PathBuf>,
-    /// Whether it may be in a private network.
+    /// Whether the listener may be in a private network.
     pub allow_private: bool,
+}
+
+/// Body of a delivery, and of its answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// The envelope; the answer is payloads.
+    #[default]
+    Envelope,
+    /// JSON for the `A2AServer` of Molecule AI's SDK, and from it (feature `compat-molecule`).
+    Molecule,
+}
+
+impl Push {
+    /// What stands behind `url:`.
+    pub fn declared(&self) -> &str {
+        self.url.as_deref().unwrap_or(REPORTED)
+    }
 }
 
 impl Mode {
@@ -60,7 +86,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
         Some(Way::Stream) => Some(Mode::Stream),
         None => None,
     };
-    for key in ["url", "secret", "allow_private"] {
+    for key in ["url", "allowed", "format", "secret", "allow_private"] {
         if let Some(node) = fields.take(key).filter(|_| way.is_some()) {
             reader.report(Mistake::Pointless { key, kind: "remote and not pushed to" }, node.span);
         }
@@ -72,12 +98,29 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
 fn push(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Push> {
     let allow_private = fields.take("allow_private").and_then(|node| reader.flag(node)).unwrap_or_default();
     let secret = fields.take("secret").and_then(|node| secret(reader, node));
+    let format = fields.take("format").and_then(|node| molecule::format(reader, node)).unwrap_or_default();
     let node = fields.require("url", "a listener that is pushed to", reader)?;
+    let is_reported = reader.text(node)? == REPORTED;
+    let allowed = if is_reported {
+        fields.require("allowed", "a listener that reports its URL", reader)
+    } else {
+        fields.take("allowed")
+    };
+    let allowed = allowed.and_then(|node| reader.list(node));
+    let allowed = allowed.map(|list| list.iter().filter_map(|node| url(reader, node, allow_private)).collect());
+    if is_reported && allowed.is_none() {
+        return None;
+    }
+    let url = if is_reported { None } else { Some(url(reader, node, allow_private)?) };
+    Some(Push { url, allowed, format, secret, allow_private })
+}
+
+fn url(reader: &mut Reader, node: &Node, allow_private: bool) -> Option<String> {
     let url = reader.text(node)?.to_owned();
     if let Err(problem) = judge(&url, allow_private) {
         reader.report(Mistake::Url { problem, private: !allow_private && judge(&url, true).is_ok() }, node.span);
     }
-    Some(Push { url, secret, allow_private })
+    Some(url)
 }
 
 fn secret(reader: &mut Reader, node: &Node) -> Option<PathBuf> {

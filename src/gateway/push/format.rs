@@ -1,0 +1,23 @@
+//! Formats of pushes besides the envelope.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::shell::journal::StoredMail;
+use crate::vocab::Name;
+
+/// Body of a delivery that is not the envelope, and its answer. What is read becomes a reply, which the pump judges.
+pub(crate) trait PushFormat: fmt::Debug + Send + Sync {
+    /// The media type of the body.
+    fn media_type(&self) -> &'static str;
+
+    /// The body for a message; none if it can't carry the message.
+    fn write(&self, mail: &StoredMail) -> Option<Bytes>;
+
+    /// The payload of the reply that a listener answered with; none if it answered with nothing.
+    ///
+    /// # Errors
+    /// Why the answer is no reply, for the caller.
+    fn read(&self, listener: &Name, answer: &[u8]) -> Result<Option<Bytes>, String>;
+}
