@@ -87,8 +87,8 @@ impl Gate {
         http::body(self, request).await
     }
 
-    /// An agent says that it is there, in which mode it wants its messages, and at which URL, if it has one. Returns the
-    /// mode in which it gets them.
+    /// Registers an agent, with the mode in which it wants its messages and its URL, if it names them. Returns the mode in
+    /// which it gets its messages.
     pub(crate) async fn sign_on(&self, name: Name, mode: Option<&str>, url: Option<&str>) -> Result<String, Problem> {
         let declared = self.mailboxes.mode(&name).ok_or_else(|| Problem::not_found("no such remote listener"))?;
         let usual = if self.is_pulled(&name) { "poll" } else { "push" };

@@ -42,7 +42,7 @@ impl Row {
         Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
     }
 
-    /// Whether somebody says it.
+    /// Whether it is text, and no failure.
     pub(super) fn is_said(&self) -> bool {
         self.kind == RECEIVED
     }

@@ -1,5 +1,5 @@
-//! A server as the SDK's `A2AServer`: what Python's `http.server` writes, one connection after the other, each kept until
-//! its client ends it.
+//! A server as the SDK's `A2AServer`: it speaks as Python's `http.server`, serves one connection after the other, and keeps
+//! each until its client ends it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What its handler does with a request.
+/// Action of the handler on a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     /// Returns that.
@@ -81,7 +81,7 @@ impl Server {
     }
 }
 
-/// Serves one connection to its end; `None` once nobody looks any more.
+/// Serves one connection to its end; `None` once the test has ended.
 fn serve(
     mut stream: TcpStream,
     acts: &mut impl Iterator<Item = Act>,
@@ -92,6 +92,9 @@ fn serve(
     while let Some((head, body)) = read(&mut stream, &mut bytes) {
         if !head.starts_with("POST /a2a/inbound HTTP/1.1\r\n") {
             write(&mut stream, "404 Not Found", &json!({ "error": "not found" }));
+            if head.contains("\r\nConnection: close\r\n") {
+                return Some(());
+            }
             continue;
         }
         let Ok(body) = serde_json::from_slice(&body) else {
@@ -119,7 +122,7 @@ fn write(stream: &mut TcpStream, status: &str, body: &Value) {
     let body = body.to_string();
     let head =
         "Server: BaseHTTP/0.6 Python/3.11.7\r\nDate: Mon, 23 Nov 2026 18:00:00 GMT\r\nContent-Type: application/json";
-    // Whoever asked may have gone.
+    // The caller may have gone.
     let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
 }
 

@@ -1,5 +1,7 @@
 //! Workspaces that are pushed to: their messages go to a server as the SDK's `A2AServer`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::inbound::{Act, Server};
@@ -101,11 +103,43 @@ fn messages_wait_for_the_url_that_a_workspace_reports_and_its_answers_are_replie
     assert_eq!((text(&body["jsonrpc"]), text(&body["method"]), text(&body["id"])), ("2.0", "message/send", &*id));
     assert_eq!(body["params"]["message"]["parts"], json!([{ "kind": "text", "text": "hello" }]));
     assert!(reply(&ada, &first).contains("<text>HELLO</text>"));
-    // Its server takes one connection after the other, and the next message isn't behind one that is left open.
     let second = ask(&ada, "once more");
     assert!(reply(&ada, &second).contains("<text>AGAIN</text>"));
     assert_eq!(text(&server.next().body["message"]), "once more");
     assert!(server.rest().is_empty());
+    // Its server takes one connection after the other: none of the organism's is left open before that of another.
+    let direct = Who { address: server.address, ..site.who("") };
+    let stream = direct.connect_and(&direct.request("POST", "/elsewhere", &[], "{}"));
+    // Sooner than an idle connection would be closed.
+    stream.set_read_timeout(Some(Duration::from_secs(45))).unwrap();
+    crate::kit::answer(stream).is(404);
+}
+
+#[test]
+fn a_message_that_the_format_cannot_carry_is_a_dead_letter_and_holds_up_no_other() {
+    // It takes no envelope.
+    let server = Server::start([says("HELLO")]);
+    let url = format!("url: \"{}\"", server.url());
+    let narrow = organism(&url);
+    let broad = narrow
+        .replace("format: molecule, ", "")
+        .replace("    accepts: [", "    schemas: [t.xsd]\n    accepts: [\"{urn:t}ask\", ")
+        .replace("ada, calls: [", "ada, calls: [\"{urn:t}ask\", ");
+    let mut site = Site::idle(&broad);
+    site.start();
+    let (mut ada, mut scout) = (site.party("ada"), site.party("scout"));
+    let ask_for_number = crate::kit::ask(7).replace("</from>", "</from><to>scout</to>");
+    let sent = ada.post("/v1/messages", &ask_for_number).is(202);
+    reply(&ada, &sent);
+    site.kill();
+    std::fs::write(site.folder.join("organism.yaml"), narrow).unwrap();
+    site.start();
+    (ada.address, scout.address) = (site.address, site.address);
+    scout.post("/v1/mailboxes/scout/dead/redrive", "").is(200);
+    assert!(reply(&ada, &ask(&ada, "hello")).contains("<text>HELLO</text>"));
+    let dead = scout.get("/v1/mailboxes/scout/dead").is(200).json();
+    assert!(text(&dead["items"][0]["last_error"]).contains("can't carry"), "{dead}");
+    assert_eq!(server.rest().len(), 1, "an envelope is no task");
 }
 
 #[test]

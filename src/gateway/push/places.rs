@@ -27,7 +27,9 @@ pub enum PushError {
         why: String,
     },
     /// The format of a listener.
-    #[error("the messages of {listener} are pushed in a format that nobody serves: serve the calls of its platform")]
+    #[error(
+        "{listener} is declared with 'format: molecule', and this gateway has no such format: serve Molecule's agents"
+    )]
     Format {
         /// The listener.
         listener: Name,
@@ -49,7 +51,7 @@ struct Place {
     format: Option<Arc<dyn PushFormat>>,
 }
 
-/// What is to be done with the next message of a listener.
+/// Next step for a message of a listener.
 #[derive(Debug)]
 pub(super) enum Next {
     /// It is sent.
@@ -109,8 +111,8 @@ impl Places {
         self.0.get(name)?.format.as_deref()
     }
 
-    /// What is to be done with a message for a listener: it goes where the listener is now. That is the URL that it has
-    /// registered since what is declared for it was, or the declared one.
+    /// Next step for a message of a listener. It goes where the listener is now: to the URL that was registered since the
+    /// present declaration, or to the declared one.
     pub(super) fn next(&self, name: &Name, registered: Option<&Registration>, mail: StoredMail) -> Next {
         let Some(Place { declared, secret, format }) = self.0.get(name) else { return Next::Wait };
         let known = registered.filter(|known| known.declared.as_deref() == Some(declared.declared()));

@@ -190,7 +190,7 @@ pub enum Mistake {
     #[error("what is pushed to this listener is not signed: it can't know whom it is from")]
     Unsigned,
     /// A listener that is sent text in another platform's format, and can't be.
-    #[error("'format: molecule' carries text alone, {problem}")]
+    #[error("'format: molecule' can't be used here: {problem}")]
     TextAlone {
         /// What is wrong.
         problem: &'static str,

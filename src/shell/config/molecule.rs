@@ -51,19 +51,19 @@ pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
         let text_alone = [crate::molecule::said()];
         let contract = &listener.contract;
         let wrong = if !is_on && organism.gateway.is_some() {
-            Some(("by the calls of that platform, which are not served", "add molecule: true to gateway"))
+            Some(("the gateway doesn't serve agents of that platform", "add molecule: true to gateway"))
         } else if contract.accepts != text_alone {
             Some((
-                "and this listener accepts something else",
+                "it carries text alone, and this listener accepts something else",
                 "write accepts: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
             ))
         } else if contract.replies != text_alone {
             Some((
-                "and this listener doesn't reply with it alone",
+                "it carries text alone, and this listener doesn't reply with that alone",
                 "write replies: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
             ))
         } else if contract.accepts_faults {
-            Some(("and this listener accepts faults", "leave 'accepts_faults' out"))
+            Some(("it carries text alone, and this listener accepts faults", "leave 'accepts_faults' out"))
         } else {
             None
         };
