@@ -176,19 +176,22 @@ fn a_workspace_can_be_nowhere_but_where_its_operator_allows() {
 
 #[test]
 fn a_url_is_judged_anew_when_the_operator_has_changed_what_is_allowed() {
-    let [before, after] = ["before", "after"].map(|words| Server::start([says(words)]));
+    let before = Server::start([Act::ReturnWhenTold(json!("lost")), says("before")]);
+    let after = Server::start([says("after")]);
     let mut site = reported(&before);
     let (mut scout, mut ada) = (site.party("scout"), site.party("ada"));
     register(&scout, &before.url()).is(200);
-    assert!(reply(&ada, &ask(&ada, "hello")).contains("<text>before</text>"));
+    let sent = ask(&ada, "are you there?");
     before.next();
     site.kill();
+    before.go_on();
     let file = site.folder.join("organism.yaml");
     let declared = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, declared.replace(&before.address.to_string(), &after.address.to_string())).unwrap();
+    // The message is sent first of all, if it is sent.
     site.start();
     (scout.address, ada.address) = (site.address, site.address);
-    let sent = ask(&ada, "are you there?");
+    assert_eq!(texts(&rows(&scout, "scout", "", 1)), ["are you there?"]);
     // The URL that was registered is no longer allowed: the message waits for another one.
     register(&scout, &before.url()).problem(400, "bad_request");
     register(&scout, &after.url()).is(200);
