@@ -12,11 +12,21 @@ use systole::ladder::{Canonical, Envelope, Raw, climb};
 use systole::schema::{Catalog, Payload, PayloadSchema, Validator, decode};
 use systole::vocab::XmlLimits;
 
-/// Counts the allocations of each thread.
+/// Counts the allocations of each thread, and its bytes.
 struct Counting;
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
+    /// What the thread has allocated less what it has freed, and the most that this was.
+    static BYTES: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
+}
+
+fn count(more: usize, less: usize) {
+    let change = more.cast_signed() - less.cast_signed();
+    let _ = BYTES.try_with(|bytes| {
+        let (held, most) = bytes.get();
+        bytes.set((held + change, most.max(held + change)));
+    });
 }
 
 #[allow(unsafe_code, reason = "an allocator can't be written without")]
@@ -24,17 +34,20 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        count(layout.size(), 0);
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, layout.size());
         // SAFETY: as the caller promises.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        count(size, layout.size());
         // SAFETY: as the caller promises.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -90,6 +103,58 @@ fn a_valid_payload_costs_the_same_allocations_however_many_elements_it_has() {
     let [few, many] = [10, 1_000].map(|rows| allocations(&mut validator, &payload(rows)));
     assert_eq!(few, many);
     assert!(many <= 2, "{many} allocations");
+}
+
+/// Elements `a` with a `b` inside of `depth` elements `r`, each of which has the constraints.
+fn keyed(constraints: &str, depth: usize, each: &[String]) -> (Validator, Canonical) {
+    let schema = format!(
+        "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t' elementFormDefault='qualified'>
+           <xs:element name='r'><xs:complexType><xs:choice minOccurs='0' maxOccurs='unbounded'><xs:element ref='t:r'/>
+             <xs:element name='a'><xs:complexType><xs:attribute name='b'/><xs:attribute name='c'/></xs:complexType></xs:element>
+           </xs:choice></xs:complexType>{constraints}</xs:element></xs:schema>"
+    );
+    let each: String = each.iter().map(|b| format!("<a b='{b}' c=''/>")).collect();
+    let limits = XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() };
+    let (open, close) = ("<r xmlns='urn:t'>".repeat(depth), "</r>".repeat(depth));
+    (validator(&schema), canonicalize(&format!("{open}{each}{close}").into(), &limits).expect("it is well-formed"))
+}
+
+fn unique(number: usize, fields: &str) -> String {
+    let fields: String = fields.split(' ').map(|field| format!("<xs:field xpath='{field}'/>")).collect();
+    format!("<xs:unique name='u{number}'><xs:selector xpath='.//t:a'/>{fields}</xs:unique>")
+}
+
+#[test]
+fn keys_take_no_more_memory_than_their_bound() {
+    let numbers = |most: usize| (0..most).map(|i| i.to_string()).collect::<Vec<_>>();
+    let long: Vec<String> = (0..40).map(|i| format!("{i}{}", "x".repeat(20_000))).collect();
+    let constraints = |most: usize, fields| (0..most).map(|i| unique(i, fields)).collect::<String>();
+    for (constraints, depth, each, refused) in [
+        // As many entries as there are constraints, and as there are scopes.
+        (constraints(1_000, "@b"), 1, numbers(5_000), Some("more steps")),
+        (constraints(1, "@b"), 100, numbers(20_000), Some("more steps")),
+        // Texts of several fields, which are one key.
+        (constraints(100, "@b @c"), 1, long.clone(), Some("more than 33554432 bytes")),
+        // One text for all constraints.
+        (constraints(100, "@b"), 1, long, None),
+        (constraints(5, "@b"), 10, numbers(2_000), None),
+        (constraints(1, "@b"), 1, numbers(100_000), None),
+    ] {
+        let (mut validator, payload) = keyed(&constraints, depth, &each);
+        let (held, _) = BYTES.get();
+        BYTES.set((held, held));
+        let judged = validator.validate(payload.clone());
+        let most = BYTES.get().1 - held;
+        match (judged, refused) {
+            (Ok(_), None) => {}
+            (Err(error), Some(clause)) => assert!(error.to_string().contains(clause), "{error}"),
+            (judged, _) => panic!("{} constraints, {depth} deep: {judged:?}", constraints.matches("name=").count()),
+        }
+        assert!(most < 40 << 20, "{most} bytes for {} bytes", payload.as_str().len());
+        validator.validate(keyed("", 1, &[]).1).expect("it is valid");
+        let kept = BYTES.get().0 - held;
+        assert!(kept < 2 << 20, "{kept} bytes are kept for the next payloads");
+    }
 }
 
 /// A payload with texts, numbers, attributes and a list.

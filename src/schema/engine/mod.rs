@@ -3,8 +3,8 @@
 //!
 //! What always holds: [`compile`](compile()) judges the schema itself, at registration: one that breaks a rule of the
 //! Recommendation is refused with the place. A [`Grammar`] is immutable and shared by all threads. Judging takes time
-//! linear in the payload (identity constraints: times its logarithm), never recurses, and allocates nothing per element
-//! of a valid one, its keys apart.
+//! linear in the payload (identity constraints: times its logarithm, with a bound), never recurses, and allocates nothing
+//! per element of a valid one, its keys apart.
 
 mod compile;
 mod form;

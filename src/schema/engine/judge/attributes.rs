@@ -129,7 +129,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    fn is_there(&self, started: &Started<'a>, used: &AttributeUse) -> bool {
+    pub(super) fn is_there(&self, started: &Started<'a>, used: &AttributeUse) -> bool {
         started.tag.attributes().any(|attribute| {
             let namespace = match attribute.prefix() {
                 "" => Namespace::NONE,

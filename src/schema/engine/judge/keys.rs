@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use super::matching::{Entry, Frame, Keys, MOST, Matcher, Scope, Selected, Slot, TEXT, Table, What};
+use super::budget::{Budget, room};
+use super::matching::{Entry, Frame, Keys, Matcher, Scope, Selected, Slot, TEXT, Table, What};
 use super::violation::{Part, Subject};
 use super::{Started, Walk};
 use crate::ladder::scan::unescape;
@@ -44,6 +45,9 @@ impl<'a> Walk<'_, 'a> {
     fn enter_keys(&mut self, started: &Started<'a>, ty: &Type, element: Option<&Element>) {
         let grammar = self.grammar;
         let mut keys = std::mem::take(&mut self.judge.keys);
+        if keys.frames.is_empty() {
+            keys.budget.begin(self.text.len());
+        }
         let parent = keys.frames.last().map_or(0..0, |frame| frame.live..keys.live.len());
         keys.frames.push(Frame {
             element: started.number,
@@ -55,6 +59,7 @@ impl<'a> Walk<'_, 'a> {
             waiting: keys.waiting.len(),
         });
         keys.hits.clear();
+        keys.read.clear();
         keys.advance(grammar, parent, started.namespace, started.local);
         for constraint in element.map_or(0..0, |element| element.constraints.clone()) {
             let scope = keys.scopes.len();
@@ -64,11 +69,16 @@ impl<'a> Walk<'_, 'a> {
         let mut at = 0;
         while let Some(&(matcher, path)) = keys.hits.get(at) {
             at += 1;
+            keys.budget.spend(Budget::HIT);
+            if keys.budget.is_spent() {
+                break;
+            }
             let Matcher { constraint, what } = keys.matchers[matcher];
             match what {
                 What::Selector(scope) => {
+                    // The hits of one matcher stand beside each other.
                     let first = keys.frames.last().map_or(0, |frame| frame.selected);
-                    if keys.selected[first..].iter().any(|selected| selected.scope == scope) {
+                    if keys.selected[first..].last().is_some_and(|selected| selected.scope == scope) {
                         continue;
                     }
                     let fields = grammar.constraints[constraint as usize].fields.len();
@@ -88,6 +98,7 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
         }
+        self.end_exceeded(&keys, started.number);
         self.judge.keys = keys;
     }
 
@@ -102,7 +113,7 @@ impl<'a> Walk<'_, 'a> {
     ) {
         let constraint = &self.grammar.constraints[constraint as usize];
         let first = keys.frames.last().map_or(0, |frame| frame.waiting);
-        if keys.waiting[first..].contains(&slot) {
+        if keys.waiting[first..].last() == Some(&slot) {
             return;
         }
         if !matches!(ty.content, Content::Simple(_)) {
@@ -134,9 +145,10 @@ impl<'a> Walk<'_, 'a> {
     ) {
         let Some(test) = &steps.attribute else { return };
         let grammar = self.grammar;
-        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-        let mut seen: Vec<(Namespace, &str)> = Vec::new();
+        let mut is_second = false;
+        keys.budget.spend(keys.read.len() + ty.attributes.uses.len() / Budget::COPIED);
         for (number, attribute) in started.tag.attributes().enumerate() {
+            keys.budget.spend(1);
             if attribute.declared().is_some() {
                 continue;
             }
@@ -147,44 +159,37 @@ impl<'a> Walk<'_, 'a> {
             if !test.allows(namespace, attribute.local()) {
                 continue;
             }
-            seen.push((namespace, attribute.local()));
             let used = ty.attributes.uses.iter().find(|used| used.name.is(namespace, attribute.local()));
             let declared = match used {
                 Some(used) => Some(&used.attribute),
                 None => grammar.global_attributes.get(namespace, attribute.local()),
             };
             let Some(declared) = declared else { continue };
-            let start = keys.values.len();
-            let prefixes = self.judge.scope.prefixes(self.text);
-            declared.ty.key(&mut keys.values, &unescape(attribute.written()), &prefixes);
-            found.push((number, start..keys.values.len()));
+            let key = keys.read_once(number, |values| {
+                let prefixes = self.judge.scope.prefixes(self.text);
+                declared.ty.key(values, &unescape(attribute.written()), &prefixes);
+            });
+            is_second |= !keys.fill(slot, key, (started.number, number));
         }
         for (number, used) in ty.attributes.uses.iter().enumerate() {
             let name = &used.name;
             let Some(value) = &used.attribute.value else { continue };
-            if !test.allows(name.namespace, &name.local) || seen.contains(&(name.namespace, &*name.local)) {
+            if !test.allows(name.namespace, &name.local) || self.is_there(started, used) {
                 continue;
             }
-            let start = keys.values.len();
-            match &value.key {
-                Some(key) => keys.values.push_str(key),
+            let number = TEXT - 1 - number;
+            let key = keys.read_once(number, |values| match &value.key {
+                Some(key) => values.push_str(key),
                 None => {
                     let prefixes = self.judge.scope.prefixes(self.text);
-                    used.attribute.ty.key(&mut keys.values, &value.text, &prefixes);
+                    used.attribute.ty.key(values, &value.text, &prefixes);
                 }
-            }
-            found.push((TEXT - 1 - number, start..keys.values.len()));
+            });
+            is_second |= !keys.fill(slot, key, (started.number, number));
         }
-        for (number, key) in found {
-            let from = (started.number, number);
-            match &keys.slots[slot] {
-                Slot::Empty => keys.slots[slot] = Slot::Value { key, from },
-                Slot::Value { from: known, .. } if *known == from => {}
-                Slot::Value { .. } => {
-                    let label = &grammar.constraints[constraint as usize].label;
-                    self.refuse(started, Part::Tag, format!("it has a second value for one field of '{label}'"));
-                }
-            }
+        if is_second {
+            let label = &grammar.constraints[constraint as usize].label;
+            self.refuse(started, Part::Tag, format!("it has a second value for one field of '{label}'"));
         }
     }
 
@@ -197,7 +202,7 @@ impl<'a> Walk<'_, 'a> {
         }
         let start = keys.values.len();
         simple.key(&mut keys.values, value, &self.judge.scope.prefixes(self.text) as &dyn Prefixes);
-        let key = start..keys.values.len();
+        let key = keys.written(start);
         for &slot in &keys.waiting[frame.waiting..] {
             keys.slots[slot] = Slot::Value { key: key.clone(), from: (frame.element, TEXT) };
         }
@@ -208,50 +213,50 @@ impl<'a> Walk<'_, 'a> {
         let grammar = self.grammar;
         let Some(frame) = self.judge.keys.frames.pop() else { return };
         let mut keys = std::mem::take(&mut self.judge.keys);
-        for selected in keys.selected.drain(frame.selected..) {
-            let start = keys.values.len();
-            let mut complete = true;
-            for slot in selected.slots.clone() {
-                match &keys.slots[slot] {
-                    Slot::Empty => complete = false,
-                    Slot::Value { key, .. } => {
-                        keys.values.extend_from_within(key.clone());
-                        keys.values.push('\u{0}');
-                    }
-                }
-            }
-            let scope = &mut keys.scopes[selected.scope];
+        for at in frame.selected..keys.selected.len() {
+            let Selected { scope, slots, element } = keys.selected[at].clone();
+            let key = keys.whole_key(slots);
+            let Keys { scopes, budget, .. } = &mut keys;
+            let scope = &mut scopes[scope];
             let constraint = &grammar.constraints[scope.constraint as usize];
-            if keys.values.len() > MOST {
-                self.report_key(selected.element, format!("the keys up to here take more than {MOST} bytes"));
+            match key {
+                Some(key) => {
+                    let element = u32::try_from(element).unwrap_or(u32::MAX);
+                    budget.grow(&mut scope.entries, |entries| entries.push(Entry { key, element }));
+                }
+                None if constraint.kind == ConstraintKind::Key => {
+                    let clause = format!("it lacks a field of the key '{}', which must be there", constraint.label);
+                    self.report_key(element, clause);
+                }
+                None => {}
+            }
+            if self.end_exceeded(&keys, element) {
                 break;
             }
-            if complete {
-                scope.entries.push(Entry { key: start..keys.values.len(), element: selected.element });
-            } else if constraint.kind == ConstraintKind::Key {
-                let clause = format!("it lacks a field of the key '{}', which must be there", constraint.label);
-                self.report_key(selected.element, clause);
-            }
         }
+        keys.selected.truncate(frame.selected);
         let depth = keys.frames.len();
         let tables = keys.gather(depth);
-        let elements = frame.element..self.cursor.elements();
+        let place = |element: usize| u32::try_from(element).unwrap_or(u32::MAX);
+        let elements = place(frame.element)..place(self.cursor.elements());
         self.keys_end(&mut keys, frame.scopes, (depth, tables), elements);
         keys.live.truncate(frame.live);
         keys.matchers.truncate(frame.matchers);
         keys.scopes.truncate(frame.scopes);
         keys.slots.truncate(frame.slots);
         keys.waiting.truncate(frame.waiting);
+        self.end_exceeded(&keys, frame.element);
         self.judge.keys = keys;
     }
 
     /// The constraints of an element end: what they have found is judged. Its tables begin at `tables`.
-    fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize), elements: Range<usize>) {
+    fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize), elements: Range<u32>) {
         let grammar = self.grammar;
         let mut references = Vec::new();
         for at in first..keys.scopes.len() {
             let Scope { constraint, entries } = &mut keys.scopes[at];
             let (number, mut entries) = (*constraint, std::mem::take(entries));
+            keys.budget.held -= room(&entries);
             let constraint = &grammar.constraints[number as usize];
             if let ConstraintKind::Keyref(refer) = constraint.kind {
                 references.push((number, refer, entries));
@@ -264,29 +269,34 @@ impl<'a> Walk<'_, 'a> {
                 if keys.text(&pair[0].key) == keys.text(&pair[1].key) {
                     let clause =
                         format!("it has the same value for '{}' as one before, which must differ", constraint.label);
-                    self.report_key(pair[1].element, clause);
+                    self.report_key(pair[1].element as usize, clause);
                 }
             }
             if constraint.is_referred {
                 let entries = entries.into_iter().map(|entry| (entry, elements.clone()));
-                match keys.tables[tables..].iter_mut().find(|table| table.constraint == number) {
+                let Keys { tables: all, budget, .. } = &mut *keys;
+                budget.spend(all.len() - tables + entries.len());
+                match all[tables..].iter_mut().find(|table| table.constraint == number) {
                     Some(table) => {
-                        table.entries.extend(entries);
+                        budget.grow(&mut table.entries, |table| table.extend(entries));
                         table.sorted = false;
                     }
                     None => {
-                        let entries = entries.collect();
-                        keys.tables.push(Table { constraint: number, depth, entries, sorted: true });
+                        let mut own = Vec::new();
+                        budget.grow(&mut own, |own| own.extend(entries));
+                        all.push(Table { constraint: number, depth, entries: own, sorted: true });
                     }
                 }
             }
         }
         for (number, refer, mut entries) in references {
+            keys.budget.spend(keys.tables.len() - tables);
             let at = keys.tables[tables..].iter().position(|table| table.constraint == refer).map(|at| at + tables);
             if let Some(at) = at
                 && !keys.tables[at].sorted
             {
                 let mut sorted = std::mem::take(&mut keys.tables[at].entries);
+                keys.budget.spend(sorted.len());
                 sorted.sort_by(|(one, _), (other, _)| keys.text(&one.key).cmp(keys.text(&other.key)));
                 (keys.tables[at].entries, keys.tables[at].sorted) = (sorted, true);
             }
@@ -304,12 +314,23 @@ impl<'a> Walk<'_, 'a> {
                     (&grammar.constraints[number as usize].label, &grammar.constraints[refer as usize].label);
                 for entry in same {
                     self.report_key(
-                        entry.element,
+                        entry.element as usize,
                         format!("by '{own}' it refers to a value of '{refer}' that is not there"),
                     );
                 }
             }
         }
+    }
+
+    /// Ends the walk if the constraints take more than they may.
+    fn end_exceeded(&mut self, keys: &Keys, element: usize) -> bool {
+        let exceeded = keys.exceeded(self.text.len());
+        let is_exceeded = exceeded.is_some();
+        if let Some(clause) = exceeded {
+            self.report_key(element, clause);
+            self.most = self.violations.len();
+        }
+        is_exceeded
     }
 
     fn report_key(&mut self, element: usize, clause: String) {
@@ -320,7 +341,7 @@ impl<'a> Walk<'_, 'a> {
 
 /// Whether equal keys that scopes below have found are one: a scope prefers its own one to those of the scopes in it,
 /// and what two scopes beside each other have is a key of neither (section 3.11.5, node tables).
-fn is_one_key(found: &[(Entry, Range<usize>)]) -> bool {
-    let outermost = found.iter().map(|(_, scope)| scope).min_by_key(|scope| (scope.start, usize::MAX - scope.end));
+fn is_one_key(found: &[(Entry, Range<u32>)]) -> bool {
+    let outermost = found.iter().map(|(_, scope)| scope).min_by_key(|scope| (scope.start, u32::MAX - scope.end));
     outermost.is_some_and(|outermost| found.iter().all(|(_, scope)| outermost.contains(&scope.start)))
 }

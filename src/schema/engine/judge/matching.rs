@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
+use super::budget::{Budget, room};
 use crate::schema::engine::grammar::{Grammar, Steps};
 use crate::schema::engine::namespace::Namespace;
-
-/// Most bytes of all keys of a payload.
-pub(super) const MOST: usize = 32 << 20;
 
 /// The constraints in force, and what they have found.
 #[derive(Debug, Default)]
@@ -22,6 +20,9 @@ pub(super) struct Keys {
     pub(super) values: String,
     pub(super) tables: Vec<Table>,
     pub(super) hits: Vec<(usize, usize)>,
+    /// The keys of the attributes of the innermost element that were read, by their numbers: once for all fields.
+    pub(super) read: Vec<(usize, Range<u32>)>,
+    pub(super) budget: Budget,
 }
 
 /// Start of an open element's part of each list.
@@ -69,12 +70,12 @@ pub(super) struct Scope {
 
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub(super) key: Range<usize>,
-    pub(super) element: usize,
+    pub(super) key: Range<u32>,
+    pub(super) element: u32,
 }
 
 /// An open element that a selector has selected.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Selected {
     pub(super) scope: usize,
     pub(super) slots: Range<usize>,
@@ -87,7 +88,7 @@ pub(super) enum Slot {
     Empty,
     /// Of the element, or its attribute by number.
     Value {
-        key: Range<usize>,
+        key: Range<u32>,
         from: (usize, usize),
     },
 }
@@ -100,7 +101,7 @@ pub(super) struct Table {
     pub(super) depth: usize,
     /// With the elements of the scope that found it, from the one with the constraint on, by number: its keys are
     /// preferred to those from below.
-    pub(super) entries: Vec<(Entry, Range<usize>)>,
+    pub(super) entries: Vec<(Entry, Range<u32>)>,
     pub(super) sorted: bool,
 }
 
@@ -108,8 +109,10 @@ pub(super) struct Table {
 pub(super) const TEXT: usize = usize::MAX;
 
 impl Keys {
-    pub(super) fn clear(&mut self, kept: usize) {
-        if self.values.capacity() > kept || self.live.capacity() > kept || self.slots.capacity() > kept {
+    pub(super) fn clear(&mut self) {
+        // A large message must not be remembered by its room.
+        const KEPT: usize = 1 << 20;
+        if self.bytes() > KEPT {
             *self = Self::default();
         }
         self.frames.clear();
@@ -121,6 +124,7 @@ impl Keys {
         self.waiting.clear();
         self.values.clear();
         self.tables.clear();
+        self.budget.held = 0;
     }
 
     pub(super) fn paths<'g>(&self, grammar: &'g Grammar, matcher: usize) -> &'g [Steps] {
@@ -136,7 +140,9 @@ impl Keys {
     pub(super) fn begin(&mut self, grammar: &Grammar, constraint: u32, what: What) {
         let matcher = self.matchers.len();
         self.matchers.push(Matcher { constraint, what });
-        for (path, steps) in self.paths(grammar, matcher).iter().enumerate() {
+        let paths = self.paths(grammar, matcher);
+        self.budget.spend(paths.len());
+        for (path, steps) in paths.iter().enumerate() {
             if steps.children.is_empty() {
                 self.hits.push((matcher, path));
             }
@@ -149,6 +155,7 @@ impl Keys {
     pub(super) fn advance(&mut self, grammar: &Grammar, parent: Range<usize>, namespace: Namespace, local: &str) {
         for at in parent {
             let Live { matcher, path, bits } = self.live[at];
+            self.budget.spend(bits.count_ones() as usize);
             let steps = &self.paths(grammar, matcher)[path];
             let last = steps.children.len();
             let mut next = u64::from(steps.anywhere);
@@ -170,8 +177,56 @@ impl Keys {
         }
     }
 
-    pub(super) fn text(&self, key: &Range<usize>) -> &str {
-        &self.values[key.clone()]
+    pub(super) fn text(&self, key: &Range<u32>) -> &str {
+        self.values.get(key.start as usize..key.end as usize).unwrap_or_default()
+    }
+
+    /// The key that was written to the end of the values, from `start` on. The bound of their bytes is below 2^32.
+    pub(super) fn written(&self, start: usize) -> Range<u32> {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        place(start)..place(self.values.len())
+    }
+
+    /// The key of an attribute of the innermost element, which is written by `write` when it is asked for first.
+    pub(super) fn read_once(&mut self, number: usize, write: impl FnOnce(&mut String)) -> Range<u32> {
+        if let Some((_, key)) = self.read.iter().find(|(known, _)| *known == number) {
+            return key.clone();
+        }
+        let start = self.values.len();
+        write(&mut self.values);
+        let key = self.written(start);
+        self.read.push((number, key.clone()));
+        key
+    }
+
+    /// Gives a field its value; `false` if it has another one.
+    pub(super) fn fill(&mut self, slot: usize, key: Range<u32>, from: (usize, usize)) -> bool {
+        match &self.slots[slot] {
+            Slot::Empty => self.slots[slot] = Slot::Value { key, from },
+            Slot::Value { from: known, .. } => return *known == from,
+        }
+        true
+    }
+
+    /// The key of a selected element, which has all of its fields; those of several stand behind each other.
+    pub(super) fn whole_key(&mut self, slots: Range<usize>) -> Option<Range<u32>> {
+        self.budget.spend(slots.len());
+        if let [Slot::Value { key, .. }] = &self.slots[slots.clone()] {
+            self.budget.spend(key.len() / Budget::COPIED);
+            return Some(key.clone());
+        }
+        if self.slots[slots.clone()].iter().any(|slot| matches!(slot, Slot::Empty)) {
+            return None;
+        }
+        let start = self.values.len();
+        for slot in &self.slots[slots] {
+            if let Slot::Value { key, .. } = slot {
+                self.values.extend_from_within(key.start as usize..key.end as usize);
+                self.values.push('\u{0}');
+            }
+        }
+        self.budget.spend((self.values.len() - start) / Budget::COPIED);
+        Some(self.written(start))
     }
 
     /// Brings the tables of the children of an element to it, those of one constraint together; returns where they
@@ -181,13 +236,16 @@ impl Keys {
         let mut gathered: Vec<Table> = Vec::new();
         for mut table in self.tables.drain(first..) {
             table.depth = depth;
+            self.budget.spend(gathered.len());
             match gathered.iter_mut().find(|known| known.constraint == table.constraint) {
                 None => gathered.push(table),
                 Some(known) => {
                     if known.entries.len() < table.entries.len() {
                         std::mem::swap(&mut known.entries, &mut table.entries);
                     }
-                    known.entries.append(&mut table.entries);
+                    self.budget.spend(table.entries.len());
+                    self.budget.held -= room(&table.entries);
+                    self.budget.grow(&mut known.entries, |known| known.append(&mut table.entries));
                     known.sorted = false;
                 }
             }

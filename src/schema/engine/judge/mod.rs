@@ -4,6 +4,7 @@
 //! to the next. After an error in an element its content model is left alone, and its siblings are judged as usual.
 
 mod attributes;
+mod budget;
 mod content;
 mod identity;
 mod keys;
@@ -119,7 +120,7 @@ impl Judge {
         self.text.clear();
         self.seen.clear();
         self.identities.clear();
-        self.keys.clear(KEPT);
+        self.keys.clear();
     }
 }
 
