@@ -4,13 +4,14 @@
 //! It recurses as deep as groups are inside each other, which is bounded where they are read.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::derive::is_derived;
 use super::particle::{Order, Particle, Term};
 use super::positions::Budget;
 use super::substitution::Substitutions;
 use super::{Draft, Name, Wrong, wrong};
-use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, UNBOUNDED, Wildcard};
+use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, NameId, UNBOUNDED, Wildcard};
 
 /// Context for the comparison of particles.
 pub(super) struct Restriction<'c> {
@@ -67,7 +68,7 @@ impl Restriction<'_> {
                 if !wildcard.namespaces.contains(name.namespace) {
                     return refuse(format!("the base doesn't allow the namespace of <{}>", name.local));
                 }
-                ranges(own.range, base.range)
+                self.ranges(own, own.range, base.range)
             }
             (Wildcard(one), Wildcard(other)) => {
                 if !one.namespaces.is_within(&other.namespaces) {
@@ -76,7 +77,7 @@ impl Restriction<'_> {
                 if one.process.is_looser(other.process) {
                     return refuse("its xs:any checks less than that of the base: see processContents");
                 }
-                ranges(own.range, base.range)
+                self.ranges(own, own.range, base.range)
             }
             (Group(_, parts), Wildcard(wildcard)) => {
                 let anything = Part { range: (0, UNBOUNDED), term: Wildcard(wildcard) };
@@ -88,7 +89,7 @@ impl Restriction<'_> {
                         return Ok(Some(why));
                     }
                 }
-                ranges(own.total(), base.range)
+                self.ranges(own, own.total(), base.range)
             }
             (Element(_), Group(order, _)) => {
                 // The element as a group of the kind of the base.
@@ -110,7 +111,7 @@ impl Restriction<'_> {
                         return Ok(Some(why));
                     }
                 }
-                ranges(own.total(), base.range)
+                self.ranges(own, own.total(), base.range)
             }
             (Group(..), Group(..)) => self.groups(own, base),
             (Wildcard(_), _) => refuse("it has an xs:any where the base has none"),
@@ -121,7 +122,7 @@ impl Restriction<'_> {
     /// NameAndTypeOK.
     fn elements(&mut self, own: &Part, one: ElementId, base: &Part, other: ElementId) -> Result<Option<String>, Wrong> {
         if one == other {
-            return ranges(own.range, base.range);
+            return self.ranges(own, own.range, base.range);
         }
         let (mine, mut theirs) = (&self.elements[one.index()], &self.elements[other.index()]);
         let local = &self.names[mine.name.index()].local;
@@ -166,7 +167,7 @@ impl Restriction<'_> {
         if !is_derived(self.drafts, mine.ty, theirs.ty, by_extension) {
             return refuse(format!("the type of <{local}> doesn't restrict the one that it has in the base"));
         }
-        ranges(own.range, base.range)
+        self.ranges(own, own.range, base.range)
     }
 
     fn same_value(&self, element: &Element, one: &str, other: &str) -> bool {
@@ -185,17 +186,24 @@ impl Restriction<'_> {
         match (one, other) {
             (Order::Sequence, Order::Choice) => {
                 // MapAndSum.
+                let named = self.by_name(&bases);
                 for part in &parts {
-                    let mut fits = false;
+                    let mut fits = match self.place(part, &named) {
+                        Some(at) => self.restricts(Some(part), Some(&bases[at]))?.is_none(),
+                        None => false,
+                    };
                     for base in &bases {
-                        fits = fits || self.restricts(Some(part), Some(base))?.is_none();
+                        if fits {
+                            break;
+                        }
+                        fits = self.restricts(Some(part), Some(base))?.is_none();
                     }
                     if !fits {
                         return refuse(format!("{} is none of the choice of the base", self.words(part)));
                     }
                 }
                 let count = u32::try_from(parts.len()).unwrap_or(UNBOUNDED);
-                ranges((own.range.0.saturating_mul(count), times(own.range.1, count)), base.range)
+                self.ranges(own, (own.range.0.saturating_mul(count), times(own.range.1, count)), base.range)
             }
             (Order::All, Order::All) | (Order::Sequence, Order::Sequence) => {
                 let mut rest = bases.iter();
@@ -217,7 +225,7 @@ impl Restriction<'_> {
                 if let Some(missing) = rest.find(|base| !base.is_emptiable()) {
                     return refuse(format!("{} of the base is missing", self.words(missing)));
                 }
-                ranges(own.range, base.range)
+                self.ranges(own, own.range, base.range)
             }
             (Order::Choice, Order::Choice) => {
                 let mut rest = bases.iter();
@@ -234,11 +242,24 @@ impl Restriction<'_> {
                         }
                     }
                 }
-                ranges(own.range, base.range)
+                self.ranges(own, own.range, base.range)
             }
             (Order::Sequence, Order::All) => {
                 let mut free: Vec<bool> = vec![true; bases.len()];
+                let named = self.by_name(&bases);
                 for part in &parts {
+                    // An xs:all has a name once.
+                    if let Some(at) = self.place(part, &named) {
+                        if !free[at] || part.range.1 > 1 {
+                            let once = format!("{} is in the xs:all of the base, but once only", self.words(part));
+                            return refuse(once);
+                        }
+                        if let Some(why) = self.restricts(Some(part), Some(&bases[at]))? {
+                            return Ok(Some(why));
+                        }
+                        free[at] = false;
+                        continue;
+                    }
                     let mut found = None;
                     for (at, base) in bases.iter().enumerate().filter(|(at, _)| free[*at]) {
                         if self.restricts(Some(part), Some(base))?.is_none() {
@@ -255,11 +276,45 @@ impl Restriction<'_> {
                 if let Some((missing, _)) = missing {
                     return refuse(format!("{} of the base is missing", self.words(missing)));
                 }
-                ranges(own.range, base.range)
+                self.ranges(own, own.range, base.range)
             }
             (Order::All, _) => refuse("it is an xs:all, and the base isn't"),
             (Order::Choice, _) => refuse("it is a choice, and the base isn't"),
         }
+    }
+
+    /// The first element of each name.
+    fn by_name(&self, parts: &[Part]) -> HashMap<NameId, usize> {
+        let mut named = HashMap::new();
+        for (at, part) in parts.iter().enumerate() {
+            if let PartTerm::Element(element) = part.term {
+                named.entry(self.elements[element.index()].name).or_insert(at);
+            }
+        }
+        named
+    }
+
+    fn place(&self, part: &Part, named: &HashMap<NameId, usize>) -> Option<usize> {
+        match part.term {
+            PartTerm::Element(element) => named.get(&self.elements[element.index()].name).copied(),
+            _ => None,
+        }
+    }
+
+    /// Occurrence Range OK.
+    fn ranges(&self, part: &Part, own: Range, base: Range) -> Result<Option<String>, Wrong> {
+        if own.0 >= base.0 && own.1 <= base.1 {
+            return Ok(None);
+        }
+        let most = |most: u32| if most == UNBOUNDED { "any number of".to_owned() } else { most.to_string() };
+        refuse(format!(
+            "{} may stand {} to {} times, and in the base {} to {}",
+            self.words(part),
+            own.0,
+            most(own.1),
+            base.0,
+            most(base.1)
+        ))
     }
 
     fn words(&self, part: &Part) -> String {
@@ -275,21 +330,6 @@ impl Restriction<'_> {
 
 fn refuse(why: impl Into<String>) -> Result<Option<String>, Wrong> {
     Ok(Some(why.into()))
-}
-
-/// Occurrence Range OK.
-fn ranges(own: Range, base: Range) -> Result<Option<String>, Wrong> {
-    if own.0 >= base.0 && own.1 <= base.1 {
-        return Ok(None);
-    }
-    let most = |most: u32| if most == UNBOUNDED { "any number of".to_owned() } else { most.to_string() };
-    refuse(format!(
-        "something may stand {} to {} times, and in the base {} to {}",
-        own.0,
-        most(own.1),
-        base.0,
-        most(base.1)
-    ))
 }
 
 fn times(one: u32, other: u32) -> u32 {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::facets::Facets;
 use super::lexis::Lexis;
+use super::members::Members;
 use super::mismatch::{Broken, Rule};
 use super::primitive::Primitive;
 use super::space::Space;
@@ -35,7 +36,7 @@ pub(super) enum Variety {
     Any,
     Atomic(Primitive),
     List(SimpleType),
-    Union(Vec<SimpleType>),
+    Union(Arc<Members>),
 }
 
 /// How deep types may nest: what is made of them is checked, and dropped, by recursion.
@@ -75,7 +76,7 @@ impl Definition {
         let identity = if plain { Identity::None } else { Identity::Mixed };
         let noun = words::union(members.iter().map(SimpleType::words));
         let depth = members.iter().map(|member| member.definition.depth).max().unwrap_or(0);
-        Self { identity, width, ..Self::new(Variety::Union(members), noun) }.nested(depth)
+        Self { identity, width, ..Self::new(Variety::Union(Arc::new(Members::new(members))), noun) }.nested(depth)
     }
 
     /// A type without facets.
@@ -179,7 +180,7 @@ impl Definition {
     /// the patterns of the union (section 4.3.6).
     fn member_value<'a>(
         &'a self,
-        members: &'a [SimpleType],
+        members: &'a Members,
         raw: &'a str,
         prefixes: &'a dyn Prefixes,
         wanted: bool,
@@ -189,7 +190,7 @@ impl Definition {
             Variety::Union(members) => member.definition.member_value(members, raw, prefixes, wanted),
             _ => member.definition.value(raw, prefixes, wanted).map(|value| (value, member.definition.space)),
         };
-        let (value, space) = members.iter().find_map(|member| value(member).ok()).ok_or(Rule::Member)?;
+        let (value, space) = members.candidates(raw).find_map(|member| value(member).ok()).ok_or(Rule::Member)?;
         if !self.facets.patterns.is_empty() {
             self.facets.check_literal(&space.normalize(raw))?;
         }
@@ -217,6 +218,11 @@ impl Definition {
 
     pub(super) fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// The bounds that the words leave out, if they are what a value breaks.
+    pub(super) fn uncounted_bounds(&self, broken: Rule) -> Option<String> {
+        matches!(broken, Rule::Least | Rule::Most).then(|| words::bounds(&self.noun, &self.facets, &self.words))?
     }
 
     pub(super) fn words(&self) -> &str {

@@ -2,8 +2,8 @@
 //! equal.
 //!
 //! A [`SimpleType`] is compiled once: its facets are values, its patterns one automaton for each step of restriction.
-//! What always holds: a check takes time linear in the value (for a union, times its members; for an enumeration of
-//! other than text, times its values), recurses as deep as types nest and never over the value, and allocates nothing
+//! What always holds: a check takes time linear in the value (for a union, times its members that are
+//! no enumerations of few texts), recurses as deep as types nest and never over the value, and allocates nothing
 //! for a valid value unless white space inside of it must be collapsed or its enumeration is one of lists.
 //!
 //! What it does not do: check that a schema is right. A facet that can't be understood is [`Unsupported`]; that a
@@ -18,6 +18,7 @@ mod duration;
 mod enumeration;
 mod facets;
 mod lexis;
+mod members;
 mod mismatch;
 mod moment;
 mod plain;
@@ -132,7 +133,10 @@ impl SimpleType {
         }
         match self.definition.value(value, prefixes, false) {
             Ok(_) => Ok(()),
-            Err(broken) => Err(Mismatch::new(broken, value, self.words())),
+            Err(broken) => {
+                let bounds = self.definition.uncounted_bounds(broken.rule);
+                Err(Mismatch::new(broken, value, bounds.as_deref().unwrap_or(self.words())))
+            }
         }
     }
 

@@ -1,3 +1,4 @@
+use super::members::Members;
 use super::mismatch::Rule;
 use super::*;
 
@@ -301,6 +302,52 @@ fn ids_are_found() {
     assert_eq!(SimpleType::list(&builtin("ID")).unwrap().identity(), Identity::Mixed);
 }
 
+/// Each union beside the members tried one by one: the order, the white space and the other facets of its members.
+#[test]
+fn a_union_takes_the_first_member_that_has_a_value() {
+    let one = |base: &str, values: &[&str]| {
+        let facets: Vec<_> = values.iter().map(|value| ("enumeration", *value)).collect();
+        restricted(&builtin(base), &facets)
+    };
+    let pattern = restricted(&one("string", &["a", "b"]), &[("pattern", "b")]);
+    let types = vec![
+        one("string", &[" a", "x\ty"]),
+        one("token", &["a", "m n"]),
+        one("int", &["7"]),
+        one("normalizedString", &["x y"]),
+        pattern,
+        SimpleType::list(&builtin("int")).unwrap(),
+        one("string", &["v1", "v2", "v3", "v4", "v5"]),
+        SimpleType::union(vec![one("token", &["u"]), builtin("boolean")]).unwrap(),
+        one("token", &["m n", "7"]),
+    ];
+    let union = SimpleType::union(types.clone()).unwrap();
+    let key = |ty: &SimpleType, text: &str| {
+        let mut key = String::new();
+        ty.key(&mut key, text, &Declared);
+        key
+    };
+    let texts =
+        ["a", " a", "  a ", "x\ty", "x y", "m  n", "7", " 7", "b", "1 2", "v3", "v6", "u", "true", "1", "", "c"];
+    for text in texts {
+        let first = types.iter().find(|ty| ty.check(text, &Declared).is_ok());
+        assert_eq!(union.check(text, &Declared).is_ok(), first.is_some(), "'{text}'");
+        assert_eq!(key(&union, text), first.map_or(String::new(), |ty| key(ty, text)), "'{text}'");
+    }
+}
+
+/// 2,000 members, each of which has one text: 20,000 values of the last one ask one member each.
+#[test]
+fn a_value_of_a_union_is_not_tried_by_enumerations_of_other_texts() {
+    let member = |number: usize| restricted(&builtin("token"), &[("enumeration", &format!("v{number}"))]);
+    let members = Members::new((0..2_000).map(member).collect());
+    for text in ["v0", " v1999 ", "v2000"] {
+        assert!(members.candidates(text).count() <= 2, "{text}");
+    }
+    let words: Vec<&str> = members.candidates("v1999").map(SimpleType::words).collect();
+    assert!(words.contains(&"'v1999'"), "{words:?}");
+}
+
 #[test]
 fn mismatches_say_what_was_found_and_what_is_expected() {
     let size = restricted(&builtin("integer"), &[("minInclusive", "0"), ("maxInclusive", "99")]);
@@ -317,6 +364,18 @@ fn mismatches_say_what_was_found_and_what_is_expected() {
         (&code, "abc", "found 'abc', expected text, matching [A-Z]{3}"),
         (&short, "abc", "found 'abc', expected text, at most 1 character"),
         (&builtin("long"), "x", "found 'x', expected whole number"),
+        (
+            &builtin("long"),
+            "9223372036854775808",
+            "found '9223372036854775808', expected whole number from -9223372036854775808 to 9223372036854775807",
+        ),
+        (
+            &builtin("unsignedLong"),
+            "18446744073709551616",
+            "found '18446744073709551616', expected whole number from 0 to 18446744073709551615",
+        ),
+        (&builtin("unsignedLong"), "-1", "found '-1', expected whole number from 0 to 18446744073709551615"),
+        (&builtin("nonNegativeInteger"), "-1", "found '-1', expected whole number, at least 0"),
         (&builtin("byte"), "300", "found '300', expected whole number from -128 to 127"),
         (&builtin("QName"), "x:a", "found 'x:a', whose prefix is not declared; expected name"),
         (&builtin("ENTITY"), "a", "found 'a', the name of an entity, but a message declares no entities"),

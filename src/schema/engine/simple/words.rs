@@ -38,7 +38,9 @@ pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumer
         Enumerators::OfBase(words) => words,
         Enumerators::None => {
             let mut out = noun.to_owned();
-            push_bounds(&mut out, facets);
+            // Nobody counts to the bounds of 64 bits.
+            let counted = |bound: &&Bound| !UNCOUNTABLE.contains(&bound.written.as_ref());
+            push_bounds(&mut out, facets.least.as_ref().filter(counted), facets.most.as_ref().filter(counted));
             push_length(&mut out, variety, facets);
             push_digits(&mut out, facets);
             for pattern in &facets.patterns {
@@ -58,11 +60,22 @@ fn enumeration(values: &[&str]) -> String {
     }
 }
 
-fn push_bounds(out: &mut String, facets: &Facets) {
-    // Nobody counts to the bounds of 64 bits.
-    const UNCOUNTABLE: [&str; 3] = ["-9223372036854775808", "9223372036854775807", "18446744073709551615"];
-    let counted = |bound: &&Bound| !UNCOUNTABLE.contains(&bound.written.as_ref());
-    let (least, most) = (facets.least.as_ref().filter(counted), facets.most.as_ref().filter(counted));
+/// Bounds that the words of a type leave out.
+const UNCOUNTABLE: [&str; 3] = ["-9223372036854775808", "9223372036854775807", "18446744073709551615"];
+
+/// Both bounds, for a value that lies outside of them; `None` if the words of its type say them.
+pub(super) fn bounds(noun: &str, facets: &Facets, words: &str) -> Option<String> {
+    let uncounted =
+        |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| UNCOUNTABLE.contains(&bound.written.as_ref()));
+    if !uncounted(&facets.least) && !uncounted(&facets.most) || words.starts_with("one of ") {
+        return None;
+    }
+    let mut out = noun.to_owned();
+    push_bounds(&mut out, facets.least.as_ref(), facets.most.as_ref());
+    Some(out)
+}
+
+fn push_bounds(out: &mut String, least: Option<&Bound>, most: Option<&Bound>) {
     if let (Some(Bound { inclusive: true, written: least, .. }), Some(Bound { inclusive: true, written: most, .. })) =
         (least, most)
     {
