@@ -17,6 +17,8 @@ use organism::{JOURNAL, LEVEL, serve};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often, unless the environment says otherwise.
 const KILLS: u64 = 200;
+/// Organisms that are killed beside each other.
+const LIVES: u64 = 2;
 /// Lines that the process says at most before it is killed.
 const LINES: u64 = 160;
 /// Orders of one process that wait at most.
@@ -33,21 +35,28 @@ fn process() {
 
 #[test]
 fn what_was_confirmed_is_answered() {
-    play("process", number("SYSTOLE_KILLS").unwrap_or(KILLS));
+    let (seed, kills) = (number("SYSTOLE_SEED").unwrap_or(1), number("SYSTOLE_KILLS").unwrap_or(KILLS));
+    // One alone leaves processors idle.
+    std::thread::scope(|scope| {
+        for life in 0..LIVES {
+            scope.spawn(move || play("process", seed + life, kills.div_ceil(LIVES)));
+        }
+    });
 }
 
 #[test]
 fn so_it_is_where_the_disk_has_to_have_it() {
-    play("power", number("SYSTOLE_KILLS").unwrap_or(KILLS) / 10);
+    play("power", number("SYSTOLE_SEED").unwrap_or(1), number("SYSTOLE_KILLS").unwrap_or(KILLS) / 10);
 }
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-fn play(level: &str, kills: u64) {
-    let mut random = number("SYSTOLE_SEED").unwrap_or(1);
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kill-{level}-{}", std::process::id()));
+fn play(level: &str, seed: u64, kills: u64) {
+    let mut random = seed;
+    let place = format!("kill-{level}-{seed}-{}", std::process::id());
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
     std::fs::create_dir_all(&directory).expect("a place for the journal");
     let journal = directory.join("journal");
     let mut books = Books::default();
