@@ -293,16 +293,17 @@ impl Schema {
             && ends(&self.content, &names, &BTreeSet::from([0])).contains(&names.len())
     }
 
-    /// libxml2 counts wrong, or for ever, where a group is counted, or an element that is counted stands in a group that
-    /// repeats: `(a*|b){1,3}`.
+    /// libxml2 counts wrong, or takes exponential time, where a group is counted, and where a group that repeats holds
+    /// anything that may be left out or stand more than once: `(a*|b){1,3}`, `((a?,b*)*,c?)*`.
     fn libxml_is_known_to_be_wrong(&self) -> bool {
         fn nested(particle: &Particle, repeats: bool) -> bool {
             let counted = particle.min > 1 || particle.max.is_some_and(|max| max > 1);
+            let varies = repeats && (particle.min, particle.max) != (1, Some(1));
             match &particle.term {
-                Term::Element { .. } => repeats && counted,
+                Term::Element { .. } => varies,
                 Term::Sequence(parts) | Term::Choice(parts) => {
                     let repeats = repeats || particle.max != Some(1);
-                    counted || parts.iter().any(|part| nested(part, repeats))
+                    counted || varies || parts.iter().any(|part| nested(part, repeats))
                 }
             }
         }

@@ -60,7 +60,7 @@ impl Query {
         let Some(text) = self.text(key) else { return Ok(default) };
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten().map_or_else(
-            || Err(Problem::bad_request(format!("'{key}' has to be a whole number"))),
+            || Err(Problem::bad_request(format!("'{key}' has to be a whole number from {} to {}", bounds.0, bounds.1))),
             |number| within(key, number, bounds),
         )
     }
