@@ -135,6 +135,12 @@ fn models() -> Vec<Hostile> {
                 + &derived("d", "restriction", "b", &sequence(&named(2_000, "")))
                 + ROOT,
         ),
+        one("an xs:all of 2,000 restricted from its end", {
+            let backwards = many(2_000, |i| format!("<xs:element name='e{}'/>", 1_999 - i));
+            complex("b", &format!("<xs:all>{}</xs:all>", named(2_000, "")))
+                + &derived("d", "restriction", "b", &sequence(&backwards))
+                + ROOT
+        }),
         one(
             "1,500 wildcards",
             element(&sequence(&many(1_500, |i| {
@@ -195,6 +201,10 @@ fn types() -> Vec<Hostile> {
             chain(90, &|i| sequence(&many(100, |j| format!("<xs:element name='a{i}.{j}' minOccurs='0'/>")))),
         ),
         one("types inside each other, 60 deep", deep(60)),
+        one(
+            "200 elements with types inside each other, 50 deep",
+            many(200, |i| format!("<xs:element name='e{i}'>{}{}</xs:element>", inside.repeat(49), outside.repeat(49))),
+        ),
         one("types inside each other, 240 deep", deep(240)),
         one("a tree of 40 levels that must be there", tree("")),
         one("a tree of 40 levels that may be there", tree(OPTIONAL)),
@@ -282,6 +292,15 @@ fn simple() -> Vec<Hostile> {
                 + r
         }),
         one("an enumeration of 20,000 values", restricted("t0", "xs:string", &enumeration(20_000)) + r),
+        one(
+            "an enumeration of 50,000 numbers",
+            restricted("t0", "xs:int", &many(50_000, |i| format!("<xs:enumeration value='{i}'/>"))) + r,
+        ),
+        one("500 unions of 500 types with a text", {
+            many(500, |i| restricted(&format!("u{i}"), "xs:string", &format!("<xs:enumeration value='{i}'/>")))
+                + &many(500, |i| union(&format!("t{i}"), &many(500, |j| format!("u{j} "))))
+                + r
+        }),
         one(
             "a bound of 1,000,000 digits",
             restricted("t0", "xs:decimal", &format!("<xs:maxInclusive value='{}'/>", "9".repeat(1_000_000))) + r,
