@@ -132,7 +132,7 @@ fn facets_restrict_in_the_value_space() {
 }
 
 #[rustfmt::skip]
-const RESTRICTIONS: [Restriction; 48] = [
+const RESTRICTIONS: [Restriction; 49] = [
     ("string", &[("length", "2")], &["ab", "éé", "\u{10000}\u{10000}", "  "], &["", "a", "abc"]),
     ("token", &[("minLength", "1"), ("maxLength", "3")], &["a", "  abc  ", "a  b"], &["", "   ", "abcd"]),
     ("string", &[("maxLength", "99999999999999999999999999")], &["abc"], &[]),
@@ -161,6 +161,7 @@ const RESTRICTIONS: [Restriction; 48] = [
         &["2000-01-01T01:00:00+01:00", "1999-12-31T24:00:00Z", "2000-01-01T00:00:00.000Z"],
         &["2000-01-01T00:00:00", "2000-01-01T00:00:00.001Z"]),
     ("time", &[("enumeration", "00:00:00")], &["24:00:00", "00:00:00.0"], &["00:00:00Z", "12:00:00"]),
+    ("time", &[("enumeration", "00:00:00Z")], &["24:00:00Z", "01:00:00+01:00"], &["23:00:00-01:00"]),
     ("date", &[("enumeration", "2000-01-01+13:00")], &["1999-12-31-11:00"], &["2000-01-01", "2000-01-01Z"]),
     ("duration", &[("enumeration", "P1Y"), ("enumeration", "PT36H")], &["P12M", "P1DT12H", "PT129600.0S"], &["P365D", "-P1Y", "P366D"]),
     ("hexBinary", &[("enumeration", "0fb7")], &["0FB7"], &["0fb8", ""]),
