@@ -16,7 +16,7 @@ use crate::shell::config::Advice;
 pub(super) const COMMAND: &str = "second-opinion";
 /// Time limit of the process.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The memory that it may take: 1 GiB.
+/// The memory that it may take besides what the program has at its start: 1 GiB.
 const MEMORY: u64 = 1 << 30;
 
 /// Asks a process of this program what libxml2 says of schema documents.
@@ -64,6 +64,13 @@ fn listen(child: &mut Child, input: Vec<u8>) -> mpsc::Receiver<io::Result<Vec<u8
     told
 }
 
+/// The address space of this process, in bytes: an allocator reserves much of it that it never uses.
+fn own_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.trim().strip_suffix(" kB")?.parse().ok());
+    size.map_or(0, |kib: u64| kib << 10)
+}
+
 /// `systole second-opinion`: schema documents on standard input, what libxml2 says of them on standard output.
 pub(super) fn give() -> Result<ExitCode, Failure> {
     let bound = |resource, most| {
@@ -71,7 +78,7 @@ pub(super) fn give() -> Result<ExitCode, Failure> {
         // Where it can't be set the time limit of the asking process holds.
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
     };
-    bound(Resource::As, MEMORY);
+    bound(Resource::As, own_memory() + MEMORY);
     bound(Resource::Cpu, 2 * PATIENCE.as_secs());
     let mut question = Vec::new();
     io::stdin().read_to_end(&mut question).map_err(Failure::System)?;
