@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use crate::outbound::Secret;
-use crate::remote::{ForwardHandler, Mailbox, Options, ProgramHandler, RemoteError};
+use crate::remote::{ForwardHandler, LeaseDelivery, Mailbox, Options, ProgramHandler, RemoteError};
 use crate::shell::command::{Variable, conceal};
 use crate::shell::config::{parse_duration, read_secret};
 use crate::vocab::Name;
@@ -44,6 +44,9 @@ pub(super) struct At {
     /// How many messages are handled at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
+    /// How long a message is a worker's, 1s to 12h: extended while it works, and given to another one when it died
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_lease)]
+    lease: Duration,
     /// How long one may take, such as 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Duration>,
@@ -88,7 +91,7 @@ pub(super) fn agent(args: &Agent) -> Result<ExitCode, Failure> {
         )));
     }
     let program = ProgramHandler::shell(args.at.name.clone(), &args.exec, directory, env).timeout(args.at.timeout);
-    work(args.at.mailbox()?, args.at.workers, Arc::new(program))
+    work(&args.at, Arc::new(program))
 }
 
 /// Forwards each message to a server.
@@ -102,7 +105,7 @@ pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
     // As long as a push may take.
     let timeout = args.at.timeout.unwrap_or(Duration::from_secs(300));
     let server = ForwardHandler::new(&args.forward_to, secret, timeout).map_err(failure)?;
-    work(args.at.mailbox()?, args.at.workers, Arc::new(server))
+    work(&args.at, Arc::new(server))
 }
 
 impl At {
@@ -119,6 +122,12 @@ impl At {
         }
         Mailbox::new(&self.url, self.name.clone(), &token, options).map_err(failure)
     }
+}
+
+fn parse_lease(text: &str) -> Result<Duration, String> {
+    let lease = parse_duration(text).map_err(|mistake| mistake.to_string())?;
+    let whole = lease.subsec_nanos() == 0 && LeaseDelivery::LEASES.contains(&lease);
+    if whole { Ok(lease) } else { Err("a lease is whole seconds, from 1s to 12h".to_owned()) }
 }
 
 fn failure(error: RemoteError) -> Failure {

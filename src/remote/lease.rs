@@ -36,6 +36,10 @@ pub struct LeaseDelivery {
 }
 
 impl LeaseDelivery {
+    /// How short and how long a lease may be.
+    pub(crate) const LEASES: std::ops::RangeInclusive<Duration> =
+        Duration::from_secs(1)..=Duration::from_secs(12 * 3600);
+
     /// Waits 60 s for a message, and has it for 30 s at a time.
     pub fn new(mailbox: Mailbox) -> Self {
         let policy = mailbox.options().policy.clone();
@@ -46,7 +50,7 @@ impl LeaseDelivery {
     /// How long a message is this worker's at a time, in whole seconds: at least 1, at most 12 h.
     #[must_use]
     pub fn visibility(self, visibility: Duration) -> Self {
-        let visibility = visibility.clamp(Duration::from_secs(1), Duration::from_secs(12 * 3600));
+        let visibility = visibility.clamp(*Self::LEASES.start(), *Self::LEASES.end());
         Self { visibility, ..self }
     }
 

@@ -167,8 +167,9 @@ fn an_agent_outlives_the_kill_of_the_pump_and_ends_with_its_token() {
     let (ada, worker) = (site.party("ada"), site.party("worker"));
     stay_here(&site);
     let exec = "cat >/dev/null; echo \"<answer xmlns='urn:t'>yes</answer>\"";
-    let agent = Beside::start(command(&site, &worker, "agent", &["--exec", exec, "--workers", "2"]));
+    let agent = Beside::start(command(&site, &worker, "agent", &["--exec", exec, "--workers", "2", "--lease", "3s"]));
     for number in 0..3 {
+        // A lease that was taken, and not told because of the kill, has to end first.
         let sent = ada.send(number).is(202).json();
         site.kill();
         site.start();
@@ -199,6 +200,9 @@ fn an_agent_that_can_not_begin_says_why() {
     refused(&run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])), "lets nobody in as 'worker'");
     refused(&run(&mut command(&site, &other, "agent", &["--exec", "cat"])), "403 forbidden");
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--workers", "0"])), "workers");
+    for lease in ["0s", "1500ms", "13h"] {
+        refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--lease", lease])), "from 1s to 12h");
+    }
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--timeout", "soon"])), "timeout");
     refused(&run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])), "its scheme is another");
     let empty = site.folder.join("empty");

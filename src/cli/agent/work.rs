@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::At;
 use crate::cli::failure::Failure;
 use crate::cli::log;
 use crate::cli::screen::{Screen, Style};
@@ -17,7 +18,8 @@ use crate::shell::command::kill_all;
 const INTERRUPTED: u8 = 130;
 
 /// Handles messages until there is a reason to end.
-pub(super) fn work(mailbox: Mailbox, workers: u16, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
+pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
+    let mailbox = at.mailbox()?;
     log::start(&Arc::new(Screen::standard(Style::Lines)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let code = runtime.block_on(async {
@@ -26,7 +28,7 @@ pub(super) fn work(mailbox: Mailbox, workers: u16, handler: Arc<dyn Handler>) ->
             greeted = greet(&mailbox) => greeted?,
             () = signals.stop() => return Ok(ExitCode::SUCCESS),
         }
-        all(mailbox, workers, handler, &mut signals).await
+        all(at, mailbox, handler, &mut signals).await
     });
     runtime.shutdown_background();
     code
@@ -53,16 +55,12 @@ async fn greet(mailbox: &Mailbox) -> Result<(), Failure> {
     }
 }
 
-async fn all(
-    mailbox: Mailbox,
-    workers: u16,
-    handler: Arc<dyn Handler>,
-    signals: &mut Signals,
-) -> Result<ExitCode, Failure> {
+async fn all(at: &At, mailbox: Mailbox, handler: Arc<dyn Handler>, signals: &mut Signals) -> Result<ExitCode, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut running = JoinSet::new();
-    for _ in 0..workers {
-        running.spawn(worker(mailbox.clone(), handler.clone(), stopped.clone()));
+    for _ in 0..at.workers {
+        let delivery = LeaseDelivery::new(mailbox.clone()).visibility(at.lease);
+        running.spawn(worker(mailbox.clone(), delivery, handler.clone(), stopped.clone()));
     }
     let mut why = LoopEnd::Stopped;
     loop {
@@ -86,8 +84,12 @@ async fn all(
     }
 }
 
-async fn worker(mailbox: Mailbox, handler: Arc<dyn Handler>, stop: watch::Receiver<bool>) -> LoopEnd {
-    let mut delivery = LeaseDelivery::new(mailbox.clone());
+async fn worker(
+    mailbox: Mailbox,
+    mut delivery: LeaseDelivery,
+    handler: Arc<dyn Handler>,
+    stop: watch::Receiver<bool>,
+) -> LoopEnd {
     let options = LoopOptions { stop: Some(stop), ..LoopOptions::default() };
     run_agent_loop(&mut delivery, &*handler, &mailbox, options).await
 }
