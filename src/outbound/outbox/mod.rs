@@ -84,7 +84,7 @@ impl Outbox {
         let run = || {
             self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let done = work(self)?;
-            self.db.prepare_cached("COMMIT")?.execute([])?;
+            self.db.commit()?;
             Ok(done)
         };
         let done = run();

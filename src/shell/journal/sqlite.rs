@@ -84,7 +84,7 @@ impl SqliteJournal {
         if !self.db.file().is_in_place() {
             return Err(Problem::Moved);
         }
-        self.db.prepare_cached("COMMIT")?.execute([])?;
+        self.db.commit()?;
         self.meta = meta;
         Ok(())
     }

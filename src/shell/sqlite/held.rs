@@ -24,6 +24,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rustix::fs::OFlags;
 
+use super::Durability;
+use super::checkpoint::Checkpoints;
+use super::format::Format;
 use super::place::{judge, place};
 use super::problem::Problem;
 
@@ -65,6 +68,8 @@ pub(crate) struct Held {
 /// A connection to a file that is held as long.
 #[derive(Debug)]
 pub(crate) struct Database {
+    // Its connection is closed before this one.
+    checkpoints: Option<Box<Checkpoints>>,
     // Before the file, so that it is closed first.
     db: Connection,
     file: Held,
@@ -232,7 +237,27 @@ impl Drop for Held {
 
 impl Database {
     pub(super) fn new(db: Connection, file: Held) -> Self {
-        Self { db, file }
+        Self { checkpoints: None, db, file }
+    }
+
+    /// Has the log written back by a thread from now on, which [`commit`](Self::commit) tells when.
+    pub(super) fn write_back_beside(&mut self, format: Format, durability: Durability) -> Result<(), Problem> {
+        self.checkpoints = Some(Box::new(Checkpoints::of(&mut self.db, format, durability)?));
+        Ok(())
+    }
+
+    /// Ends a transaction.
+    pub(crate) fn commit(&mut self) -> Result<(), Problem> {
+        self.db.prepare_cached("COMMIT")?.execute([])?;
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.after_commit(&self.db, &self.file);
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn checkpoints(&self) -> &Checkpoints {
+        self.checkpoints.as_ref().expect("it was opened for writing")
     }
 
     /// The file that it is connected to.

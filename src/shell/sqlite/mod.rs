@@ -4,6 +4,7 @@
 //! to be of that format and in order, its log included; one process at a time writes it, by whatever name
 //! ([`held`] says how). What is made can be read and written by its owner alone.
 
+mod checkpoint;
 mod format;
 mod held;
 mod open;

@@ -22,7 +22,7 @@ const CACHE: i64 = 32 * 1024;
 
 /// The log is written back at so many pages, which a busy organism fills in a second or so: the pages that change all
 /// the time are written back once.
-const CHECKPOINT: i64 = 4096;
+pub(super) const CHECKPOINT: i32 = 4096;
 
 /// What stays of the log's file when it starts over, in bytes.
 const LOG: i64 = 64 << 20;
@@ -65,7 +65,7 @@ impl<T> Opening<'_, T> {
         if let Some(cut) = cut.filter(|cut| cut.is_damage() && !given_up(cut)) {
             return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
         }
-        let db = open_to_write(held, self.durability)?;
+        let mut db = open_to_write(held, self.durability)?;
         let version = self.format.version_of(&db)?;
         self.format.compare(&db, version)?;
         check(&db)?;
@@ -78,6 +78,7 @@ impl<T> Opening<'_, T> {
             db.execute_batch("COMMIT")?;
         }
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        db.write_back_beside(self.format, self.durability)?;
         Ok(Opened { db, read, cut })
     }
 
@@ -127,7 +128,6 @@ impl<T> Opening<'_, T> {
 /// Opens a file for writing that another connection has opened and found in order, and writes too.
 ///
 /// SQLite alone opens it: closing any other handle would free what this process has locked in it.
-#[cfg(feature = "gateway")]
 pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Database, Problem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
