@@ -37,6 +37,8 @@ const RETRY: Duration = Duration::from_millis(5);
 const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// How often the tree of threads is drawn.
 const FRAME: Duration = Duration::from_millis(100);
+/// How long events are gathered between two writes: one that comes alone is shown at once.
+const GATHER: Duration = Duration::from_millis(2);
 /// How the program ends when it was told twice to stop, as by SIGINT.
 const INTERRUPTED: u8 = 130;
 
@@ -288,7 +290,7 @@ async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
 }
 
 /// The most events that are shown with one write.
-const BURST: usize = 256;
+const BURST: usize = 1024;
 
 /// Shows events until the organism has ended.
 async fn watch(mut events: Events, screen: Arc<Screen>) {
@@ -300,10 +302,11 @@ async fn watch(mut events: Events, screen: Arc<Screen>) {
                 Some(first) => {
                     let there = std::iter::from_fn(|| events.try_next());
                     screen.observed(std::iter::once(first).chain(there).take(BURST));
+                    sleep(GATHER).await;
                 }
                 None => return,
             },
-            _ = frames.tick() => screen.refresh(),
+            _ = frames.tick(), if screen.draws() => screen.refresh(),
         }
     }
 }

@@ -114,6 +114,11 @@ impl Screen {
         state.out.flush()
     }
 
+    /// Whether a tree is drawn.
+    pub(super) fn draws(&self) -> bool {
+        self.lock().style == Style::Tree
+    }
+
     /// Draws the tree anew, if it has changed.
     pub(super) fn refresh(&self) {
         self.show(State::refresh);
