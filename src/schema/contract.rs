@@ -282,7 +282,7 @@ pub enum DocumentProblem {
     NoElement,
     /// The smallest payload is larger than a message should be.
     #[error(
-        "this element requires {elements} elements in each payload, more than 100,000: lower its minOccurs and those in its types and groups"
+        "this element requires at least {elements} elements in each payload, more than 100,000: lower its minOccurs and those in its types and groups"
     )]
     TooMany {
         /// The elements of the smallest payload.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[cfg(feature = "libxml")]
 pub use both::{Judges, compile_by_libxml};
 
-use super::engine::{Grammar, Judge};
+use super::engine::{Components, Grammar, Judge};
 use super::xsd::documents::Documents;
 use super::xsd::read::Reader;
 use super::xsd::{compile, plain};
@@ -29,7 +29,8 @@ pub fn compile_by_engine(document: &XsdDocument) -> Result<impl Sized + use<>, S
 }
 
 fn grammar(documents: &Documents) -> Result<Arc<Grammar>, String> {
-    compile(documents, &Reader::new(documents)).map_err(|error| error.to_string())
+    let reader = Reader::new(documents);
+    compile(documents, &reader).map(Components::into_grammar).map_err(|error| error.to_string())
 }
 
 /// A schema by itself, for documents that are no messages: what the public test suite judges.
@@ -57,7 +58,8 @@ impl Whole {
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
         let documents = Documents::new(documents)?;
-        Ok(Self { grammar: compile(&documents, &Reader::new(&documents))?, judge: Judge::default() })
+        let grammar = compile(&documents, &Reader::new(&documents))?.into_grammar();
+        Ok(Self { grammar, judge: Judge::default() })
     }
 
     /// Judges a document. A root without declaration is judged by its `xsi:type`.

@@ -103,6 +103,10 @@ impl<'a> Fields<'a> {
     }
 
     fn particle(&mut self, particle: &'a Particle, depth: usize) {
+        // Nothing more is shown, however much stands there, or how deep.
+        if self.lines > MOST_LINES {
+            return;
+        }
         match &particle.term {
             Term::Element(element) => self.element(element, particle, depth),
             Term::Any => self.line(depth, &format!("any element{}", occurs(particle)), ""),

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::namespace::{Namespace, NamespaceSet, Namespaces};
 use super::simple::SimpleType;
 
@@ -180,6 +182,8 @@ pub(super) struct Attributes {
 #[derive(Debug, Clone)]
 pub(super) struct AttributeUse {
     pub(super) name: Name,
+    /// What its author says of it.
+    pub(super) doc: Option<Arc<str>>,
     pub(super) required: bool,
     pub(super) attribute: Attribute,
 }

@@ -15,7 +15,7 @@ mod simple;
 #[cfg(all(test, feature = "libxml"))]
 mod tests;
 
-pub(super) use compile::{Wrong, compile};
+pub(super) use compile::{Components, Wrong, any_type, compile};
 pub(crate) use form::{Form, Turn};
 pub(super) use grammar::{ElementId, Grammar};
 pub(super) use judge::{Judge, Part, Violation, paths};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::compile::Wrong;
-use super::{Grammar, Judge, Violation, compile};
+use super::{Components, Grammar, Judge, Violation, compile};
 use crate::ladder::Canonical;
 use crate::ladder::scan::{Scanner, Token};
 use crate::ladder::strict::canonicalize;
@@ -49,7 +49,7 @@ fn documents(texts: &[&str]) -> Documents {
 }
 
 fn whole(documents: &Documents) -> Result<Arc<Grammar>, Wrong> {
-    compile(&Reader::new(documents))
+    compile(&Reader::new(documents)).map(Components::into_grammar)
 }
 
 fn refused(text: &str) -> String {

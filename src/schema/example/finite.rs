@@ -1,4 +1,6 @@
-use crate::schema::model::{Content, Model, Order, Particle, Term, Type};
+use std::cell::Cell;
+
+use crate::schema::model::{Content, Model, Order, Particle, Term, Type, TypeId};
 
 /// Rule by which the size of a whole follows from its parts; an element is one larger than its content.
 #[derive(Debug, Clone, Copy)]
@@ -18,17 +20,31 @@ impl Measure {
 pub(super) struct Sizes {
     sizes: Vec<Option<u64>>,
     measure: Measure,
+    /// Particles that were looked at.
+    work: Cell<usize>,
 }
+
+/// Particles that are looked at, at most. What is not known by then counts as endless.
+const WORK: usize = 4_000_000;
 
 impl Sizes {
     pub(super) fn of(model: &Model, measure: Measure) -> Self {
-        let mut sizes = Self { sizes: vec![None; model.types.len()], measure };
+        let order = leaves_first(model);
+        let mut sizes = Self { sizes: vec![None; model.types.len()], measure, work: Cell::new(0) };
+        // Where no type leads back to itself, the second round only finds that nothing changes.
         loop {
-            let next: Vec<_> = model.types.iter().map(|ty| sizes.of_type(ty)).collect();
-            if next == sizes.sizes {
+            let mut changed = false;
+            for &ty in &order {
+                let size = sizes.of_type(&model.types[ty]);
+                changed |= std::mem::replace(&mut sizes.sizes[ty], size) != size;
+            }
+            if !changed {
                 return sizes;
             }
-            sizes.sizes = next;
+            if sizes.work.get() > WORK {
+                sizes.sizes.fill(None);
+                return sizes;
+            }
         }
     }
 
@@ -44,6 +60,7 @@ impl Sizes {
 
     /// `None` if no finite value is known (so far).
     pub(super) fn particle(&self, particle: &Particle) -> Option<u64> {
+        self.work.set(self.work.get() + 1);
         if particle.min == 0 {
             return Some(0);
         }
@@ -58,4 +75,43 @@ impl Sizes {
         };
         once.map(|size| (self.measure.repeated)(size, particle.min))
     }
+}
+
+/// The types of a model, each behind those that its content leads to, but where one leads back to itself.
+fn leaves_first(model: &Model) -> Vec<TypeId> {
+    let mut order = Vec::with_capacity(model.types.len());
+    let mut seen = vec![false; model.types.len()];
+    // A type is looked at when it is met, and takes its place behind what it leads to.
+    let mut pending: Vec<(TypeId, bool)> = (0..model.types.len()).map(|ty| (ty, false)).collect();
+    while let Some((ty, left)) = pending.pop() {
+        if left {
+            order.push(ty);
+        } else if !std::mem::replace(&mut seen[ty], true) {
+            pending.push((ty, true));
+            pending.extend(
+                children(&model.types[ty]).into_iter().filter(|child| !seen[*child]).map(|child| (child, false)),
+            );
+        }
+    }
+    order
+}
+
+/// The types of the elements that may stand in one of a type.
+fn children(ty: &Type) -> Vec<TypeId> {
+    let mut found = Vec::new();
+    let mut pending: Vec<&Particle> = match ty {
+        Type::Complex(complex) => match &complex.content {
+            Content::Children(particle) => vec![particle],
+            Content::Empty | Content::Text(_) => Vec::new(),
+        },
+        Type::Simple(_) => Vec::new(),
+    };
+    while let Some(particle) = pending.pop() {
+        match &particle.term {
+            Term::Element(element) => found.push(element.ty),
+            Term::Group(_, parts) => pending.extend(parts),
+            Term::Any => {}
+        }
+    }
+    found
 }

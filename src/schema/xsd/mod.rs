@@ -1,13 +1,11 @@
 //! Contracts from `.xsd` documents: the texts come in, nothing is read or fetched.
 
-mod build;
 pub(super) mod documents;
 pub(super) mod embed;
 mod needed;
 mod pitfalls;
 mod prolog;
 pub(super) mod read;
-mod simple;
 mod structure;
 pub(super) mod tree;
 mod versions;
@@ -18,9 +16,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::contract::{ContractError, DocumentProblem};
-use super::engine::{self, Grammar};
+use super::engine::{self, Components, Grammar, any_type};
 use super::example::requires_too_many;
-use super::model::{Beside, Complex, Content, Element, Model, Type};
+use super::model::{Element, Model};
 use super::payload_schema::PayloadSchema;
 use crate::vocab::{Position, QName};
 use documents::Documents;
@@ -82,9 +80,10 @@ impl XsdSet {
     pub(crate) fn schemas(&self) -> Result<Vec<PayloadSchema>, ContractError> {
         let documents = &self.0;
         let reader = Reader::new(documents);
-        let grammar = compile(documents, &reader)?;
+        let components = compile(documents, &reader)?;
+        let grammar = components.grammar();
         let mut digests = HashMap::new();
-        let mut types = TYPES;
+        let mut parts = PARTS;
         let mut schemas: Vec<PayloadSchema> = Vec::new();
         let mut seen = HashSet::new();
         for (qname, element) in reader.elements() {
@@ -92,7 +91,7 @@ impl XsdSet {
                 continue;
             }
             let Some(root) = grammar.element(qname.namespace(), qname.local()) else { continue };
-            let model = reader.model(element, &mut types).unwrap_or_else(|| opaque(&qname));
+            let model = components.model(root, &mut parts).unwrap_or_else(|| opaque(&qname));
             if let Some(elements) = requires_too_many(&model) {
                 return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
             }
@@ -108,24 +107,26 @@ impl XsdSet {
     }
 }
 
-/// Types that all payloads of a schema together may have in their models. The payloads behind that have no example.
-const TYPES: usize = 50_000;
+/// Types, elements, attributes and facets that all payloads of a schema together may have in their models. The payloads
+/// behind that have no example.
+const PARTS: usize = 500_000;
 
-/// The grammar of documents, which make one schema.
-pub(super) fn compile(documents: &Documents, reader: &Reader) -> Result<Arc<Grammar>, ContractError> {
+/// The components of documents, which make one schema.
+pub(super) fn compile<'r, 'a>(
+    documents: &Documents,
+    reader: &'r Reader<'a>,
+) -> Result<Components<'r, 'a>, ContractError> {
     engine::compile(reader).map_err(|wrong| documents.wrong(wrong))
 }
 
 /// The grammar of one document that refers to no other.
 pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
     let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
-    compile(&documents, &Reader::new(&documents))
+    Ok(compile(&documents, &Reader::new(&documents))?.into_grammar())
 }
 
 /// The model of an element of which only the name is understood.
 fn opaque(qname: &QName) -> Model {
-    let (attributes, content, beside) = (Vec::new(), Content::Empty, Beside::Anything);
-    let content = Complex { name: None, doc: String::new(), attributes, content, beside };
     let root = Element {
         namespace: qname.namespace().into(),
         local: qname.local().to_owned(),
@@ -134,7 +135,7 @@ fn opaque(qname: &QName) -> Model {
         fixed: None,
         hints: Vec::new(),
     };
-    Model { root, types: vec![Type::Complex(content)], is_whole: false }
+    Model { root, types: vec![any_type()], is_whole: false }
 }
 
 fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {

@@ -1,15 +1,11 @@
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::build::Builder;
 use super::documents::{Document, Documents};
 use super::tree::NodeId;
-use crate::schema::model::Model;
 use crate::vocab::{QName, is_ncname};
 
-/// The components of a document and of all that it leads to.
-///
-/// Best effort: what it doesn't understand leaves an element without example, never without validation.
+/// The components of a document and of all that it leads to, where they stand.
 pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
     components: HashMap<(Kind, Name), Vec<Place>>,
@@ -21,8 +17,6 @@ pub(in crate::schema) struct Reader<'a> {
     misplaced: Vec<(Place, &'static str)>,
     /// The namespaces that each document may refer to, its own apart.
     imported: HashMap<usize, HashSet<String>>,
-    /// The heads of substitution groups with their members.
-    heads: HashMap<Name, Vec<Place>>,
 }
 
 /// A component, with the namespace that its document has here: an included one without target takes that of
@@ -72,7 +66,6 @@ impl<'a> Reader<'a> {
             hidden: HashSet::new(),
             misplaced: Vec::new(),
             imported: HashMap::new(),
-            heads: HashMap::new(),
         };
         let mut seen = HashSet::new();
         // Each document behind those that it redefines, so that what is redefined twice is so in the right order.
@@ -99,22 +92,12 @@ impl<'a> Reader<'a> {
         for (index, target) in redefinitions.into_iter().rev() {
             reader.redefine(documents.get(index), index, &target);
         }
-        reader.heads = reader.members();
         reader
     }
 
     /// The global elements of the document and of those that it includes.
     pub(in crate::schema) fn elements(&self) -> Vec<(QName, &Place)> {
         self.elements.iter().map(|(qname, place)| (qname.clone(), place)).collect()
-    }
-
-    /// The model of a global element; `None` if it is larger than an example needs, or than what is `left`
-    /// of the types that may be looked at.
-    pub(in crate::schema) fn model(&self, element: &Place, left: &mut usize) -> Option<Model> {
-        let mut builder = Builder { reader: self, types: Vec::new(), made: BTreeMap::new(), open: 0, left: *left };
-        let root = builder.element(element, true);
-        *left = left.saturating_sub(builder.types.len());
-        Some(Model { root: root?, types: builder.types, is_whole: self.originals.is_empty() && self.heads.is_empty() })
     }
 
     fn collect(&mut self, document: &Document, index: usize, target: &Arc<str>, own: bool) {
@@ -238,24 +221,6 @@ impl<'a> Reader<'a> {
         let chameleon = namespace.is_empty() && prefix.is_empty() && self.document(place).target.is_empty();
         let namespace = if chameleon { place.target.clone() } else { namespace.into() };
         is_ncname(local).then(|| (namespace, local.to_owned()))
-    }
-
-    /// The elements that may stand for others, by the name of their head.
-    fn members(&self) -> HashMap<Name, Vec<Place>> {
-        let mut members: HashMap<Name, Vec<Place>> = HashMap::new();
-        for (_, place) in self.components(Kind::Element) {
-            let group = self.document(place).tree.get(place.node, "substitutionGroup");
-            if let Some(head) = group.and_then(|group| self.name(place, group)) {
-                members.entry(head).or_default().push(place.clone());
-            }
-        }
-        members
-    }
-
-    /// The elements that may stand for an abstract one.
-    pub(super) fn substitutes(&self, head: &Name) -> impl Iterator<Item = &Place> {
-        let is_concrete = |place: &&Place| self.document(place).tree.get(place.node, "abstract") != Some("true");
-        self.heads.get(head).into_iter().flatten().filter(is_concrete)
     }
 }
 

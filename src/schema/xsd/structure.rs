@@ -12,8 +12,10 @@ use crate::vocab::{Position, ns};
 /// Of schema documents, which follow from `schema.xsd`.
 static STRUCTURE: LazyLock<(Arc<Grammar>, ElementId)> = LazyLock::new(|| {
     let documents = Documents::of_structure(include_str!("schema.xsd"));
-    let grammar = engine::compile(&Reader::new(&documents));
-    let grammar = grammar.unwrap_or_else(|wrong| panic!("the schema of schemas is wrong: {wrong:?}"));
+    let reader = Reader::new(&documents);
+    let components =
+        engine::compile(&reader).unwrap_or_else(|wrong| panic!("the schema of schemas is wrong: {wrong:?}"));
+    let grammar = components.into_grammar();
     let root = grammar.element(ns::XSD, "schema").expect("the schema of schemas declares it");
     (grammar, root)
 });

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::simple::Scope;
 use super::{Compiler, Wrong, key, value_constraint, wrong};
@@ -139,7 +140,8 @@ impl Compiler<'_, '_> {
                 attribute.value = Some(constraint);
             }
             let name = Name { namespace: self.namespaces.intern(&reference.0), local: reference.1.into() };
-            return Ok(AttributeUse { name, required, attribute });
+            let doc = self.docs(place).or_else(|| self.docs(found));
+            return Ok(AttributeUse { name, doc, required, attribute });
         }
         let form = tree.get(place.node, "form").or_else(|| tree.get(0, "attributeFormDefault"));
         let qualified = form == Some("qualified");
@@ -149,7 +151,12 @@ impl Compiler<'_, '_> {
         if namespace == Namespace::XSI {
             return wrong("no attribute can be declared in the namespace of xsi:type");
         }
-        Ok(AttributeUse { name, required, attribute: self.attribute(place)? })
+        Ok(AttributeUse { name, doc: self.docs(place), required, attribute: self.attribute(place)? })
+    }
+
+    fn docs(&self, place: &Place) -> Option<Arc<str>> {
+        let docs = self.tree(place).documentation(place.node);
+        (!docs.is_empty()).then(|| docs.into())
     }
 
     /// An attribute declaration.

@@ -1,3 +1,4 @@
+use super::model::Made;
 use super::particle::{Particle, Term};
 use super::{Compiler, Draft, DraftContent, Slot, Wrong};
 use crate::schema::engine::grammar::{
@@ -15,14 +16,14 @@ impl Compiler<'_, '_> {
     /// Makes the types that every schema has; `xs:anyType` is the first.
     pub(super) fn builtins(&mut self) -> Result<(), Wrong> {
         let any = self.any_draft();
-        let any = self.add(Slot::Read(any));
+        let any = self.add(Slot::Read(Box::new(any)));
         debug_assert_eq!(any, self.any_type());
         self.global_types.push((xsd("anyType"), any));
         for builtin in Builtin::all() {
             let Some(simple) = SimpleType::builtin(builtin.name) else { continue };
             let base = self.builtin(builtin.base())?;
-            let draft = Draft::simple(format!("xs:{}", builtin.name).into(), base, simple);
-            let id = self.add(Slot::Read(draft));
+            let draft = Draft::simple(format!("xs:{}", builtin.name).into(), base, simple, Made::Builtin(builtin));
+            let id = self.add(Slot::Read(Box::new(draft)));
             self.global_types.push((xsd(builtin.name), id));
         }
         // Those of the namespace of xsi:type are declared in every schema (section 3.2.7).
@@ -81,6 +82,8 @@ impl Compiler<'_, '_> {
             place: None,
             text: None,
             is_simple: false,
+            made: Made::Parts,
+            narrowed: None,
             attributes: Attributes { wildcard: Some(lax), ..Attributes::default() },
             content: DraftContent::Children { particle: particle.into(), mixed: true },
         }
@@ -101,13 +104,15 @@ impl Draft {
             place: None,
             text: None,
             is_simple: false,
+            made: Made::Parts,
+            narrowed: None,
             attributes: Attributes::default(),
             content: DraftContent::Empty,
         }
     }
 
-    pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType) -> Self {
-        Self { label, content: DraftContent::Simple(simple), is_simple: true, ..Self::placeholder(base) }
+    pub(super) fn simple(label: Box<str>, base: TypeId, simple: SimpleType, made: Made) -> Self {
+        Self { label, content: DraftContent::Simple(simple), is_simple: true, made, ..Self::placeholder(base) }
     }
 }
 

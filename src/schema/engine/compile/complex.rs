@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
+use super::model::{Made, Narrowed};
 use super::particle::{Order, Particle, Term, is_group};
+use super::simple::is_facet;
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, is_true, key, wrong};
 use crate::schema::engine::grammar::{Attributes, Derivation, Derivations, TypeId};
 use crate::schema::xsd::read::Place;
@@ -11,10 +13,21 @@ struct Base {
     id: TypeId,
     attributes: Attributes,
     content: DraftContent,
-    /// The simple type of its text.
+    /// The simple type of its text, and the facets by which it narrows that.
     text: Option<TypeId>,
+    narrowed: Option<Arc<Narrowed>>,
     last: Derivations,
     is_simple: bool,
+}
+
+/// What a complex type is by its base and by what it says itself.
+struct Derived {
+    base: TypeId,
+    derivation: Derivation,
+    attributes: Attributes,
+    content: DraftContent,
+    text: Option<TypeId>,
+    narrowed: Option<Arc<Narrowed>>,
 }
 
 impl Compiler<'_, '_> {
@@ -25,14 +38,15 @@ impl Compiler<'_, '_> {
         let content = tree
             .parts(place.node)
             .find(|part| matches!(tree.node(*part).local.as_str(), "simpleContent" | "complexContent"));
-        let (base, derivation, attributes, content, text) = match content {
+        let Derived { base, derivation, attributes, content, text, narrowed } = match content {
             None => {
                 if self.reader.original(place).is_some() {
                     return wrong("a type in xs:redefine extends or restricts itself");
                 }
                 let attributes = self.written_attributes(place)?.alone()?;
                 let content = self.own_content(place, mixed)?;
-                (self.any_type(), Derivation::Restriction, attributes, content, None)
+                let (base, derivation) = (self.any_type(), Derivation::Restriction);
+                Derived { base, derivation, attributes, content, text: None, narrowed: None }
             }
             Some(node) => self.derived(&Place { node, ..place.clone() }, mixed)?,
         };
@@ -47,17 +61,15 @@ impl Compiler<'_, '_> {
             place: None,
             text,
             is_simple: false,
+            made: Made::Parts,
+            narrowed,
             attributes,
             content,
         })
     }
 
     /// `xs:simpleContent` or `xs:complexContent`.
-    fn derived(
-        &mut self,
-        place: &Place,
-        mixed: bool,
-    ) -> Result<(TypeId, Derivation, Attributes, DraftContent, Option<TypeId>), Wrong> {
+    fn derived(&mut self, place: &Place, mixed: bool) -> Result<Derived, Wrong> {
         let tree = self.tree(place);
         let whole = place.clone();
         let is_simple = tree.node(place.node).local == "simpleContent";
@@ -80,6 +92,7 @@ impl Compiler<'_, '_> {
             attributes: draft.attributes.clone(),
             content: draft.content.clone(),
             text: draft.text.or(draft.is_simple.then_some(id)),
+            narrowed: draft.narrowed.clone(),
             last: draft.last,
             is_simple: draft.is_simple,
         };
@@ -96,7 +109,7 @@ impl Compiler<'_, '_> {
         if is_simple && derivation == Derivation::Restriction && base.is_simple {
             return wrong("simple content can't restrict a simple type: write xs:extension, or an xs:simpleType");
         }
-        let mut text = base.text;
+        let (mut text, mut narrowed) = (base.text, base.narrowed.clone());
         let (attributes, content) = match (is_simple, derivation) {
             (true, Derivation::Extension) => match &base.content {
                 DraftContent::Simple(_) => (written.extending(&base.attributes)?, base.content),
@@ -104,7 +117,13 @@ impl Compiler<'_, '_> {
             },
             (true, Derivation::Restriction) => {
                 let (content, inner) = self.restricted_text(&place, &base.content, base.text)?;
-                text = inner.or(text);
+                if inner.is_some() {
+                    (text, narrowed) = (inner, None);
+                }
+                let tree = self.tree(&place);
+                if tree.parts(place.node).any(|part| is_facet(&tree.node(part).local)) {
+                    narrowed = Some(Arc::new(Narrowed { at: place.clone(), before: narrowed }));
+                }
                 (self.restricted_attributes(written, &base)?, content)
             }
             (false, Derivation::Extension) => {
@@ -115,7 +134,7 @@ impl Compiler<'_, '_> {
                 (self.restricted_attributes(written, &base)?, self.own_content(&place, mixed)?)
             }
         };
-        Ok((base.id, derivation, attributes, content, text))
+        Ok(Derived { base: base.id, derivation, attributes, content, text, narrowed })
     }
 
     fn restricted_attributes(&mut self, written: super::attributes::Written, base: &Base) -> Result<Attributes, Wrong> {

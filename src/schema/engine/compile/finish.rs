@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::automaton::Automata;
+use super::model::{Components, Kept};
 use super::particle::{Particle, Term};
 use super::positions::Budget;
 use super::restriction::Restriction;
@@ -13,13 +14,13 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::xsd::read::Place;
 
-impl Compiler<'_, '_> {
+impl<'r, 'a> Compiler<'r, 'a> {
     /// Makes automata of all drafts.
-    pub(super) fn finish(mut self) -> Result<Arc<Grammar>, Wrong> {
+    pub(super) fn finish(mut self) -> Result<Components<'r, 'a>, Wrong> {
         let mut drafts = Vec::with_capacity(self.types.len());
         for slot in std::mem::take(&mut self.types) {
             match slot {
-                Slot::Read(draft) => drafts.push(draft),
+                Slot::Read(draft) => drafts.push(*draft),
                 Slot::Waiting(_) | Slot::Reading => return wrong("a type was not read"),
             }
         }
@@ -47,16 +48,17 @@ impl Compiler<'_, '_> {
             budget: Budget::default(),
         };
         let mut types: Vec<Type> = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let place = draft.place.clone();
-            let content = content(&mut automata, &draft).map_err(|wrong| wrong.at_maybe(place.as_ref()))?;
+        let mut kept = Vec::with_capacity(drafts.len());
+        for mut draft in drafts {
+            let content = content(&mut automata, &draft).map_err(|wrong| wrong.at_maybe(draft.place.as_ref()))?;
+            kept.push(Kept::of(&mut draft));
             types.push(finished(draft, content));
         }
         for (element, place) in std::mem::take(&mut self.given_values) {
             self.check_value(element, &place, &types).map_err(|wrong| wrong.at(&place))?;
         }
         let global = |id: &ElementId| (self.names[self.elements[id.index()].name.index()].clone(), *id);
-        Ok(Arc::new(Grammar {
+        let grammar = Arc::new(Grammar {
             global_elements: NameMap::new(self.global_elements.iter().map(global).collect()),
             global_attributes: NameMap::new(self.global_attributes),
             global_types: NameMap::new(self.global_types),
@@ -66,7 +68,9 @@ impl Compiler<'_, '_> {
             types,
             any,
             constraints,
-        }))
+        });
+        let declared = self.declared.into_iter().map(|(place, _)| place).collect();
+        Ok(Components::new(self.reader, grammar, kept, declared, (substitutions, self.references)))
     }
 
     /// The given value of an element is one of its type (section 3.3.6, e-props-correct).

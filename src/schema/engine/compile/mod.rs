@@ -11,6 +11,7 @@ mod complex;
 mod constraints;
 mod derive;
 mod finish;
+mod model;
 mod particle;
 mod positions;
 mod restriction;
@@ -21,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::grammar::{
-    Attribute, Attributes, Derivation, Derivations, Element, ElementId, Grammar, Name, NameId, TypeId, ValueConstraint,
+    Attribute, Attributes, Derivation, Derivations, Element, ElementId, Name, NameId, TypeId, ValueConstraint,
 };
 use super::namespace::{Namespace, Namespaces};
 use super::simple::{SimpleType, Unsupported};
@@ -30,6 +31,8 @@ use crate::schema::xsd::tree::Tree;
 use crate::vocab::ns;
 use attributes::Written;
 use constraints::DraftConstraint;
+pub(in crate::schema) use model::{Components, any_type};
+use model::{Made, Narrowed};
 use particle::Particle;
 
 /// A rule that a schema breaks.
@@ -59,7 +62,7 @@ impl From<Unsupported> for Wrong {
 ///
 /// # Errors
 /// [`Wrong`] is the first rule that is found broken.
-pub(in crate::schema) fn compile(reader: &Reader) -> Result<Arc<Grammar>, Wrong> {
+pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Components<'r, 'a>, Wrong> {
     let mut compiler = Compiler::new(reader);
     compiler.builtins()?;
     compiler.twice()?;
@@ -134,13 +137,15 @@ struct Compiler<'r, 'a> {
     attribute_uses: usize,
     /// Particles of redefined groups with those that they redefine.
     redefined_groups: Vec<(Particle, Particle, Place)>,
+    /// Docs of particles that refer to an element, by their ids.
+    references: HashMap<u32, String>,
 }
 
 /// A type, before and after it is read.
 enum Slot {
     Waiting(Place),
     Reading,
-    Read(Draft),
+    Read(Box<Draft>),
 }
 
 /// A type whose particles are no automaton yet.
@@ -159,6 +164,9 @@ struct Draft {
     /// The simple type of its text, a type without a name taken for what it is made from.
     text: Option<TypeId>,
     is_simple: bool,
+    made: Made,
+    /// The facets by which it narrows that type.
+    narrowed: Option<Arc<Narrowed>>,
 }
 
 #[derive(Clone)]
@@ -206,6 +214,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             pattern_states: 0,
             attribute_uses: 0,
             redefined_groups: Vec::new(),
+            references: HashMap::new(),
         }
     }
 
@@ -318,7 +327,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             };
             let draft = draft.map_err(|wrong| wrong.at(&place))?;
             let text = draft.text.or(draft.is_simple.then_some(id));
-            self.types[id.index()] = Slot::Read(Draft { place: Some(place), text, ..draft });
+            self.types[id.index()] = Slot::Read(Box::new(Draft { place: Some(place), text, ..draft }));
         }
         match &self.types[id.index()] {
             Slot::Read(draft) => Ok(draft),

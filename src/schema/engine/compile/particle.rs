@@ -63,7 +63,14 @@ impl Compiler<'_, '_> {
             "all" => self.group(place, Order::All)?,
             other => return wrong(format!("xs:{other} is no particle")),
         };
-        Ok(Some(Particle { id: self.particle_id(), min, max, term }))
+        let id = self.particle_id();
+        if matches!(term, Term::Element(_)) && tree.get(place.node, "ref").is_some() {
+            let docs = tree.documentation(place.node);
+            if !docs.is_empty() {
+                self.references.insert(id, docs);
+            }
+        }
+        Ok(Some(Particle { id, min, max, term }))
     }
 
     /// A global group, which nothing may refer to.

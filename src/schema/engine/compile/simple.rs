@@ -1,5 +1,6 @@
 use std::cell::Cell;
 
+use super::model::Made;
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
 use crate::schema::engine::simple::{Facet, Prefixes, SimpleType, Unsupported};
@@ -33,7 +34,7 @@ impl Compiler<'_, '_> {
                     return wrong("the base says by its 'final' that it can't be restricted");
                 }
                 let simple = self.restrict(&of, &derived)?;
-                Ok(Draft::simple(label, base, simple))
+                Ok(Draft::simple(label, base, simple, Made::Restriction(derived)))
             }
             "list" => {
                 let item = self.one_type(&derived, "itemType")?;
@@ -42,7 +43,7 @@ impl Compiler<'_, '_> {
                     return wrong("the type of the items says by its 'final' that there are no lists of it");
                 }
                 let list = SimpleType::list(&of)?;
-                Ok(Draft::simple(label, self.builtin("anySimpleType")?, list))
+                Ok(Draft::simple(label, self.builtin("anySimpleType")?, list, Made::List(item)))
             }
             "union" => {
                 let mut members = Vec::new();
@@ -62,6 +63,7 @@ impl Compiler<'_, '_> {
                     }
                 }
                 let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
+                let made = Made::Union(members.clone());
                 // What holds for members of members, too.
                 let mut at = 0;
                 while let Some(member) = members.get(at).copied() {
@@ -72,7 +74,7 @@ impl Compiler<'_, '_> {
                     }
                     at += 1;
                 }
-                let draft = Draft::simple(label, self.builtin("anySimpleType")?, SimpleType::union(simples)?);
+                let draft = Draft::simple(label, self.builtin("anySimpleType")?, SimpleType::union(simples)?, made);
                 Ok(Draft { members, ..draft })
             }
             other => wrong(format!("a simple type is made by xs:{other}")),
@@ -164,7 +166,7 @@ const TOO_MANY: &str =
     "it and those before it are too large together: have smaller counts, or write xs:maxLength instead of them";
 
 /// Whatever stands in a restriction and is none of the other things that may.
-fn is_facet(local: &str) -> bool {
+pub(super) fn is_facet(local: &str) -> bool {
     !matches!(local, "annotation" | "simpleType" | "attribute" | "attributeGroup" | "anyAttribute")
 }
 

@@ -61,6 +61,11 @@ impl Substitutions {
         Ok(Self(members))
     }
 
+    /// Whether no element may stand in the place of another one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(Vec::is_empty)
+    }
+
     /// Those that may stand in the place of an element, itself apart.
     pub(super) fn members(&self, element: ElementId) -> &[ElementId] {
         self.0.get(element.index()).map_or(&[], Vec::as_slice)

@@ -1,0 +1,364 @@
+//! The components of a schema as whoever explains a payload needs them: examples, prompts, the names that repair
+//! knows. They are those that the automata are made of, so both say the same; only docs, and facets as their author
+//! wrote them, are taken from the documents.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::particle::{Order, Particle, Term};
+use super::substitution::Substitutions;
+use super::{Draft, DraftContent};
+use crate::schema::engine::grammar::{AttributeUse, ElementId, Grammar, Name, TypeId, UNBOUNDED};
+use crate::schema::engine::simple::Builtin;
+use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
+use crate::schema::pattern::Pattern;
+use crate::schema::xsd::read::{Place, Reader};
+
+/// What is left of a schema's components once its grammar is made of them.
+pub(in crate::schema) struct Components<'r, 'a> {
+    reader: &'r Reader<'a>,
+    grammar: Arc<Grammar>,
+    types: Vec<Kept>,
+    /// The declaration of each element.
+    declared: Vec<Place>,
+    substitutions: Substitutions,
+    /// Docs of particles that refer to an element, by their ids.
+    references: HashMap<u32, String>,
+}
+
+/// What is left of a type.
+pub(super) struct Kept {
+    place: Option<Place>,
+    made: Made,
+    content: DraftContent,
+    is_simple: bool,
+    text: Option<TypeId>,
+    narrowed: Option<Arc<Narrowed>>,
+}
+
+/// How a type is made.
+pub(super) enum Made {
+    /// By parts, as complex types are.
+    Parts,
+    Builtin(&'static Builtin),
+    /// A simple type, by the facets at a place.
+    Restriction(Place),
+    List(TypeId),
+    Union(Vec<TypeId>),
+}
+
+/// Facets that a complex type adds to the simple type of its text.
+pub(super) struct Narrowed {
+    pub(super) at: Place,
+    pub(super) before: Option<Arc<Self>>,
+}
+
+impl Kept {
+    pub(super) fn of(draft: &mut Draft) -> Self {
+        Self {
+            place: draft.place.take(),
+            made: std::mem::replace(&mut draft.made, Made::Parts),
+            content: std::mem::replace(&mut draft.content, DraftContent::Empty),
+            is_simple: draft.is_simple,
+            text: draft.text,
+            narrowed: draft.narrowed.take(),
+        }
+    }
+}
+
+impl<'r, 'a> Components<'r, 'a> {
+    pub(super) fn new(
+        reader: &'r Reader<'a>,
+        grammar: Arc<Grammar>,
+        types: Vec<Kept>,
+        declared: Vec<Place>,
+        (substitutions, references): (Substitutions, HashMap<u32, String>),
+    ) -> Self {
+        Self { reader, grammar, types, declared, substitutions, references }
+    }
+
+    /// The grammar that was made of them.
+    pub(in crate::schema) fn grammar(&self) -> &Arc<Grammar> {
+        &self.grammar
+    }
+
+    /// The grammar alone.
+    pub(in crate::schema) fn into_grammar(self) -> Arc<Grammar> {
+        self.grammar
+    }
+
+    /// The model of a global element; `None` if it takes more than is `left` for all models of the schema.
+    pub(in crate::schema) fn model(&self, element: ElementId, left: &mut usize) -> Option<Model> {
+        let mut projection =
+            Projection { components: self, types: Vec::new(), made: HashMap::new(), pending: Vec::new(), left: *left };
+        let root = projection.whole(element);
+        *left = projection.left;
+        Some(Model { root: root?, types: projection.types, is_whole: self.substitutions.is_empty() })
+    }
+
+    fn docs(&self, place: &Place) -> String {
+        self.reader.document(place).tree.documentation(place.node)
+    }
+}
+
+/// A model in the making.
+struct Projection<'c, 'r, 'a> {
+    components: &'c Components<'r, 'a>,
+    types: Vec<Type>,
+    /// Types of the model by those of the grammar.
+    made: HashMap<TypeId, model::TypeId>,
+    /// Types that are referred to, and their places in the model.
+    pending: Vec<(TypeId, model::TypeId)>,
+    /// How many parts it may still have.
+    left: usize,
+}
+
+impl Projection<'_, '_, '_> {
+    /// A global element, and all types that it leads to.
+    fn whole(&mut self, element: ElementId) -> Option<model::Element> {
+        let root = self.element(element, None)?;
+        while let Some((id, at)) = self.pending.pop() {
+            self.types[at] = match self.components.types[id.index()].is_simple {
+                true => Type::Simple(self.simple(id)?),
+                false => Type::Complex(self.complex(id)?),
+            };
+        }
+        Some(root)
+    }
+
+    fn element(&mut self, id: ElementId, docs: Option<&String>) -> Option<model::Element> {
+        self.spend(1)?;
+        let grammar = &self.components.grammar;
+        let element = &grammar.elements[id.index()];
+        let (namespace, local) = self.name(&grammar.names[element.name.index()]);
+        let fixed = element.value.as_ref().filter(|value| value.fixed);
+        Some(model::Element {
+            namespace,
+            local,
+            doc: docs.cloned().unwrap_or_else(|| self.components.docs(&self.components.declared[id.index()])),
+            ty: self.refer(element.ty)?,
+            fixed: fixed.map(|value| value.text.to_string()),
+            hints: Vec::new(),
+        })
+    }
+
+    fn name(&self, name: &Name) -> (Arc<str>, String) {
+        (self.components.grammar.namespaces.name(name.namespace).into(), name.local.to_string())
+    }
+
+    /// The place of a type in the model.
+    fn refer(&mut self, id: TypeId) -> Option<model::TypeId> {
+        if let Some(known) = self.made.get(&id) {
+            return Some(*known);
+        }
+        let at = self.add(any_type())?;
+        self.made.insert(id, at);
+        if id != self.components.grammar.any {
+            self.pending.push((id, at));
+        }
+        Some(at)
+    }
+
+    fn add(&mut self, ty: Type) -> Option<model::TypeId> {
+        self.spend(1)?;
+        self.types.push(ty);
+        Some(self.types.len() - 1)
+    }
+
+    /// What a type is called, and its docs.
+    fn title(&self, id: TypeId) -> (Option<String>, String) {
+        let Some(place) = &self.components.types[id.index()].place else { return (None, String::new()) };
+        let tree = &self.components.reader.document(place).tree;
+        (tree.get(place.node, "name").map(str::to_owned), self.components.docs(place))
+    }
+
+    fn simple(&mut self, id: TypeId) -> Option<Simple> {
+        let mut facets = Facets::default();
+        let variety = self.variety(id, &mut facets)?;
+        facets.patterns.reverse();
+        let (name, doc) = self.title(id);
+        Some(Simple { name, doc, variety, facets })
+    }
+
+    /// What a simple type restricts in the end. Adds the facets by which it does, the last ones first.
+    fn variety(&mut self, mut id: TypeId, facets: &mut Facets) -> Option<Variety> {
+        let components = self.components;
+        loop {
+            self.spend(1)?;
+            match &components.types[id.index()].made {
+                Made::Parts => return None,
+                Made::Builtin(builtin) => return Some(Variety::Atomic(builtin)),
+                Made::Restriction(place) => {
+                    self.facets(facets, place)?;
+                    id = components.grammar.types[id.index()].base?;
+                }
+                Made::List(item) => return Some(Variety::List(self.refer(*item)?)),
+                Made::Union(members) => {
+                    // One that stands twice decides nothing the second time.
+                    let mut seen = HashSet::new();
+                    let members = members.iter().filter(|member| seen.insert(**member));
+                    return Some(Variety::Union(members.map(|member| self.refer(*member)).collect::<Option<_>>()?));
+                }
+            }
+        }
+    }
+
+    /// Adds the facets of a restriction, those that restrict it further having been added before.
+    fn facets(&mut self, facets: &mut Facets, restriction: &Place) -> Option<()> {
+        let tree = &self.components.reader.document(restriction).tree;
+        let (mut patterns, mut values) = (Vec::new(), Vec::new());
+        let is_enumerated = !facets.values.is_empty();
+        for node in tree.parts(restriction.node) {
+            let Some(value) = tree.untrimmed(node, "value") else { continue };
+            self.spend(1)?;
+            let bound = |exclusive| Bound { value: value.trim().to_owned(), exclusive };
+            let number = || value.trim().parse().ok();
+            match tree.node(node).local.as_str() {
+                "length" => {
+                    facets.min_length = facets.min_length.or_else(number);
+                    facets.max_length = facets.max_length.or_else(number);
+                }
+                "minLength" => facets.min_length = facets.min_length.or_else(number),
+                "maxLength" => facets.max_length = facets.max_length.or_else(number),
+                "minInclusive" => drop(facets.min.get_or_insert_with(|| bound(false))),
+                "minExclusive" => drop(facets.min.get_or_insert_with(|| bound(true))),
+                "maxInclusive" => drop(facets.max.get_or_insert_with(|| bound(false))),
+                "maxExclusive" => drop(facets.max.get_or_insert_with(|| bound(true))),
+                "pattern" => patterns.push(value),
+                "enumeration" if !is_enumerated => {
+                    values.push(Enumerator { value: value.to_owned(), doc: tree.documentation(node) });
+                }
+                _ => {}
+            }
+        }
+        // The patterns of one restriction are alternatives.
+        match patterns.as_slice() {
+            [] => {}
+            [one] => facets.patterns.push(Pattern::from_xsd(one)),
+            several => {
+                let several: Vec<String> = several.iter().map(|pattern| format!("({pattern})")).collect();
+                facets.patterns.push(Pattern::from_xsd(&several.join("|")));
+            }
+        }
+        if !is_enumerated {
+            facets.values = values;
+        }
+        Some(())
+    }
+
+    fn complex(&mut self, id: TypeId) -> Option<Complex> {
+        let components = self.components;
+        let kept = &components.types[id.index()];
+        let uses = &components.grammar.types[id.index()].attributes.uses;
+        let attributes = uses.iter().map(|used| self.attribute(used)).collect::<Option<_>>()?;
+        let (content, beside) = match &kept.content {
+            DraftContent::Empty => (Content::Empty, Beside::Nothing),
+            DraftContent::Simple(_) => (Content::Text(self.text(kept)?), Beside::Nothing),
+            DraftContent::Children { particle, mixed } => {
+                let beside = if *mixed { Beside::Text } else { Beside::Nothing };
+                match particle.is_empty() {
+                    true => (Content::Empty, beside),
+                    false => (Content::Children(self.particle(particle, 0)?), beside),
+                }
+            }
+        };
+        let (name, doc) = self.title(id);
+        Some(Complex { name, doc, attributes, content, beside })
+    }
+
+    /// The type of the text of a complex type.
+    fn text(&mut self, kept: &Kept) -> Option<model::TypeId> {
+        let text = kept.text?;
+        let mut narrowed = kept.narrowed.as_ref();
+        if narrowed.is_none() {
+            return self.refer(text);
+        }
+        let mut facets = Facets::default();
+        while let Some(Narrowed { at, before }) = narrowed.map(|narrowed| &**narrowed) {
+            self.facets(&mut facets, at)?;
+            narrowed = before.as_ref();
+        }
+        let variety = self.variety(text, &mut facets)?;
+        facets.patterns.reverse();
+        self.add(Type::Simple(Simple { name: None, doc: String::new(), variety, facets }))
+    }
+
+    fn attribute(&mut self, used: &AttributeUse) -> Option<model::Attribute> {
+        self.spend(1)?;
+        let (namespace, local) = self.name(&used.name);
+        Some(model::Attribute {
+            namespace,
+            local,
+            doc: used.doc.as_deref().unwrap_or_default().to_owned(),
+            ty: self.refer(used.attribute.id)?,
+            required: used.required,
+            fixed: used.attribute.fixed().map(str::to_owned),
+            hints: Vec::new(),
+        })
+    }
+
+    fn particle(&mut self, particle: &Particle, depth: usize) -> Option<model::Particle> {
+        /// No reader follows groups that are deeper inside each other.
+        const DEEPEST: usize = 100;
+        if depth > DEEPEST {
+            return None;
+        }
+        self.spend(1)?;
+        let term = match &particle.term {
+            Term::Wildcard(_) => model::Term::Any,
+            Term::Element(id) => self.element_term(*id, particle.id)?,
+            Term::Group(order, parts) => {
+                let (order, parts) = match order {
+                    Order::Sequence => (model::Order::Sequence, parts_of(parts)),
+                    Order::Choice => (model::Order::Choice, parts.iter().collect()),
+                    Order::All => (model::Order::All, parts.iter().collect()),
+                };
+                let parts: Option<_> = parts.into_iter().map(|part| self.particle(part, depth + 1)).collect();
+                model::Term::Group(order, parts?)
+            }
+        };
+        let max = (particle.max != UNBOUNDED).then_some(particle.max.into());
+        Some(model::Particle { min: particle.min.into(), max, term })
+    }
+
+    /// An element, or for an abstract one the elements that may stand for it.
+    fn element_term(&mut self, id: ElementId, particle: u32) -> Option<model::Term> {
+        let components = self.components;
+        let element = |id: &ElementId| &components.grammar.elements[id.index()];
+        let docs = components.references.get(&particle);
+        if !element(&id).is_abstract {
+            return Some(model::Term::Element(Box::new(self.element(id, docs)?)));
+        }
+        let members = components.substitutions.members(id).iter().filter(|member| !element(member).is_abstract);
+        let mut alternatives = Vec::new();
+        for member in members {
+            let member = self.element(*member, None)?;
+            alternatives.push(model::Particle::once(model::Term::Element(Box::new(member))));
+        }
+        Some(model::Term::Group(model::Order::Choice, alternatives))
+    }
+
+    fn spend(&mut self, parts: usize) -> Option<()> {
+        self.left = self.left.checked_sub(parts)?;
+        Some(())
+    }
+}
+
+/// The parts of a sequence. One inside of it that stands once is its parts: extensions nest so.
+fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
+    let mut parts = Vec::new();
+    let mut pending: Vec<&Particle> = sequence.iter().rev().collect();
+    while let Some(part) = pending.pop() {
+        match &part.term {
+            Term::Group(Order::Sequence, inner) if (part.min, part.max) == (1, 1) => pending.extend(inner.iter().rev()),
+            _ => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// The type that allows anything; of that, nothing is the simplest.
+pub(in crate::schema) fn any_type() -> Type {
+    let (attributes, content) = (Vec::new(), Content::Empty);
+    Type::Complex(Complex { name: None, doc: String::new(), attributes, content, beside: Beside::Anything })
+}
