@@ -102,3 +102,23 @@ fn case(block: &str) -> Case<'_> {
     };
     Case { name, shape, contract, text, meant }
 }
+
+#[test]
+fn an_element_that_holds_nothing_ends_before_the_white_space_behind_it() {
+    let mut contract = Vocabulary::default();
+    contract.declare("order", false, false);
+    ["price", "note"].into_iter().for_each(|child| contract.place("order", child, true));
+    contract.declare("price", false, false);
+    contract.declare("note", true, false);
+    for (text, meant) in [
+        ("<price cents=500>\n", "<price cents=\"500\"></price>\n"),
+        ("<order><price>\n<price>\n</order>", "<order><price></price>\n<price></price>\n</order>"),
+        ("<order>\n<price>\n<note>late</note></order>", "<order>\n<price></price>\n<note>late</note></order>"),
+        // What has an end tag keeps its content, and words are no white space: the contract refuses them.
+        ("<order a=1><price> </price></order>", "<order a=\"1\"><price> </price></order>"),
+        ("<order><price>500</order>", "<order><price>500</price></order>"),
+    ] {
+        let repaired = run_by(&contract, text, Shape::Fragment).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(repaired.into_parts().0, meant, "{text}");
+    }
+}

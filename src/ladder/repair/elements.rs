@@ -167,11 +167,19 @@ impl<'t> Scanner<'t> {
             return Ok(());
         }
         self.tree.push(&tag, declarations, is_typed);
-        if is_void(&tag) && !self.pairs.is_closed(tag.start) {
+        if (is_void(&tag) || self.holds_nothing()) && !self.pairs.is_closed(tag.start) {
             self.close_missing(tag.end);
             self.left_element();
         }
         Ok(())
+    }
+
+    /// Whether the element that was opened just now may be nothing but empty, and white space is all that follows: then
+    /// that is none of its text.
+    fn holds_nothing(&self) -> bool {
+        let next = skip_space(self.text, self.pos);
+        (next == self.text.len() || self.text.as_bytes()[next] == b'<')
+            && self.contract_here().is_some_and(|(place, _)| place.is_empty())
     }
 
     fn check_tag(&self, tag: &StartTag<'t>) -> Result<(), RepairError> {

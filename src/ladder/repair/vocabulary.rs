@@ -65,6 +65,11 @@ impl Vocabulary {
 }
 
 impl Declared {
+    /// Whether nothing may stand in it.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.text && !self.open && self.children.is_empty()
+    }
+
     pub(super) fn may_hold(&self, child: &str) -> bool {
         self.children.contains_key(child)
     }
