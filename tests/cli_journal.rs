@@ -199,6 +199,11 @@ client cli  00000000-0000-0000-0000-000000000001  open since 2026-01-02T03:04:05
 ";
     assert_eq!(said(&["thread", "show", RESEARCHER, "--journal", &file]), (0, told.to_owned(), String::new()));
     let (_, whole, _) = said(&["thread", "show", ROOT, "--journal", &file]);
+    // Events name a conversation by the last digits of its id.
+    let digits = &ROOT[ROOT.len() - 8..];
+    assert_eq!(said(&["thread", "show", digits, "--journal", &file]).1, whole);
+    let (code, _, err) = said(&["thread", "tree", "beef", "--journal", &file]);
+    assert!(code == 1 && err.contains("no conversation whose id ends with beef"), "{code}: {err}");
     assert_eq!(whole.lines().count(), 10, "{whole}");
     assert!(whole.ends_with("root  answer from researcher, unread\n  <progress>half</progress>\n"), "{whole}");
     let (_, json, _) = said(&["thread", "show", ROOT, "--json", "--journal", &file]);

@@ -20,8 +20,7 @@ impl fmt::Display for EventLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { root, path, kind } = self.0;
         if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
-            let conversation = root.to_string();
-            write!(f, "{} {path} ", &conversation[..8])?;
+            write!(f, "{} {path} ", root.short())?;
         }
         match kind {
             EventKind::Injected { from, claimed, .. } => {

@@ -8,6 +8,7 @@ use super::event_line::{EventLine, to_json};
 use super::tree::Tree;
 use crate::core::{Event, EventKind};
 use crate::shell::Observed;
+use crate::shell::clock::Clock;
 use crate::shell::terminal::Escaped;
 
 /// Standard error, and standard output where it is the same terminal: all that `run` prints goes
@@ -34,6 +35,7 @@ struct State {
     /// Whether what goes to `out` stands on the same screen.
     shared: bool,
     size: fn() -> (usize, usize),
+    clock: fn() -> String,
     /// Text for `err` that is written at the end of a call.
     unwritten: String,
     tree: Tree,
@@ -46,7 +48,7 @@ impl Screen {
     /// The standard streams.
     pub(super) fn standard(style: Style) -> Self {
         let shared = io::stdout().is_terminal();
-        Self::new(style, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
+        Self::new(style, Box::new(io::stdout()), Box::new(io::stderr()), shared, (terminal_size, now))
     }
 
     fn new(
@@ -54,10 +56,10 @@ impl Screen {
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
         shared: bool,
-        size: fn() -> (usize, usize),
+        (size, clock): (fn() -> (usize, usize), fn() -> String),
     ) -> Self {
         let (unwritten, tree) = (String::new(), Tree::default());
-        Self { state: Mutex::new(State { style, out, err, shared, size, unwritten, tree, drawn: 0, stale: false }) }
+        Self { state: Mutex::new(State { style, out, err, shared, size, clock, unwritten, tree, drawn: 0, stale: false }) }
     }
 
     /// Shows what was observed, with one write.
@@ -172,9 +174,14 @@ impl State {
         self.unwritten.push('\n');
     }
 
+    /// Prints an object, with the time.
     fn json(&mut self, value: &Value) {
         self.erase();
-        self.print(Escaped::json(&value.to_string()));
+        let mut stamped = value.clone();
+        if let Value::Object(fields) = &mut stamped {
+            fields.insert("at".to_owned(), (self.clock)().into());
+        }
+        self.print(Escaped::json(&stamped.to_string()));
         self.unwritten.push('\n');
     }
 
@@ -231,6 +238,10 @@ fn went_wrong(kind: &EventKind) -> bool {
     }
 }
 
+fn now() -> String {
+    Clock::real().now().to_string()
+}
+
 /// Rows and columns of the terminal at standard error.
 fn terminal_size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(io::stderr()) {
@@ -271,7 +282,7 @@ mod tests {
 
     fn screen(style: Style, shared: bool) -> (Screen, Sink) {
         let sink = Sink::default();
-        let screen = Screen::new(style, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
+        let screen = Screen::new(style, Box::new(sink.clone()), Box::new(sink.clone()), shared, (|| (10, 40), || "now".to_owned()));
         (screen, sink)
     }
 

@@ -6,6 +6,7 @@ mod tree;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -29,15 +30,15 @@ pub(super) enum Action {
     },
     /// Print threads as a tree: those of one conversation, or all that are open
     Tree {
-        /// The conversation, or any thread in it
-        id: Option<ThreadId>,
+        /// The conversation, or any thread in it; of a conversation the last digits are enough, as events have them
+        id: Option<Sought>,
         #[command(flatten)]
         of: Journal,
     },
     /// Print what was said on a thread, in order; for a conversation, on all of its threads
     Show {
-        /// The conversation, or a thread in it
-        id: ThreadId,
+        /// The conversation, or a thread in it; of a conversation the last digits are enough, as events have them
+        id: Sought,
         #[command(flatten)]
         of: Journal,
     },
@@ -58,9 +59,56 @@ pub(super) struct Journal {
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
         Action::List { open, of } => list(of, *open),
-        Action::Tree { id, of } => tree::tree(of, *id),
-        Action::Show { id, of } => show::show(of, *id),
+        Action::Tree { id, of } => tree::tree(of, id.as_ref()),
+        Action::Show { id, of } => show::show(of, id),
         Action::Fork(args) => fork::fork(args),
+    }
+}
+
+/// A thread that is looked for.
+#[derive(Debug, Clone)]
+pub(super) enum Sought {
+    Id(ThreadId),
+    /// The last digits of a conversation's id.
+    Digits(String),
+}
+
+/// Fewer digits name too many conversations.
+const FEWEST: usize = 4;
+
+impl FromStr for Sought {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        match text.parse() {
+            Ok(id) => Ok(Self::Id(id)),
+            Err(_) if text.len() >= FEWEST && text.bytes().all(is_digit) => Ok(Self::Digits(text.to_ascii_lowercase())),
+            Err(error) => Err(format!("{error}; of a conversation, its last {FEWEST} digits or more are enough")),
+        }
+    }
+}
+
+impl Sought {
+    /// The one thread that is meant.
+    fn find(&self, reader: &JournalReader) -> Result<ThreadId, Failure> {
+        let digits = match self {
+            Self::Id(id) => return Ok(*id),
+            Self::Digits(digits) => digits,
+        };
+        let conversations = reader.conversations(false).map_err(Failure::store)?;
+        let ids = conversations.iter().map(|conversation| conversation.root.record.id);
+        let found: Vec<ThreadId> = ids.filter(|id| id.to_string().ends_with(digits)).collect();
+        match found.as_slice() {
+            [one] => Ok(*one),
+            [] => Err(Failure::no(format!(
+                "there is no conversation whose id ends with {digits}: `systole thread list` shows what is kept"
+            ))),
+            several => {
+                let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+                Err(Failure::no(format!("{digits} may mean {}: write more digits", ids.join(" or "))))
+            }
+        }
     }
 }
 

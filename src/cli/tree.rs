@@ -53,7 +53,7 @@ impl Tree {
         let mut lines = Vec::new();
         let mut hidden = 0;
         for (root, branch) in self.roots.values() {
-            let mut stack = vec![(String::new(), root.to_string()[..8].to_owned(), branch)];
+            let mut stack = vec![(String::new(), root.short(), branch)];
             while let Some((indent, label, branch)) = stack.pop() {
                 if lines.len() + 1 < height {
                     lines.push(shorten(&format!("{label}  {}", branch.doing), width).trim_end().to_owned());

@@ -69,6 +69,15 @@ fn input(parent: Uuid, index: [u8; 8]) -> [u8; 24] {
     input
 }
 
+impl ThreadId {
+    /// The last 8 digits, by which people tell ids apart: the first ones say when the id was made, and are the same for
+    /// a minute.
+    pub(crate) fn short(self) -> String {
+        let id = self.to_string();
+        id[id.len() - 8..].to_owned()
+    }
+}
+
 impl fmt::Debug for IdKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IdKey(..)")

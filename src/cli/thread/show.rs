@@ -3,13 +3,13 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::tree::Threads;
-use super::{Journal, conversation};
+use super::{Journal, Sought, conversation};
 use crate::cli::columns::moment;
 use crate::cli::failure::Failure;
 use crate::cli::print::{self, Page};
 use crate::journal::{BodyRecord, MessageState};
 use crate::shell::journal::{Entry, Said};
-use crate::vocab::{MessageId, ThreadId, Time};
+use crate::vocab::{MessageId, Time};
 
 /// One thing that was said, for people.
 struct Line {
@@ -25,8 +25,9 @@ struct Line {
     text: String,
 }
 
-pub(super) fn show(of: &Journal, id: ThreadId) -> Result<ExitCode, Failure> {
+pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
     let reader = of.read()?;
+    let id = sought.find(&reader)?;
     let threads = conversation(&reader, id)?;
     let tree = Threads::new(&threads);
     let whole = threads.iter().any(|thread| thread.record.id == id && thread.record.number == thread.record.root);

@@ -3,13 +3,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{Journal, conversation, owner, state};
+use super::{Journal, Sought, conversation, owner, state};
 use crate::cli::columns::moment;
 use crate::cli::failure::Failure;
 use crate::cli::print::{self, Page};
 use crate::journal::{Number, Owner};
 use crate::shell::journal::ThreadEntry;
-use crate::vocab::{Name, ThreadId, ThreadPath};
+use crate::vocab::{Name, ThreadPath};
 
 /// Threads, and who opened which.
 pub(super) struct Threads<'a> {
@@ -48,10 +48,10 @@ impl<'a> Threads<'a> {
     }
 }
 
-pub(super) fn tree(of: &Journal, id: Option<ThreadId>) -> Result<ExitCode, Failure> {
+pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Failure> {
     let reader = of.read()?;
-    let threads = match id {
-        Some(id) => conversation(&reader, id)?,
+    let threads = match sought {
+        Some(sought) => conversation(&reader, sought.find(&reader)?)?,
         None => reader.open_threads().map_err(Failure::store)?,
     };
     let waiting = reader.waiting().map_err(Failure::store)?;

@@ -10,7 +10,7 @@ use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
 use crate::journal::{Journal, JournalError, Recovered, Step};
-use crate::shell::sqlite::{Cut, Database, Opened, Problem};
+use crate::shell::sqlite::{Cut, Database, Opened, Problem, truncate_log};
 use crate::vocab::Time;
 
 /// A journal in an SQLite file.
@@ -133,6 +133,11 @@ impl Journal for SqliteJournal {
 
     fn close(&mut self) -> Result<(), JournalError> {
         self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
+        // Whoever copies the file alone gets all of it. SQLite does so with the last connection to it, but those that only
+        // read may be closed later, and can't.
+        if let Err(problem) = truncate_log(&self.db) {
+            tracing::warn!(file = %self.file.display(), %problem, "the journal's log could not be written back at the end");
+        }
         Ok(())
     }
 }
