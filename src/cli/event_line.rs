@@ -147,7 +147,7 @@ mod tests {
     fn event(kind: EventKind) -> Event {
         let path =
             ThreadPath::new(vec![(Name::parse("researcher").unwrap(), 1), (Name::parse("calculator").unwrap(), 2)]);
-        Event { root: ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044 << 96)), path, kind }
+        Event { root: ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044)), path, kind }
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
         assert_eq!(
             to_json(&dead).to_string(),
-            r#"{"event":"dead-letter","root":"67e55044-0000-0000-0000-000000000000","path":"root/researcher/calculator#2","reason":"route"}"#
+            r#"{"event":"dead-letter","root":"00000000-0000-0000-0000-000067e55044","path":"root/researcher/calculator#2","reason":"route"}"#
         );
     }
 }

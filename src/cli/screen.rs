@@ -35,7 +35,6 @@ struct State {
     /// Whether what goes to `out` stands on the same screen.
     shared: bool,
     size: fn() -> (usize, usize),
-    clock: fn() -> String,
     /// Text for `err` that is written at the end of a call.
     unwritten: String,
     tree: Tree,
@@ -48,7 +47,7 @@ impl Screen {
     /// The standard streams.
     pub(super) fn standard(style: Style) -> Self {
         let shared = io::stdout().is_terminal();
-        Self::new(style, Box::new(io::stdout()), Box::new(io::stderr()), shared, (terminal_size, now))
+        Self::new(style, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
     }
 
     fn new(
@@ -56,10 +55,10 @@ impl Screen {
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
         shared: bool,
-        (size, clock): (fn() -> (usize, usize), fn() -> String),
+        size: fn() -> (usize, usize),
     ) -> Self {
         let (unwritten, tree) = (String::new(), Tree::default());
-        Self { state: Mutex::new(State { style, out, err, shared, size, clock, unwritten, tree, drawn: 0, stale: false }) }
+        Self { state: Mutex::new(State { style, out, err, shared, size, unwritten, tree, drawn: 0, stale: false }) }
     }
 
     /// Shows what was observed, with one write.
@@ -179,7 +178,7 @@ impl State {
         self.erase();
         let mut stamped = value.clone();
         if let Value::Object(fields) = &mut stamped {
-            fields.insert("at".to_owned(), (self.clock)().into());
+            fields.insert("at".to_owned(), Clock::real().now().to_string().into());
         }
         self.print(Escaped::json(&stamped.to_string()));
         self.unwritten.push('\n');
@@ -238,10 +237,6 @@ fn went_wrong(kind: &EventKind) -> bool {
     }
 }
 
-fn now() -> String {
-    Clock::real().now().to_string()
-}
-
 /// Rows and columns of the terminal at standard error.
 fn terminal_size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(io::stderr()) {
@@ -282,7 +277,7 @@ mod tests {
 
     fn screen(style: Style, shared: bool) -> (Screen, Sink) {
         let sink = Sink::default();
-        let screen = Screen::new(style, Box::new(sink.clone()), Box::new(sink.clone()), shared, (|| (10, 40), || "now".to_owned()));
+        let screen = Screen::new(style, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
         (screen, sink)
     }
 

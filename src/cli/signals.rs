@@ -11,11 +11,14 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Takes them over: from now on they don't end the program.
+    /// Takes them over: from now on they don't end the program. Nor does a file that may not grow (`ulimit -f`): then
+    /// writing fails, as on a full disk.
     ///
     /// # Errors
     /// If the system refuses.
     pub(super) fn listen() -> io::Result<Self> {
+        // It stays taken over when nobody listens.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,

@@ -114,7 +114,7 @@ mod tests {
 
     fn event(root: u128, path: &[(&str, u32)], kind: EventKind) -> Event {
         let segments = path.iter().map(|&(name, ordinal)| (Name::parse(name).unwrap(), ordinal)).collect();
-        Event { root: ThreadId::from_uuid(Uuid::from_u128(root << 96)), path: ThreadPath::new(segments), kind }
+        Event { root: ThreadId::from_uuid(Uuid::from_u128(root)), path: ThreadPath::new(segments), kind }
     }
 
     fn opened() -> EventKind {

@@ -22,7 +22,7 @@ use super::{Gateway, Kind, Principal};
 pub(crate) use crate::journal::MailState;
 use crate::mailbox::{Input, Settlement};
 use crate::shell::config::Mode;
-pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
+pub(crate) use crate::shell::journal::{History, Of, Senders, SentAnswer, StoredMail};
 use crate::vocab::{MessageId, Name, Time};
 
 impl Gateway {
@@ -101,6 +101,11 @@ impl Gate {
     /// Looks through a mailbox.
     pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, Problem> {
         Ok(self.query.history(of).await?)
+    }
+
+    /// Whether messages of a mailbox have been pruned.
+    pub(crate) async fn is_pruned(&self, mailbox: &Name) -> Result<bool, Problem> {
+        Ok(self.query.pruned(mailbox.clone()).await? > 0)
     }
 
     /// One message of a mailbox.

@@ -36,7 +36,16 @@ impl Mailboxes {
         receipts: Vec<[u8; 16]>,
         change: &mut Change,
     ) -> Result<(), Refused> {
-        let free: Vec<Number> = self.mailbox(name)?.free.iter().copied().take(receipts.len()).collect();
+        /// Bytes of messages that are given out at once, unless one alone has more: they are one answer.
+        const MOST: u64 = 8 << 20;
+        let mailbox = self.mailbox(name)?;
+        let mut bytes = 0;
+        let fits = |seq: &Number| {
+            let before = bytes;
+            bytes += mailbox.entries.get(seq).map_or(0, |entry| entry.bytes);
+            before == 0 || bytes <= MOST
+        };
+        let free: Vec<Number> = mailbox.free.iter().copied().take(receipts.len()).take_while(fits).collect();
         for (seq, receipt) in free.into_iter().zip(receipts) {
             let mailbox = self.mailbox(name)?;
             let Some(entry) = mailbox.entries.get_mut(&seq) else { continue };

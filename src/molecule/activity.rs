@@ -15,7 +15,7 @@ use super::people::Listener;
 use super::room::Room;
 use super::rows::{ERROR, RECEIVED, Row, rows};
 use super::said;
-use crate::gateway::seam::{Gate, History, Of, Problem, document};
+use crate::gateway::seam::{Gate, History, Of, Problem, Senders, document};
 use crate::vocab::{MessageId, Name, Time, ns};
 
 /// Rows of a page, unless something else is asked for, and at most.
@@ -83,16 +83,21 @@ async fn read_on(
     Ok((first.map(|(_, id)| id).filter(|id| facade.turns.show(own, *id)), page))
 }
 
-/// The person whom `notify` answers in a workspace: the client who was first to say something.
+/// The person whom `notify` answers in a workspace: the client who was first to say something. Nobody is, where that can't
+/// be told: an agent may still have a row of somebody who is gone, whose answer would reach another person.
 async fn user(gate: &Gate, facade: &Facade, own: &Name) -> Result<Option<Name>, Problem> {
     if let Some(user) = facade.turns.user(own) {
         return Ok(Some(user));
     }
-    let (mailbox, senders) = (own.clone(), Some(facade.people.clients().to_vec()));
+    let (mailbox, senders) = (own.clone(), Some(Senders::Outside(facade.people.peers())));
     let of = Of::Payload(said());
     let oldest = History { mailbox, after: 0, limit: 1, of, senders, since: None, before: None, waiting: false };
-    let first = gate.history(oldest).await?.pop();
-    Ok(first.map(|mail| facade.turns.fix(own, mail.record.from)))
+    let Some(first) = gate.history(oldest).await?.pop() else { return Ok(None) };
+    // A second one may have been pruned meanwhile, but not before this one was read.
+    if !facade.people.is_person(&first.record.from) || gate.is_pruned(own).await? {
+        return Ok(None);
+    }
+    Ok(Some(facade.turns.fix(own, first.record.from)))
 }
 
 /// What a query asks for; none if there is nothing of that type.
@@ -121,7 +126,7 @@ async fn history(
         _ => return Ok(None),
     };
     let senders = match peer {
-        Some(peer) => Some(senders(gate, facade, own, peer).await?),
+        Some(peer) => Some(Senders::Among(senders(gate, facade, own, peer).await?)),
         None => None,
     };
     let mailbox = own.name.clone();

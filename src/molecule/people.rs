@@ -105,9 +105,9 @@ impl People {
         self.listeners.get(self.voices.get(name).unwrap_or(name))
     }
 
-    /// Clients of the organism that are people.
-    pub(super) fn clients(&self) -> &[Name] {
-        &self.clients
+    /// Names by which listeners speak.
+    pub(super) fn peers(&self) -> Vec<Name> {
+        self.listeners.keys().chain(self.voices.keys()).cloned().collect()
     }
 
     /// Who sent a message: as the pump stamped it. A listener may speak for a person, and for nobody else.

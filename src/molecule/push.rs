@@ -10,7 +10,7 @@ use super::rows::Row;
 use super::rpc;
 use super::said::Said;
 use crate::gateway::seam::{PushFormat, StoredMail};
-use crate::vocab::Name;
+use crate::vocab::{MessageId, Name};
 
 /// Results within results that are looked into: that of the server, of JSON-RPC, and a task's message.
 const DEPTH: usize = 4;
@@ -44,13 +44,28 @@ impl PushFormat for Facade {
         Some(Value::Object(body).to_string().into())
     }
 
-    fn read(&self, listener: &Name, answer: &[u8]) -> Result<Option<Bytes>, String> {
+    fn read(&self, listener: &Name, id: MessageId, answer: &[u8]) -> Result<Option<Bytes>, String> {
         let answer: Value = serde_json::from_slice(answer).map_err(|error| format!("not JSON: {error}"))?;
+        if let Some(name) = of_another(&answer, &id.to_string()) {
+            return Err(format!("it answers another message, as its {name} says"));
+        }
         let Some(text) = text(&answer, DEPTH)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
         let said = Said::by("peer_agent", listener.as_str(), text).write();
         said.map(|payload| Some(payload.bytes().clone()))
             .map_err(|_| "its text has characters that XML can't carry".to_owned())
     }
+}
+
+/// What says in an answer that it is not that of this row: the id of JSON-RPC, which is that of the request (JSON-RPC 2.0,
+/// section 5), or those of the task.
+fn of_another(answer: &Value, row: &str) -> Option<&'static str> {
+    let results = std::iter::successors(Some(answer), |answer| answer.get("result")).take(DEPTH + 1);
+    results.into_iter().find_map(|answer| {
+        let id = answer.get("jsonrpc").and_then(|_| answer.get("id"));
+        let named =
+            [("id", id), ("task_id", answer.get("task_id")), ("idempotency_key", answer.get("idempotency_key"))];
+        named.into_iter().find_map(|(name, id)| id?.as_str().filter(|id| *id != row).map(|_| name))
+    })
 }
 
 /// The text of an answer: of the server, of JSON-RPC, a message or a task of A2A, or `text` or `message` as the SDK reads
@@ -132,6 +147,22 @@ mod tests {
         for nothing in [json!(null), json!({}), json!({ "text": null })] {
             assert_eq!(read(&json!({ "status": "ok", "result": nothing })), Ok(None), "{nothing}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_names_another_row_is_none_of_this_one() {
+        for (answer, name) in [
+            (json!({ "jsonrpc": "2.0", "id": "b", "result": "hi" }), "id"),
+            (json!({ "status": "ok", "result": { "jsonrpc": "2.0", "id": "b", "result": "hi" } }), "id"),
+            (json!({ "status": "ok", "task_id": "b", "result": "hi" }), "task_id"),
+            (json!({ "result": { "idempotency_key": "b", "text": "hi" } }), "idempotency_key"),
+        ] {
+            assert_eq!(of_another(&answer, "a"), Some(name), "{answer}");
+            assert_eq!(of_another(&answer, "b"), None, "{answer}");
+        }
+        // A number is no row's, and the id of a message is the agent's own.
+        let own = json!({ "jsonrpc": "2.0", "id": 1, "result": { "kind": "message", "messageId": "m", "id": "m", "parts": [] } });
+        assert_eq!(of_another(&own, "a"), None);
     }
 
     #[test]

@@ -201,15 +201,24 @@ pub(crate) fn check_url(text: &str, guard: &Guard) -> Result<(), String> {
 }
 
 /// Whether a URL stands below another one: the same scheme, host and port, and a path that goes on behind whole segments.
-/// A path whose separators are escaped stands below nothing: servers differ in what it means.
+/// A path that servers may read in more than one way stands below nothing: one with an escape of anything but a
+/// character beyond ASCII, an empty segment, or a segment that begins with two dots.
 pub(crate) fn is_below(text: &str, above: &str) -> bool {
     let (Ok(url), Ok(above)) = (parse_url(text), parse_url(above)) else { return false };
-    let path = url.path().to_ascii_lowercase();
-    let base = above.path().trim_end_matches('/');
-    let rest = url.path().strip_prefix(base);
+    let Some(rest) = url.path().strip_prefix(above.path().trim_end_matches('/')) else { return false };
+    let is_plain = |segment: &str| !segment.starts_with("..") && has_plain_escapes(segment);
     url.origin() == above.origin()
-        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        && !["%2f", "%5c", "%2e"].iter().any(|escaped| path.contains(escaped))
+        && (rest.is_empty() || rest.starts_with('/'))
+        && !rest.contains("//")
+        && url.path().split('/').all(is_plain)
+}
+
+/// Whether all that is escaped in a path are characters beyond ASCII, in the one form that UTF-8 has for each.
+fn has_plain_escapes(segment: &str) -> bool {
+    let bytes: Vec<u8> = percent_encoding::percent_decode_str(segment).collect();
+    let escaped = segment.matches('%').count();
+    let beyond = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    escaped == beyond && std::str::from_utf8(&bytes).is_ok()
 }
 
 /// A URL that something may be sent to, whatever its host is.
@@ -349,9 +358,12 @@ mod tests {
     #[test]
     fn a_url_is_below_another_by_whole_segments() {
         let above = "https://agents.example/a2a/";
-        for below in
-            ["https://agents.example/a2a", "https://AGENTS.example:443/a2a/inbound?x=1", "https://agents.example/a2a/"]
-        {
+        for below in [
+            "https://agents.example/a2a",
+            "https://AGENTS.example:443/a2a/inbound?x=1",
+            "https://agents.example/a2a/",
+            "https://agents.example/a2a/größe",
+        ] {
             assert!(is_below(below, above), "{below}");
         }
         for other in [
@@ -366,6 +378,11 @@ mod tests {
             "https://agents.example/a2a/..%2fadmin",
             "https://agents.example/a2a/..%5Cadmin",
             "https://agents.example/a2a\\..\\admin",
+            "https://agents.example/a2a/%252e%252e/admin",
+            "https://agents.example/a2a/..;/admin",
+            "https://agents.example/a2a/.%00./admin",
+            "https://agents.example/a2a/%c0%ae%c0%ae/admin",
+            "https://agents.example/a2a//admin",
             "remote://no-inbound",
             "",
         ] {

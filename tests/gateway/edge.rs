@@ -23,6 +23,31 @@ fn next_answer(stream: &mut TcpStream) -> Answer {
     }
 }
 
+#[test]
+fn who_left_a_body_unread_says_that_the_connection_ends() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    let long = "x".repeat(300_000);
+    let json = [("Content-Type", "application/json")];
+    for (method, path, status) in
+        [("POST", "/v1/messages", 415), ("POST", "/v1/nothing", 404), ("DELETE", "/v1/messages", 405)]
+    {
+        let request = String::from_utf8(ada.request(method, path, &json, &long)).unwrap();
+        let mut stream = ada.connect();
+        // The server may have hung up before all of it is written.
+        let _ = stream.write_all(request.replace("Connection: close\r\n", "").as_bytes());
+        let answer = next_answer(&mut stream);
+        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")), "{path}");
+    }
+    // One that was read leaves the connection open.
+    let request = String::from_utf8(ada.request("POST", "/v1/messages", &[], &ask(1))).unwrap();
+    let mut stream = ada.connect_and(request.replace("Connection: close\r\n", "").as_bytes());
+    let answer = next_answer(&mut stream);
+    assert_eq!((answer.status, answer.header("connection")), (202, None));
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    assert_eq!(next_answer(&mut stream).status, 200);
+}
+
 /// Requests as a client writes them, the status of the answer to each, and the code of its problem. `TOKEN` stands for a
 /// good token, `{N}` for so many letters.
 const MALFORMED: &[(&str, u16, &str)] = &[
@@ -315,7 +340,7 @@ fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
 fn whoever_holds_all_descriptors_without_a_token_gives_them_up() {
     let site = Site::new();
     let ada = site.party("ada");
-    site.limit_files(64);
+    site.limit(rustix::process::Resource::Nofile, 64);
     let _strangers: Vec<_> = (0..200).map(|_| site.who("").connect()).collect();
     for number in 0..10 {
         site.who("").get("/livez").is(200);
@@ -340,4 +365,31 @@ fn the_bodies_of_one_principal_are_bounded_together() {
     next_answer(&mut half(&ada)).problem(429, "bodies");
     ada.send(1).is(202);
     bob.send(1).is(202);
+}
+
+#[test]
+fn what_is_answered_at_once_is_bounded_in_bytes_too() {
+    let site = Site::with("requests: 1000", "90d");
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let words = "0".repeat(900_000);
+    (0..12).for_each(|_| {
+        drop(ada.post("/v1/messages", &crate::kit::envelope(&format!("<ask xmlns=\"urn:t\">{words}</ask>"))).is(202))
+    });
+    let page =
+        worker.until("/v1/mailboxes/worker/messages?limit=500", |page| page["items"].as_array().unwrap().len() == 9);
+    assert_eq!(page["has_more"], true);
+    let rest =
+        worker.get(&format!("/v1/mailboxes/worker/messages?limit=500&after={}", text(&page["next"]))).is(200).json();
+    assert_eq!((rest["items"].as_array().unwrap().len(), &rest["has_more"]), (3, &false.into()));
+    // Nobody had them for longer than it takes to send them.
+    wait("nothing is held", || (site.metric("systole_gateway_body_bytes") == 0).then_some(()));
+    // Streams that nobody reads hold no more than the bodies of one principal may have.
+    let request = worker.request("GET", "/v1/mailboxes/worker/stream", &[], "");
+    let streams: Vec<_> = (0..60).map(|_| worker.connect_and(&request)).collect();
+    let bound = 16 << 20;
+    wait("streams end that would have too much", || {
+        assert!(site.metric("systole_gateway_body_bytes") <= bound);
+        (site.metric("systole_gateway_calls") < 60).then_some(())
+    });
+    drop(streams);
 }

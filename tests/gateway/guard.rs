@@ -1,6 +1,6 @@
 //! Who is kept out, and how.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use crate::kit::{Site, answer, ask, text, wait};
 
@@ -159,4 +159,43 @@ fn bodies_have_a_bound_and_a_time() {
     answer(stream).problem(431, "head_too_large");
     // Whoever waits with the system is let in once somebody has gone.
     ada.get("/livez").is(200);
+}
+
+#[test]
+fn who_waits_hears_nothing_once_the_token_is_revoked() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let request = |method: &str, path: &str, body: &str| worker.connect_and(&worker.request(method, path, &[], body));
+    let waiting = [
+        request("GET", "/v1/mailboxes/worker/messages?wait=60", ""),
+        request("POST", "/v1/mailboxes/worker/lease", r#"{"wait":60}"#),
+    ];
+    let upgrade = "GET /v1/mailboxes/worker/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer";
+    let streams = [
+        request("GET", "/v1/mailboxes/worker/stream", ""),
+        worker.connect_and(format!("{upgrade} {}\r\n\r\n", worker.token).as_bytes()),
+    ];
+    wait("all four wait", || (site.metric("systole_gateway_calls") >= 4).then_some(()));
+    assert!(site.systole(&["token", "revoke", "worker"]).output().unwrap().status.success());
+    ada.send(7).is(202);
+    for waited in waiting {
+        answer(waited).problem(401, "unauthorized");
+    }
+    for mut stream in streams {
+        let mut said = String::new();
+        stream.read_to_string(&mut said).expect("the stream ends");
+        assert!(!said.contains("</ask>"), "{said}");
+    }
+    // A client waits for an answer in the same way; a new token has what the old one did not get.
+    let bob = site.party("bob");
+    let asked = bob.connect_and(&bob.request("POST", "/v1/messages?wait=60", &[], &ask(8)));
+    wait("bob waits", || (site.metric("systole_gateway_waiters") >= 1).then_some(()));
+    assert!(site.systole(&["token", "revoke", "bob"]).output().unwrap().status.success());
+    let worker = site.party("worker");
+    let page = worker.until("/v1/mailboxes/worker/messages", |page| page["items"].as_array().unwrap().len() == 2);
+    for item in page["items"].as_array().unwrap() {
+        worker.post(&format!("/v1/messages/{}/reply", text(&item["id"])), &crate::kit::reply("secret")).is(202);
+    }
+    answer(asked).problem(401, "unauthorized");
 }

@@ -117,10 +117,10 @@ impl Site {
     }
 
     /// Lets it have so many descriptors from now on.
-    pub(crate) fn limit_files(&self, most: u64) {
-        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    pub(crate) fn limit(&self, what: rustix::process::Resource, most: u64) {
+        use rustix::process::{Pid, Rlimit, prlimit};
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        prlimit(Some(Pid::from_child(self.process.as_ref().unwrap())), Resource::Nofile, limit).unwrap();
+        prlimit(Some(Pid::from_child(self.process.as_ref().unwrap())), what, limit).unwrap();
     }
 
     /// What it logged since it listens.

@@ -119,6 +119,20 @@ fn an_organism_that_can_not_go_on_ends_its_process() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_a_full_disk() {
+    let mut site = Site::new();
+    let ada = site.party("ada");
+    let kept = ada.send(1).is(202).json();
+    site.limit(rustix::process::Resource::Fsize, 4096);
+    for number in 2..40 {
+        try_send(&ada, number);
+    }
+    assert_eq!(site.ended(), Some(3), "{}", site.log());
+    site.start();
+    site.who(&ada.token).get(&format!("/v1/messages/{}", text(&kept["id"]))).is(200);
+}
+
+#[test]
 fn one_process_serves() {
     let site = Site::new();
     let second = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();

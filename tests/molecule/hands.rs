@@ -204,3 +204,25 @@ fn two_agents_that_always_answer_come_to_an_end() {
     behind(&scout, &answered, 0);
     rows(&other, UUID, &format!("since_id={}", text(&asked["id"])), 0);
 }
+
+#[test]
+fn an_answer_to_somebody_who_has_gone_reaches_nobody_else() {
+    let mut site = office();
+    let (mut scout, ada, mut bob) = people(&site);
+    // A copy of the agent has this row when the organism ends, and answers it late.
+    first(&scout, &ada, "one");
+    site.stop();
+    let file = site.folder.join("organism.yaml");
+    let organism = std::fs::read_to_string(&file).unwrap();
+    let without: Vec<&str> = organism.lines().filter(|line| !line.contains("name: ada")).collect();
+    std::fs::write(&file, without.join("\n")).unwrap();
+    site.start();
+    (scout.address, bob.address) = (site.address, site.address);
+    let of_bob = say(&bob, "two");
+    let page = rows(&scout, SCOUT, "", 2);
+    let two = page.iter().find(|row| text(&row["data"]["text"]) == "two").unwrap();
+    assert_eq!(text(&two["data"]["source"]), "peer_agent", "{two}");
+    notify(&scout, SCOUT, "CONFIDENTIAL for ada").problem(409, "nobody_waits");
+    answer(&scout, two, "for bob").is(200);
+    assert!(reply(&bob, &of_bob).contains("<text>for bob</text>"));
+}

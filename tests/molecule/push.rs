@@ -239,6 +239,7 @@ fn what_is_no_answer_is_a_fault_that_says_why() {
         Act::Return(error),
         Act::Return(json!({ "ack": true })),
         Act::Return(json!({ "text": "\u{0}" })),
+        Act::Return(json!({ "task_id": "67e55044-10b1-426f-9247-bb680e5fe0c8", "text": "for somebody else" })),
         Act::Return(Value::Null),
     ]);
     let site = declared(&server);
@@ -248,6 +249,7 @@ fn what_is_no_answer_is_a_fault_that_says_why() {
         ("failed", "no tool at (address)"),
         ("failed", "return a text"),
         ("failed", "XML can't carry"),
+        ("failed", "answers another message, as its task_id says"),
         // Nothing was said: the contract's silence decides.
         ("silent", ""),
     ] {
@@ -256,7 +258,7 @@ fn what_is_no_answer_is_a_fault_that_says_why() {
         assert!(envelope.contains(why) || envelope.contains(&why.replace('\'', "&apos;")), "{envelope}");
     }
     // A refusal is final: none of them was tried twice.
-    assert_eq!(server.rest().len(), 5);
+    assert_eq!(server.rest().len(), 6);
 }
 
 #[test]

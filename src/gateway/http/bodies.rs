@@ -1,9 +1,16 @@
-//! Bounds on the bytes of bodies in memory: of one principal, and of all together.
+//! Bounds on the bytes of bodies in memory, of requests and of pages that are answered: of one principal, and of all
+//! together.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
+use axum::body::{Body, HttpBody};
 use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
 
 use crate::gateway::problem::Problem;
 use crate::vocab::Name;
@@ -69,6 +76,38 @@ impl Held {
         *state.principals.entry(self.of.clone()).or_default() += bytes;
         *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
         Ok(())
+    }
+}
+
+/// A body of an answer whose bytes count until it is sent, or nobody takes it.
+pub(super) struct Weighed {
+    body: Body,
+    _held: Held,
+}
+
+impl Weighed {
+    /// The same answer, if there is room for it.
+    pub(super) fn over(response: Response, held: Held) -> Result<Response, Problem> {
+        let bytes = response.body().size_hint().exact().unwrap_or_default();
+        held.more(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        Ok(response.map(|body| Body::new(Self { body, _held: held })))
+    }
+}
+
+impl HttpBody for Weighed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Gate;
+use super::bodies::Held;
 use super::caller::Caller;
 use super::request::{Query, json, message_id};
 use crate::gateway::Kind;
@@ -16,6 +17,7 @@ use crate::vocab::{MessageId, Name};
 pub(super) struct Desk {
     pub(super) gate: Arc<Gate>,
     pub(super) mailbox: Name,
+    caller: Name,
     /// Whether the caller is the listener itself.
     pub(super) reader: bool,
     /// The message in the path.
@@ -39,7 +41,7 @@ impl FromRequest<Arc<Gate>> for Desk {
         let Path(Place { mailbox, id }) = place.map_err(|error| Problem::bad_request(error.body_text()))?;
         let mailbox = caller.mailbox(gate, &mailbox)?;
         let reader = caller.0.kind == Kind::Listener;
-        Ok(Self { gate: gate.clone(), mailbox, reader, id, request })
+        Ok(Self { gate: gate.clone(), mailbox, caller: caller.0.name, reader, id, request })
     }
 }
 
@@ -47,6 +49,11 @@ impl Desk {
     /// The query, which knows these parameters.
     pub(super) fn query(&self, known: &[&str]) -> Result<Query, Problem> {
         Query::of(&self.request, known)
+    }
+
+    /// What its answer weighs: nothing yet.
+    pub(super) fn weigh(&self) -> Held {
+        self.gate.edge.bodies.hold(self.caller.clone())
     }
 
     /// The message that it is about.

@@ -1,13 +1,24 @@
 //! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a
 //! body is read here; no other code reads one of a caller that is not known ([`Known`]).
+//!
+//! A token can be revoked while its call waits: whoever waited for long is asked again before the answer leaves, and
+//! what streams asks before each message ([`Known::is_known`]).
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONNECTION, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
 
 use super::Gate;
 use super::bodies::Held;
@@ -17,13 +28,19 @@ use crate::accept::Visit;
 use crate::gateway::problem::Problem;
 use crate::gateway::token;
 use crate::gateway::{Kind, Principal};
+use crate::shell::principal::TokenHash;
 
 /// Calls that need no token, and always find room: those of monitoring.
 const OPEN: [&str; 4] = ["/livez", "/readyz", "/metrics", "/openapi.json"];
 
+/// A call that takes so long has waited.
+const LONG: Duration = Duration::from_millis(10);
+
 /// The caller of a request, among its extensions. Without one no body is read.
 pub(super) struct Known {
     pub(super) principal: Principal,
+    /// The hash of its token.
+    token: TokenHash,
     /// The bytes of its body that are in memory.
     held: Held,
 }
@@ -33,10 +50,25 @@ impl Known {
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Problem> {
         self.held.more(bytes)
     }
+
+    /// Whether its token is still that of the same principal.
+    pub(super) fn is_known(&self, gate: &Gate) -> bool {
+        gate.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
+    }
 }
 
 /// Lets a request in.
-pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn enter(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let (request, body) = Watched::over(request);
+    let mut response = admit(gate, request, next).await;
+    // The server reads no further request on a connection on which a body is left: whoever sent one is told so.
+    if body.is_some_and(|body| !body.load(Ordering::Acquire)) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn admit(gate: Arc<Gate>, mut request: Request, next: Next) -> Response {
     if let Err(problem) = protocol::judge(&request) {
         return problem.into_response();
     }
@@ -49,28 +81,31 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
         Some(Err(reason)) => return closing(refuse(&gate, visit, reason).await),
         Some(Ok(token)) => token::hash(token),
     };
+    let is_obituary = (gate.obituary)(request.uri().path());
     let principal = match gate.query.bearer(token) {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
         Ok(None) => {
             let refused = refuse(&gate, visit, Reason::Wrong).await;
-            let removed = Some(Problem::removed()).filter(|_| (gate.obituary)(request.uri().path()));
-            return closing(removed.unwrap_or(refused));
+            return closing(if is_obituary { Problem::removed() } else { refused });
         }
         Err(error) => return Problem::from(error).into_response(),
     };
-    let known = match let_in(&gate, visit, principal) {
+    let known = match let_in(&gate, visit, principal, token) {
         Ok(known) => Arc::new(known),
         Err(problem) => return problem.into_response(),
     };
     request.extensions_mut().insert(known.clone());
+    let began = gate.mailboxes.now();
     let response = next.run(request).await;
-    drop(known);
+    if gate.mailboxes.now().since(began) >= LONG && !known.is_known(&gate) {
+        return closing(if is_obituary { Problem::removed() } else { Problem::unauthorized() });
+    }
     response
 }
 
 /// A principal within its rate, for whom there is room.
-fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal) -> Result<Known, Problem> {
+fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal, token: TokenHash) -> Result<Known, Problem> {
     gate.edge.rate.pass(&principal.name, gate.mailboxes.now()).map_err(|seconds| {
         let requests = gate.settings.requests;
         Problem::too_many("rate", format!("{} may make {requests} requests a second", principal.name), seconds)
@@ -79,7 +114,7 @@ fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal) -> Result<Kno
         visit.enter(&principal.name, principal.kind == Kind::Admin).map_err(|full| Problem::full(&full))?;
     }
     let held = gate.edge.bodies.hold(principal.name.clone());
-    Ok(Known { principal, held })
+    Ok(Known { principal, token, held })
 }
 
 /// The token that is shown, if anything is.
@@ -99,6 +134,45 @@ async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Problem {
         tokio::time::sleep(delay).await;
     }
     Problem::unauthorized()
+}
+
+/// A body that notes when it has been read to its end.
+struct Watched {
+    body: Body,
+    ended: Arc<AtomicBool>,
+}
+
+impl Watched {
+    /// Watches the body of a request; nothing to watch if there is none.
+    fn over(request: Request) -> (Request, Option<Arc<AtomicBool>>) {
+        if request.body().is_end_stream() {
+            return (request, None);
+        }
+        let ended = Arc::new(AtomicBool::new(false));
+        let watch = ended.clone();
+        (request.map(|body| Body::new(Self { body, ended })), Some(watch))
+    }
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.ended.store(true, Ordering::Release);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 fn closing(problem: Problem) -> Response {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::bodies::Weighed;
 use super::desk::Desk;
 use super::request::{Query, message_id, no_message};
 use super::view::Reading;
@@ -22,6 +23,7 @@ const LIMIT: (u64, u64) = (100, 500);
 /// `GET /v1/mailboxes/{mailbox}/messages`
 pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit", "wait", "type", "peer", "before"])?;
+    let held = desk.weigh();
     let Desk { gate, mailbox, reader, .. } = desk;
     let before = query.text("before").map(|text| {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
@@ -51,17 +53,18 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
             break page;
         }
     };
-    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page, order)))
+    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, order)), held)
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
 pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit"])?;
+    let held = desk.weigh();
     let Desk { gate, mailbox, .. } = desk;
     let (range, from) = range(&gate, mailbox, &query)?;
     let range = Range { dead: true, ..range };
     let page = page(&gate, range.clone(), from).await?;
-    Ok(view::document(StatusCode::OK, &show(&gate, &range, &page, false)))
+    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, false)), held)
 }
 
 #[derive(Deserialize)]
@@ -94,6 +97,9 @@ fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response,
     Ok(view::document(StatusCode::OK, &json!({ what: count })))
 }
 
+/// Bytes of a page: what stands behind them comes with the next one.
+const PAGE: usize = 8 << 20;
+
 /// What a query asks for: by default from the oldest message on.
 pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
@@ -102,7 +108,7 @@ pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range,
         Some(text) => cursor::read(&gate.cursors, &mailbox, text).map_or(From::Lost, From::Behind),
     };
     let after = if let From::Behind(place) = from { place.seq } else { 0 };
-    Ok((Range { mailbox, after, limit, payload: None, peer: None, before: None, dead: false }, from))
+    Ok((Range { mailbox, after, limit, bytes: PAGE, payload: None, peer: None, before: None, dead: false }, from))
 }
 
 /// Where a reader wants to begin.

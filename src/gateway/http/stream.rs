@@ -14,6 +14,7 @@ use http_body_util::channel::{Channel, Sender};
 use serde_json::Value;
 
 use super::desk::Desk;
+use super::door::Known;
 use super::request::Query;
 use super::view::Reading;
 use super::{Gate, mailbox, view};
@@ -25,7 +26,10 @@ use crate::shell::journal::Range;
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// Events that wait for a reader.
-const AHEAD: usize = 16;
+const AHEAD: usize = 1;
+
+/// Bytes of envelopes that are read at once.
+const PAGE: usize = 1 << 20;
 
 /// Bytes that a WebSocket takes from its reader, who has nothing to say.
 const HEARD: usize = 4096;
@@ -44,6 +48,7 @@ pub(super) async fn stream(
         None => query,
     };
     let visit = desk.request.extensions().get::<Visit>().cloned();
+    let known = desk.request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
     let Desk { gate, mailbox, .. } = desk;
     let (range, from) = mailbox::range(&gate, mailbox, &query)?;
     // A place that is lost is told at once.
@@ -52,24 +57,32 @@ pub(super) async fn stream(
         // It is no connection of HTTP any more, but the same call goes on.
         let upgrade = upgrade.max_message_size(HEARD).max_frame_size(HEARD);
         return Ok(upgrade.on_upgrade(async move |socket| {
-            feed(gate, range, Reader::Socket(Box::new(socket))).await;
+            feed(gate, known, range, Reader::Socket(Box::new(socket))).await;
             drop(visit);
         }));
     }
     let (sender, body) = Channel::<Bytes, Infallible>::new(AHEAD);
-    tokio::spawn(feed(gate, range, Reader::Events(sender)));
+    tokio::spawn(feed(gate, known, range, Reader::Events(sender)));
     let mut response = view::typed(StatusCode::OK, "text/event-stream", Body::new(body));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
-/// Sends what is there and what comes, until nobody reads or the organism stops.
-async fn feed(gate: Arc<Gate>, mut range: Range, mut to: Reader) {
+/// Sends what is there and what comes, until nobody reads, the token of its reader is revoked or the organism stops. What
+/// a reader leaves unread counts as bodies of its principal do: a stream that would have too much ends, and goes on where
+/// its reader was with the next request.
+async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Reader) {
     let Some(bell) = gate.mailboxes.bell(&range.mailbox) else { return };
+    range.bytes = PAGE;
     while !gate.mailboxes.is_stopping() {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
         let Ok(page) = gate.query.page(range.clone()).await else { return };
+        let bytes = page.items.iter().map(|mail| mail.record.envelope.len()).sum();
+        let held = gate.edge.bodies.hold(known.principal.name.clone());
+        if !known.is_known(&gate) || held.more(bytes).is_err() {
+            return;
+        }
         for mail in &page.items {
             // What was sent is not what was handled: its reader says so for each message.
             let item = view::mail(&gate, mail, Reading::skipping(page.position.pruned));

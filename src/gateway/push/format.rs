@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::shell::journal::StoredMail;
-use crate::vocab::Name;
+use crate::vocab::{MessageId, Name};
 
 /// Body of a delivery that is not the envelope, and its answer. What is read becomes a reply, which the pump judges.
 pub(crate) trait PushFormat: fmt::Debug + Send + Sync {
@@ -15,9 +15,9 @@ pub(crate) trait PushFormat: fmt::Debug + Send + Sync {
     /// The body for a message; none if it can't carry the message.
     fn write(&self, mail: &StoredMail) -> Option<Bytes>;
 
-    /// The payload of the reply that a listener answered with; none if it answered with nothing.
+    /// The payload of the reply with which a listener answered that message; none if it answered with nothing.
     ///
     /// # Errors
     /// Why the answer is no reply, for the caller.
-    fn read(&self, listener: &Name, answer: &[u8]) -> Result<Option<Bytes>, String>;
+    fn read(&self, listener: &Name, id: MessageId, answer: &[u8]) -> Result<Option<Bytes>, String>;
 }

@@ -141,7 +141,8 @@ impl Places {
             // A listener that is full or ends says so, and means what it says.
             policy: Policy { retry_after: true, ..Policy::default() },
             // Its server takes one connection after the other.
-            unpooled: self.0.iter().filter(|(_, place)| place.format.is_some()).map(|(name, _)| name.clone()).collect(),
+            // An answer that comes too late on a connection would be taken for that to the next message.
+            unpooled: self.0.keys().cloned().collect(),
             guards: guards.filter(|(name, _)| self.0[name].declared.allow_private).collect(),
             durability: journal.durability,
             retention: journal.retention,

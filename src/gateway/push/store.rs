@@ -58,7 +58,7 @@ impl MailStore {
     fn read(&self, id: MessageId, body: Bytes) -> Result<Option<Bytes>, String> {
         let listener = self.mailboxes.find(id).map(|(name, _)| name);
         match listener.as_ref().and_then(|name| Some((name, self.places.format(name)?))) {
-            Some((name, format)) => format.read(name, &body),
+            Some((name, format)) => format.read(name, id, &body),
             None => Ok(Some(body)),
         }
     }

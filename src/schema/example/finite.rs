@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use crate::schema::model::{Content, Model, Order, Particle, Term, Type, TypeId};
+use crate::schema::model::{Complex, Content, Model, Order, Particle, Term, Type, TypeId};
 
 /// Rule by which the size of a whole follows from its parts; an element is one larger than its content.
 #[derive(Debug, Clone, Copy)]
@@ -88,30 +88,19 @@ fn leaves_first(model: &Model) -> Vec<TypeId> {
             order.push(ty);
         } else if !std::mem::replace(&mut seen[ty], true) {
             pending.push((ty, true));
-            pending.extend(
-                children(&model.types[ty]).into_iter().filter(|child| !seen[*child]).map(|child| (child, false)),
-            );
+            if let Type::Complex(Complex { content: Content::Children(particle), .. }) = &model.types[ty] {
+                each_type(particle, &mut |child| pending.extend((!seen[child]).then_some((child, false))));
+            }
         }
     }
     order
 }
 
-/// The types of the elements that may stand in one of a type.
-fn children(ty: &Type) -> Vec<TypeId> {
-    let mut found = Vec::new();
-    let mut pending: Vec<&Particle> = match ty {
-        Type::Complex(complex) => match &complex.content {
-            Content::Children(particle) => vec![particle],
-            Content::Empty | Content::Text(_) => Vec::new(),
-        },
-        Type::Simple(_) => Vec::new(),
-    };
-    while let Some(particle) = pending.pop() {
-        match &particle.term {
-            Term::Element(element) => found.push(element.ty),
-            Term::Group(_, parts) => pending.extend(parts),
-            Term::Any => {}
-        }
+/// Visits the types of the elements of a particle.
+fn each_type(particle: &Particle, visit: &mut impl FnMut(TypeId)) {
+    match &particle.term {
+        Term::Element(element) => visit(element.ty),
+        Term::Group(_, parts) => parts.iter().for_each(|part| each_type(part, visit)),
+        Term::Any => {}
     }
-    found
 }

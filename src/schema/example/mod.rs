@@ -208,13 +208,19 @@ impl<'a> Sampler<'a> {
         let several = self.wish.full && particle.max != Some(1) && count > 0 && !self.is_recursive();
         let count =
             if several { count.max(particle.max.unwrap_or(u64::MAX).min(alternatives.len() as u64)) } else { count };
+        let mut least = None;
         for turn in 0..count {
             self.spend(1)?;
             let wanted = usize::try_from(turn).unwrap_or(0) + self.wish.choice;
             let wanted = alternatives.get(wanted % alternatives.len().max(1));
-            let least = alternatives.iter().min_by_key(|alternative| self.depths.particle(alternative));
-            let recurs = |alternative: &&Particle| self.leads_back(alternative);
-            self.particle(wanted.filter(|wanted| !recurs(wanted)).or(least)?, None)?;
+            let chosen = match (wanted.filter(|wanted| !self.leads_back(wanted)), least) {
+                (Some(chosen), _) | (None, Some(chosen)) => chosen,
+                (None, None) => {
+                    let depths = &self.depths;
+                    *least.insert(alternatives.iter().min_by_key(|alternative| depths.particle(alternative))?)
+                }
+            };
+            self.particle(chosen, None)?;
         }
         Some(())
     }

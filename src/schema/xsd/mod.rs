@@ -109,7 +109,7 @@ impl XsdSet {
 
 /// Types, elements, attributes and facets that all payloads of a schema together may have in their models. The payloads
 /// behind that have no example.
-const PARTS: usize = 500_000;
+const PARTS: usize = 100_000;
 
 /// The components of documents, which make one schema.
 pub(super) fn compile<'r, 'a>(

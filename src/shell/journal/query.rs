@@ -59,6 +59,8 @@ pub(crate) struct Range {
     /// Behind that place.
     pub(crate) after: Number,
     pub(crate) limit: usize,
+    /// Bytes that the envelopes have together at most, unless one alone has more.
+    pub(crate) bytes: usize,
     /// Of that payload.
     pub(crate) payload: Option<String>,
     /// From that sender.
@@ -96,14 +98,23 @@ pub(crate) struct History {
     pub(crate) limit: usize,
     /// Of that payload; or of its namespace alone, where the local name is not told.
     pub(crate) of: Of,
-    /// From one of these senders.
-    pub(crate) senders: Option<Vec<Name>>,
+    pub(crate) senders: Option<Senders>,
     /// Only messages that came at this time or later.
     pub(crate) since: Option<Time>,
     /// Only messages that came before this time.
     pub(crate) before: Option<Time>,
     /// Only messages that have no answer and can have one.
     pub(crate) waiting: bool,
+}
+
+/// From whom.
+#[cfg(feature = "facade")]
+#[derive(Debug, Clone)]
+pub(crate) enum Senders {
+    /// One of these.
+    Among(Vec<Name>),
+    /// Anybody else.
+    Outside(Vec<Name>),
 }
 
 /// Of which kind.
@@ -208,6 +219,12 @@ impl JournalQuery {
         self.run(move |reader| history(reader, &of)).await
     }
 
+    /// The greatest place of a mailbox that was pruned; 0 if none was.
+    #[cfg(feature = "facade")]
+    pub(crate) async fn pruned(&self, mailbox: Name) -> Result<Number, QueryError> {
+        self.run(move |reader| pruned(reader, mailbox.as_str())).await
+    }
+
     /// A message that a client submitted, with its answers.
     pub(crate) async fn submission(&self, id: MessageId) -> Result<Option<Sent>, QueryError> {
         self.run(move |reader| {
@@ -293,12 +310,14 @@ const WAITING: &str =
     "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state IN ('waiting', 'redriven')";
 
 fn mail(reader: &JournalReader, condition: &str, params: impl Params) -> Result<Vec<StoredMail>, Problem> {
-    reader.rows(condition, params, |reader, record: MailRecord, _, _| {
-        let of_it = "WHERE seq = ?1";
-        let status = reader.rows(of_it, [record.seq.cast_signed()], |_, row: StatusRow, _, _| Ok(row.status))?.pop();
-        let status = status.ok_or_else(|| Problem::damaged(format!("mail {} has no status", record.seq)))?;
-        Ok(StoredMail { record, status })
-    })
+    reader.rows(condition, params, |reader, record: MailRecord, _, _| stored(reader, record))
+}
+
+fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, Problem> {
+    let of_it = "WHERE seq = ?1";
+    let status = reader.rows(of_it, [record.seq.cast_signed()], |_, row: StatusRow, _, _| Ok(row.status))?.pop();
+    let status = status.ok_or_else(|| Problem::damaged(format!("mail {} has no status", record.seq)))?;
+    Ok(StoredMail { record, status })
 }
 
 fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
@@ -320,13 +339,17 @@ fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
         ":before": range.before.map(|before| before.as_nanos().cast_signed()),
         ":limit": limit,
     };
-    let mut items = mail(reader, &condition, params)?;
-    let has_more = items.len() > range.limit;
-    items.truncate(range.limit);
-    let gone = reader.rows("WHERE mailbox = ?1", [mailbox], |_, gone: Gone, _, _| Ok(gone.pruned))?.pop();
+    let (mut count, mut bytes, mut has_more) = (0, 0, false);
+    let items = reader.rows_while(&condition, params, |reader, record: MailRecord, _, _| {
+        bytes += record.envelope.len();
+        has_more = count == range.limit || (count > 0 && bytes > range.bytes);
+        count += 1;
+        if has_more { Ok(None) } else { stored(reader, record).map(Some) }
+    })?;
+    let pruned = pruned(reader, mailbox)?;
     let oldest = "SELECT min(seq) FROM mail WHERE mailbox = ?1";
     let oldest: Option<i64> = reader.db.prepare_cached(oldest)?.query_row([mailbox], |row| row.get(0))?;
-    let position = Position { pruned: gone.unwrap_or_default(), oldest: oldest.map(i64::cast_unsigned) };
+    let position = Position { pruned, oldest: oldest.map(i64::cast_unsigned) };
     Ok(Page { items, has_more, position })
 }
 
@@ -339,7 +362,7 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
     let condition = format!(
         "WHERE {from} AND seq > :after AND substr(payload, 1, length(:payload)) = :payload \
          AND (:whole = 0 OR payload = :payload) \
-         AND (:senders IS NULL OR sender IN (SELECT value FROM json_each(:senders))) \
+         AND (:senders IS NULL OR (sender IN (SELECT value FROM json_each(:senders))) = :among) \
          AND (:since IS NULL OR came >= :since) AND (:before IS NULL OR came < :before) ORDER BY seq LIMIT :limit"
     );
     let (payload, whole) = match &of.of {
@@ -347,17 +370,28 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
         Of::Namespace(namespace) => (format!("{{{namespace}}}"), false),
     };
     let names = |names: &Vec<Name>| serde_json::json!(names.iter().map(Name::as_str).collect::<Vec<_>>()).to_string();
+    let (senders, among) = match &of.senders {
+        None => (None, true),
+        Some(Senders::Among(senders)) => (Some(names(senders)), true),
+        Some(Senders::Outside(senders)) => (Some(names(senders)), false),
+    };
     let params = named_params! {
         ":mailbox": of.mailbox.as_str(),
         ":after": of.after.cast_signed(),
         ":payload": payload,
         ":whole": whole,
-        ":senders": of.senders.as_ref().map(names),
+        ":senders": senders,
+        ":among": among,
         ":since": of.since.map(|since| since.as_nanos().cast_signed()),
         ":before": of.before.map(|before| before.as_nanos().cast_signed()),
         ":limit": i64::try_from(of.limit).unwrap_or(i64::MAX),
     };
     mail(reader, &condition, params)
+}
+
+fn pruned(reader: &JournalReader, mailbox: &str) -> Result<Number, Problem> {
+    let gone = reader.rows("WHERE mailbox = ?1", [mailbox], |_, gone: Gone, _, _| Ok(gone.pruned))?.pop();
+    Ok(gone.unwrap_or_default())
 }
 
 /// The answers that left for a client in the conversation of a submission, read or not.

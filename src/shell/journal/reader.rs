@@ -352,12 +352,25 @@ impl JournalReader {
         params: impl Params,
         mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<T, Problem>,
     ) -> Result<Vec<T>, Problem> {
+        self.rows_while(condition, params, |reader, record, at, ended| each(reader, record, at, ended).map(Some))
+    }
+
+    /// The same up to the first row of which nothing is taken.
+    pub(super) fn rows_while<R: Record, T>(
+        &self,
+        condition: &str,
+        params: impl Params,
+        mut each: impl FnMut(&Self, R, i64, Option<i64>) -> Result<Option<T>, Problem>,
+    ) -> Result<Vec<T>, Problem> {
         let mut statement = self.db.prepare_cached(&[R::SELECT, condition].concat())?;
         let mut rows = statement.query(params)?;
         let (mut found, mut buffer) = (Vec::new(), Vec::new());
         while let Some(row) = rows.next()? {
             let loaded = load::<R>(row, &mut buffer)?;
-            found.push(each(self, loaded.record, loaded.at, loaded.ended)?);
+            match each(self, loaded.record, loaded.at, loaded.ended)? {
+                Some(one) => found.push(one),
+                None => break,
+            }
         }
         drop(rows);
         #[cfg(test)]

@@ -9,6 +9,7 @@ use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;
 use super::{Draft, DraftContent};
 use crate::schema::engine::grammar::{AttributeUse, ElementId, Grammar, Name, TypeId, UNBOUNDED};
+use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::Builtin;
 use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Facets, Model, Simple, Type, Variety};
 use crate::schema::pattern::Pattern;
@@ -89,8 +90,14 @@ impl<'r, 'a> Components<'r, 'a> {
 
     /// The model of a global element; `None` if it takes more than is `left` for all models of the schema.
     pub(in crate::schema) fn model(&self, element: ElementId, left: &mut usize) -> Option<Model> {
-        let mut projection =
-            Projection { components: self, types: Vec::new(), made: HashMap::new(), pending: Vec::new(), left: *left };
+        let mut projection = Projection {
+            components: self,
+            types: Vec::new(),
+            made: HashMap::new(),
+            pending: Vec::new(),
+            namespace: None,
+            left: *left,
+        };
         let root = projection.whole(element);
         *left = projection.left;
         Some(Model { root: root?, types: projection.types, is_whole: self.substitutions.is_empty() })
@@ -109,6 +116,8 @@ struct Projection<'c, 'r, 'a> {
     made: HashMap<TypeId, model::TypeId>,
     /// Types that are referred to, and their places in the model.
     pending: Vec<(TypeId, model::TypeId)>,
+    /// The namespace of the last name: names come in runs.
+    namespace: Option<(Namespace, Arc<str>)>,
     /// How many parts it may still have.
     left: usize,
 }
@@ -142,8 +151,13 @@ impl Projection<'_, '_, '_> {
         })
     }
 
-    fn name(&self, name: &Name) -> (Arc<str>, String) {
-        (self.components.grammar.namespaces.name(name.namespace).into(), name.local.to_string())
+    fn name(&mut self, name: &Name) -> (Arc<str>, String) {
+        let namespaces = &self.components.grammar.namespaces;
+        let (_, namespace) = match self.namespace.take().filter(|(last, _)| *last == name.namespace) {
+            Some(last) => self.namespace.insert(last),
+            None => self.namespace.insert((name.namespace, namespaces.name(name.namespace).into())),
+        };
+        (namespace.clone(), name.local.to_string())
     }
 
     /// The place of a type in the model.
