@@ -161,6 +161,14 @@ pub enum StrictErrorKind {
         /// The attribute.
         name: Box<str>,
     },
+    /// A value in quotes that are none of XML, such as those of a word processor.
+    #[error("the value of '{name}' stands in {quote}, which is no quote of XML: write {name}=\"…\"")]
+    ForeignQuote {
+        /// The attribute.
+        name: Box<str>,
+        /// The quote that it starts with.
+        quote: char,
+    },
     /// Something in a tag that is neither attribute nor end.
     #[error("'{}' can't stand in a tag here", .found.escape_debug())]
     UnexpectedInTag {
@@ -326,7 +334,7 @@ impl StrictErrorKind {
             Self::SectionEndInText => "XML 1.0 [14] CharData",
             Self::MissingSpace | Self::UnexpectedInTag { .. } => "XML 1.0 [40] STag",
             Self::MissingValue { .. } => "XML 1.0 [41] Attribute",
-            Self::UnquotedValue { .. } => Token::Value.rule(),
+            Self::UnquotedValue { .. } | Self::ForeignQuote { .. } => Token::Value.rule(),
             Self::LessThanInValue => "XML 1.0 [WFC: No < in Attribute Values]",
             Self::DuplicateAttribute { .. } => "XML 1.0 [WFC: Unique Att Spec]",
             Self::DuplicateExpandedName { .. } => "Namespaces 1.0 [NSC: Attributes Unique]",

@@ -145,7 +145,11 @@ impl<'a> Pass<'a> {
             Some(&delimiter @ (b'"' | b'\'')) => self.value(quote, delimiter)?,
             Some(_) => {
                 let name = excerpt(&self.text[name.start..name.end]);
-                return Err(self.error(StrictErrorKind::UnquotedValue { name }, quote));
+                let kind = match self.text[quote..].chars().next() {
+                    Some(quote) if is_foreign_quote(quote) => StrictErrorKind::ForeignQuote { name, quote },
+                    _ => StrictErrorKind::UnquotedValue { name },
+                };
+                return Err(self.error(kind, quote));
             }
             None => return Err(self.cut_tag(tag)),
         };
@@ -303,4 +307,28 @@ impl<'a> Pass<'a> {
         }
         &self.text[at..end]
     }
+}
+
+/// Whether a character is a quote of a text, which XML doesn't know.
+fn is_foreign_quote(c: char) -> bool {
+    matches!(
+        c,
+        '“' | '”'
+            | '„'
+            | '‟'
+            | '″'
+            | '«'
+            | '»'
+            | '＂'
+            | '‘'
+            | '’'
+            | '‚'
+            | '‛'
+            | '′'
+            | '‹'
+            | '›'
+            | '`'
+            | '´'
+            | '＇'
+    )
 }
