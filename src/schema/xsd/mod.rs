@@ -2,6 +2,7 @@
 
 pub(super) mod documents;
 pub(super) mod embed;
+mod hints;
 mod needed;
 mod pitfalls;
 mod prolog;
