@@ -99,6 +99,8 @@ fn a_second_opinion_is_told_where_it_differs_and_decides_nothing() {
         said.contains("accepts the schemas that the engine refuses") && said.contains("1 error, 1 warning"),
         "{said}"
     );
+    // The error comes first.
+    assert!(said.find('×') < said.find('⚠'), "{said}");
     // A bound of more digits than libxml2 2.9.14 reads; later ones do.
     let huge = "9".repeat(40);
     let (code, said) = checked(

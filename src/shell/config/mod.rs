@@ -163,7 +163,11 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>) -> Resu
     let organism = organism::read(&mut reader, &root);
     let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
     let mut findings = reader.findings;
-    findings.sort_by_key(|finding| finding.span_in(&reader.file).map_or(usize::MAX, |span| span.start));
+    findings.sort_by_key(|finding| {
+        // A remark on errors stands behind them.
+        let is_remark = matches!(finding.mistake(), Mistake::Lenient { .. });
+        (is_remark, finding.span_in(&reader.file).map_or(usize::MAX, |span| span.start))
+    });
     match built {
         Some(config) if findings.iter().all(|finding| finding.mistake().is_warning()) => {
             Ok(Config { warnings: findings, ..config })
