@@ -1,6 +1,7 @@
 use std::fmt;
 
-use crate::vocab::{Position, QName};
+use super::xsd::tree::Node;
+use crate::vocab::{Position, QName, ns};
 
 /// Why a type or a document can't be a contract, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -269,8 +270,10 @@ pub enum DocumentProblem {
     #[error("not well-formed XML: {0}")]
     Malformed(String),
     /// It is well-formed, but no schema.
-    #[error("not a schema: the root element must be schema in namespace http://www.w3.org/2001/XMLSchema")]
-    NotASchema,
+    #[error(
+        "not a schema: the root element must be <xs:schema> in the namespace http://www.w3.org/2001/XMLSchema, {0}"
+    )]
+    NotASchema(String),
     /// It refers to a document that was not given.
     #[error("refers to '{0}', which is not among the given documents: list that file too; nothing is ever fetched")]
     Missing(String),
@@ -291,6 +294,26 @@ pub enum DocumentProblem {
     /// It breaks a rule of XML Schema.
     #[error("{0}")]
     Rule(String),
+}
+
+impl DocumentProblem {
+    /// A document whose root is something else than a schema.
+    pub(super) fn no_schema(root: &Node) -> Self {
+        let Node { prefix, local, namespace, .. } = root;
+        let colon = if prefix.is_empty() { "" } else { ":" };
+        let name = format!("<{prefix}{colon}{local}>");
+        Self::NotASchema(match (&**local, &**namespace) {
+            ("schema", "") => format!("but {name} is in no namespace: write <xs:schema xmlns:xs=\"{}\">", ns::XSD),
+            ("schema", other) => format!("but {name} is in {other}: write {}, letter for letter", ns::XSD),
+            (_, ns::XSD) => format!("but it is {name}: write <xs:schema> around it"),
+            _ => format!("but it is {name}: is this file a schema?"),
+        })
+    }
+
+    /// A document in which no element is found.
+    pub(super) fn no_element() -> Self {
+        Self::NotASchema("but there is no element".to_owned())
+    }
 }
 
 struct Line(Option<Position>);

@@ -7,6 +7,7 @@ mod alphabet;
 mod class;
 mod cost;
 mod emit;
+mod foreign;
 mod sample;
 mod translate;
 
@@ -15,6 +16,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use alphabet::Alphabet;
 use regex_syntax::hir::Hir;
+pub(crate) use translate::Flaw;
 
 /// A pattern in both languages.
 #[derive(Debug, Clone)]
@@ -64,9 +66,9 @@ impl Pattern {
 ///
 /// # Errors
 /// What is wrong with a pattern by the grammar of XSD, or that it is too large.
-pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, &'static str> {
+pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, Flaw> {
     let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
-    compile(&translated?.join("|"))
+    compile(&translated?.join("|")).map_err(|why| Flaw { at: None, why })
 }
 
 /// Approximate number of states of the automaton of a pattern, with what its alphabet takes; 0 if it is no pattern.

@@ -2,6 +2,7 @@
 
 mod instances;
 mod schemas;
+mod slips;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

@@ -60,7 +60,7 @@ fn patterns_of_xsd_are_understood() {
 }
 
 /// Whether a pattern of XSD matches a whole text; an error if it is none.
-fn matches(pattern: &str, text: &str) -> Result<bool, &'static str> {
+fn matches(pattern: &str, text: &str) -> Result<bool, Flaw> {
     alternatives(&[pattern]).map(|regex| regex.is_match(text))
 }
 

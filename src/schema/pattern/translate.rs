@@ -3,6 +3,16 @@ use std::str::Chars;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 
 use super::class;
+use super::foreign;
+
+/// A mistake in a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    /// The number of the character where it is, from 1; `None` if it is the pattern as a whole.
+    pub(crate) at: Option<usize>,
+    /// The mistake, and what to write instead.
+    pub(crate) why: &'static str,
+}
 
 /// A pattern of XSD (part 2, appendix F) in the language of the regex crate, anchored at both ends.
 ///
@@ -10,21 +20,42 @@ use super::class;
 ///
 /// # Errors
 /// What is wrong with it by the grammar of the Recommendation.
-pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
-    let mut out = String::from("^(?:");
+pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
     let mut chars = pattern.chars();
-    let mut open = 0usize;
+    let mut open = Vec::new();
+    let read = |rest: &Chars| pattern.chars().count() - rest.clone().count();
+    translated(&mut chars, &mut open, &read).map_err(|why| {
+        let at = match why {
+            UNCLOSED_GROUP | UNCLOSED => open.pop(),
+            _ => None,
+        };
+        Flaw { at: Some(at.unwrap_or_else(|| read(&chars))), why }
+    })
+}
+
+/// As [`translate`]. `open` has the numbers of the brackets that are not closed; `read` tells how many characters were.
+fn translated(
+    chars: &mut Chars,
+    open: &mut Vec<usize>,
+    read: &impl Fn(&Chars) -> usize,
+) -> Result<String, &'static str> {
+    let mut out = String::from("^(?:");
     // Whether an atom stands before: a quantifier needs one, and there is one quantifier for each.
     let mut atom = false;
+    let mut quantified = false;
     while let Some(c) = chars.next() {
+        let was_atom = atom;
         atom = match c {
             '(' => {
-                open += 1;
+                if let Some(why) = foreign::group(chars.as_str()) {
+                    return Err(why);
+                }
+                open.push(read(chars));
                 out.push_str("(?:");
                 false
             }
             ')' => {
-                open = open.checked_sub(1).ok_or("a ')' closes nothing")?;
+                open.pop().ok_or("a ')' closes nothing: escape it by a backslash, \\)")?;
                 out.push(')');
                 true
             }
@@ -32,27 +63,35 @@ pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
                 out.push('|');
                 false
             }
+            '?' | '+' if quantified => return Err(foreign::GREED),
+            '*' | '{' if quantified => return Err("a quantifier stands behind a quantifier: remove one of them"),
             '?' | '*' | '+' | '{' if !atom => return Err("a quantifier stands behind nothing that it can repeat"),
             '?' | '*' | '+' => {
                 out.push(c);
                 false
             }
             '{' => {
-                push_quantity(&mut out, &mut chars)?;
+                push_quantity(&mut out, chars)?;
                 false
             }
             '}' | ']' => return Err("a closing brace or bracket closes nothing: escape it by a backslash"),
             '.' => push_class(&mut out, class::dot()),
-            '[' => push_class(&mut out, bracketed(&mut chars)?),
-            '\\' => match escape(&mut chars)? {
+            '[' => {
+                open.push(read(chars));
+                let class = bracketed(chars)?;
+                open.pop();
+                push_class(&mut out, class)
+            }
+            '\\' => match escape(chars)? {
                 Escape::One(c) => push_char(&mut out, c),
                 Escape::Many(class) => push_class(&mut out, class),
             },
             c => push_char(&mut out, c),
         };
+        quantified = was_atom && matches!(c, '?' | '*' | '+' | '{');
     }
-    if open > 0 {
-        return Err("a '(' is never closed");
+    if !open.is_empty() {
+        return Err(UNCLOSED_GROUP);
     }
     out.push_str(")$");
     Ok(out)
@@ -75,6 +114,9 @@ fn push_class(out: &mut String, class: ClassUnicode) -> bool {
 fn push_quantity(out: &mut String, chars: &mut Chars) -> Result<(), &'static str> {
     const MALFORMED: &str = "a quantifier in braces is {n}, {n,} or {n,m}";
     let (quantity, rest) = chars.as_str().split_once('}').ok_or(MALFORMED)?;
+    if quantity.starts_with(',') {
+        return Err("a quantifier in braces has a first number: write {0,n}");
+    }
     let number = |digits: &str| -> Result<u32, &'static str> {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(MALFORMED);
@@ -97,7 +139,9 @@ fn push_quantity(out: &mut String, chars: &mut Chars) -> Result<(), &'static str
     Ok(())
 }
 
-const UNCLOSED: &str = "a '[' is never closed";
+const UNCLOSED: &str = "this '[' is never closed";
+
+const UNCLOSED_GROUP: &str = "this '(' is never closed";
 
 /// The class behind a `[`, up to its `]`. Subtractions nest to the right: `[a-[b-[c]]]`.
 fn bracketed(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
@@ -136,6 +180,7 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
                 chars.next();
                 break true;
             }
+            ('[', (Some(':'), _)) => return Err(foreign::POSIX),
             ('[', _) => return Err("a '[' in a class stands without a backslash"),
             // A hyphen stands for itself where no range can be meant: at the start and at the end.
             ('-', (next, then)) if first || next == Some(']') || (next == Some('-') && then == Some('[')) => {
@@ -225,7 +270,7 @@ fn escape(chars: &mut Chars) -> Result<Escape, &'static str> {
         'W' => many(class::not(class::word())),
         'p' => many(property(chars)?),
         'P' => many(class::not(property(chars)?)),
-        _ => Err("a backslash stands before a character that has no such meaning"),
+        c => Err(foreign::escape(c)),
     }
 }
 

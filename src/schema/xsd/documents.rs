@@ -12,7 +12,7 @@ use super::tree::{NodeId, Tree};
 use super::versions::included;
 use super::{XsdDocument, document_error, embed, structure};
 use crate::ladder::Canonical;
-use crate::ladder::strict::canonicalize;
+use crate::ladder::strict::{attribute_offset, canonicalize};
 use crate::schema::contract::{ContractError, DocumentProblem};
 use crate::schema::engine::Wrong;
 use crate::schema::payload_schema::{Digest, digest};
@@ -151,7 +151,11 @@ impl Documents {
         match wrong.at {
             Some(place) => {
                 let document = &self.documents[place.document];
-                document_error(&document.name, Some(document.position(place.node)), problem)
+                let position = match wrong.attribute {
+                    Some(attribute) => document.position_of_attribute(place.node, attribute),
+                    None => document.position(place.node),
+                };
+                document_error(&document.name, Some(position), problem)
             }
             None => document_error(self.documents.first().map_or("", |document| &document.name), None, problem),
         }
@@ -300,7 +304,7 @@ impl Document {
             let canonical = canonicalize(&Bytes::copy_from_slice(text.as_bytes()), &LIMITS).map_err(|strict| {
                 error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string()))
             })?;
-            let tree = Tree::parse(text).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+            let tree = Tree::parse(text).ok_or_else(|| error(None, DocumentProblem::no_element()))?;
             Ok::<_, ContractError>((canonical, tree))
         };
         let (mut canonical, mut tree) = read(&text)?;
@@ -310,13 +314,17 @@ impl Document {
         }
         let root = tree.node(0);
         if root.namespace != ns::XSD || root.local != "schema" {
-            return Err(error(Some(Position::of(text.as_bytes(), root.tag.start)), DocumentProblem::NotASchema));
+            let declaration =
+                if root.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", root.prefix) };
+            let declaration = attribute_offset(text.as_bytes(), root.tag.start, &declaration);
+            let at = declaration.filter(|_| root.local == "schema").unwrap_or(root.tag.start);
+            return Err(error(Some(Position::of(text.as_bytes(), at)), DocumentProblem::no_schema(root)));
         }
         if judged {
             structure::check(&canonical, &tree).map_err(|(at, rule)| error(at, DocumentProblem::Rule(rule)))?;
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
-        let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::NotASchema))?;
+        let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::no_element()))?;
         let (name, given) = (name.to_owned(), given.into());
         Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
     }
@@ -328,6 +336,13 @@ impl Document {
 
     pub(super) fn position(&self, node: NodeId) -> Position {
         Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
+    }
+
+    /// The place of an attribute, or of its element if that doesn't have it.
+    pub(super) fn position_of_attribute(&self, node: NodeId, attribute: &str) -> Position {
+        let text = self.text.as_bytes();
+        let tag = self.tree.node(node).tag.start;
+        Position::of(text, attribute_offset(text, tag, attribute).unwrap_or(tag))
     }
 }
 

@@ -23,7 +23,7 @@ const PATHS: [&str; 1] = ["xpath"];
 /// The embeddable form of a document that was made here.
 pub(in crate::schema) fn embeddable(document: &str) -> Result<Canonical, DocumentProblem> {
     let element = document.split_once("?>").map_or(document, |(_, element)| element.trim_start());
-    Tree::parse(element).and_then(|tree| of_tree(&tree)).ok_or(DocumentProblem::NotASchema)
+    Tree::parse(element).and_then(|tree| of_tree(&tree)).ok_or_else(DocumentProblem::no_element)
 }
 
 /// The embeddable form of a schema document.

@@ -20,8 +20,9 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
     let mut found = Vec::new();
     for document in (0..documents.given).map(|index| documents.get(index)) {
         let tree = &document.tree;
-        let mut note = |node, message, help| {
-            found.push(Pitfall { document: document.name.clone(), at: document.position(node), message, help });
+        let mut note = |attribute: Option<&str>, node, message, help| {
+            let at = attribute.map_or(document.position(node), |name| document.position_of_attribute(node, name));
+            found.push(Pitfall { document: document.name.clone(), at, message, help });
         };
         let own: Vec<NodeId> = tree.ids().filter(|id| is_own(tree, *id)).collect();
         let says = |attribute| tree.get(0, attribute).is_some();
@@ -34,6 +35,7 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
                 "elements inside of others, such as <{name}>, are in no namespace: elementFormDefault is missing"
             );
             note(
+                None,
                 0,
                 message,
                 "write elementFormDefault=\"qualified\", so that they are in the targetNamespace, or \"unqualified\" if they are to be in none",
@@ -42,7 +44,7 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
         for pattern in own.iter().filter(|id| is_anchored(tree, **id)) {
             let message =
                 "'^' and '$' are characters in this pattern: a pattern of XML Schema always holds for the whole value";
-            note(*pattern, message.to_owned(), "leave them out");
+            note(Some("value"), *pattern, message.to_owned(), "leave them out");
         }
     }
     found
@@ -63,7 +65,26 @@ fn is_bare_local(tree: &Tree, id: NodeId) -> bool {
 /// Whether it is a pattern as other dialects of regular expressions anchor it.
 fn is_anchored(tree: &Tree, id: NodeId) -> bool {
     let value = tree.get(id, "value").unwrap_or_default();
-    tree.node(id).local == "pattern" && (value.starts_with('^') || value.ends_with('$') && !value.ends_with("\\$"))
+    tree.node(id).local == "pattern" && has_anchor(value)
+}
+
+/// Whether a `^` or `$` stands where an alternative of a pattern starts or ends.
+fn has_anchor(pattern: &str) -> bool {
+    let mut before = '(';
+    let mut classes = 0usize;
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '[' => classes += 1,
+            ']' => classes = classes.saturating_sub(1),
+            '^' if classes == 0 && matches!(before, '(' | '|') => return true,
+            '$' if classes == 0 && matches!(chars.peek(), None | Some(')' | '|')) => return true,
+            _ => {}
+        }
+        before = if c == '\\' { 'x' } else { c };
+    }
+    false
 }
 
 #[cfg(test)]
@@ -92,9 +113,19 @@ mod tests {
 
     #[test]
     fn anchors_in_patterns_are_noted() {
-        for (pattern, is_noted) in
-            [("^[0-9]+$", true), ("[0-9]+$", true), ("^a", true), ("[0-9]+", false), ("a^b", false), ("[$^]", false)]
-        {
+        for (pattern, is_noted) in [
+            ("^[0-9]+$", true),
+            ("[0-9]+$", true),
+            ("^a", true),
+            ("[0-9]+", false),
+            ("a^b", false),
+            ("[$^]", false),
+            ("(^a|b)$", true),
+            ("a$|b", true),
+            ("a\\$", false),
+            ("\\(^", false),
+            ("[^$]", false),
+        ] {
             let content = format!(
                 "<xs:simpleType name='T'><xs:restriction base='xs:string'>\n<xs:pattern value='{pattern}'/></xs:restriction></xs:simpleType>"
             );

@@ -214,6 +214,13 @@ impl<'a> Reader<'a> {
         self.documents.get(place.document)
     }
 
+    /// A place as a text at another one names it: `line:column`, behind the document where that is another one.
+    pub(in crate::schema) fn shown(&self, place: &Place, from: &Place) -> String {
+        let document = self.document(place);
+        let at = document.position(place.node);
+        if place.document == from.document { at.to_string() } else { format!("{}:{at}", document.name) }
+    }
+
     /// The namespace and local name that a QName means at a place.
     pub(in crate::schema) fn name(&self, place: &Place, qname: &str) -> Option<Name> {
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));

@@ -10,7 +10,7 @@ use super::reader::{At, Reader};
 use super::{Adviser, Mistake, advice, molecule};
 use crate::inbox::payload;
 use crate::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, XsdSet};
-use crate::vocab::{Position, Span};
+use crate::vocab::{Position, Span, is_ncname};
 
 /// A schema file that could be read.
 pub(super) struct Listed {
@@ -123,11 +123,11 @@ fn warn(reader: &mut Reader, listed: &[Listed], pitfall: Pitfall) {
 pub(super) fn note(reader: &mut Reader, file: &Listed, at: Position, mistake: Mistake) {
     let text = &file.document.text;
     let place = File::new(reader.beside(&file.by.value).display().to_string(), text);
-    reader.findings.push(Finding::new(mistake, &place, line_from(text, at)));
+    reader.findings.push(Finding::new(mistake, &place, markup_at(text, at)));
 }
 
-/// From a place to the end of its line, without the white space around.
-fn line_from(text: &str, at: Position) -> Span {
+/// The tag or the attribute at a place; what else stands there up to the end of its line, without the white space around.
+fn markup_at(text: &str, at: Position) -> Span {
     let mut start = 0;
     for line in text.split_inclusive('\n').take(at.line.saturating_sub(1) as usize) {
         start += line.len();
@@ -136,7 +136,32 @@ fn line_from(text: &str, at: Position) -> Span {
     let skipped = line.chars().take(at.column.saturating_sub(1) as usize).map(char::len_utf8).sum::<usize>();
     let rest = &line[skipped..];
     let start = start + skipped + (rest.len() - rest.trim_start().len());
-    Span { start, end: start + rest.trim().len() }
+    Span { start, end: start + markup(rest.trim()).len() }
+}
+
+/// The tag or the attribute that a line starts with, or all of the line.
+fn markup(line: &str) -> &str {
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    let is_tag = line.starts_with('<');
+    let mut at = 0;
+    while let Some(found) = line[at..].find(|c: char| is_quote(c) || is_tag && c == '>') {
+        let found = at + found;
+        let quote = &line[found..=found];
+        let Some(length) = line[found + 1..].find(quote).filter(|_| quote != ">") else {
+            return if quote == ">" { &line[..=found] } else { line };
+        };
+        at = found + 1 + length + 1;
+        let is_attribute = || line[..found].trim_end().strip_suffix('=').is_some_and(|name| is_name(name.trim_end()));
+        if !is_tag {
+            return if is_attribute() { &line[..at] } else { line };
+        }
+    }
+    line
+}
+
+/// Whether a text is a name as a document writes it, with its prefix.
+fn is_name(text: &str) -> bool {
+    text.split(':').all(is_ncname)
 }
 
 #[cfg(test)]
@@ -144,14 +169,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_covers_the_rest_of_its_line() {
-        let text = "<a>\n  <é b='1'/> \n</a>";
+    fn a_place_covers_its_tag_or_attribute_or_the_rest_of_its_line() {
+        let text = "<a>\n  <é b='1' x:c = \">\"/>text 'x' \n</a>\n<a b=\"'\n<a>'";
         let covered = |line, column| {
-            let span = line_from(text, Position { line, column });
+            let span = markup_at(text, Position { line, column });
             &text[span.start..span.end]
         };
-        assert_eq!(covered(2, 1), "<é b='1'/>");
-        assert_eq!(covered(2, 6), "b='1'/>");
+        assert_eq!(covered(2, 1), "<é b='1' x:c = \">\"/>");
+        assert_eq!(covered(2, 6), "b='1'");
+        assert_eq!(covered(2, 12), "x:c = \">\"");
+        assert_eq!(covered(2, 23), "text 'x'");
+        assert_eq!(covered(4, 1), "<a b=\"'");
+        assert_eq!(covered(4, 4), "b=\"'");
+        assert_eq!(covered(5, 1), "<a>");
         assert_eq!(covered(3, 1), "</a>");
         assert_eq!(covered(9, 9), "");
     }

@@ -70,7 +70,7 @@ impl Compiler<'_, '_> {
                 }
                 "attributeGroup" => {
                     let Some(reference) = tree.get(node, "ref") else { continue };
-                    let name = self.reference(&part, reference)?;
+                    let name = self.reference(Kind::AttributeGroup, &part, reference)?;
                     let found = self.find(Kind::AttributeGroup, &name, &part)?;
                     let group = self.group_attributes(found)?;
                     self.spend_on_attributes(group.uses.len())?;
@@ -124,7 +124,7 @@ impl Compiler<'_, '_> {
             if let Some(other) = other.or(inner.then_some("xs:simpleType")) {
                 return wrong(format!("an attribute with a ref has no {other} of its own: its declaration has it"));
             }
-            let reference = self.reference(place, reference)?;
+            let reference = self.reference(Kind::Attribute, place, reference)?;
             let found = self.find(Kind::Attribute, &reference, place)?;
             let mut attribute = self.attribute(found)?;
             if let Some(constraint) = value_constraint(tree, place) {
@@ -213,7 +213,7 @@ impl Compiler<'_, '_> {
                 }
                 Ok(constraint)
             }
-            Err(mismatch) => wrong(format!("the value that the attribute is given: {mismatch}")),
+            Err(mismatch) => Err(self.wrong_value(place, &constraint, &mismatch.to_string())),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::conflict::{Conflict, Spots};
 use super::particle::{Order, Particle, Term};
 use super::positions::{Budget, FEW_COPIES, Leaf, LeafTerm, Positions};
 use super::substitution::Substitutions;
@@ -12,12 +13,14 @@ use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{
     AllGroup, Counter, Edge, Element, ElementId, FEW, Model, Name, NameId, State, StateId, Wildcard, WildcardEdge,
 };
+use crate::schema::engine::namespace::Namespace;
 
 /// What all content models of a schema are made with.
 pub(super) struct Automata<'c> {
     pub(super) names: &'c [Name],
     pub(super) elements: &'c [Element],
     pub(super) substitutions: &'c Substitutions,
+    pub(super) spots: Spots<'c>,
     pub(super) budget: Budget,
 }
 
@@ -31,6 +34,7 @@ struct Subset {
 
 /// The edges of one particle.
 struct Branch<'p> {
+    particle: u32,
     term: LeafTerm<'p>,
     to: StateId,
 }
@@ -81,7 +85,7 @@ impl Automata<'_> {
         let (edges, wild) = self.edges(&branches, wildcards);
         let mut counter = None;
         if let Some((leaf, (min, max))) = subset.counted.and_then(|position| construction.counted(position)) {
-            let mut again = vec![Branch { term: leaf.term, to: own }];
+            let mut again = vec![Branch { particle: leaf.particle, term: leaf.term, to: own }];
             let (edges, wild) = self.edges(&again, wildcards);
             counter = Some(Box::new(Counter { min, max, edges, wildcards: wild }));
             if min < max {
@@ -94,7 +98,7 @@ impl Automata<'_> {
 
     fn edges(&self, branches: &[Branch], wildcards: &mut Vec<Wildcard>) -> (Vec<Edge>, Vec<WildcardEdge>) {
         let (mut edges, mut wild) = (Vec::new(), Vec::new());
-        for Branch { term, to } in branches {
+        for Branch { term, to, .. } in branches {
             match term {
                 LeafTerm::Element(element) => edges.extend(self.named(*element, *to)),
                 LeafTerm::Wildcard(wildcard) => {
@@ -126,28 +130,33 @@ impl Automata<'_> {
 
     /// Refuses particles that compete for an element.
     fn distinct(&mut self, branches: &[Branch]) -> Result<(), Wrong> {
-        let mut names: Vec<NameId> = Vec::new();
-        let mut wildcards: Vec<&Wildcard> = Vec::new();
-        for Branch { term, to } in branches {
+        let mut names: Vec<(NameId, u32)> = Vec::new();
+        let mut wildcards: Vec<(&Wildcard, u32)> = Vec::new();
+        for Branch { particle, term, to } in branches {
             match term {
-                LeafTerm::Element(element) => names.extend(self.named(*element, *to).map(|edge| edge.name)),
-                LeafTerm::Wildcard(wildcard) => wildcards.push(wildcard),
+                LeafTerm::Element(element) => {
+                    names.extend(self.named(*element, *to).map(|edge| (edge.name, *particle)));
+                }
+                LeafTerm::Wildcard(wildcard) => wildcards.push((wildcard, *particle)),
             }
         }
         names.sort_unstable();
         self.budget.spend(names.len() * (1 + wildcards.len()) + wildcards.len() * wildcards.len())?;
-        let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-        let caught = |name: &&NameId| {
+        let twice = names.windows(2).find(|pair| pair[0].0 == pair[1].0);
+        let twice = twice.map(|pair| (pair[0].0, Conflict::Elements(pair[0].1, pair[1].1)));
+        let caught = |(name, element): &(NameId, u32)| {
             let namespace = self.names[name.index()].namespace;
-            wildcards.iter().any(|wildcard| wildcard.namespaces.contains(namespace))
+            let wildcard = wildcards.iter().find(|(wildcard, _)| wildcard.namespaces.contains(namespace));
+            wildcard.map(|(_, wildcard)| (*name, Conflict::Wildcard { element: *element, wildcard: *wildcard }))
         };
-        if let Some(name) = twice.or_else(|| names.iter().find(caught).copied()) {
-            let name = &self.names[name.index()].local;
-            return wrong(format!("a content model has two particles for one <{name}>"));
+        if let Some((name, conflict)) = twice.or_else(|| names.iter().find_map(caught)) {
+            let Name { namespace, local } = &self.names[name.index()];
+            return Err(self.spots.ambiguous(&conflict, local, *namespace));
         }
-        for (number, one) in wildcards.iter().enumerate() {
-            if wildcards[number + 1..].iter().any(|other| !one.namespaces.intersection(&other.namespaces).is_empty()) {
-                return wrong("a content model has two wildcards for one element");
+        for (number, (one, first)) in wildcards.iter().enumerate() {
+            let overlaps = |other: &Wildcard| !one.namespaces.intersection(&other.namespaces).is_empty();
+            if let Some((_, second)) = wildcards[number + 1..].iter().find(|(other, _)| overlaps(other)) {
+                return Err(self.spots.ambiguous(&Conflict::Wildcards(*first, *second), "", Namespace::NONE));
             }
         }
         Ok(())
@@ -182,7 +191,7 @@ impl Automata<'_> {
             };
             let to = StateId::new(required.len());
             edges.extend(self.named(*element, to));
-            branches.push(Branch { term: LeafTerm::Element(*element), to });
+            branches.push(Branch { particle: member.id, term: LeafTerm::Element(*element), to });
             required.push(member.min > 0);
         }
         self.distinct(&branches)?;
@@ -226,7 +235,7 @@ impl<'p> Construction<'_, 'p> {
         for particle in order {
             let copies = &particles[&particle];
             let term = positions.leaves[copies[0] as usize].term;
-            branches.push(Branch { term, to: self.target(copies, budget)? });
+            branches.push(Branch { particle, term, to: self.target(copies, budget)? });
         }
         Ok(branches)
     }

@@ -6,7 +6,6 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
 use crate::schema::engine::simple::{Builtin, SimpleType};
-use crate::schema::xsd::read::nearest;
 
 /// The attributes of the namespace of `xsi:type` with their types, that of `xsi:schemaLocation` for each of its items.
 const INSTANCE: [(&str, &str); 4] =
@@ -42,29 +41,15 @@ impl Compiler<'_, '_> {
     }
 
     /// The built-in type of a local name.
-    pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Wrong> {
+    pub(super) fn known_builtin(&self, local: &str) -> Option<TypeId> {
         // They are the first that were made.
         let known = self.global_types.iter().take(Builtin::all().len() + 1);
-        let mut found = known.filter(|(name, _)| name.is(Namespace::XSD, local));
-        match found.next() {
-            Some((_, id)) => Ok(*id),
-            None => {
-                let rule = match nearest(local, Builtin::all().iter().map(|builtin| builtin.name)) {
-                    _ if matches!(
-                        local,
-                        "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error"
-                    ) =>
-                    {
-                        format!("xs:{local} is a type of XSD 1.1, and schemas here are XSD 1.0")
-                    }
-                    Some(near) => format!("there is no type xs:{local}: did you mean xs:{near}?"),
-                    None => format!(
-                        "there is no type xs:{local}: a built-in type such as xs:string, or one of your own without the prefix"
-                    ),
-                };
-                Err(Wrong { at: None, rule })
-            }
-        }
+        known.filter(|(name, _)| name.is(Namespace::XSD, local)).map(|(_, id)| *id).next()
+    }
+
+    /// The built-in type of a name that there is.
+    pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Wrong> {
+        self.known_builtin(local).ok_or_else(|| Wrong::new(None, format!("there is no type xs:{local}")))
     }
 
     /// Any content and any attributes, judged where there are declarations (section 3.4.7).

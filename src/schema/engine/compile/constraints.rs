@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Compiler, Wrong, shown, wrong};
 use crate::schema::engine::grammar::{Constraint, ConstraintKind, ElementId, Name, NameTest, Steps};
 use crate::schema::engine::namespace::Namespace;
-use crate::schema::xsd::read::{Name as Reference, Place};
+use crate::schema::xsd::read::{Kind, Name as Reference, Place};
 use crate::vocab::{is_name_char, is_ncname};
 
 /// The steps of one path: a state of its matching is one bit of a word.
@@ -46,7 +46,7 @@ impl Compiler<'_, '_> {
         let tree = self.tree(place);
         let name = (place.target.clone(), tree.get(place.node, "name").unwrap_or_default().to_owned());
         let refer = match (kind, tree.get(place.node, "refer")) {
-            (ConstraintKind::Keyref(_), Some(refer)) => Some(self.reference(place, refer)?),
+            (ConstraintKind::Keyref(_), Some(refer)) => Some(self.reference(Kind::Element, place, refer)?),
             (ConstraintKind::Keyref(_), None) => return wrong("an xs:keyref says by 'refer' what it refers to"),
             _ => None,
         };
@@ -145,7 +145,7 @@ impl Compiler<'_, '_> {
                     "the identity constraint '{}' is declared twice: give one another name",
                     shown(&draft.name)
                 );
-                return Err(Wrong { at: Some(draft.place.clone()), rule });
+                return Err(Wrong::new(Some(draft.place.clone()), rule));
             }
         }
         let mut referred = vec![false; drafts.len()];
@@ -168,7 +168,7 @@ impl Compiler<'_, '_> {
                 ),
                 None => format!("there is no xs:key or xs:unique '{}' that this xs:keyref refers to", shown(refer)),
             };
-            return Err(Wrong { at: Some(draft.place.clone()), rule });
+            return Err(Wrong::new(Some(draft.place.clone()), rule));
         }
         let finished = drafts.into_iter().zip(kinds).zip(referred).map(|((draft, kind), is_referred)| Constraint {
             label: draft.name.1.into(),

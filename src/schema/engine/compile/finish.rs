@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::automaton::Automata;
+use super::conflict::Spots;
 use super::model::{Components, Kept};
 use super::particle::{Particle, Term};
 use super::positions::Budget;
@@ -45,6 +46,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             names: &self.names,
             elements: &self.elements,
             substitutions: &substitutions,
+            spots: Spots { reader: self.reader, namespaces: &self.namespaces, places: &self.leaves },
             budget: Budget::default(),
         };
         let mut types: Vec<Type> = Vec::with_capacity(drafts.len());
@@ -95,7 +97,10 @@ impl<'r, 'a> Compiler<'r, 'a> {
                     }
                     Ok(())
                 }
-                Err(mismatch) => wrong(format!("the value that the element is given: {mismatch}")),
+                Err(mismatch) => {
+                    let (value, mismatch) = (value.clone(), mismatch.to_string());
+                    Err(self.wrong_value(place, &value, &mismatch))
+                }
             },
             Content::Sequence { model, mixed: true } if model.states[StateId::START.index()].accepts => Ok(()),
             Content::All { members, mixed: true } if members.is_emptiable() => Ok(()),
@@ -156,7 +161,7 @@ fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
 
 /// All elements of one name in a content model have one type (section 3.8.6, cos-element-consistent).
 fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), Wrong> {
-    let mut types: HashMap<NameId, TypeId> = HashMap::new();
+    let mut types: HashMap<NameId, (TypeId, u32)> = HashMap::new();
     let mut pending = vec![particle];
     while let Some(particle) = pending.pop() {
         automata.budget.spend(1)?;
@@ -168,11 +173,10 @@ fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), Wrong>
                 automata.budget.spend(members.len())?;
                 for id in std::iter::once(element).chain(members) {
                     let Element { name, ty, .. } = &automata.elements[id.index()];
-                    if *types.entry(*name).or_insert(*ty) != *ty {
+                    let (known, first) = *types.entry(*name).or_insert((*ty, particle.id));
+                    if known != *ty {
                         let local = &automata.names[name.index()].local;
-                        return wrong(format!(
-                            "the element <{local}> stands here with two types: give both one named type"
-                        ));
+                        return Err(automata.spots.two_types(first, particle.id, local));
                     }
                 }
             }

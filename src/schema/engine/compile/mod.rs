@@ -8,12 +8,14 @@ mod attributes;
 mod automaton;
 mod builtin;
 mod complex;
+mod conflict;
 mod constraints;
 mod derive;
 mod finish;
 mod model;
 mod particle;
 mod positions;
+mod refer;
 mod restriction;
 mod simple;
 mod substitution;
@@ -28,7 +30,6 @@ use super::namespace::{Namespace, Namespaces};
 use super::simple::{SimpleType, Unsupported};
 use crate::schema::xsd::read::{Kind, Name as Reference, Place, Reader};
 use crate::schema::xsd::tree::Tree;
-use crate::vocab::ns;
 use attributes::Written;
 use constraints::DraftConstraint;
 pub(in crate::schema) use model::{Components, any_type};
@@ -40,11 +41,22 @@ use particle::Particle;
 pub(in crate::schema) struct Wrong {
     /// The component that breaks it; `None` while only its parts are looked at.
     pub(in crate::schema) at: Option<Place>,
+    /// The attribute that is wrong, where it is one.
+    pub(in crate::schema) attribute: Option<&'static str>,
     /// The mistake, and what to write instead.
     pub(in crate::schema) rule: String,
 }
 
 impl Wrong {
+    fn new(at: Option<Place>, rule: impl Into<String>) -> Self {
+        Self { at, attribute: None, rule: rule.into() }
+    }
+
+    /// A rule that an attribute breaks.
+    fn of_attribute(place: &Place, attribute: &'static str, rule: impl Into<String>) -> Self {
+        Self { attribute: Some(attribute), ..Self::new(Some(place.clone()), rule) }
+    }
+
     /// The same at a place, unless a closer one is known.
     fn at(mut self, place: &Place) -> Self {
         self.at.get_or_insert_with(|| place.clone());
@@ -54,7 +66,7 @@ impl Wrong {
 
 impl From<Unsupported> for Wrong {
     fn from(Unsupported(rule, _): Unsupported) -> Self {
-        Self { at: None, rule }
+        Self::new(None, rule)
     }
 }
 
@@ -139,6 +151,8 @@ struct Compiler<'r, 'a> {
     redefined_groups: Vec<(Particle, Particle, Place)>,
     /// Docs of particles that refer to an element, by their ids.
     references: HashMap<u32, String>,
+    /// The places of elements and wildcards in content models, by the ids of their particles.
+    leaves: HashMap<u32, Place>,
 }
 
 /// A type, before and after it is read.
@@ -182,7 +196,7 @@ fn shown(name: &Reference) -> String {
 }
 
 fn wrong<T>(what: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { at: None, rule: what.into() })
+    Err(Wrong::new(None, what))
 }
 
 impl<'r, 'a> Compiler<'r, 'a> {
@@ -215,6 +229,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             attribute_uses: 0,
             redefined_groups: Vec::new(),
             references: HashMap::new(),
+            leaves: HashMap::new(),
         }
     }
 
@@ -260,7 +275,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         let (true, Some(group)) = (global, self.tree(place).get(place.node, "substitutionGroup")) else {
             return Ok(None);
         };
-        let group = self.reference(place, group)?;
+        let group = self.reference(Kind::Element, place, group)?;
         let found = self.find(Kind::Element, &group, place)?;
         self.nested(|compiler| compiler.element_at(found, true)).map(Some)
     }
@@ -276,16 +291,6 @@ impl<'r, 'a> Compiler<'r, 'a> {
             (None, None, Some(head)) => Ok(self.elements[head.index()].ty),
             (None, None, None) => Ok(self.any_type()),
         }
-    }
-
-    /// The type that a reference names.
-    fn named_type(&mut self, place: &Place, name: &str) -> Result<TypeId, Wrong> {
-        let name = self.reference(place, name)?;
-        if &*name.0 == ns::XSD && self.reader.refer(Kind::Type, &name, place).is_none() {
-            return self.builtin(&name.1).map_err(|wrong| wrong.at(place));
-        }
-        let found = self.find(Kind::Type, &name, place)?;
-        self.type_at(found)
     }
 
     /// The type that is defined at a place. A complex one may still wait to be read.
@@ -354,55 +359,6 @@ impl<'r, 'a> Compiler<'r, 'a> {
         &self.reader.document(place).tree
     }
 
-    /// The namespace and local name that a reference means, in a namespace that its document may refer to (XSD 1.0
-    /// part 1, section 4.2.3, src-resolve).
-    fn reference(&self, place: &Place, qname: &str) -> Result<Reference, Wrong> {
-        let prefix = qname.split_once(':').map_or("", |(prefix, _)| prefix);
-        if !prefix.is_empty() && prefix != "xml" && self.tree(place).resolve(place.node, prefix).is_empty() {
-            return wrong(format!("the prefix of '{qname}' is not bound: declare xmlns:{prefix}"))
-                .map_err(|wrong: Wrong| wrong.at(place));
-        }
-        let Some(name) = self.reader.name(place, qname) else {
-            return wrong(format!("the reference '{qname}' is no qualified name"))
-                .map_err(|wrong: Wrong| wrong.at(place));
-        };
-        if &*name.0 != ns::XSD && !self.reader.may_refer(place, &name.0) {
-            let rule = match &*name.0 {
-                "" if place.target.is_empty() => format!(
-                    "'{qname}' is in no namespace, which this document doesn't import: write xs:import without namespace"
-                ),
-                "" => {
-                    let target = &place.target;
-                    match self.tree(place).prefix_of(place.node, target) {
-                        Some(prefix) => format!("'{qname}' has no prefix: write {prefix}:{qname}"),
-                        None => format!(
-                            "'{qname}' has no prefix: declare xmlns:t=\"{target}\" in <xs:schema>, and write t:{qname}"
-                        ),
-                    }
-                }
-                namespace => format!(
-                    "'{qname}' is in the namespace {namespace}, which this document doesn't import: write xs:import, or did you mean targetNamespace=\"{namespace}\"?"
-                ),
-            };
-            return Err(Wrong { at: Some(place.clone()), rule });
-        }
-        Ok(name)
-    }
-
-    /// The component that a reference at a place names.
-    fn find(&self, kind: Kind, name: &Reference, from: &Place) -> Result<&'r Place, Wrong> {
-        match self.reader.refer(kind, name, from) {
-            Some(place) => Ok(place),
-            None => {
-                let what = kind.words();
-                let near = self.reader.nearest(kind, name).map(|near| format!(": did you mean '{near}'?"));
-                let rule =
-                    format!("there is no {what} '{}' in the given documents{}", shown(name), near.unwrap_or_default());
-                Err(Wrong { at: Some(from.clone()), rule })
-            }
-        }
-    }
-
     /// Refuses components of one kind and name (section 3.15.6, sch-props-correct).
     fn twice(&self) -> Result<(), Wrong> {
         for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
@@ -411,7 +367,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             for (name, place) in components {
                 if known.insert(name, place).is_some() {
                     let rule = format!("the {} '{}' is declared twice: keep one of them", kind.words(), shown(name));
-                    return Err(Wrong { at: Some(place.clone()), rule });
+                    return Err(Wrong::new(Some(place.clone()), rule));
                 }
             }
         }

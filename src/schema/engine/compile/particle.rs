@@ -50,7 +50,7 @@ impl Compiler<'_, '_> {
             "any" => Term::Wildcard(self.wildcard(place)),
             "group" => {
                 let Some(reference) = tree.get(place.node, "ref") else { return wrong("a group has no name") };
-                let name = self.reference(place, reference)?;
+                let name = self.reference(Kind::Group, place, reference)?;
                 let found = self.find(Kind::Group, &name, place)?;
                 match self.model_group(found)? {
                     Some(Particle { min: 1, max: 1, term, .. }) => term,
@@ -64,6 +64,9 @@ impl Compiler<'_, '_> {
             other => return wrong(format!("xs:{other} is no particle")),
         };
         let id = self.particle_id();
+        if !matches!(term, Term::Group(..)) {
+            self.leaves.insert(id, place.clone());
+        }
         if matches!(term, Term::Element(_)) && tree.get(place.node, "ref").is_some() {
             let docs = tree.documentation(place.node);
             if !docs.is_empty() {
@@ -148,9 +151,9 @@ impl Compiler<'_, '_> {
         if let Some(other) = other.or(inner) {
             let rule =
                 format!("an element with a ref has no {other} of its own: the declaration that it refers to has it");
-            return Err(Wrong { at: Some(place.clone()), rule });
+            return Err(Wrong::new(Some(place.clone()), rule));
         }
-        let name = self.reference(place, reference)?;
+        let name = self.reference(Kind::Element, place, reference)?;
         let found = self.find(Kind::Element, &name, place)?;
         self.nested(|compiler| compiler.element_at(found, true))
     }

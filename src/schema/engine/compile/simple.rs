@@ -126,14 +126,19 @@ impl Compiler<'_, '_> {
         });
         let facets: Vec<Facet> = facets.collect();
         self.spend_on_patterns(&facets, place, &nodes)?;
-        let made = base.restrict(&facets).map_err(|Unsupported(rule, facet)| {
-            let at = facet.map(|facet| Place { node: nodes[facet], ..place.clone() });
-            Wrong { at, rule }
+        let name = tree.get(place.node, "base").unwrap_or("the type inside of it");
+        let made = base.restrict(name, &facets).map_err(|Unsupported(rule, facet)| {
+            let Some(facet) = facet else { return Wrong::new(None, rule) };
+            let at = Place { node: nodes[facet], ..place.clone() };
+            match base.has_facet(facets[facet].name) {
+                true => Wrong::of_attribute(&at, "value", rule),
+                false => Wrong::new(Some(at), rule),
+            }
         })?;
         if base.is_notation() {
             for (facet, node) in facets.iter().zip(&nodes).filter(|(facet, _)| facet.name == "enumeration") {
                 let at = Place { node: *node, ..place.clone() };
-                let name = self.reference(&at, facet.value.trim())?;
+                let name = self.reference(Kind::Notation, &at, facet.value.trim())?;
                 self.find(Kind::Notation, &name, &at)?;
             }
         }
@@ -155,7 +160,7 @@ impl Compiler<'_, '_> {
             if self.pattern_states > MOST {
                 let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
                 let rule = format!("the pattern '{}': {why}", facet.value);
-                return Err(Wrong { at: Some(Place { node: *node, ..place.clone() }), rule });
+                return Err(Wrong::of_attribute(&Place { node: *node, ..place.clone() }, "value", rule));
             }
         }
         Ok(())

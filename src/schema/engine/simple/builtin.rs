@@ -131,7 +131,7 @@ impl Builtin {
             }
             Made::Narrowed(base, how) => narrowed(known(base)?, how, noun),
             Made::ListOf(item) => {
-                restrict(&SimpleType::list(known(item)?).ok()?, &[plain_facet("minLength", "1")]).ok()
+                restrict(&SimpleType::list(known(item)?).ok()?, self.name, &[plain_facet("minLength", "1")]).ok()
             }
         }
     }
@@ -147,7 +147,7 @@ fn narrowed(base: &SimpleType, how: Narrowing, noun: String) -> Option<Definitio
     let bounds = [("minInclusive", min), ("maxInclusive", max)];
     let bounds: Vec<_> = bounds.into_iter().filter_map(|(name, end)| Some((name, end?.to_string()))).collect();
     let facets: Vec<Facet> = bounds.iter().map(|(name, value)| plain_facet(name, value)).collect();
-    let mut made = restrict(base, &facets).ok()?;
+    let mut made = restrict(base, "the base type", &facets).ok()?;
     match how {
         Narrowing::Space(space) => made.space = space,
         Narrowing::Lexis(lexis) => made.lexis = lexis,

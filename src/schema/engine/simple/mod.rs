@@ -98,12 +98,17 @@ impl SimpleType {
         builtin::named(local)
     }
 
-    /// A restriction of this type: the facets of one step, in the order of the document.
+    /// A restriction of this type, which texts call `name`: the facets of one step, in the order of the document.
     ///
     /// # Errors
     /// [`Unsupported`] if a facet is none of this type, or its value is not understood.
-    pub(in crate::schema) fn restrict(&self, facets: &[Facet]) -> Result<Self, Unsupported> {
-        restrict::restrict(self, facets).map(Self::new)
+    pub(in crate::schema) fn restrict(&self, name: &str, facets: &[Facet]) -> Result<Self, Unsupported> {
+        restrict::restrict(self, name, facets).map(Self::new)
+    }
+
+    /// Whether a restriction of this type may have a facet.
+    pub(in crate::schema) fn has_facet(&self, facet: &str) -> bool {
+        restrict::has_facet(&self.definition.variety, facet)
     }
 
     /// Values of a type between spaces.

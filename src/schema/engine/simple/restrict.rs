@@ -9,17 +9,17 @@ use super::facets::{Facets, Pattern};
 use super::lexis::Lexis;
 use super::space::{Space, WHITE};
 use super::{Facet, SimpleType, Unsupported, words};
-use crate::schema::pattern;
+use crate::schema::pattern::{self, Flaw};
 
 /// One step of restriction.
-pub(super) fn restrict(base: &SimpleType, given: &[Facet]) -> Result<Definition, Unsupported> {
+pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result<Definition, Unsupported> {
     for (number, facet) in given.iter().enumerate() {
         let repeats = !matches!(facet.name, "pattern" | "enumeration");
         if repeats && given[..number].iter().any(|before| before.name == facet.name) {
             return Err(Unsupported::of(number, format!("the facet {} stands twice: keep one of them", facet.name)));
         }
     }
-    let mut step = Step { base, facets: base.definition.facets.clone(), space: base.definition.space };
+    let mut step = Step { base, name, facets: base.definition.facets.clone(), space: base.definition.space };
     for (number, facet) in given.iter().enumerate() {
         step.add(facet).map_err(|reason| {
             let Facet { name, value, .. } = facet;
@@ -64,6 +64,8 @@ fn enumerators<'a>(base: &SimpleType, given: &[Facet<'a>]) -> words::Enumerators
 
 struct Step<'a> {
     base: &'a SimpleType,
+    /// The base type's name in texts.
+    name: &'a str,
     facets: Facets,
     space: Space,
 }
@@ -72,34 +74,35 @@ impl Step<'_> {
     /// Adds one facet; patterns and enumerations are only checked for whether the type has them.
     fn add(&mut self, facet: &Facet) -> Result<(), String> {
         if !has_facet(&self.base.definition.variety, facet.name) {
-            return Err("its base type has no such facet".to_owned());
+            let known: Vec<&str> = FACETS.into_iter().filter(|name| self.base.has_facet(name)).collect();
+            return Err(format!("{} has no such facet: it has {}", self.name, known.join(", ")));
         }
         let is_integer = self.base.definition.lexis == Lexis::Integer;
         let is_fixed = self.base.definition.facets.fixed.has(facet.name);
         let facets = &mut self.facets;
         match facet.name {
-            "length" => narrow(&mut facets.length, facet, is_fixed, |new, old| new == old)?,
-            "minLength" => narrow(&mut facets.min_length, facet, is_fixed, |new, old| new >= old)?,
-            "maxLength" => narrow(&mut facets.max_length, facet, is_fixed, |new, old| new <= old)?,
+            "length" => narrow(&mut facets.length, facet, (self.name, is_fixed), |new, old| new == old)?,
+            "minLength" => narrow(&mut facets.min_length, facet, (self.name, is_fixed), |new, old| new >= old)?,
+            "maxLength" => narrow(&mut facets.max_length, facet, (self.name, is_fixed), |new, old| new <= old)?,
             "totalDigits" => {
                 if count(facet)? == 0 {
                     return Err("it is 1 at least".to_owned());
                 }
-                narrow(&mut facets.total_digits, facet, is_fixed, |new, old| new <= old)?;
+                narrow(&mut facets.total_digits, facet, (self.name, is_fixed), |new, old| new <= old)?;
             }
             "fractionDigits" => {
                 if is_integer && count(facet)? > 0 {
                     return Err("a whole number has no digits behind the point".to_owned());
                 }
-                narrow(&mut facets.fraction_digits, facet, is_fixed, |new, old| new <= old)?;
+                narrow(&mut facets.fraction_digits, facet, (self.name, is_fixed), |new, old| new <= old)?;
             }
             "whiteSpace" => {
                 let space = Space::named(facet.value.trim_matches(WHITE)).ok_or("it is none of the three")?;
                 if space < self.space {
-                    return Err("its base type normalizes more".to_owned());
+                    return Err(format!("{} normalizes more", self.name));
                 }
                 if is_fixed && space != self.space {
-                    return Err(FIXED.to_owned());
+                    return Err(fixed(self.name));
                 }
                 self.space = space;
             }
@@ -112,20 +115,23 @@ impl Step<'_> {
 
     fn bound(&self, facet: &Facet, side: Ordering) -> Result<Bound, String> {
         let Variety::Atomic(primitive) = self.base.definition.variety else {
-            return Err("its base type has no order".to_owned());
+            return Err(format!("{} has no order", self.name));
         };
         let written = facet.value.trim_matches(WHITE);
-        let value = primitive.value(written, facet.prefixes).map_err(|_| "it is no value of its base type")?;
+        let no_value = || format!("it is no value of {}: expected {}", self.name, self.base.words());
+        let value = primitive.value(written, facet.prefixes).map_err(|_| no_value())?;
         let inclusive = facet.name.ends_with("Inclusive");
         let bound = Bound { value: value.into_owned(), inclusive, written: written.into() };
         let of_base = &self.base.definition;
         if !of_base.lexis.allows(written) {
-            return Err("it is no value of its base type".to_owned());
+            return Err(no_value());
         }
         let known = if side == Ordering::Greater { &of_base.facets.least } else { &of_base.facets.most };
         match known {
-            Some(known) if of_base.facets.fixed.has(facet.name) && known.value != bound.value => Err(FIXED.to_owned()),
-            Some(known) if !bound.is_within(known, side) => Err("it lies outside of its base type".to_owned()),
+            Some(known) if of_base.facets.fixed.has(facet.name) && known.value != bound.value => Err(fixed(self.name)),
+            Some(known) if !bound.is_within(known, side) => {
+                Err(format!("it lies outside of {}: expected {}", self.name, self.base.words()))
+            }
             _ => Ok(bound),
         }
     }
@@ -189,11 +195,12 @@ impl Step<'_> {
         let written: Arc<str> = patterns.join(" or ").into();
         let automaton = match pattern::alternatives(&patterns) {
             Ok(automaton) => automaton,
-            Err(reason) => {
+            Err(Flaw { at, why }) => {
                 let wrong = |facet: &Facet| facet.name == "pattern" && pattern::alternatives(&[facet.value]).is_err();
                 let number = given.iter().position(wrong);
                 let written = number.map_or(&*written, |number| given[number].value);
-                return Err(Unsupported(format!("the pattern '{written}': {reason}"), number));
+                let at = at.map(|at| format!(", character {at}")).unwrap_or_default();
+                return Err(Unsupported(format!("the pattern '{written}'{at}: {why}"), number));
             }
         };
         self.facets.patterns.push(Pattern { automaton, written });
@@ -205,7 +212,8 @@ impl Step<'_> {
             |(number, facet): (usize, &Facet)| match self.base.definition.value(facet.value, facet.prefixes, true) {
                 Ok(value) => Ok(value.into_owned()),
                 Err(_) => {
-                    let reason = format!("the enumerated '{}' is no value of its base type", facet.value);
+                    let (name, words) = (self.name, self.base.words());
+                    let reason = format!("the enumerated '{}' is no value of {name}: expected {words}", facet.value);
                     Err(Unsupported::of(number, reason))
                 }
             };
@@ -218,8 +226,23 @@ impl Step<'_> {
     }
 }
 
+const FACETS: [&str; 12] = [
+    "length",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "enumeration",
+    "whiteSpace",
+    "minInclusive",
+    "minExclusive",
+    "maxInclusive",
+    "maxExclusive",
+    "totalDigits",
+    "fractionDigits",
+];
+
 /// Whether a facet may restrict a type of this variety (section 4.1.5).
-fn has_facet(variety: &Variety, facet: &str) -> bool {
+pub(super) fn has_facet(variety: &Variety, facet: &str) -> bool {
     match variety {
         Variety::Any => false,
         Variety::Atomic(primitive) => primitive.has_facet(facet),
@@ -230,20 +253,22 @@ fn has_facet(variety: &Variety, facet: &str) -> bool {
     }
 }
 
-const FIXED: &str = "its base type has another value, which is fixed";
+fn fixed(base: &str) -> String {
+    format!("{base} has another value, which is fixed")
+}
 
 /// Sets a count, which may only narrow the one that is known.
 fn narrow(
     known: &mut Option<usize>,
     facet: &Facet,
-    is_fixed: bool,
+    (base, is_fixed): (&str, bool),
     narrows: impl Fn(usize, usize) -> bool,
 ) -> Result<(), String> {
     let new = count(facet)?;
     match *known {
-        Some(old) if is_fixed && new != old => return Err(FIXED.to_owned()),
+        Some(old) if is_fixed && new != old => return Err(fixed(base)),
         Some(old) if !narrows(new, old) => {
-            return Err(format!("its base type has {old}, which a restriction can't widen"));
+            return Err(format!("{base} has {old}, which a restriction can't widen"));
         }
         _ => {}
     }

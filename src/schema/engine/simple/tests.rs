@@ -21,7 +21,7 @@ fn builtin(name: &str) -> SimpleType {
 fn restricted(base: &SimpleType, facets: &[(&str, &str)]) -> SimpleType {
     let facets: Vec<Facet> =
         facets.iter().map(|&(name, value)| Facet { name, value, fixed: false, prefixes: &Declared }).collect();
-    base.restrict(&facets).unwrap()
+    base.restrict("its base", &facets).unwrap()
 }
 
 /// Valid values, then invalid ones.
@@ -276,13 +276,13 @@ fn what_is_no_restriction_is_left_to_libxml() {
         ("anySimpleType", ("maxLength", "1")),
     ] {
         let facet = Facet { name: facet.0, value: facet.1, fixed: false, prefixes: &Declared };
-        assert!(builtin(base).restrict(&[facet]).is_err(), "{base} {}", facet.name);
+        assert!(builtin(base).restrict("its base", &[facet]).is_err(), "{base} {}", facet.name);
     }
 }
 
 #[test]
 fn derivations_are_bounded() {
-    let deep = |ty: &SimpleType| ty.restrict(&[]).ok();
+    let deep = |ty: &SimpleType| ty.restrict("its base", &[]).ok();
     assert!(std::iter::successors(deep(&builtin("byte")), deep).count() < 300);
     assert!(SimpleType::builtin("dateTimeStamp").is_none() && SimpleType::builtin("").is_none());
 }

@@ -1,0 +1,168 @@
+//! References from one component to another, and the advice where one leads nowhere.
+
+use super::{Compiler, Reference, Wrong, shown};
+use crate::schema::engine::grammar::{TypeId, ValueConstraint};
+use crate::schema::engine::simple::Builtin;
+use crate::schema::xsd::read::{Kind, Place, nearest};
+use crate::vocab::ns;
+
+impl<'r> Compiler<'r, '_> {
+    /// The type that a reference names.
+    pub(super) fn named_type(&mut self, place: &Place, written: &str) -> Result<TypeId, Wrong> {
+        let name = self.reference(Kind::Type, place, written)?;
+        if &*name.0 == ns::XSD && self.reader.refer(Kind::Type, &name, place).is_none() {
+            return self
+                .known_builtin(&name.1)
+                .ok_or_else(|| self.wrong_reference(place, &name.1, self.no_builtin(place, &name.1)));
+        }
+        let found = self.find(Kind::Type, &name, place)?;
+        self.type_at(found)
+    }
+
+    /// The namespace and local name that a reference means, in a namespace that its document may refer to (XSD 1.0
+    /// part 1, section 4.2.3, src-resolve).
+    pub(super) fn reference(&self, kind: Kind, place: &Place, qname: &str) -> Result<Reference, Wrong> {
+        let tree = self.tree(place);
+        let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
+        let refused = |rule: String| Err(self.wrong_reference(place, local, rule));
+        let builtin = self.meant_builtin(kind, place, local).map(|name| format!("did you mean {name}?"));
+        if !prefix.is_empty() && prefix != "xml" && tree.resolve(place.node, prefix).is_empty() {
+            let advice = builtin.unwrap_or_else(|| format!("declare xmlns:{prefix}"));
+            return refused(format!("the prefix of '{qname}' is not bound: {advice}"));
+        }
+        let Some(name) = self.reader.name(place, qname) else {
+            return refused(format!("the reference '{qname}' is no qualified name"));
+        };
+        if &*name.0 != ns::XSD && !self.reader.may_refer(place, &name.0) {
+            return refused(match &*name.0 {
+                "" if place.target.is_empty() => format!(
+                    "'{qname}' is in no namespace, which this document doesn't import: write xs:import without namespace"
+                ),
+                "" => {
+                    let advice = builtin.unwrap_or_else(|| self.with_prefix(place, local));
+                    format!("'{qname}' has no prefix: {advice}")
+                }
+                namespace => {
+                    let advice = builtin.unwrap_or_else(|| {
+                        format!("write xs:import, or did you mean targetNamespace=\"{namespace}\"?")
+                    });
+                    format!("'{qname}' is in the namespace {namespace}, which this document doesn't import: {advice}")
+                }
+            });
+        }
+        Ok(name)
+    }
+
+    /// The component that a reference at a place names.
+    pub(super) fn find(&self, kind: Kind, name: &Reference, from: &Place) -> Result<&'r Place, Wrong> {
+        if let Some(place) = self.reader.refer(kind, name, from) {
+            return Ok(place);
+        }
+        let near = self.meant_builtin(kind, from, &name.1).map(|name| format!(": did you mean {name}?"));
+        let near = near.or_else(|| self.reader.nearest(kind, name).map(|near| format!(": did you mean '{near}'?")));
+        let rule = format!(
+            "there is no {} '{}' in the given documents{}",
+            kind.words(),
+            shown(name),
+            near.unwrap_or_default()
+        );
+        Err(self.wrong_reference(from, &name.1, rule))
+    }
+
+    /// A rule that the reference to a local name breaks, at its attribute.
+    fn wrong_reference(&self, place: &Place, local: &str, rule: String) -> Wrong {
+        const REFERRING: [&str; 7] = ["type", "ref", "base", "itemType", "memberTypes", "substitutionGroup", "refer"];
+        let tree = self.tree(place);
+        let names = |value: &str| {
+            value.split_ascii_whitespace().any(|word| word.rsplit(':').next().is_some_and(|name| name == local))
+        };
+        let attribute = REFERRING.into_iter().find(|name| tree.get(place.node, name).is_some_and(names));
+        Wrong { attribute, ..Wrong::new(Some(place.clone()), rule) }
+    }
+
+    /// The text on a `default` or `fixed` that is no value of the type of its element or attribute.
+    pub(super) fn wrong_value(&self, place: &Place, value: &ValueConstraint, mismatch: &str) -> Wrong {
+        let tree = self.tree(place);
+        let name = tree.get(place.node, "name").or_else(|| tree.get(place.node, "ref")).unwrap_or_default();
+        let (what, name) = match tree.node(place.node).local.as_str() {
+            "attribute" => ("attribute", format!("'{name}'")),
+            _ => ("element", format!("<{name}>")),
+        };
+        let given = if value.fixed { "fixed" } else { "default" };
+        let ty = tree.get(place.node, "type").map_or("its type".to_owned(), |ty| format!("its type {ty}"));
+        let rule = format!("the '{given}' of the {what} {name} is no value of {ty}: {mismatch}");
+        Wrong::of_attribute(place, given, rule)
+    }
+
+    /// The built-in type that is meant by a reference to a type of the schema's own, as the document writes it.
+    fn meant_builtin(&self, kind: Kind, place: &Place, local: &str) -> Option<String> {
+        if kind != Kind::Type {
+            return None;
+        }
+        let known = || Builtin::all().iter().map(|builtin| builtin.name);
+        let builtin = known().find(|name| *name == local).or_else(|| {
+            let in_other_case = known().find(|name| name.eq_ignore_ascii_case(local));
+            in_other_case.filter(|_| self.reader.nearest(kind, &(place.target.clone(), local.to_owned())).is_none())
+        })?;
+        Some(self.builtin_name(place, builtin))
+    }
+
+    /// The name of a built-in type as the document writes it.
+    fn builtin_name(&self, place: &Place, local: &str) -> String {
+        let tree = self.tree(place);
+        match tree.prefix_of(place.node, ns::XSD) {
+            Some(prefix) => format!("{prefix}:{local}"),
+            None => format!("{local} without a prefix"),
+        }
+    }
+
+    /// The text on a type in the namespace of XML Schema that there is not.
+    fn no_builtin(&self, place: &Place, local: &str) -> String {
+        let name = format!("xs:{local}");
+        if matches!(local, "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error") {
+            return format!("{name} is a type of XSD 1.1, and schemas here are XSD 1.0");
+        }
+        let own = (place.target.clone(), local.to_owned());
+        let advice = match (alias(local), nearest(local, Builtin::all().iter().map(|builtin| builtin.name))) {
+            _ if self.reader.refer(Kind::Type, &own, place).is_some() => {
+                format!("for the type of that name in this schema, {}", self.with_prefix(place, local))
+            }
+            (Some(meant), _) | (None, Some(meant)) => format!("did you mean {}?", self.builtin_name(place, meant)),
+            (None, None) => format!(
+                "write a built-in type such as {}, or one of this schema, in its own namespace",
+                self.builtin_name(place, "string")
+            ),
+        };
+        format!("there is no type {name}: {advice}")
+    }
+
+    /// The advice to write a name in the target namespace.
+    fn with_prefix(&self, place: &Place, local: &str) -> String {
+        let tree = self.tree(place);
+        let target = &place.target;
+        match tree.prefix_of(place.node, target) {
+            Some(prefix) => format!("write {prefix}:{local}"),
+            None if !target.is_empty() => {
+                format!("declare xmlns:t=\"{target}\" in <xs:schema>, and write t:{local}")
+            }
+            None if tree.resolve(place.node, "").is_empty() => format!("write {local} without a prefix"),
+            None => "bind XML Schema to a prefix (xmlns:xs=\"…\"), and write the name without one".to_owned(),
+        }
+    }
+}
+
+/// The built-in type that other languages call so.
+fn alias(local: &str) -> Option<&'static str> {
+    Some(match local {
+        "text" | "str" | "char" | "varchar" => "string",
+        "bool" => "boolean",
+        "number" | "numeric" | "money" => "decimal",
+        "real" => "double",
+        "url" | "uri" | "URL" | "URI" => "anyURI",
+        "timestamp" => "dateTime",
+        "int32" => "int",
+        "int64" => "long",
+        "binary" | "bytes" => "base64Binary",
+        _ => return None,
+    })
+}
