@@ -55,22 +55,42 @@ pub(in crate::schema) struct Link {
 }
 
 impl Documents {
+    /// Documents of a set.
+    ///
+    /// # Errors
+    /// The first of those of [`read`](Self::read).
     pub(in crate::schema) fn new(given: &[XsdDocument]) -> Result<Self, ContractError> {
+        Self::read(given).map_err(|mut errors| errors.remove(0))
+    }
+
+    /// Documents of a set.
+    ///
+    /// # Errors
+    /// At least one: what is wrong with each document by itself, or with the links of one.
+    pub(super) fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
         let mut documents: Vec<Document> = Vec::new();
+        let mut errors = Vec::new();
         for XsdDocument { name, text } in given {
             match documents.iter().find(|known| known.name == *name) {
                 Some(known) if *known.given == **text => {}
-                Some(_) => return Err(document_error(name, None, DocumentProblem::Twice)),
-                None => documents.push(Document::new(name, text, true)?),
+                Some(_) => errors.push(document_error(name, None, DocumentProblem::Twice)),
+                None => match Document::new(name, text) {
+                    Ok((document, canonical)) => {
+                        let flaws = structure::flaws(&canonical, &document.tree).into_iter();
+                        errors.extend(flaws.map(|(at, rule)| document_error(name, at, DocumentProblem::Rule(rule))));
+                        documents.push(document);
+                    }
+                    Err(error) => errors.push(error),
+                },
             }
         }
-        Self::linked(documents)
+        if errors.is_empty() { Self::linked(documents).map_err(|error| vec![error]) } else { Err(errors) }
     }
 
     /// The schema of schemas, by which all others are judged.
     pub(super) fn of_structure(text: &str) -> Self {
-        let document = Document::new("schema.xsd", text, false);
-        document.and_then(|document| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
+        let document = Document::new("schema.xsd", text);
+        document.and_then(|(document, _)| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
     }
 
     fn linked(mut documents: Vec<Document>) -> Result<Self, ContractError> {
@@ -78,7 +98,7 @@ impl Documents {
         for (namespace, name, text) in WELL_KNOWN {
             let is_needed = namespace == ns::XML || documents.iter().any(|document| document.imports(namespace));
             if is_needed && documents.iter().all(|document| document.target != namespace) {
-                documents.push(Document::new(name, text, false)?);
+                documents.push(Document::new(name, text)?.0);
             }
         }
         let mut set = Self { documents, given, missing: Vec::new() };
@@ -283,7 +303,8 @@ impl Documents {
 }
 
 impl Document {
-    fn new(name: &str, given: &str, judged: bool) -> Result<Self, ContractError> {
+    /// A document with its canonical form; its structure is not judged.
+    fn new(name: &str, given: &str) -> Result<(Self, Canonical), ContractError> {
         // Generous, because a schema is trusted; depth bounds what recurses over it.
         const LIMITS: XmlLimits = XmlLimits {
             message_bytes: 64 << 20,
@@ -320,13 +341,10 @@ impl Document {
             let at = declaration.filter(|_| root.local == "schema").unwrap_or(root.tag.start);
             return Err(error(Some(Position::of(text.as_bytes(), at)), DocumentProblem::no_schema(root)));
         }
-        if judged {
-            structure::check(&canonical, &tree).map_err(|(at, rule)| error(at, DocumentProblem::Rule(rule)))?;
-        }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
         let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::no_element()))?;
         let (name, given) = (name.to_owned(), given.into());
-        Ok(Self { name, given, text, tree, target, links: Vec::new(), embeddable })
+        Ok((Self { name, given, text, tree, target, links: Vec::new(), embeddable }, canonical))
     }
 
     fn imports(&self, namespace: &str) -> bool {

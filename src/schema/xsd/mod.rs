@@ -53,7 +53,8 @@ impl PayloadSchema {
     /// # Errors
     /// [`ContractError::Document`] says where and what is wrong.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
-        XsdSet::read(documents)?.schemas()
+        let documents = Documents::new(documents)?;
+        XsdSet(documents).schemas()
     }
 }
 
@@ -64,9 +65,9 @@ impl XsdSet {
     /// Reads documents.
     ///
     /// # Errors
-    /// [`ContractError::Document`] says where and what is wrong.
-    pub(crate) fn read(given: &[XsdDocument]) -> Result<Self, ContractError> {
-        Documents::new(given).map(Self)
+    /// At least one [`ContractError::Document`], which says where and what is wrong.
+    pub(crate) fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
+        Documents::read(given).map(Self)
     }
 
     /// Their valid markup that rarely means what its author thinks.
@@ -77,7 +78,7 @@ impl XsdSet {
     /// Their payloads.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// [`ContractError::Document`] for the first rule of XML Schema that their components break.
     pub(crate) fn schemas(&self) -> Result<Vec<PayloadSchema>, ContractError> {
         let documents = &self.0;
         let reader = Reader::new(documents);

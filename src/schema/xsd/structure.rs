@@ -21,17 +21,23 @@ static STRUCTURE: LazyLock<(Arc<Grammar>, ElementId)> = LazyLock::new(|| {
     (grammar, root)
 });
 
-/// Refuses a document that is no XSD 1.0 schema, with the place and the rule.
-pub(super) fn check(document: &Canonical, tree: &Tree) -> Result<(), (Option<Position>, String)> {
+/// The places where a document is no XSD 1.0 schema, in their order, each with the rule.
+pub(super) fn flaws(document: &Canonical, tree: &Tree) -> Vec<(Option<Position>, String)> {
+    /// One screen of them is enough for one run.
+    const MOST: usize = 10;
     let (grammar, root) = &*STRUCTURE;
-    let violations = Judge::default().judge(grammar, Some(*root), document, 1);
-    let Some(violation) = violations.into_iter().next() else { return Ok(()) };
-    let part = match &violation.part {
-        engine::Part::Tag => Part::Tag,
-        engine::Part::Attribute(name) => Part::Attribute(name),
-        engine::Part::Content => Part::Content,
+    let violations = Judge::default().judge(grammar, Some(*root), document, MOST);
+    let told = |violation: engine::Violation| {
+        let part = match &violation.part {
+            engine::Part::Tag => Part::Tag,
+            engine::Part::Attribute(name) => Part::Attribute(name),
+            engine::Part::Content => Part::Content,
+        };
+        let at = document.position_of(violation.element, part);
+        let hint = hint(tree, violation.element, &violation.part);
+        (at, format!("{}{hint}", violation.rule))
     };
-    let at = document.position_of(violation.element, part);
-    let hint = hint(tree, violation.element, &violation.part);
-    Err((at, format!("{}{hint}", violation.rule)))
+    let mut flaws: Vec<_> = violations.into_iter().map(told).collect();
+    flaws.sort_by_key(|(at, _)| *at);
+    flaws
 }

@@ -31,11 +31,11 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
         let set = XsdSet::read(&documents);
         pitfalls = set.as_ref().map(XsdSet::pitfalls).unwrap_or_default();
         if reader.findings.len() == before {
-            let schemas = set.and_then(|set| set.schemas());
+            let schemas = set.and_then(|set| set.schemas().map_err(|error| vec![error]));
             accepted = Some(schemas.is_ok());
             match schemas {
                 Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
-                Err(error) => report(reader, &listed, error),
+                Err(errors) => errors.into_iter().for_each(|error| report(reader, &listed, error)),
             }
         }
     }
