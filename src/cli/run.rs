@@ -2,6 +2,7 @@
 
 #[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
 mod entrance;
+mod gone;
 mod input;
 mod launch;
 
@@ -19,6 +20,7 @@ use super::screen::Screen;
 use super::signals::Signals;
 use crate::shell::command::{conceal, kill_all};
 use crate::shell::{Client, Events, Organism, SendError, Unread};
+use crate::vocab::Name;
 use entrance::Served;
 use input::{Message, Taken};
 use launch::{Launched, Stage};
@@ -43,8 +45,8 @@ const GATHER: Duration = Duration::from_millis(2);
 const INTERRUPTED: u8 = 130;
 
 const HELP: &str = "\
-Envelopes go in as the client 'cli', what comes back is printed on standard output, one envelope a \
-line; events and the log go to standard error. Where people listen, standard input is their keyboard \
+Envelopes go in as the client 'cli', what comes back is printed on standard output, each envelope with a line \
+feed behind it (its text may have others); events and the log go to standard error. Where people listen, standard input is their keyboard \
 unless it is named as a file.
 
 SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
@@ -70,6 +72,10 @@ pub(super) struct Run {
     /// can be written; without this the program exits with 3
     #[arg(long)]
     restart: bool,
+    /// End what the journal holds of a listener or client that organism.yaml doesn't have any more: without this, a start
+    /// is refused that would end open threads
+    #[arg(long, value_name = "NAME")]
+    drop: Vec<Name>,
     /// Print events and the log as JSON objects, one a line
     #[arg(long)]
     json: bool,

@@ -216,7 +216,14 @@ fn an_answer_to_somebody_who_has_gone_reaches_nobody_else() {
     let organism = std::fs::read_to_string(&file).unwrap();
     let without: Vec<&str> = organism.lines().filter(|line| !line.contains("name: ada")).collect();
     std::fs::write(&file, without.join("\n")).unwrap();
-    site.start();
+    // A name that was mistyped would end work as well.
+    let refused = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(2) && said.contains("'ada' (open threads: 1)") && said.contains("--drop ada"),
+        "{said}"
+    );
+    site.start_with(&["--drop", "ada"]);
     (scout.address, bob.address) = (site.address, site.address);
     let of_bob = say(&bob, "two");
     let page = rows(&scout, SCOUT, "", 2);

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::entrance::{Entrance, Served};
 use super::input::{self, Source, Taken};
-use super::{CLIENT, Run};
+use super::{CLIENT, Run, gone};
 use crate::cli::failure::Failure;
 use crate::cli::log;
 use crate::cli::screen::{Screen, Style};
@@ -61,6 +61,7 @@ impl Stage {
         if let Some(Journaled { file, .. }) = &config.journal {
             // Before anything is made beside it.
             check_place(file).map_err(|error| Failure::unusable(format!("the journal can't be opened: {error}")))?;
+            gone::refuse(file, &config.blueprint, args)?;
         }
         // The organism itself tells of the others when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));

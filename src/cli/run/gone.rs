@@ -1,0 +1,41 @@
+//! What the journal holds of parties that the organism has no more. A start would end it for good, and a name that was
+//! mistyped in organism.yaml is reason enough for one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::Run;
+use crate::cli::failure::Failure;
+use crate::core::{Blueprint, Party};
+use crate::journal::Owner;
+use crate::shell::journal::JournalReader;
+use crate::vocab::Name;
+
+/// Refuses a start that would end open threads of parties which are gone, unless they are to be dropped.
+pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Result<(), Failure> {
+    // What can't be read is told by who opens it to write.
+    let Ok(reader) = JournalReader::open(journal) else { return Ok(()) };
+    let Ok(threads) = reader.open_threads() else { return Ok(()) };
+    let mut gone: BTreeMap<&Name, usize> = BTreeMap::new();
+    for thread in &threads {
+        let (name, is_there) = match &thread.record.owner {
+            Owner::Listener(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Listener(_)))),
+            Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
+            Owner::Boot | Owner::Nobody => continue,
+        };
+        if !is_there && !args.drop.contains(name) {
+            *gone.entry(name).or_default() += 1;
+        }
+    }
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let counted: Vec<String> = gone.iter().map(|(name, count)| format!("'{name}' (open threads: {count})")).collect();
+    let drop: Vec<String> = gone.keys().map(|name| format!("--drop {name}")).collect();
+    Err(Failure::unusable(format!(
+        "the journal holds work of {}, of which {} says nothing: write it there again, or end that work with {}",
+        counted.join(" and "),
+        args.organism.display(),
+        drop.join(" ")
+    )))
+}
