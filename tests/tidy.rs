@@ -120,6 +120,27 @@ fn nothing_is_left_unfinished() {
 }
 
 #[test]
+fn errors_of_users_have_a_debug_that_reads() {
+    // What a user's `main` can return; the configuration's mistakes among them.
+    let below = ["src/schema/decode/mod.rs", "src/core/dead.rs", "src/core/gauge.rs"];
+    each_source(|path, code| {
+        let shown =
+            layer_of(path) == Some(3) || path.starts_with("src/inbox") || below.iter().any(|it| path == Path::new(it));
+        let lines: Vec<&str> = code.lines().map(str::trim_start).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("thiserror::Error)]") && shown) {
+            let item =
+                lines[at..].iter().find_map(|line| line.strip_prefix("pub enum ").or(line.strip_prefix("pub struct ")));
+            let is_public =
+                lines[at + 1..].iter().find(|line| !line.starts_with('#')).is_some_and(|line| line.starts_with("pub "));
+            if is_public {
+                let name = item.unwrap_or_default();
+                assert!(!line.contains("Debug"), "{}: give {name} debug_is_display!, not {line}", path.display());
+            }
+        }
+    });
+}
+
+#[test]
 fn scripts_find_what_cargo_built() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scripts = fs::read_dir(root.join("scripts")).expect("the scripts can be read");

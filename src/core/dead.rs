@@ -41,7 +41,7 @@ pub struct DeadLetterId {
 }
 
 /// Why nothing becomes of a dead letter; it stays where it is.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeadLetterError {
     /// It was queued again, discarded, or pushed out by newer ones.
     #[error("there is no such dead letter any more: list them again")]
@@ -56,6 +56,8 @@ pub enum DeadLetterError {
     #[error("the organism has closed")]
     Closed,
 }
+
+crate::vocab::debug_is_display!(DeadLetterError);
 
 /// The last dead letters of a shard; past a bound, in number or in bytes, the oldest go.
 #[derive(Debug)]

@@ -32,7 +32,7 @@ pub struct Permit {
 }
 
 /// The organism is full: nothing was taken, try again later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the organism is full ({messages} messages, {bytes} bytes wait): try again later")]
 pub struct Overloaded {
     /// Messages that wait.
@@ -40,6 +40,8 @@ pub struct Overloaded {
     /// Their bytes.
     pub bytes: usize,
 }
+
+crate::vocab::debug_is_display!(Overloaded);
 
 impl Gauge {
     /// Messages that the lane of the core holds.

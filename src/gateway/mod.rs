@@ -82,7 +82,7 @@ struct Door {
 }
 
 /// Reason why a gateway can't be served.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum GatewayError {
     /// The journal of the organism can't be read.
     #[error(transparent)]
@@ -108,6 +108,8 @@ pub enum GatewayError {
     #[error("the system refuses what the gateway needs: {0}")]
     System(#[from] io::Error),
 }
+
+crate::vocab::debug_is_display!(GatewayError);
 
 impl Gateway {
     /// Lays out the gateway of an organism with a journal; `listeners` are the remote ones.

@@ -5,7 +5,7 @@ use super::status::{Act, Status};
 use crate::vocab::{NameError, TaskId, Time};
 
 /// Why an inbox refuses. Nothing has changed then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InboxError {
     /// A text that must say something says nothing, or holds only white space.
     #[error("the {field} is empty: write at least one character that is no space")]
@@ -116,8 +116,10 @@ pub enum InboxError {
     Problem(#[from] InboxProblem),
 }
 
+crate::vocab::debug_is_display!(InboxError);
+
 /// What is wrong with a task, beside the length of its texts.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InboxProblem {
     /// Its deadline has passed.
     #[error("the deadline {deadline} has passed, it is {now}: leave it out or choose a later one")]
@@ -167,6 +169,8 @@ pub enum InboxProblem {
         waiting: usize,
     },
 }
+
+crate::vocab::debug_is_display!(InboxProblem);
 
 /// A part of a task, for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

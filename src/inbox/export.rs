@@ -38,7 +38,7 @@ struct Versioned {
 }
 
 /// Why what was exported can't be taken back.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// It is no JSON of the right shape.
     #[error("line {line}, column {column}: {message}")]
@@ -76,6 +76,8 @@ pub enum ImportError {
     #[error(transparent)]
     Inbox(#[from] InboxError),
 }
+
+crate::vocab::debug_is_display!(ImportError);
 
 impl From<serde_json::Error> for ImportError {
     fn from(error: serde_json::Error) -> Self {

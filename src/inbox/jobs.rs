@@ -70,7 +70,7 @@ impl Default for JobsLimits {
 }
 
 /// Why a registry refuses. Nothing has changed then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// The name belongs to somebody else, who has registered it or left tasks behind.
     #[error("{actor} may not use the name {job}: it belongs to somebody else; choose another one")]
@@ -105,6 +105,8 @@ pub enum JobError {
     #[error(transparent)]
     Inbox(#[from] InboxError),
 }
+
+crate::vocab::debug_is_display!(JobError);
 
 #[derive(Debug, Clone)]
 struct Slot {

@@ -14,7 +14,7 @@ pub struct Guard {
 }
 
 /// An address that nothing is sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is {what}: nothing is sent there unless its network is allowed")]
 pub struct AddressRefused {
     /// The address.
@@ -22,6 +22,8 @@ pub struct AddressRefused {
     /// What is there.
     pub what: &'static str,
 }
+
+crate::vocab::debug_is_display!(AddressRefused);
 
 impl Guard {
     /// Public addresses only.

@@ -29,9 +29,11 @@ pub enum Cause {
 }
 
 /// A text that names no [`Cause`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no cause of that name is known")]
 pub struct UnknownCause;
+
+crate::vocab::debug_is_display!(UnknownCause);
 
 impl Cause {
     /// All there are.

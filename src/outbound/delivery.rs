@@ -68,7 +68,7 @@ impl Default for OutboundLimits {
 }
 
 /// Why a delivery is not taken. Nothing of it was written.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum DeliveryError {
     /// The URL is none that something is sent to.
     #[error("the URL of delivery {id} {problem}")]
@@ -132,6 +132,8 @@ pub enum DeliveryError {
     #[error(transparent)]
     Outbox(#[from] OutboxError),
 }
+
+crate::vocab::debug_is_display!(DeliveryError);
 
 /// Headers that are ours, or those of the connection.
 const RESERVED: [&str; 14] = [

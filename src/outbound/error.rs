@@ -11,7 +11,7 @@ use crate::vocab::{MessageId, Name};
 pub type Outcome = Result<Answer, Undelivered>;
 
 /// A delivery that was given up.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("delivery {id} to {target} at {url}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {message}")]
 pub struct Undelivered {
     /// The delivery.
@@ -32,8 +32,10 @@ pub struct Undelivered {
     pub elapsed: Duration,
 }
 
+crate::vocab::debug_is_display!(Undelivered);
+
 /// Why an outbox can't be opened, read or written.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum OutboxError {
     /// Its file is not in order.
     #[error("outbox {}: {problem}", .file.display())]
@@ -48,8 +50,10 @@ pub enum OutboxError {
     Closed,
 }
 
+crate::vocab::debug_is_display!(OutboxError);
+
 /// Why nothing can be sent.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum OutboundError {
     /// Its outbox can't be opened.
     #[error(transparent)]
@@ -61,3 +65,5 @@ pub enum OutboundError {
     #[error("HTTP can't be set up: {0}")]
     Http(String),
 }
+
+crate::vocab::debug_is_display!(OutboundError);

@@ -21,7 +21,7 @@ pub const TOLERANCE: Duration = Duration::from_secs(300);
 pub struct Secret(hmac::Key);
 
 /// Why a signature is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// It is not written as one.
     #[error("no signature: write t=SECONDS,v1=HEX")]
@@ -38,6 +38,8 @@ pub enum SignatureError {
     #[error("it was not made with this secret for this body")]
     Mismatch,
 }
+
+crate::vocab::debug_is_display!(SignatureError);
 
 impl Secret {
     /// A secret of these bytes; 32 random ones are best.

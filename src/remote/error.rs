@@ -7,7 +7,7 @@ use super::source::UnknownSource;
 use crate::outbound::{Failure, OutboundError};
 
 /// Why something could not be done at the gateway.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum RemoteError {
     /// The URL of the gateway can't be used.
     #[error("'{url}' is no URL of a gateway: {problem}; write http://HOST:PORT or https://HOST")]
@@ -73,6 +73,8 @@ pub enum RemoteError {
         cause: io::Error,
     },
 }
+
+crate::vocab::debug_is_display!(RemoteError);
 
 impl RemoteError {
     /// The status with which the gateway refused, if it did.

@@ -33,7 +33,7 @@ pub struct Inbound {
 }
 
 /// What is wrong with an item or an envelope.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenInbound {
     /// It has no id, or none that is one.
     #[error("the message has no id")]
@@ -45,6 +45,8 @@ pub enum BrokenInbound {
     #[error("the message is no envelope: {0}")]
     Envelope(String),
 }
+
+crate::vocab::debug_is_display!(BrokenInbound);
 
 impl Inbound {
     /// The key under which to do a thing once, however often the message comes.

@@ -35,9 +35,11 @@ pub enum Transport<'a> {
 }
 
 /// A reply has nowhere to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the source of the message is unknown: nobody can be sent a reply, and nobody is guessed")]
 pub struct UnknownSource;
+
+crate::vocab::debug_is_display!(UnknownSource);
 
 impl Source {
     /// Normalizes what an item says of its source.

@@ -9,7 +9,7 @@ use super::link::Links;
 use crate::journal::JournalError;
 
 /// Why an organism can't go on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Breakdown {
     /// The journal of the organism can't be written.
     #[error("the journal can't be written: {0}")]
@@ -23,6 +23,8 @@ pub enum Breakdown {
         why: String,
     },
 }
+
+crate::vocab::debug_is_display!(Breakdown);
 
 /// A piece of work without which an organism can't go on. If it panics while it has this, the organism breaks down.
 #[cfg(feature = "gateway")]

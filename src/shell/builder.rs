@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -309,7 +310,7 @@ impl OrganismBuilder {
         let clients = blueprint.clients().map(|(_, client)| client.name.clone());
         self.words.refusals.extend(self.tasks.reserve(listeners.chain(clients).collect()));
         if !self.words.refusals.is_empty() {
-            return Err(StartError::Refused(self.words.refusals));
+            return Err(StartError::Refused(each_payload_once(self.words.refusals)));
         }
         let shards = self.shards.unwrap_or_else(|| {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -365,4 +366,14 @@ impl OrganismBuilder {
             }
         }
     }
+}
+
+/// Leaves out what is wrong with a payload for all but the first party that lists it.
+fn each_payload_once(refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let mut told = BTreeSet::new();
+    let is_new = |refusal: &Refusal| match refusal {
+        Refusal::Contract { payload, error, .. } => told.insert((payload.clone(), error.to_string())),
+        _ => true,
+    };
+    refusals.into_iter().filter(is_new).collect()
 }

@@ -30,7 +30,7 @@ pub struct Client {
 }
 
 /// Why a message was not taken. Nothing of it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The organism is full. Questions to the core are taken even then, a few at a time.
     #[error(transparent)]
@@ -49,8 +49,10 @@ pub enum SendError {
     },
 }
 
+crate::vocab::debug_is_display!(SendError);
+
 /// Why a question has no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// It was not taken.
     #[error(transparent)]
@@ -62,6 +64,8 @@ pub enum AskError {
     #[error("the conversation closed without an answer")]
     Ended,
 }
+
+crate::vocab::debug_is_display!(AskError);
 
 /// Options of an injected message: the exit of its answers, and the operations that are written with it.
 #[derive(Default)]

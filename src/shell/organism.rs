@@ -73,12 +73,14 @@ pub(super) struct Shared {
 }
 
 /// There is no client of that name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the organism has no client '{name}'")]
 pub struct NoSuchClient {
     /// The name.
     pub name: String,
 }
+
+crate::vocab::debug_is_display!(NoSuchClient);
 
 impl Organism {
     /// Lays out an organism.

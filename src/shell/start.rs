@@ -7,13 +7,13 @@ use crate::schema::ContractError;
 use crate::vocab::{Name, NameError, QNameError};
 
 /// Why an organism doesn't start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum StartError {
     /// Its contracts are wrong; everything that is, at once.
     #[error("the organism can't start:{}", Lines(.0))]
     Refused(Vec<Refusal>),
     /// The system refuses to make a thread.
-    #[error("a thread of the organism could not be started")]
+    #[error("a thread of the organism could not be started: {0}")]
     Thread(#[source] io::Error),
     /// The journal can't be read.
     #[error("the journal can't be opened: {0}")]
@@ -23,8 +23,10 @@ pub enum StartError {
     Shard,
 }
 
+crate::vocab::debug_is_display!(StartError);
+
 /// One thing that keeps an organism from starting.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// A text that is no name.
     #[error("'{text}' can't name a listener or a client: {error}")]
@@ -66,6 +68,8 @@ pub enum Refusal {
     #[error(transparent)]
     Problem(#[from] Problem),
 }
+
+crate::vocab::debug_is_display!(Refusal);
 
 struct Lines<'a>(&'a [Refusal]);
 

@@ -2,6 +2,7 @@
 
 mod fault;
 mod id;
+mod legible;
 mod limits;
 mod name;
 pub mod ns;
@@ -12,6 +13,7 @@ mod time;
 
 pub use fault::{BrokenRule, Fault, FaultCode};
 pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
+pub(crate) use legible::debug_is_display;
 pub use limits::{Limits, XmlLimits};
 pub use name::{Name, NameError};
 pub use path::ThreadPath;

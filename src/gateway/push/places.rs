@@ -14,7 +14,7 @@ use crate::shell::journal::StoredMail;
 use crate::vocab::Name;
 
 /// Why nothing can be pushed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PushError {
     /// The secret of a listener.
     #[error("the secret of {listener}, {}: {why}", .file.display())]
@@ -38,6 +38,8 @@ pub enum PushError {
     #[error(transparent)]
     Outbound(#[from] OutboundError),
 }
+
+crate::vocab::debug_is_display!(PushError);
 
 /// Where the messages of each listener go.
 #[derive(Debug)]

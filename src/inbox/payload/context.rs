@@ -47,7 +47,7 @@ pub enum XmlContext {
 }
 
 /// Why a payload with an element of any name can't be written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// Its other parts can't.
     #[error(transparent)]
@@ -56,6 +56,8 @@ pub enum WriteError {
     #[error(transparent)]
     Strict(#[from] StrictError),
 }
+
+crate::vocab::debug_is_display!(WriteError);
 
 impl Serialize for XmlContext {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -61,7 +61,7 @@ pub(crate) fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Resu
 }
 
 /// Why valid XML is no value of the type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct DecodeError {
     /// What is wrong.
@@ -70,8 +70,10 @@ pub struct DecodeError {
     pub at: Option<Position>,
 }
 
+crate::vocab::debug_is_display!(DecodeError);
+
 /// What [`DecodeError`] is about.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeProblem {
     /// Text that is no value of a simple type.
     #[error("found '{found}', expected {expected}")]
@@ -92,8 +94,10 @@ pub enum DecodeProblem {
     Refused(String),
 }
 
+crate::vocab::debug_is_display!(DecodeProblem);
+
 /// A shape that [`decode`] doesn't read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
     /// A map, or a struct with a flattened field.
     #[error("a map or a flattened field has no fixed elements")]
@@ -123,6 +127,8 @@ pub enum Undecodable {
     #[error("the payload ends too early")]
     End,
 }
+
+crate::vocab::debug_is_display!(Undecodable);
 
 /// The type that a value stands in, where that decides what its absence means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

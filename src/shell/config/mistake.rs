@@ -6,7 +6,7 @@ use crate::schema::{ContractError, DocumentProblem};
 use crate::vocab::{Name, NameError, QName, QNameError};
 
 /// What can be wrong with an `organism.yaml`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mistake {
     /// The file can't be read.
@@ -281,6 +281,8 @@ pub enum Mistake {
     #[error(transparent)]
     Organism(Problem),
 }
+
+crate::vocab::debug_is_display!(Mistake);
 
 impl Mistake {
     /// Whether the organism can run in spite of it.

@@ -58,7 +58,7 @@ mod load {
     use super::Tls;
 
     /// What is wrong with one of the files.
-    #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+    #[derive(Clone, PartialEq, Eq, thiserror::Error)]
     pub enum TlsProblem {
         /// The certificate's.
         #[error("the certificate can't be used: {0}")]
@@ -67,6 +67,8 @@ mod load {
         #[error("the private key can't be used: {0}")]
         Key(String),
     }
+
+    crate::vocab::debug_is_display!(TlsProblem);
 
     impl Tls {
         /// TLS 1.2 and 1.3 by ring, for HTTP/1.1, with what is in the files now.

@@ -21,7 +21,7 @@ pub struct TaskBoard {
 }
 
 /// Why something can't be done to a task.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum BoardError {
     /// A rule is against it. Nothing has changed.
     #[error(transparent)]
@@ -30,6 +30,8 @@ pub enum BoardError {
     #[error("{}", .0.message)]
     Lost(Fault),
 }
+
+crate::vocab::debug_is_display!(BoardError);
 
 impl From<InboxError> for BoardError {
     fn from(error: InboxError) -> Self {

@@ -8,7 +8,7 @@ use crate::journal::JournalError;
 use crate::shell::sqlite::Problem;
 
 /// Why a journal on disk can't be opened, written or read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("journal {}: {}", .file.display(), .problem.advised())]
 pub struct StoreError {
     /// The file.
@@ -16,6 +16,8 @@ pub struct StoreError {
     /// What is wrong with it, and what to do.
     pub problem: Problem,
 }
+
+crate::vocab::debug_is_display!(StoreError);
 
 impl Problem {
     /// A row that is not as it was written.

@@ -36,7 +36,7 @@ pub struct Fork {
 }
 
 /// Why a conversation can't be forked.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ForkError {
     /// The journal can't be read or written.
     #[error(transparent)]
@@ -99,6 +99,8 @@ pub enum ForkError {
         found: QName,
     },
 }
+
+crate::vocab::debug_is_display!(ForkError);
 
 impl SqliteJournal {
     /// Writes a new conversation that the next start takes up; its id.

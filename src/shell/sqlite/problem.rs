@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// What is wrong with a file of ours.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Problem {
     /// Somebody else writes it.
     #[error("in use by {}: end that first (SIGTERM: what waits is kept), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
@@ -101,6 +101,8 @@ pub enum Problem {
     #[error("{0}")]
     Io(io::Error),
 }
+
+crate::vocab::debug_is_display!(Problem);
 
 impl Problem {
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
