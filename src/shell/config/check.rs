@@ -120,7 +120,7 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// Somebody must be able to begin: `systole run` and `send` speak as the client `cli`.
+/// Somebody must be able to begin: `systole run` speaks as the client `cli`.
 pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
     let cli = organism.clients.iter().any(|client| client.name.value.as_str() == "cli");
     let boots = organism

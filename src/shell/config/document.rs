@@ -9,6 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Location, MessageFormatter, Spanned, UserMessageFormatter};
 
+use super::slip;
 use crate::vocab::Span;
 
 /// A value and its place.
@@ -38,6 +39,8 @@ pub(super) struct Key {
 #[derive(Debug)]
 pub(super) struct YamlError {
     pub(super) message: String,
+    /// What to write instead, where a known slip stopped the scanner.
+    pub(super) help: Option<String>,
     pub(super) span: Span,
 }
 
@@ -63,9 +66,10 @@ pub(super) fn parse(source: &str) -> Result<Node, YamlError> {
         with_snippet: false,
         budget: serde_saphyr::budget! { max_depth: 64 },
     };
-    let spanned: Spanned<Parsed> = serde_saphyr::from_str_with_options(source, options).map_err(|error| YamlError {
-        message: UserMessageFormatter.format_message(&error).into_owned(),
-        span: error.location().map_or(Span { start: 0, end: 0 }, |at| span_of(source, &at)),
+    let spanned: Spanned<Parsed> = serde_saphyr::from_str_with_options(source, options).map_err(|error| {
+        let span = error.location().map_or(Span { start: 0, end: 0 }, |at| span_of(source, &at));
+        let message = UserMessageFormatter.format_message(&error).into_owned();
+        YamlError { message, help: slip::help(source, span.start), span }
     })?;
     Ok(spanned.into_node(source))
 }

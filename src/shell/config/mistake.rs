@@ -22,6 +22,8 @@ pub enum Mistake {
     Yaml {
         /// What the parser says.
         message: String,
+        /// What to write instead, where a known slip stopped the parser.
+        help: Option<String>,
     },
     /// Another kind of value belongs here.
     #[error("expected {expected}, found {found}")]
@@ -332,7 +334,7 @@ impl Mistake {
             Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
             Self::NoSpeaker => {
-                "add clients: [{ name: cli, calls: [...] }], as which `systole run` and `systole send` speak".into()
+                "add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()
             }
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
@@ -352,6 +354,7 @@ impl Mistake {
                 "the engine decides: docs/xsd.md says where the two are known to differ".into()
             }
             Self::Pitfall { help, .. } => (*help).into(),
+            Self::Yaml { help, .. } => return help.clone(),
             Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
             Self::NoSchema { .. } => "the path is relative to this file".into(),
             Self::Undeclared { payload, near: Some(near) } => match (payload.namespace(), near.namespace()) {
@@ -364,7 +367,6 @@ impl Mistake {
             Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
             Self::Organism(problem) => return organism_help(problem),
             Self::Unreadable { .. }
-            | Self::Yaml { .. }
             | Self::Kind { .. }
             | Self::Name(_)
             | Self::QName(_)

@@ -32,6 +32,7 @@ mod program;
 mod reader;
 mod remote;
 mod schemas;
+mod slip;
 mod tasks;
 mod tls;
 mod units;
@@ -156,8 +157,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
 
 fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>) -> Result<Config, Vec<Finding>> {
     let file = File::new(name, source);
-    let root = document::parse(source)
-        .map_err(|error| vec![Finding::new(Mistake::Yaml { message: error.message }, &file, error.span)])?;
+    let root = document::parse(source).map_err(|error| {
+        vec![Finding::new(Mistake::Yaml { message: error.message, help: error.help }, &file, error.span)]
+    })?;
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
     let mut reader = Reader { file, base, directory: directory.to_owned(), findings: Vec::new() };
     let organism = organism::read(&mut reader, &root);
