@@ -76,3 +76,45 @@ fn a_bad_schema_is_no_verdict() {
     assert_eq!(said(&["xml", "validate", "--schema", "no-such.xsd", "question.xml"]).0, 2);
     assert_eq!(said(&["xml", "validate", "question.xml"]).0, 2);
 }
+
+#[test]
+fn each_command_that_a_text_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![root.join("README.md")];
+    let mut folders = vec![root.join("src"), root.join("docs"), root.join("examples")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("rs" | "md" | "yaml") => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    let mut named = std::collections::BTreeMap::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (at, _) in text.match_indices("`systole ") {
+            let command = text[at + 1..].split(['`', '\n']).next().unwrap();
+            let is_word =
+                |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
+            let words: Vec<_> = command.split(' ').skip(1).take_while(is_word).take(2).map(str::to_owned).collect();
+            named.entry(words).or_insert_with(|| file.clone());
+        }
+    }
+    assert!(named.len() > 10, "{named:?}");
+    for (words, file) in named {
+        let [command, rest @ ..] = words.as_slice() else { continue };
+        let (code, help, _) = said(&[command, "--help"]);
+        assert_eq!(code, 0, "{} names `systole {command}`", file.display());
+        if let ([second], true) = (rest, help.contains("\nCommands:\n")) {
+            assert_eq!(
+                said(&[command, second, "--help"]).0,
+                0,
+                "{} names `systole {command} {second}`",
+                file.display()
+            );
+        }
+    }
+}

@@ -162,8 +162,9 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
             // Whoever accepts it may be among what can't be read.
             Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
             Problem::Reserved { .. } => reader.is_marked(span),
+            // Two of one name are told as that.
+            Problem::Ambiguous { ref first, ref second, .. } => first == second,
             Problem::DuplicateName { .. }
-            | Problem::Ambiguous { .. }
             | Problem::NoSlot { .. }
             | Problem::Unreturned { .. }
             | Problem::Replyless { .. } => false,

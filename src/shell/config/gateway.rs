@@ -67,7 +67,7 @@ impl Default for Gateway {
 }
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<Gateway>> {
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, Some("listen"))?;
     let mut gateway = Gateway::default();
     if let Some(listen) = fields.take("listen").and_then(|node| address(reader, node)) {
         gateway.listen = listen;

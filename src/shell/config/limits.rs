@@ -11,7 +11,7 @@ const BIG: u64 = 1 << 40;
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {
     let mut limits = Limits::default();
-    let Some(mut fields) = reader.fields(node) else { return limits };
+    let Some(mut fields) = reader.fields(node, None) else { return limits };
     let f = &mut fields;
     let xml = &mut limits.xml;
     size(reader, f, "message_bytes", 64, &mut xml.message_bytes);

@@ -35,7 +35,7 @@ pub(super) enum Written {
 /// Reads an entry. `None` if something is missing without which the others can't be judged.
 pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
     let before = reader.findings.len();
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "a listener", reader).and_then(|node| reader.name(node));
     let description = fields.take("description").and_then(|node| reader.text(node));
     let place = name.as_ref().map_or(fields.span, |name| name.span);
@@ -135,7 +135,7 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
     let env = fields.take("env");
     let written = match (command, human, echo, remote, tasks.as_slice()) {
         (Some(command), None, None, None, []) => {
-            let words = reader.list(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
+            let words = reader.command(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
             if words.first().is_none_or(|program| program.value.is_empty()) {
                 reader.report(Mistake::EmptyCommand, command.span);
             }

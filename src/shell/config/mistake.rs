@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
 use super::check::is_the_pumps;
+use super::text::Unread;
+use super::units;
 use crate::core::Problem;
 use crate::schema::{ContractError, DocumentProblem};
 use crate::vocab::{Name, NameError, QName, QNameError};
@@ -9,14 +11,19 @@ use crate::vocab::{Name, NameError, QName, QNameError};
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// The file can't be read.
-    #[error("can't read {}: {why}", .path.display())]
+    /// The file, or a schema that it names, can't be read.
+    #[error("can't read {}{}: {why}", .what, .path.display())]
     Unreadable {
+        /// What the file is, before its name.
+        what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        why: String,
+        /// Why.
+        why: Unread,
     },
+    /// An organism without a listener.
+    #[error("the organism has no listener: it can do nothing")]
+    NoListener,
     /// It is no YAML.
     #[error("this is no YAML: {message}")]
     Yaml {
@@ -32,6 +39,8 @@ pub enum Mistake {
         expected: &'static str,
         /// What stands here.
         found: &'static str,
+        /// What to write instead.
+        instead: String,
     },
     /// A key that nobody knows here.
     #[error("unknown key '{key}'")]
@@ -221,14 +230,6 @@ pub enum Mistake {
         /// The payload.
         payload: QName,
     },
-    /// A schema file that can't be read.
-    #[error("can't read the schema {}: {why}", .path.display())]
-    NoSchema {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        why: String,
-    },
     /// A schema file that is no usable schema.
     #[error("{problem}")]
     Document {
@@ -290,7 +291,7 @@ impl Mistake {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         match self {
-            Self::NoScript { .. } | Self::Unsigned | Self::NoSpeaker => true,
+            Self::NoScript { .. } | Self::Unsigned | Self::NoSpeaker | Self::NoListener => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
@@ -308,10 +309,15 @@ impl Mistake {
             Self::DuplicateKey { .. } => "remove one of them".into(),
             Self::MissingKey { key: "organism", .. } => "write organism: { name: demo }".into(),
             Self::MissingKey { key, .. } => format!("add '{key}:'"),
-            Self::Kind { expected: LIST, .. } => "write [one, two], or [] for none".into(),
+            Self::Kind { instead, .. } => instead.clone(),
             Self::Number { .. } => "write digits, such as 64 or 10_000".into(),
-            Self::Size { .. } => "write a whole number of bytes with or without a unit: 1MiB, 64KiB, 1000000".into(),
-            Self::Duration { .. } => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
+            Self::Size { .. } => {
+                "write a whole number of bytes with or without a unit: 1MiB (1,048,576 bytes), 1MB (1,000,000), 64KiB".into()
+            }
+            Self::Duration { text } => match units::short(text) {
+                Some(short) => format!("did you mean {short}?"),
+                None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
+            },
             Self::NoKind => {
                 "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
             }
@@ -356,7 +362,10 @@ impl Mistake {
             Self::Pitfall { help, .. } => (*help).into(),
             Self::Yaml { help, .. } => return help.clone(),
             Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
-            Self::NoSchema { .. } => "the path is relative to this file".into(),
+            Self::Unreadable { what, why, .. } => return why.help(!what.is_empty()).map(Into::into),
+            Self::NoListener => {
+                "add one: listeners: [{ name: greeter, description: Says hello., command: [./greeter], accepts: [...] }]".into()
+            }
             Self::Undeclared { payload, near: Some(near) } => match (payload.namespace(), near.namespace()) {
                 (wanted, "") if !wanted.is_empty() => {
                     format!("a schema declares {near} in no namespace: write targetNamespace=\"{wanted}\" in it")
@@ -366,9 +375,7 @@ impl Mistake {
             Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
             Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
             Self::Organism(problem) => return organism_help(problem),
-            Self::Unreadable { .. }
-            | Self::Kind { .. }
-            | Self::Name(_)
+            Self::Name(_)
             | Self::QName(_)
             | Self::Bounds { .. }
             | Self::Document { .. }
@@ -376,9 +383,6 @@ impl Mistake {
         })
     }
 }
-
-/// The `expected` of a place where a list belongs.
-pub(super) const LIST: &str = "a list";
 
 fn organism_help(problem: &Problem) -> Option<String> {
     match problem {

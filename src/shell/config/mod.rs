@@ -22,6 +22,7 @@ mod check;
 mod document;
 mod finding;
 mod gateway;
+mod instead;
 mod limits;
 mod listener;
 mod mistake;
@@ -34,6 +35,7 @@ mod remote;
 mod schemas;
 mod slip;
 mod tasks;
+mod text;
 mod tls;
 mod units;
 
@@ -48,6 +50,7 @@ pub use mistake::Mistake;
 pub(crate) use remote::read_secret;
 pub use remote::{Format, Mode, Push};
 pub use tasks::{Tasks, TasksOf};
+pub use text::Unread;
 pub use tls::Tls;
 #[cfg(feature = "gateway")]
 pub use tls::TlsProblem;
@@ -125,9 +128,8 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
-        let source = std::fs::read_to_string(path).map_err(|error| {
-            vec![Finding::nowhere(Mistake::Unreadable { path: path.to_owned(), why: error.to_string() })]
-        })?;
+        let source = text::read(path)
+            .map_err(|why| vec![Finding::nowhere(Mistake::Unreadable { what: "", path: path.to_owned(), why })])?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let directory = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_owned());
         read(&path.display().to_string(), &source, &directory, advise)

@@ -11,6 +11,16 @@ pub(super) fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str
         .map(|(_, word)| word)
 }
 
+/// The known key that one may mean: the nearest, or the only one that shares a word with it (`timeout` for
+/// `handler_timeout`).
+pub(super) fn key(written: &str, known: &[&'static str]) -> Option<&'static str> {
+    let words = |key: &str| key.split(['_', '-']).map(str::to_ascii_lowercase).collect::<Vec<_>>();
+    let (own, wanted) = (words(written), [written.to_ascii_lowercase()]);
+    let holds = |outer: &[String], inner: &[String]| inner.iter().all(|word| outer.contains(word));
+    let sharing = || known.iter().filter(|key| holds(&own, &words(key)) || holds(&words(key), &wanted)).copied();
+    nearest(written, known.iter().copied()).or_else(|| sharing().next().filter(|_| sharing().count() == 1))
+}
+
 /// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the
 /// other (optimal string alignment), regardless of case and of `-` for `_`.
 fn distance(a: &str, b: &str) -> usize {
@@ -37,6 +47,19 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_shares_a_word_may_be_meant() {
+        let known = ["timeout", "max_attempts", "queue", "queue_bytes", "threads"];
+        for (written, meant) in [
+            ("handler_timeout", Some("timeout")),
+            ("attempts", Some("max_attempts")),
+            ("bytes", Some("queue_bytes")),
+            ("colour", None),
+        ] {
+            assert_eq!(key(written, &known), meant, "{written}");
+        }
+    }
 
     const KEYS: [&str; 5] = ["name", "command", "accepts", "accepts_faults", "returns"];
 

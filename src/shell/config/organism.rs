@@ -2,6 +2,7 @@
 
 use super::document::Node;
 use super::gateway::{self, Gateway};
+use super::instead::ROOT;
 use super::listener::{self, Listener};
 use super::reader::{At, Fields, Reader};
 use super::{Mistake, limits, molecule};
@@ -42,7 +43,7 @@ impl Speaker {
 }
 
 pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
-    let mut fields = reader.fields(root)?;
+    let mut fields = reader.fields(root, Some(ROOT))?;
     let name = fields.require("organism", "the file", reader).and_then(|node| organism(reader, node));
     let scheduling = [("breadth-first", Scheduling::BreadthFirst), ("depth-first", Scheduling::DepthFirst)];
     let scheduling = fields.take("scheduling").and_then(|node| reader.choice(node, &scheduling)).unwrap_or_default();
@@ -52,13 +53,17 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     let gateway = fields.take("gateway").and_then(|node| gateway::read(reader, node));
     let clients = fields.take("clients").and_then(|node| reader.list(node)).unwrap_or_default();
     let mut clients: Vec<_> = clients.iter().filter_map(|node| speaker(reader, node)).collect();
-    let entries =
-        fields.require("listeners", "the file", reader).and_then(|node| reader.list(node)).unwrap_or_default();
-    let listeners: Vec<_> = entries.iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
+    let node = fields.require("listeners", "the file", reader);
+    let entries = node.and_then(|node| reader.list(node));
+    if let (Some([]), Some(node)) = (entries, node) {
+        reader.report(Mistake::NoListener, node.span);
+    }
+    let listeners: Vec<_> =
+        entries.unwrap_or_default().iter().filter_map(|node| listener::read(reader, node, &limits)).collect();
     if gateway.as_ref().is_some_and(|gateway| gateway.value.molecule) {
         clients.extend(molecule::voices(reader, &listeners));
     }
-    let complete = listeners.len() == entries.len();
+    let complete = entries.is_some_and(|entries| entries.len() == listeners.len());
     reader.finish(fields);
     let name = name.unwrap_or_default();
     Some(Organism { name, scheduling, limits, meta, journal, gateway, clients, listeners, complete })
@@ -78,7 +83,7 @@ fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Keep> {
     let file = fields.take("journal").and_then(|node| reader.text(node)).unwrap_or("systole.journal").to_owned();
     let mut retention = Retention::default();
     if let Some(node) = fields.take("retention")
-        && let Some(mut kept) = reader.fields(node)
+        && let Some(mut kept) = reader.fields(node, Some("age"))
     {
         if let Some(age) = kept.take("age").and_then(|node| reader.duration(node)) {
             retention.age = age;
@@ -92,7 +97,7 @@ fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Keep> {
 }
 
 fn organism(reader: &mut Reader, node: &Node) -> Option<String> {
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "an organism", reader).and_then(|node| {
         let name = reader.text(node)?;
         if name.trim().is_empty() {
@@ -112,7 +117,7 @@ fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
         ("admin", Access::Admin),
     ];
     let mut flags = MetaFlags::default();
-    let Some(mut fields) = reader.fields(node) else { return flags };
+    let Some(mut fields) = reader.fields(node, None) else { return flags };
     for (key, flag) in [
         ("list_capabilities", &mut flags.list_capabilities),
         ("request_schema", &mut flags.request_schema),
@@ -131,7 +136,7 @@ fn meta(reader: &mut Reader, node: &Node) -> MetaFlags {
 }
 
 fn speaker(reader: &mut Reader, node: &Node) -> Option<Speaker> {
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, Some("name"))?;
     let name = fields.require("name", "a client", reader).and_then(|node| reader.name(node));
     let calls = fields.take("calls").and_then(|node| reader.qnames(node)).unwrap_or_default();
     let admin = fields.take("admin").and_then(|node| reader.flag(node)).unwrap_or_default();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::document::{Key, Node, Value};
 use super::finding::{File, Finding};
-use super::mistake::{LIST, Mistake};
-use super::{near, units};
+use super::mistake::Mistake;
+use super::{instead, near, units};
 use crate::vocab::{Name, QName, Span};
 
 pub(super) struct Reader {
@@ -49,10 +49,10 @@ impl Reader {
         self.findings.iter().any(|finding| finding.span_in(&self.file) == Some(span))
     }
 
-    /// The entries of a mapping; each key once.
-    pub(super) fn fields<'n>(&mut self, node: &'n Node) -> Option<Fields<'n>> {
+    /// The entries of a mapping; each key once. A single value is most likely meant for the key `lead`.
+    pub(super) fn fields<'n>(&mut self, node: &'n Node, lead: Option<&str>) -> Option<Fields<'n>> {
         let Value::Map(map) = &node.value else {
-            self.kind("a mapping", node);
+            self.kind("a mapping", instead::mapping(&node.value, lead), node);
             return None;
         };
         let mut entries: Vec<&(Key, Node)> = Vec::with_capacity(map.len());
@@ -70,7 +70,7 @@ impl Reader {
     /// Reports the entries that nobody took.
     pub(super) fn finish(&mut self, fields: Fields<'_>) {
         for (key, _) in fields.entries {
-            let near = near::nearest(&key.text, fields.known.iter().copied());
+            let near = near::key(&key.text, &fields.known);
             let mistake = Mistake::UnknownKey { key: key.text.clone(), near, known: fields.known.clone() };
             self.report(mistake, key.span);
         }
@@ -80,17 +80,26 @@ impl Reader {
         match &node.value {
             Value::Scalar(text) => Some(text),
             _ => {
-                self.kind("a single value", node);
+                self.kind("a single value", instead::text(&node.value), node);
                 None
             }
         }
     }
 
     pub(super) fn list<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
+        self.listed(node, instead::list)
+    }
+
+    /// The words of a command.
+    pub(super) fn command<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
+        self.listed(node, instead::command)
+    }
+
+    fn listed<'n>(&mut self, node: &'n Node, instead: fn(&Value) -> String) -> Option<&'n [Node]> {
         match &node.value {
             Value::List(items) => Some(items),
-            _ => {
-                self.kind(LIST, node);
+            value => {
+                self.kind("a list", instead(value), node);
                 None
             }
         }
@@ -167,8 +176,8 @@ impl Reader {
         }
     }
 
-    fn kind(&mut self, expected: &'static str, node: &Node) {
-        self.report(Mistake::Kind { expected, found: node.value.what() }, node.span);
+    fn kind(&mut self, expected: &'static str, instead: String, node: &Node) {
+        self.report(Mistake::Kind { expected, found: node.value.what(), instead }, node.span);
     }
 }
 
@@ -183,7 +192,9 @@ impl<'n> Fields<'n> {
     /// The value of a key that has to be there.
     pub(super) fn require(&mut self, key: &'static str, owner: &'static str, reader: &mut Reader) -> Option<&'n Node> {
         let node = self.take(key);
-        if node.is_none() {
+        // A misspelt key is told as that, by `finish`.
+        let is_misspelt = self.entries.iter().any(|(entry, _)| near::nearest(&entry.text, [key]).is_some());
+        if node.is_none() && !is_misspelt {
             reader.report(Mistake::MissingKey { owner, key }, self.span);
         }
         node

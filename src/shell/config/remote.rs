@@ -77,7 +77,7 @@ enum Way {
 
 /// What stands behind `remote:`.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, Some("mode"))?;
     let ways = [("poll", Way::Poll), ("stream", Way::Stream), ("push", Way::Push)];
     let way = fields.require("mode", "a remote listener", reader).and_then(|node| reader.choice(node, &ways));
     let mode = match way {

@@ -7,7 +7,7 @@ use super::finding::{File, Finding};
 use super::listener::Written;
 use super::organism::Organism;
 use super::reader::{At, Reader};
-use super::{Adviser, Mistake, advice, molecule};
+use super::{Adviser, Mistake, advice, molecule, text};
 use crate::inbox::payload;
 use crate::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, XsdSet};
 use crate::vocab::{Position, Span, is_ncname};
@@ -73,14 +73,14 @@ fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Liste
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        match std::fs::read_to_string(&path) {
+        match text::read(&path) {
             Ok(text) => {
                 let document = XsdDocument { name: by.value.clone(), text };
                 listed.push(Listed { by: by.clone(), document });
             }
-            Err(error) => {
-                let mistake = Mistake::NoSchema { path: by.value.clone().into(), why: error.to_string() };
-                reader.report(mistake, by.span);
+            Err(why) => {
+                let path = by.value.clone().into();
+                reader.report(Mistake::Unreadable { what: "the schema ", path, why }, by.span);
             }
         }
     }

@@ -77,7 +77,7 @@ impl Tasks {
 
 /// What stands behind `job:`, and its owner, with the place.
 pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, Some("owner"))?;
     let owner = fields.require("owner", "a job", reader).and_then(|node| reader.name(node));
     let sends = sends(reader, &mut fields);
     reader.finish(fields);
@@ -87,7 +87,7 @@ pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<
 /// What stands behind `jobs:`.
 pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
     const ABSENT: [(&str, Absent); 2] = [("keep", Absent::Keep), ("refuse", Absent::Refuse)];
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, None)?;
     let absent = fields.take("absent").map_or(Some(Absent::Keep), |node| reader.choice(node, &ABSENT));
     let sends = sends(reader, &mut fields);
     reader.finish(fields);

@@ -16,7 +16,7 @@ pub struct Tls {
 
 /// Reads what stands behind `tls:`, and looks at the files.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Tls> {
-    let mut fields = reader.fields(node)?;
+    let mut fields = reader.fields(node, None)?;
     let [cert, key] = ["cert", "key"].map(|file| {
         let node = fields.require(file, "tls", reader)?;
         Some(At { value: reader.text(node)?, span: node.span })

@@ -29,6 +29,20 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     number.checked_mul(factor(&DURATIONS, unit)?).map(Duration::from_millis)
 }
 
+/// The duration that a text means whose unit is missing or written out: `5s` for `5 seconds`.
+pub(super) fn short(text: &str) -> Option<String> {
+    const LONG: [(&[&str], &str); 5] = [
+        (&["", "sec", "secs", "second", "seconds", "S"], "s"),
+        (&["msec", "msecs", "millis", "millisecond", "milliseconds"], "ms"),
+        (&["mins", "minute", "minutes"], "min"),
+        (&["hr", "hrs", "hour", "hours", "H"], "h"),
+        (&["day", "days", "D"], "d"),
+    ];
+    let (number, unit) = split(text)?;
+    let (_, unit) = LONG.iter().find(|(long, _)| long.contains(&unit))?;
+    Some(format!("{number}{unit}"))
+}
+
 /// Reads a whole number; `_` may stand between digits.
 pub(super) fn number(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
@@ -72,6 +86,9 @@ mod tests {
             ("7d", 604_800_000),
         ] {
             assert_eq!(duration(text), Some(Duration::from_millis(ms)), "{text}");
+        }
+        for (long, short) in [("5 seconds", "5s"), ("30", "30s"), ("2 Days", ""), ("2days", "2d"), ("1 hour", "1h")] {
+            assert_eq!(super::short(long).unwrap_or_default(), short, "{long}");
         }
         for text in ["", "30", "s", "30sec", "0.5s", "-1s", "18446744073709551615h"] {
             assert_eq!(duration(text), None, "{text}");
