@@ -54,11 +54,18 @@ fn compile(source: &Path, library: &Path) -> String {
     let mut said = String::new();
     for message in String::from_utf8(output.stderr).unwrap().lines() {
         let message: Value = serde_json::from_str(message).unwrap();
-        let Some(code) = message["code"]["code"].as_str() else { continue };
-        writeln!(said, "error[{code}]: {}", text(&message["message"])).unwrap();
-        let labels = message["spans"].as_array().unwrap().iter().filter_map(|span| span["label"].as_str());
+        let spans = message["spans"].as_array().unwrap();
+        match message["code"]["code"].as_str() {
+            Some(code) => writeln!(said, "error[{code}]: {}", text(&message["message"])).unwrap(),
+            // What a derive says has a place, and the count of the errors has none.
+            None if !spans.is_empty() => writeln!(said, "error: {}", text(&message["message"])).unwrap(),
+            None => continue,
+        }
+        let labels = spans.iter().filter_map(|span| span["label"].as_str());
         labels.for_each(|label| writeln!(said, "  at: {label}").unwrap());
-        for child in message["children"].as_array().unwrap() {
+        // Other types are no advice, and change with each that is added.
+        let others = |child: &&Value| !text(&child["message"]).starts_with("the following other types implement");
+        for child in message["children"].as_array().unwrap().iter().filter(others) {
             writeln!(said, "  {}: {}", text(&child["level"]), text(&child["message"])).unwrap();
         }
     }

@@ -29,6 +29,11 @@ use crate::vocab::QName;
 /// Types inside a payload need the three other derives alone. Those of the prelude are serde's and schemars', told to name
 /// their crates through `systole`, so that a program needs neither among its dependencies; where it has them, their own do as
 /// well. By hand, the attribute above is an `impl Payload for Add` with the two constants.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no payload",
+    label = "no payload",
+    note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
+)]
 pub trait Payload: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     /// The namespace of the element; empty for none.
     const NAMESPACE: &'static str;

@@ -146,6 +146,11 @@ pub(super) fn outcome_of(response: Response) -> Outcome {
 
 /// Whatever can be the payload of an emission: a typed value, canonical XML, or a payload that was
 /// checked before (its proof still holds).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no payload",
+    label = "no payload",
+    note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
+)]
 pub trait IntoDraft {
     /// The payload as the core takes it.
     fn into_draft(self) -> Draft;

@@ -204,6 +204,11 @@ impl Thread {
 
 /// Whatever can be a request that a handler awaits: a payload, or what [`super::call`] and its
 /// kin make.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no payload",
+    label = "no payload, and no call of one",
+    note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
+)]
 pub trait IntoRequest {
     /// The requests.
     ///

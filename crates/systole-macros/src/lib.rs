@@ -5,7 +5,7 @@ mod payload;
 mod through;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, Error, parse_macro_input};
+use syn::{DeriveInput, parse_macro_input};
 
 /// Implements `systole::schema::Payload` for a type: `#[payload(namespace = "urn:example:hello:v1", root = "hello")]`.
 ///
@@ -14,8 +14,7 @@ use syn::{DeriveInput, Error, parse_macro_input};
 /// - `crate = "path"` is the path to `systole`, where a program calls it something else.
 #[proc_macro_derive(Payload, attributes(payload))]
 pub fn payload(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    payload::implement(&input).unwrap_or_else(Error::into_compile_error).into()
+    payload::derive(&parse_macro_input!(input as DeriveInput)).into()
 }
 
 /// Derives `serde::Serialize`, with all attributes of serde, through `systole`.

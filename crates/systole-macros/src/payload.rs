@@ -5,22 +5,30 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Error, Expr, LitStr, Path};
 
-/// The implementation of `Payload` that the attribute `#[payload(…)]` of a type describes.
-pub(crate) fn implement(input: &DeriveInput) -> syn::Result<TokenStream> {
+/// The implementation of `Payload` that the attribute `#[payload(…)]` of a type describes, with the mistakes in it. A type
+/// is a payload in spite of them: else the compiler would bury them below all that needs one.
+pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
+    let (mut implementation, wrong) = implement(input);
+    implementation.extend(wrong.map(Error::into_compile_error));
+    implementation
+}
+
+fn implement(input: &DeriveInput) -> (TokenStream, Option<Error>) {
     if !input.generics.params.is_empty() {
         let why = "a payload has one schema, so its type has no parameters: derive Payload for a type without, or write \
                    `impl Payload for` each type that they make";
-        return Err(Error::new_spanned(&input.generics, why));
+        return (TokenStream::new(), Some(Error::new_spanned(&input.generics, why)));
     }
-    let Settings { namespace, root, systole } = settings(input)?;
+    let (Settings { namespace, root, systole }, wrong) = settings(input);
     let name = &input.ident;
-    Ok(quote! {
+    let implementation = quote! {
         #[automatically_derived]
         impl #systole::schema::Payload for #name {
             const NAMESPACE: &'static str = #namespace;
             const ROOT: &'static str = #root;
         }
-    })
+    };
+    (implementation, wrong)
 }
 
 struct Settings {
@@ -29,10 +37,15 @@ struct Settings {
     systole: Path,
 }
 
-fn settings(input: &DeriveInput) -> syn::Result<Settings> {
+fn settings(input: &DeriveInput) -> (Settings, Option<Error>) {
     let (mut namespace, mut root, mut systole) = (None, None, None);
+    let mut wrong: Option<Error> = None;
+    let mut note = |error| match &mut wrong {
+        Some(wrong) => wrong.combine(error),
+        None => wrong = Some(error),
+    };
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("payload")) {
-        attribute.parse_nested_meta(|meta| {
+        let parsed = attribute.parse_nested_meta(|meta| {
             let slot = match &meta.path {
                 path if path.is_ident("namespace") => &mut namespace,
                 path if path.is_ident("root") => &mut root,
@@ -40,23 +53,33 @@ fn settings(input: &DeriveInput) -> syn::Result<Settings> {
                     systole = Some(meta.value()?.parse::<LitStr>()?.parse::<Path>()?);
                     return Ok(());
                 }
-                _ => return Err(meta.error("unknown key: write namespace, root or crate")),
+                _ => {
+                    note(meta.error("unknown key: write namespace, root or crate"));
+                    meta.value()?.parse::<Expr>()?;
+                    return Ok(());
+                }
             };
             if slot.is_some() {
-                return Err(meta.error("the key stands here twice: leave one out"));
+                note(meta.error("the key stands here twice: leave one out"));
             }
             *slot = Some(meta.value()?.parse::<Expr>()?);
             Ok(())
-        })?;
+        });
+        if let Err(error) = parsed {
+            note(error);
+        }
     }
-    let missing =
-        || Error::new_spanned(&input.ident, "the namespace is missing: write #[payload(namespace = \"urn:…\")]");
+    if namespace.is_none() && wrong.is_none() {
+        let missing = "the namespace is missing: write #[payload(namespace = \"urn:…\")]";
+        wrong = Some(Error::new_spanned(&input.ident, missing));
+    }
     let kebab = LitStr::new(&kebab_case(&input.ident.unraw().to_string()), input.ident.span());
-    Ok(Settings {
-        namespace: namespace.ok_or_else(missing)?,
+    let settings = Settings {
+        namespace: namespace.unwrap_or_else(|| syn::parse_quote!("")),
         root: root.unwrap_or_else(|| syn::parse_quote!(#kebab)),
         systole: systole.unwrap_or_else(|| syn::parse_quote!(::systole)),
-    })
+    };
+    (settings, wrong)
 }
 
 /// A name of a type in kebab case: `TaskDone` is `task-done`, `HTTPRequest` `http-request`.
@@ -99,7 +122,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_with_what_to_write_instead() {
-        let said = |text: &str| implement(&syn::parse_str(text).unwrap()).unwrap_err().to_string();
+        let said = |text: &str| implement(&syn::parse_str(text).unwrap()).1.unwrap().to_string();
         assert!(said("struct A;").contains("#[payload(namespace = "));
         assert!(
             said("#[payload(namespace = \"\", name = \"a\")] struct A;").contains("write namespace, root or crate")

@@ -1,0 +1,26 @@
+//! The type of a message derives no `Payload`.
+
+use systole::prelude::*;
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Hello {
+    name: String,
+}
+
+struct Greeter;
+
+impl Actor for Greeter {
+    type Context = Context<Self>;
+}
+
+impl Handler<Delivery<Hello>> for Greeter {
+    type Result = Response;
+
+    fn handle(&mut self, hello: Delivery<Hello>, _: &mut Context<Self>) -> Response {
+        Ok(reply(Hello { name: hello.name.clone() }))
+    }
+}
+
+fn main() {
+    let _ = Organism::builder("demo").listener("greeter", || Greeter, |c| c.accepts::<Hello>().replies::<Hello>());
+}
