@@ -26,6 +26,9 @@ use crate::vocab::QName;
 /// # Ok::<(), systole::schema::ContractError>(())
 /// ```
 ///
+/// A field is a child element; `#[serde(rename = "@id")]` makes it an attribute, `$text` the text, `$value` a choice whose
+/// variants name the elements (`docs/types.md`).
+///
 /// Types inside a payload need the three other derives alone. Those of the prelude are serde's and schemars', told to name
 /// their crates through `systole`, so that a program needs neither among its dependencies; where it has them, their own do as
 /// well. By hand, the attribute above is an `impl Payload for Add` with the two constants.
