@@ -39,6 +39,11 @@ impl Bodies {
         Held { bodies: self.clone(), of, bytes: Mutex::new(0) }
     }
 
+    /// Bytes that one page may have: as many as that, and so few that the pages of a principal always fit.
+    pub(super) fn page(&self, most: usize) -> usize {
+        most.min(self.most_of_one / 2)
+    }
+
     /// Bytes of all bodies in memory.
     pub(super) fn bytes(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
@@ -86,10 +91,9 @@ pub(super) struct Weighed {
 }
 
 impl Weighed {
-    /// The same answer, if there is room for it.
-    pub(super) fn over(response: Response, held: Held) -> Result<Response, Problem> {
-        let bytes = response.body().size_hint().exact().unwrap_or_default();
-        held.more(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+    /// The same answer, if there is room for the bytes of the messages in it.
+    pub(super) fn over(response: Response, held: Held, bytes: usize) -> Result<Response, Problem> {
+        held.more(bytes)?;
         Ok(response.map(|body| Body::new(Self { body, _held: held })))
     }
 }

@@ -53,7 +53,7 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
             break page;
         }
     };
-    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, order)), held)
+    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, order)), held, page.bytes())
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
@@ -64,7 +64,7 @@ pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
     let (range, from) = range(&gate, mailbox, &query)?;
     let range = Range { dead: true, ..range };
     let page = page(&gate, range.clone(), from).await?;
-    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, false)), held)
+    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, false)), held, page.bytes())
 }
 
 #[derive(Deserialize)]
@@ -108,7 +108,8 @@ pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range,
         Some(text) => cursor::read(&gate.cursors, &mailbox, text).map_or(From::Lost, From::Behind),
     };
     let after = if let From::Behind(place) = from { place.seq } else { 0 };
-    Ok((Range { mailbox, after, limit, bytes: PAGE, payload: None, peer: None, before: None, dead: false }, from))
+    let bytes = gate.edge.bodies.page(PAGE);
+    Ok((Range { mailbox, after, limit, bytes, payload: None, peer: None, before: None, dead: false }, from))
 }
 
 /// Where a reader wants to begin.

@@ -73,14 +73,13 @@ pub(super) async fn stream(
 /// its reader was with the next request.
 async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Reader) {
     let Some(bell) = gate.mailboxes.bell(&range.mailbox) else { return };
-    range.bytes = PAGE;
+    range.bytes = gate.edge.bodies.page(PAGE);
     while !gate.mailboxes.is_stopping() {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
         let Ok(page) = gate.query.page(range.clone()).await else { return };
-        let bytes = page.items.iter().map(|mail| mail.record.envelope.len()).sum();
         let held = gate.edge.bodies.hold(known.principal.name.clone());
-        if !known.is_known(&gate) || held.more(bytes).is_err() {
+        if !known.is_known(&gate) || held.more(page.bytes()).is_err() {
             return;
         }
         for mail in &page.items {

@@ -29,6 +29,9 @@ const WORK: usize = 4_000_000;
 
 impl Sizes {
     pub(super) fn of(model: &Model, measure: Measure) -> Self {
+        if !model.types.iter().any(|ty| matches!(ty, Type::Complex(Complex { content: Content::Children(_), .. }))) {
+            return Self { sizes: vec![Some(0); model.types.len()], measure, work: Cell::new(0) };
+        }
         let order = leaves_first(model);
         let mut sizes = Self { sizes: vec![None; model.types.len()], measure, work: Cell::new(0) };
         // Where no type leads back to itself, the second round only finds that nothing changes.

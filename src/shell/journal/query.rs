@@ -79,6 +79,13 @@ pub(crate) struct Page {
     pub(crate) position: Position,
 }
 
+impl Page {
+    /// Bytes of its envelopes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.items.iter().map(|mail| mail.record.envelope.len()).sum()
+    }
+}
+
 /// The extent of a mailbox: what retention has forgotten of it, and where the rest begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {

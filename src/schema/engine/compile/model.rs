@@ -2,7 +2,7 @@
 //! knows. They are those that the automata are made of, so both say the same; only docs, and facets as their author
 //! wrote them, are taken from the documents.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::particle::{Order, Particle, Term};
@@ -93,7 +93,7 @@ impl<'r, 'a> Components<'r, 'a> {
         let mut projection = Projection {
             components: self,
             types: Vec::new(),
-            made: HashMap::new(),
+            made: BTreeMap::new(),
             pending: Vec::new(),
             namespace: None,
             left: *left,
@@ -113,7 +113,7 @@ struct Projection<'c, 'r, 'a> {
     components: &'c Components<'r, 'a>,
     types: Vec<Type>,
     /// Types of the model by those of the grammar.
-    made: HashMap<TypeId, model::TypeId>,
+    made: BTreeMap<TypeId, model::TypeId>,
     /// Types that are referred to, and their places in the model.
     pending: Vec<(TypeId, model::TypeId)>,
     /// The namespace of the last name: names come in runs.
