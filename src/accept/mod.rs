@@ -35,6 +35,7 @@ pub(crate) use room::{Bounds, Full, Room, Visit};
 
 use handshake::handshake;
 use room::Stay;
+pub(crate) use speak::Carrying;
 use speak::speak;
 
 /// Time for requests that are under way when the entrance ends.

@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -62,12 +63,16 @@ pub(super) async fn speak(
 }
 
 /// The answer to a visit, which ends with it.
-fn tell(response: Response, visit: Visit, progress: Arc<Progress>) -> Response {
+fn tell(mut response: Response, visit: Visit, progress: Arc<Progress>) -> Response {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         progress.upgrade();
         return response;
     }
-    response.map(|body| Body::new(Told { body, _end: End { progress, _visit: visit } }))
+    // No further request is read on a connection on which a body is left: whoever sent one is told so.
+    if progress.is_unread() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response.map(|body| Body::new(Carrying { body, _until_sent: End { progress, _visit: visit } }))
 }
 
 /// The body of a request.
@@ -97,10 +102,10 @@ impl HttpBody for Heard {
     }
 }
 
-/// The body of an answer.
-struct Told {
-    body: Body,
-    _end: End,
+/// A body that drops something when it is sent, or nobody takes it.
+pub(crate) struct Carrying<T> {
+    pub(crate) body: Body,
+    pub(crate) _until_sent: T,
 }
 
 /// The end of an answer, when it is dropped.
@@ -115,7 +120,7 @@ impl Drop for End {
     }
 }
 
-impl HttpBody for Told {
+impl<T: Unpin> HttpBody for Carrying<T> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -64,6 +64,11 @@ impl Progress {
         self.unread.store(false, Ordering::Relaxed);
     }
 
+    /// Whether something of the request was not read.
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
     /// Notes that the answer is complete.
     pub(super) fn end(&self) {
         self.set(Phase::Ended);

@@ -46,8 +46,8 @@ const INTERRUPTED: u8 = 130;
 
 const HELP: &str = "\
 Envelopes go in as the client 'cli', what comes back is printed on standard output, each envelope with a line \
-feed behind it (its text may have others); events and the log go to standard error. Where people listen, standard input is their keyboard \
-unless it is named as a file.
+feed behind it (its text may have others); events and the log go to standard error. Where people listen, standard \
+input is their keyboard unless it is named as a file.
 
 SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
 logged: error, warn, info (the default), debug or trace.

@@ -69,7 +69,7 @@ impl Screen {
                     Observed::Event(event) => state.event(&event),
                     Observed::Missed(count) => state.log(
                         &format!("{count} events are not shown: they came too fast"),
-                        &json!({ "event": "missed", "count": count }),
+                        json!({ "event": "missed", "count": count }),
                     ),
                 }
             }
@@ -78,7 +78,7 @@ impl Screen {
 
     /// Shows a record of the log: `text` for people, `details` for programs.
     pub(super) fn log(&self, text: &str, details: Value) {
-        self.show(|state| state.log(text, &details));
+        self.show(|state| state.log(text, details));
     }
 
     /// Says something about the run itself.
@@ -89,7 +89,7 @@ impl Screen {
     /// Prints text for a person, which may end in the middle of a line.
     pub(super) fn converse(&self, text: &str) {
         self.show(|state| match state.style {
-            Style::Json => state.json(&json!({ "event": "terminal", "text": text })),
+            Style::Json => state.json(json!({ "event": "terminal", "text": text })),
             Style::Lines | Style::Tree => {
                 state.erase();
                 state.print(Escaped::text(text));
@@ -149,7 +149,7 @@ impl State {
     fn event(&mut self, event: &Event) {
         match self.style {
             Style::Lines => self.line(&EventLine(event)),
-            Style::Json => self.json(&to_json(event)),
+            Style::Json => self.json(to_json(event)),
             Style::Tree => {
                 self.tree.apply(event);
                 self.stale = true;
@@ -160,7 +160,7 @@ impl State {
         }
     }
 
-    fn log(&mut self, text: &str, details: &Value) {
+    fn log(&mut self, text: &str, details: Value) {
         match self.style {
             Style::Json => self.json(details),
             Style::Lines | Style::Tree => self.line(&text),
@@ -174,13 +174,12 @@ impl State {
     }
 
     /// Prints an object, with the time.
-    fn json(&mut self, value: &Value) {
+    fn json(&mut self, mut value: Value) {
         self.erase();
-        let mut stamped = value.clone();
-        if let Value::Object(fields) = &mut stamped {
+        if let Value::Object(fields) = &mut value {
             fields.insert("at".to_owned(), Clock::real().now().to_string().into());
         }
-        self.print(Escaped::json(&stamped.to_string()));
+        self.print(Escaped::json(&value.to_string()));
         self.unwritten.push('\n');
     }
 

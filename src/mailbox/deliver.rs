@@ -38,14 +38,7 @@ impl Mailboxes {
     ) -> Result<(), Refused> {
         /// Bytes of messages that are given out at once, unless one alone has more: they are one answer.
         const MOST: u64 = 8 << 20;
-        let mailbox = self.mailbox(name)?;
-        let mut bytes = 0;
-        let fits = |seq: &Number| {
-            let before = bytes;
-            bytes += mailbox.entries.get(seq).map_or(0, |entry| entry.bytes);
-            before == 0 || bytes <= MOST
-        };
-        let free: Vec<Number> = mailbox.free.iter().copied().take(receipts.len()).take_while(fits).collect();
+        let free = self.mailbox(name)?.fitting(receipts.len(), MOST);
         for (seq, receipt) in free.into_iter().zip(receipts) {
             let mailbox = self.mailbox(name)?;
             let Some(entry) = mailbox.entries.get_mut(&seq) else { continue };
@@ -143,16 +136,11 @@ impl Mailboxes {
         change: &mut Change,
     ) -> Result<(), Refused> {
         let mailbox = self.mailbox(name)?;
-        let mut room = bytes;
         let mut taken = Vec::new();
-        for seq in mailbox.free.iter().take(rows) {
-            let Some(entry) = mailbox.entries.get_mut(seq) else { continue };
-            if entry.bytes > room && !taken.is_empty() {
-                break;
-            }
-            room = room.saturating_sub(entry.bytes);
+        for seq in mailbox.fitting(rows, bytes) {
+            let Some(entry) = mailbox.entries.get_mut(&seq) else { continue };
             entry.reserved = Some(reservation);
-            taken.push(Given { seq: *seq, id: entry.id, receipt: reservation.token });
+            taken.push(Given { seq, id: entry.id, receipt: reservation.token });
         }
         taken.iter().for_each(|given| self.index(given.id, now));
         change.given = taken;

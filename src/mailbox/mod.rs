@@ -244,6 +244,21 @@ impl Mailboxes {
 }
 
 impl Mailbox {
+    /// The oldest messages that nobody has: as many as that, and with so many bytes together, unless the first has more.
+    fn fitting(&self, rows: usize, bytes: u64) -> Vec<Number> {
+        let mut room = bytes;
+        let mut fitting = Vec::new();
+        for seq in self.free.iter().take(rows) {
+            let Some(entry) = self.entries.get(seq) else { continue };
+            if entry.bytes > room && !fitting.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(entry.bytes);
+            fitting.push(*seq);
+        }
+        fitting
+    }
+
     fn new(delivery: Delivery) -> Self {
         Self {
             delivery,

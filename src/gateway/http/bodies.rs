@@ -2,16 +2,13 @@
 //! together.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
-use bytes::Bytes;
-use http_body::{Frame, SizeHint};
 
+use crate::accept::Carrying;
 use crate::gateway::problem::Problem;
 use crate::vocab::Name;
 
@@ -59,6 +56,12 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// The same answer, whose messages have so many bytes: they count until it is sent, or nobody takes it.
+    pub(super) fn weigh(self, bytes: usize, response: Response) -> Result<Response, Problem> {
+        self.more(bytes)?;
+        Ok(response.map(|body| Body::new(Carrying { body, _until_sent: self })))
+    }
+
     /// Some bytes more, unless there are too many.
     pub(super) fn more(&self, bytes: usize) -> Result<(), Problem> {
         let Bodies { most, most_of_one, state } = &*self.bodies;
@@ -81,37 +84,6 @@ impl Held {
         *state.principals.entry(self.of.clone()).or_default() += bytes;
         *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
         Ok(())
-    }
-}
-
-/// A body of an answer whose bytes count until it is sent, or nobody takes it.
-pub(super) struct Weighed {
-    body: Body,
-    _held: Held,
-}
-
-impl Weighed {
-    /// The same answer, if there is room for the bytes of the messages in it.
-    pub(super) fn over(response: Response, held: Held, bytes: usize) -> Result<Response, Problem> {
-        held.more(bytes)?;
-        Ok(response.map(|body| Body::new(Self { body, _held: held })))
-    }
-}
-
-impl HttpBody for Weighed {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

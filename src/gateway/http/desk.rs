@@ -51,8 +51,8 @@ impl Desk {
         Query::of(&self.request, known)
     }
 
-    /// What its answer weighs: nothing yet.
-    pub(super) fn weigh(&self) -> Held {
+    /// Room for the bytes of its answer, of which none are there yet.
+    pub(super) fn hold(&self) -> Held {
         self.gate.edge.bodies.hold(self.caller.clone())
     }
 

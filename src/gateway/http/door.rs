@@ -4,21 +4,14 @@
 //! A token can be revoked while its call waits: whoever waited for long is asked again before the answer leaves, and
 //! what streams asks before each message ([`Known::is_known`]).
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONNECTION, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-
-use bytes::Bytes;
-use http_body::{Frame, SizeHint};
 
 use super::Gate;
 use super::bodies::Held;
@@ -58,17 +51,7 @@ impl Known {
 }
 
 /// Lets a request in.
-pub(super) async fn enter(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    let (request, body) = Watched::over(request);
-    let mut response = admit(gate, request, next).await;
-    // The server reads no further request on a connection on which a body is left: whoever sent one is told so.
-    if body.is_some_and(|body| !body.load(Ordering::Acquire)) {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
-}
-
-async fn admit(gate: Arc<Gate>, mut request: Request, next: Next) -> Response {
+pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     if let Err(problem) = protocol::judge(&request) {
         return problem.into_response();
     }
@@ -134,45 +117,6 @@ async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Problem {
         tokio::time::sleep(delay).await;
     }
     Problem::unauthorized()
-}
-
-/// A body that notes when it has been read to its end.
-struct Watched {
-    body: Body,
-    ended: Arc<AtomicBool>,
-}
-
-impl Watched {
-    /// Watches the body of a request; nothing to watch if there is none.
-    fn over(request: Request) -> (Request, Option<Arc<AtomicBool>>) {
-        if request.body().is_end_stream() {
-            return (request, None);
-        }
-        let ended = Arc::new(AtomicBool::new(false));
-        let watch = ended.clone();
-        (request.map(|body| Body::new(Self { body, ended })), Some(watch))
-    }
-}
-
-impl HttpBody for Watched {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if frame.is_none() || self.body.is_end_stream() {
-            self.ended.store(true, Ordering::Release);
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
 
 fn closing(problem: Problem) -> Response {

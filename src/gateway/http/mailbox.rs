@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::bodies::Weighed;
 use super::desk::Desk;
 use super::request::{Query, message_id, no_message};
 use super::view::Reading;
@@ -23,7 +22,7 @@ const LIMIT: (u64, u64) = (100, 500);
 /// `GET /v1/mailboxes/{mailbox}/messages`
 pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit", "wait", "type", "peer", "before"])?;
-    let held = desk.weigh();
+    let held = desk.hold();
     let Desk { gate, mailbox, reader, .. } = desk;
     let before = query.text("before").map(|text| {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
@@ -53,18 +52,18 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
             break page;
         }
     };
-    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, order)), held, page.bytes())
+    held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, order)))
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
 pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit"])?;
-    let held = desk.weigh();
+    let held = desk.hold();
     let Desk { gate, mailbox, .. } = desk;
     let (range, from) = range(&gate, mailbox, &query)?;
     let range = Range { dead: true, ..range };
     let page = page(&gate, range.clone(), from).await?;
-    Weighed::over(view::document(StatusCode::OK, &show(&gate, &range, &page, false)), held, page.bytes())
+    held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, false)))
 }
 
 #[derive(Deserialize)]
