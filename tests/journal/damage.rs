@@ -76,6 +76,56 @@ fn a_flipped_bit_is_found_or_changes_nothing() {
     assert!(refused > 100 && taken > 100, "{refused} refused, {taken} taken: the test looks at nothing");
 }
 
+#[cfg(feature = "gateway")]
+#[test]
+fn a_flipped_bit_of_any_column_of_any_table_is_found() {
+    use rusqlite::Connection;
+    use systole::gateway::Kind;
+    use systole::shell::journal::Principals;
+    use systole::vocab::Time;
+
+    let folder = Folder::new();
+    drop(ended(&folder));
+    let mut principals = Principals::open(&folder.journal(), &Options::new(KEY)).unwrap();
+    principals.admit("somebody".parse().unwrap(), Kind::Client, Time::from_nanos(1)).unwrap();
+    drop(principals);
+    let copy = folder.path().join("flipped.journal");
+    let text = |sql: &str| -> Vec<String> {
+        let db = Connection::open(folder.journal()).unwrap();
+        let mut statement = db.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let mut found = Vec::new();
+    for table in text("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'") {
+        for column in text(&format!("SELECT name FROM pragma_table_info('{table}')")) {
+            fs::copy(folder.journal(), &copy).unwrap();
+            let db = Connection::open(&copy).unwrap();
+            let key = text(&format!("SELECT name FROM pragma_table_info('{table}') WHERE pk > 0")).join(", ");
+            // The lowest bit of a number, or the last byte of a text or blob.
+            let flip = format!(
+                "UPDATE OR IGNORE {table} SET {column} = CASE typeof({column})
+                     WHEN 'integer' THEN ({column} | 1) - ({column} & 1)
+                     WHEN 'blob' THEN CAST(substr({column}, 1, length({column}) - 1)
+                         || iif(substr({column}, -1) = x'00', x'01', x'00') AS BLOB)
+                     ELSE substr({column}, 1, length({column}) - 1) || '~' END
+                 WHERE ({key}) IN (SELECT {key} FROM {table} WHERE length({column}) > 0 LIMIT 1)"
+            );
+            let changed = db.execute(&flip, []).unwrap();
+            drop(db);
+            if changed > 0 {
+                let verdict = JournalReader::open(&copy).and_then(|reader| reader.verify());
+                assert!(verdict.is_err() || !verdict.unwrap().faults.is_empty(), "{table}.{column} is not looked at");
+                found.push(format!("{table}.{column}"));
+            }
+            forget(&copy);
+        }
+    }
+    assert!(found.len() > 100, "{} columns: {found:?}", found.len());
+    for column in ["message.ending", "thread.ended", "mail.at", "submission.ended", "principal.at", "meta.at"] {
+        assert!(found.iter().any(|one| one == column), "no row has a {column}");
+    }
+}
+
 #[test]
 fn overwritten_pages_are_found() {
     let folder = Folder::new();

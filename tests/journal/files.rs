@@ -103,6 +103,39 @@ fn the_first_version_is_still_read() {
     assert_eq!(noted(store.recover().unwrap()), noted(memory.recover().unwrap()));
 }
 
+#[test]
+fn the_sums_of_version_5_become_those_of_today() {
+    let folder = Folder::new();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal/v5.journal");
+    fs::copy(&old, folder.journal()).unwrap();
+    let verdict = |file: &Path| JournalReader::open(file).unwrap().verify().unwrap();
+    assert_eq!(verdict(&folder.journal()).faults, [""; 0], "as it is, by whoever only reads");
+    let mut memory = MemoryJournal::new(KEY);
+    let steps = Story::whole_steps(1, 60);
+    memory.append(&steps).unwrap();
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    let more = Story::whole_steps(1, 90).split_off(60);
+    store.append(&more).unwrap();
+    memory.append(&more).unwrap();
+    assert_eq!(verdict(&folder.journal()).faults, [""; 0]);
+    drop(store);
+    let mut store = open(&folder.journal());
+    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+}
+
+#[test]
+fn rows_that_version_5_has_lost_are_still_missing() {
+    let folder = Folder::new();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journal/v5.journal"), folder.journal()).unwrap();
+    let db = Connection::open(folder.journal()).unwrap();
+    assert_eq!(db.execute("DELETE FROM letter WHERE number = (SELECT max(number) FROM letter)", []), Ok(1));
+    drop(db);
+    let mut store = open(&folder.journal());
+    let refusal = store.recover().unwrap_err().to_string();
+    assert!(refusal.contains("rows are missing, or come from another time"), "{refusal}");
+}
+
 /// Without the notes of messages that are over: the first version took them.
 fn noted(recovered: Recovered) -> Recovered {
     let mut content = content(recovered);

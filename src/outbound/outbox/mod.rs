@@ -62,7 +62,7 @@ impl Outbox {
                        FROM delivery WHERE settled IS NULL";
             Ok(db.query_row(sql, [], |row| Ok((row::count(row.get(0)?), row::count(row.get(1)?), row.get(2)?)))?)
         };
-        let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, _: &_| Ok(()));
+        let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, read| Ok(read));
         let opened =
             Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew }.open(file);
         let Opened { db, read: (deliveries, bytes, turn), cut } = opened?;

@@ -5,19 +5,27 @@ use uuid::Uuid;
 
 use super::recover::Known;
 use super::row::{Loaded, Record, load, write};
+use super::sum::Sums;
 use crate::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord};
 use crate::shell::sqlite::Problem;
 use crate::vocab::ThreadId;
 
-/// What reads the sums (and more) of rows of a key that are not over, and what ends them; its last parameter is when.
+/// What reads the sums (and more) of rows of a key that are not over, and what ends them at the moment of a parameter:
+/// the sum covers it, and `a ^ b` is `(a | b) - (a & b)`.
 macro_rules! over {
-    ($table:literal, $key:literal, $set:literal) => {
-        over!($table, "", $key, $set)
+    (set $at:literal) => {
+        concat!("ended = ", $at, ", sum = (sum | ", $at, ") - (sum & ", $at, ")")
     };
-    ($table:literal, $more:literal, $key:literal, $set:literal) => {
+    ($table:literal, $key:literal, $at:literal) => {
+        over!($table, "", $key, $at, "")
+    };
+    ($table:literal, $more:literal, $key:literal, $at:literal) => {
+        over!($table, $more, $key, $at, "")
+    };
+    ($table:literal, $more:literal, $key:literal, $at:literal, $set:literal) => {
         (
             concat!("SELECT sum", $more, " FROM ", $table, " WHERE ended IS NULL AND ", $key),
-            concat!("UPDATE ", $table, " SET ", $set, " WHERE ended IS NULL AND ", $key),
+            concat!("UPDATE ", $table, " SET ", over!(set $at), $set, " WHERE ended IS NULL AND ", $key),
         )
     };
 }
@@ -36,7 +44,7 @@ pub(super) struct Apply<'a> {
     /// The sums of all rows that are not over, added up.
     pub(super) total: i64,
     pub(super) known: &'a mut Known,
-    pub(super) buffer: &'a mut Vec<u8>,
+    pub(super) sums: &'a mut Sums,
     /// When the last step was made, in nanoseconds. No two steps have the same moment, so that rows tell what a
     /// conversation was between any two.
     pub(super) at: i64,
@@ -46,14 +54,8 @@ const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNI
 
 impl<'a> Apply<'a> {
     /// After a step that was made at a moment.
-    pub(super) fn after(
-        at: i64,
-        db: &'a Connection,
-        total: i64,
-        known: &'a mut Known,
-        buffer: &'a mut Vec<u8>,
-    ) -> Self {
-        Self { db, total, known, buffer, at }
+    pub(super) fn after(at: i64, db: &'a Connection, total: i64, known: &'a mut Known, sums: &'a mut Sums) -> Self {
+        Self { db, total, known, sums, at }
     }
 
     pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
@@ -61,7 +63,7 @@ impl<'a> Apply<'a> {
         step.ops.iter().try_for_each(|op| self.op(op))?;
         // Whether a conversation goes on is known when the step is over.
         step.ops.iter().try_for_each(|op| match op {
-            Op::Submitted(submission) => self.submitted(submission),
+            Op::Submitted(submission) => self.submitted(submission, self.at),
             _ => Ok(()),
         })
     }
@@ -81,10 +83,10 @@ impl<'a> Apply<'a> {
             Op::Close { thread } => self.close(*thread),
             Op::Put(message) => self.put(message, [message.number.cast_signed()]),
             Op::Done { message } => {
-                self.end_message(*message, over!("message", "number = ?1", "ended = ?2, ending = 'done'"))
+                self.end_message(*message, over!("message", "", "number = ?1", "?2", ", ending = 'done'"))
             }
             Op::Cancelled { message } => {
-                self.end_message(*message, over!("message", "number = ?1", "ended = ?2, ending = 'cancelled'"))
+                self.end_message(*message, over!("message", "", "number = ?1", "?2", ", ending = 'cancelled'"))
             }
             Op::Attempt { message, attempts } => self.attempt(*message, *attempts),
             Op::Fan(fan) => self.open_fan(fan),
@@ -109,11 +111,11 @@ impl<'a> Apply<'a> {
             }
             Op::Forget { thread, before } => {
                 let before = i64::try_from(*before).unwrap_or(i64::MAX);
-                let forget = over!("remembered", "thread = ?1 AND number < ?2", "ended = ?3");
+                let forget = over!("remembered", "thread = ?1 AND number < ?2", "?3");
                 self.end(forget, &[thread.cast_signed(), before])
             }
             Op::Leave(egress) => self.put(egress, [egress.number.cast_signed()]),
-            Op::Read { egress } => self.end(over!("egress", "number = ?1", "ended = ?2"), &[egress.cast_signed()]),
+            Op::Read { egress } => self.end(over!("egress", "number = ?1", "?2"), &[egress.cast_signed()]),
             Op::Bury(letter) => self.put(letter, [letter.number.cast_signed()]),
             Op::Task(task) => {
                 self.take(DELETE_TASK, (task.inbox.as_str(), &task.id.as_uuid().as_bytes()[..]))?;
@@ -142,14 +144,14 @@ impl<'a> Apply<'a> {
     where
         [i64; KEYS]: Params,
     {
-        match write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.buffer) {
+        match write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.sums) {
             Ok(sum) => self.total = self.total.wrapping_add(sum),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 let (old, at) = self
                     .db
                     .prepare_cached(R::REPLACED)?
                     .query_row(key, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
-                let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.buffer)?;
+                let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.sums)?;
                 self.total = self.total.wrapping_sub(old).wrapping_add(sum);
             }
             Err(error) => return Err(error.into()),
@@ -159,7 +161,7 @@ impl<'a> Apply<'a> {
 
     /// Writes a row whose key is free.
     pub(super) fn insert<R: Record>(&mut self, record: &R) -> Result<(), Problem> {
-        let sum = write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.buffer)?;
+        let sum = write(&mut *self.db.prepare_cached(R::INSERT)?, record, self.at, self.sums)?;
         self.total = self.total.wrapping_add(sum);
         Ok(())
     }
@@ -215,11 +217,11 @@ impl<'a> Apply<'a> {
     pub(super) fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, Problem> {
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
-        rows.next()?.map(|row| load(row, self.buffer)).transpose()
+        rows.next()?.map(|row| load(row, self.sums)).transpose()
     }
 
     pub(super) fn replace<R: Record>(&mut self, old: i64, at: i64, record: &R) -> Result<(), Problem> {
-        let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.buffer)?;
+        let sum = write(&mut *self.db.prepare_cached(R::REPLACE)?, record, at, self.sums)?;
         self.total = self.total.wrapping_sub(old).wrapping_add(sum);
         Ok(())
     }
@@ -241,16 +243,16 @@ impl<'a> Apply<'a> {
     fn close(&mut self, thread: Number) -> Result<(), Problem> {
         let key = &[thread.cast_signed()];
         let mut root = None;
-        self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "ended = ?2"), key, |row| {
+        self.end_each(over!("thread", ", iif(root = number, id, NULL)", "number = ?1", "?2"), key, |row| {
             root = row.get::<_, Option<[u8; 16]>>(1)?.map(|id| ThreadId::from_uuid(Uuid::from_bytes(id)));
             Ok(())
         })?;
         if let Some(root) = root {
             self.known.roots.remove(&root);
-            self.end_submissions(root)?;
+            self.end_submissions(root, self.at)?;
         }
         let mut messages = Vec::new();
-        let cancel = over!("message", ", number", "thread = ?1", "ended = ?2, ending = 'cancelled'");
+        let cancel = over!("message", ", number", "thread = ?1", "?2", ", ending = 'cancelled'");
         self.end_each(cancel, key, |row| {
             messages.push(row.get::<_, i64>(1)?.cast_unsigned());
             Ok(())
@@ -260,12 +262,12 @@ impl<'a> Apply<'a> {
             return Ok(());
         }
         let mut fans = Vec::new();
-        self.end_each(over!("fan", ", message, call", "thread = ?1", "ended = ?2"), key, |row| {
+        self.end_each(over!("fan", ", message, call", "thread = ?1", "?2"), key, |row| {
             fans.push((row.get(1)?, row.get(2)?));
             Ok(())
         })?;
         fans.into_iter().try_for_each(|(message, call)| self.end_settled(message, call))?;
-        self.end(over!("remembered", "thread = ?1", "ended = ?2"), key)
+        self.end(over!("remembered", "thread = ?1", "?2"), key)
     }
 
     fn end_message(&mut self, message: Number, statements: (&str, &str)) -> Result<(), Problem> {
@@ -279,8 +281,8 @@ impl<'a> Apply<'a> {
             return Ok(());
         }
         let key = &[message.cast_signed()];
-        self.end(over!("note", "message = ?1", "ended = ?2"), key)?;
-        self.end(over!("fan", "message = ?1 AND requests IS NOT NULL", "ended = ?2"), key)?;
-        self.end(over!("settled", "message = ?1", "ended = ?2"), key)
+        self.end(over!("note", "message = ?1", "?2"), key)?;
+        self.end(over!("fan", "message = ?1 AND requests IS NOT NULL", "?2"), key)?;
+        self.end(over!("settled", "message = ?1", "?2"), key)
     }
 }

@@ -58,10 +58,10 @@ impl SqliteJournal {
     ) -> Result<bool, StoreError> {
         let mut found = false;
         self.transaction(|journal| {
-            let Self { db, meta, known, buffer, retain, .. } = journal;
+            let Self { db, meta, known, sums, retain, .. } = journal;
             let sql = "SELECT count(*) FROM letter WHERE number = ?1";
             found = db.query_row(sql, [letter.cast_signed()], |row| row.get(0))?;
-            let mut apply = Apply::after(retain.now(), db, meta.total, known, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
             if found {
                 change(&mut apply)?;
             }

@@ -9,7 +9,7 @@ use crate::shell::sqlite::Problem;
 
 impl Apply<'_> {
     pub(super) fn end_settled(&mut self, message: i64, call: i64) -> Result<(), Problem> {
-        self.end(over!("settled", "message = ?1 AND call = ?2", "ended = ?3"), &[message, call])
+        self.end(over!("settled", "message = ?1 AND call = ?2", "?3"), &[message, call])
     }
 
     pub(super) fn open_fan(&mut self, fan: &FanRecord) -> Result<(), Problem> {
@@ -57,7 +57,7 @@ impl Apply<'_> {
         self.replace(sum, at, &record)?;
         if record.call.is_none() && record.delivered.saturating_add(record.counted_off) >= record.total {
             let key = &[record.id.message.cast_signed(), call_number(record.id.call)];
-            self.end(over!("fan", "message = ?1 AND call = ?2", "ended = ?3"), key)?;
+            self.end(over!("fan", "message = ?1 AND call = ?2", "?3"), key)?;
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Apply<'_> {
         let mut rows = statement.query([id.message.cast_signed(), call_number(id.call)])?;
         let mut settled = Vec::new();
         while let Some(row) = rows.next()? {
-            settled.push(load(row, self.buffer)?.record);
+            settled.push(load(row, self.sums)?.record);
         }
         Ok(settled)
     }

@@ -117,12 +117,12 @@ impl SqliteJournal {
         let now = Clock::real().now();
         let mut id = fork.conversation;
         self.transaction(|journal| {
-            let Self { db, meta, known, buffer, retain, .. } = journal;
+            let Self { db, meta, known, sums, retain, .. } = journal;
             let epoch = meta.next_epoch()?;
             let mut renewal = Renewal::new(IdKey::new(meta.key), epoch, &moment, now.since(at))?;
             id = renewal.root();
             let step = Step { ops: renewal.ops(moment, &owner)?, at: now };
-            let mut apply = Apply::after(retain.now(), db, meta.total, known, buffer);
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
             apply.step(&step)?;
             Ok(Meta { epoch, total: apply.total, ..meta.clone() })
         })?;
@@ -138,7 +138,7 @@ impl Fork {
         let point = reader.told(Point::find(reader, self.at))?;
         let point = point.ok_or(ForkError::NoMessage { at: self.at, conversation: self.conversation })?;
         let forgotten = || ForkError::Forgotten(self.at);
-        if point.at < reader.told(horizon(&reader.db))? {
+        if point.at < reader.told(horizon(&reader.db, &mut reader.sums()))? {
             return Err(forgotten());
         }
         let found = reader.told(root_of(reader, &point.message))?.ok_or_else(forgotten)?;

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::apply::{Apply, over};
 use super::mail::{Gone, StatusRow};
 use super::row::{Record, load, write};
+use super::sum::Sums;
 use crate::journal::{AgentRecord, MailRecord, MailStatus, Number, SubmissionRecord};
 use crate::shell::sqlite::Problem;
 use crate::vocab::{Name, ThreadId};
@@ -30,7 +31,7 @@ impl Apply<'_> {
     pub(super) fn mail_status(&mut self, seq: Number, status: &MailStatus) -> Result<(), Problem> {
         let Some((old, is_over)) = self.status_of(seq)? else { return Ok(()) };
         let row = StatusRow { seq, status: status.clone() };
-        let sum = write(&mut *self.db.prepare_cached(StatusRow::REPLACE)?, &row, self.at, self.buffer)?;
+        let sum = write(&mut *self.db.prepare_cached(StatusRow::REPLACE)?, &row, self.at, self.sums)?;
         self.total = self.total.wrapping_add(sum);
         match is_over {
             false => self.total = self.total.wrapping_sub(old),
@@ -66,14 +67,14 @@ impl Apply<'_> {
         self.insert(agent)
     }
 
-    /// A client has submitted a message. It is over as soon as its conversation is.
-    pub(super) fn submitted(&mut self, submission: &SubmissionRecord) -> Result<(), Problem> {
+    /// A client has submitted a message. It is over as soon as its conversation is: at a moment, if that is already.
+    pub(super) fn submitted(&mut self, submission: &SubmissionRecord, ended: i64) -> Result<(), Problem> {
         let sql = "SELECT 1 FROM submission WHERE id = ?1";
         if self.db.prepare_cached(sql)?.exists([submission.id.as_uuid().as_bytes()])? {
             return Ok(());
         }
         self.insert(submission)?;
-        if self.known.roots.contains(&submission.root) { Ok(()) } else { self.end_submissions(submission.root) }
+        if self.known.roots.contains(&submission.root) { Ok(()) } else { self.end_submissions(submission.root, ended) }
     }
 
     fn mail_at(&mut self, seq: Number) -> Result<Option<MailRecord>, Problem> {
@@ -97,18 +98,19 @@ impl Apply<'_> {
     /// Both rows of a message that is not over are.
     fn end_mail(&mut self, seq: Number) -> Result<(), Problem> {
         self.total = self.total.wrapping_sub(self.mail_sum(seq)?);
-        self.end(over!("mail_status", "seq = ?1", "ended = ?2"), &[seq.cast_signed()])
+        self.end(over!("mail_status", "seq = ?1", "?2"), &[seq.cast_signed()])
     }
 
     /// Ends the submissions of a conversation with it.
-    pub(super) fn end_submissions(&mut self, root: ThreadId) -> Result<(), Problem> {
+    pub(super) fn end_submissions(&mut self, root: ThreadId, ended: i64) -> Result<(), Problem> {
         let select = "SELECT id, sum FROM submission WHERE ended IS NULL AND root = ?1";
         let mut select = self.db.prepare_cached(select)?;
         let found = select.query_map([root.as_uuid().as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (id, sum) in found.collect::<rusqlite::Result<Vec<([u8; 16], i64)>>>()? {
             self.total = self.total.wrapping_sub(sum);
             // By its key: for a change of the index that finds the rows SQLite opens a table of its own.
-            self.db.prepare_cached("UPDATE submission SET ended = ?2 WHERE id = ?1")?.execute((id, self.at))?;
+            let end = concat!("UPDATE submission SET ", over!(set "?2"), " WHERE id = ?1");
+            self.db.prepare_cached(end)?.execute((id, ended))?;
         }
         Ok(())
     }
@@ -125,7 +127,7 @@ impl Apply<'_> {
 
     /// A place of a mailbox was given, and nothing stands there.
     fn gone(&mut self, mailbox: &Name, seq: Number) -> Result<(), Problem> {
-        let change = note_gone(self.db, mailbox, (0, seq), self.at, self.buffer)?;
+        let change = note_gone(self.db, mailbox, (0, seq), self.at, self.sums)?;
         self.total = self.total.wrapping_add(change);
         Ok(())
     }
@@ -148,13 +150,13 @@ pub(super) fn note_gone(
     mailbox: &Name,
     (pruned, last): (Number, Number),
     at: i64,
-    buffer: &mut Vec<u8>,
+    sums: &mut Sums,
 ) -> Result<i64, Problem> {
     let sql = [Gone::SELECT, "WHERE mailbox = ?1"].concat();
     let old = {
         let mut statement = db.prepare_cached(&sql)?;
         let mut rows = statement.query([mailbox.as_str()])?;
-        rows.next()?.map(|row| load::<Gone>(row, buffer)).transpose()?
+        rows.next()?.map(|row| load::<Gone>(row, sums)).transpose()?
     };
     let (known, sum) = match old {
         Some(old) => (old.record, old.sum),
@@ -164,5 +166,5 @@ pub(super) fn note_gone(
         return Ok(0);
     }
     let gone = Gone { pruned: known.pruned.max(pruned), last: known.last.max(last), ..known };
-    Ok(write(&mut *db.prepare_cached(Gone::REPLACE)?, &gone, at, buffer)?.wrapping_sub(sum))
+    Ok(write(&mut *db.prepare_cached(Gone::REPLACE)?, &gone, at, sums)?.wrapping_sub(sum))
 }

@@ -6,11 +6,40 @@ use rusqlite::Connection;
 
 use super::Options;
 use super::error::StoreError;
+use super::fan::{FanRow, SettledRow};
+use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::{Horizon, Meta};
+use super::records::Requeue;
 use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
-use super::schema::{FORMAT, ORDERED};
+use super::schema::{FORMAT, ORDERED, TIMED};
+use super::sum::Sums;
+use crate::journal::{
+    AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord,
+    SubmissionRecord, TaskRecord, ThreadRecord,
+};
 use crate::shell::sqlite::{Opened, Opening, Problem, place};
+
+/// Tables whose rows are added up in `meta`, and what says when a row is over.
+const ADDED_UP: [(&str, &str); 17] = [
+    (ThreadRecord::TABLE, ThreadRecord::ENDED),
+    (MessageRecord::TABLE, MessageRecord::ENDED),
+    (FanRow::TABLE, FanRow::ENDED),
+    (SettledRow::TABLE, SettledRow::ENDED),
+    (NoteRecord::TABLE, NoteRecord::ENDED),
+    (RememberedRecord::TABLE, RememberedRecord::ENDED),
+    (EgressRecord::TABLE, EgressRecord::ENDED),
+    (LetterRecord::TABLE, LetterRecord::ENDED),
+    (Requeue::TABLE, Requeue::ENDED),
+    (TaskRecord::TABLE, TaskRecord::ENDED),
+    (StateRecord::TABLE, StateRecord::ENDED),
+    (MailRecord::TABLE, MailRecord::ENDED),
+    (StatusRow::TABLE, StatusRow::ENDED),
+    (Gone::TABLE, Gone::ENDED),
+    (AgentRecord::TABLE, AgentRecord::ENDED),
+    (SubmissionRecord::TABLE, SubmissionRecord::ENDED),
+    (TakenOver::TABLE, TakenOver::ENDED),
+];
 
 /// Looks whether a journal could be at a path; nothing is opened or made.
 ///
@@ -24,31 +53,51 @@ pub fn check_place(file: &Path) -> Result<(), StoreError> {
 pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>>, Problem> {
     let fill = |db: &Connection| {
         let meta = Meta { key: options.key, epoch: 0, running: false, total: 0 };
-        write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Vec::new())?;
+        write(&mut db.prepare(Meta::INSERT)?, &meta, 0, &mut Sums::default())?;
         Ok(())
     };
     let read = |db: &Connection, version| {
         if version >= ORDERED {
-            horizon(db)?;
+            horizon(db, &mut Sums::of(version))?;
         }
-        meta(db)
+        meta(db, &mut Sums::of(version))
     };
-    let renew = |db: &Connection, version, meta: &Loaded<Meta>| {
+    let renew = |db: &Connection, version, mut meta: Loaded<Meta>| {
+        let mut sums = Sums::default();
         if version < ORDERED {
             // The last step may have the same moment as those before it.
             let all = Horizon(meta.at + 1);
-            write(&mut db.prepare(Horizon::INSERT)?, &all, meta.at, &mut Vec::new())?;
+            write(&mut db.prepare(Horizon::INSERT)?, &all, meta.at, &mut sums)?;
         }
-        Ok(())
+        if version < TIMED {
+            let total = &mut meta.record.total;
+            *total = total.wrapping_add(timed(db)?);
+            meta.sum = write(&mut db.prepare(Meta::REPLACE)?, &meta.record, meta.at, &mut sums)?;
+        }
+        Ok(meta)
     };
     let Options { durability, cut, .. } = *options;
     Opening { format: FORMAT, durability, cut, fill: &fill, read: &read, renew: &renew }.open(file)
 }
 
+/// What the total of `meta` grew by when sums came to cover `at`: what it was wrong by before, it is wrong by now.
+fn timed(db: &Connection) -> Result<i64, Problem> {
+    let mut change = 0i64;
+    for (table, ended) in ADDED_UP {
+        let mut statement = db.prepare(&format!("SELECT sum, at FROM {table} WHERE {ended} IS NULL"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (sum, at) = (row.get::<_, i64>(0)?, row.get::<_, i64>(1)?);
+            change = change.wrapping_add(sum).wrapping_sub(sum ^ at);
+        }
+    }
+    Ok(change)
+}
+
 /// What the journal knows of itself.
-pub(super) fn meta(db: &Connection) -> Result<Loaded<Meta>, Problem> {
+pub(super) fn meta(db: &Connection, sums: &mut Sums) -> Result<Loaded<Meta>, Problem> {
     let mut statement = db.prepare(Meta::SELECT)?;
     let mut rows = statement.query([])?;
     let row = rows.next()?.ok_or_else(|| Problem::damaged("it says nothing of itself"))?;
-    load(row, &mut Vec::new())
+    load(row, sums)
 }

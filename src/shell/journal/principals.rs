@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::principal::PrincipalRow;
 use super::row::{Record, load, write};
 use super::schema::FORMAT;
+use super::sum::Sums;
 use super::{Options, SqliteJournal, StoreError};
 use crate::gateway::Token;
 use crate::shell::principal::{Kind, Principal};
@@ -72,7 +73,7 @@ impl Principals {
         let token = Token::draw();
         let row = PrincipalRow { principal: Principal { name, kind, created: now }, token: token.hash() };
         self.change(|db| {
-            write(&mut db.prepare(PrincipalRow::REPLACE)?, &row, now.as_nanos().cast_signed(), &mut Vec::new())
+            write(&mut db.prepare(PrincipalRow::REPLACE)?, &row, now.as_nanos().cast_signed(), &mut Sums::default())
         })?;
         Ok(token)
     }
@@ -95,7 +96,7 @@ impl Principals {
             let mut rows = statement.query([])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                found.push(load::<PrincipalRow>(row, &mut Vec::new())?.record.principal);
+                found.push(load::<PrincipalRow>(row, &mut Sums::default())?.record.principal);
             }
             Ok(found)
         };

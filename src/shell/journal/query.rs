@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 
 use super::error::StoreError;
 use super::mail::{Gone, StatusRow};
-use super::open::meta;
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
 use crate::core::Egress;
@@ -192,7 +191,7 @@ impl JournalQuery {
     /// [`StoreError`] if there is none, it is none, or it can't be read.
     pub(crate) fn here(file: &Path) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
-        let secret = reader.at_one_moment(|reader| Ok(meta(&reader.db)?.record.key))?;
+        let secret = reader.at_one_moment(|reader| reader.key())?;
         Ok(Self { here: Arc::new(Mutex::new(reader)), thread: None, secret: secret.into(), file: file.into() })
     }
 

@@ -11,6 +11,7 @@ use super::open::meta;
 use super::records::Requeue;
 use super::row::{Record, load};
 use super::schema::FORMAT;
+use super::sum::Sums;
 use crate::journal::{EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord};
 #[cfg(feature = "gateway")]
 use crate::shell::sqlite::transaction;
@@ -22,6 +23,7 @@ use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 pub struct JournalReader {
     pub(super) db: Database,
     pub(super) file: PathBuf,
+    version: i64,
 }
 
 /// What a journal holds, in numbers.
@@ -111,12 +113,28 @@ impl JournalReader {
     /// # Errors
     /// [`StoreError`] if there is none, it is none, or it can't be read.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
-        Self { db: open_to_read(file, FORMAT).map_err(|problem| problem.of(file))?, file: file.to_owned() }.begin()
+        Self::of(file, open_to_read(file, FORMAT))?.begin()
     }
 
     /// Opens a journal that this process has open.
     pub(super) fn join(file: &Path) -> Result<Self, StoreError> {
-        Ok(Self { db: join_to_read(file, FORMAT).map_err(|problem| problem.of(file))?, file: file.to_owned() })
+        Self::of(file, join_to_read(file, FORMAT))
+    }
+
+    fn of(file: &Path, db: Result<Database, Problem>) -> Result<Self, StoreError> {
+        let opened = db.and_then(|db| Ok((FORMAT.version_of(&db)?, db)));
+        let (version, db) = opened.map_err(|problem| problem.of(file))?;
+        Ok(Self { db, file: file.to_owned(), version })
+    }
+
+    /// What makes the sums of its rows.
+    pub(super) fn sums(&self) -> Sums {
+        Sums::of(self.version)
+    }
+
+    /// The secret of derived ids.
+    pub(super) fn key(&self) -> Result<[u8; 32], Problem> {
+        Ok(meta(&self.db, &mut self.sums())?.record.key)
     }
 
     /// Begins one transaction, so that all that is read is of one moment.
@@ -239,7 +257,7 @@ impl JournalReader {
     }
 
     fn try_stat(&self) -> Result<Stat, Problem> {
-        let meta = meta(&self.db)?;
+        let meta = meta(&self.db, &mut self.sums())?;
         let writer = self.db.file().writer()?;
         let count = |what: &str| -> Result<u64, Problem> {
             let sql = format!("SELECT count(*) FROM {what}");
@@ -328,7 +346,7 @@ impl JournalReader {
         condition: &str,
         params: impl Params,
     ) -> Result<Vec<(MessageId, SettledRow, i64)>, Problem> {
-        let key = IdKey::new(meta(&self.db)?.record.key);
+        let key = IdKey::new(self.key()?);
         let sql = "SELECT id FROM message WHERE number = ?1";
         let answers = self.rows(condition, params, |reader, row: SettledRow, at, _| {
             let mut message = reader.db.prepare_cached(sql)?;
@@ -364,9 +382,9 @@ impl JournalReader {
     ) -> Result<Vec<T>, Problem> {
         let mut statement = self.db.prepare_cached(&[R::SELECT, condition].concat())?;
         let mut rows = statement.query(params)?;
-        let (mut found, mut buffer) = (Vec::new(), Vec::new());
+        let (mut found, mut sums) = (Vec::new(), self.sums());
         while let Some(row) = rows.next()? {
-            let loaded = load::<R>(row, &mut buffer)?;
+            let loaded = load::<R>(row, &mut sums)?;
             match each(self, loaded.record, loaded.at, loaded.ended)? {
                 Some(one) => found.push(one),
                 None => break,

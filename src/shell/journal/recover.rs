@@ -9,13 +9,14 @@ use super::mail::{Gone, StatusRow, TakenOver};
 use super::meta::Meta;
 use super::records::Requeue;
 use super::row::{Record, load};
+use super::sum::Sums;
 use crate::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
 use crate::shell::sqlite::Problem;
 use crate::vocab::ThreadId;
 
 /// What is not over.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
-    let mut open = Open { db, total: 0, buffer: Vec::new() };
+    let mut open = Open { db, total: 0, sums: Sums::default() };
     let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
     let mut messages: Vec<crate::journal::MessageRecord> = open.rows("WHERE ended IS NULL")?;
     messages.sort_unstable_by_key(|message| (message.place, message.number));
@@ -107,7 +108,7 @@ pub(super) fn known(recovered: &Recovered) -> Known {
 struct Open<'a> {
     db: &'a Connection,
     total: i64,
-    buffer: Vec<u8>,
+    sums: Sums,
 }
 
 impl Open<'_> {
@@ -120,7 +121,7 @@ impl Open<'_> {
         let mut rows = statement.query([])?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {
-            let loaded = load::<R>(row, &mut self.buffer)?;
+            let loaded = load::<R>(row, &mut self.sums)?;
             self.total = self.total.wrapping_add(loaded.sum);
             records.push(keep(loaded.record));
         }

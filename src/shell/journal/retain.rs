@@ -9,6 +9,7 @@ use super::Retention;
 use super::mailbox::{delete_mail, note_gone};
 use super::meta::Horizon;
 use super::row::{Record, load, write};
+use super::sum::Sums;
 use crate::shell::sqlite::{Problem, used};
 use crate::vocab::Time;
 
@@ -122,8 +123,8 @@ impl Retain {
         if has_due(db, "mail_status", before)? {
             self.sweep_mail(db, before, &mut swept)?;
         }
-        if swept.rows > 0 && swept.last > horizon(db)? {
-            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(swept.last), self.now, &mut Vec::new())?;
+        if swept.rows > 0 && swept.last > horizon(db, &mut Sums::default())? {
+            write(&mut *db.prepare_cached(Horizon::REPLACE)?, &Horizon(swept.last), self.now, &mut Sums::default())?;
         }
         Ok(swept)
     }
@@ -142,7 +143,7 @@ impl Retain {
             }
         }
         for (mailbox, seq) in marks {
-            let change = note_gone(db, &mailbox, (seq, seq), self.now, &mut Vec::new())?;
+            let change = note_gone(db, &mailbox, (seq, seq), self.now, &mut Sums::default())?;
             swept.sum = swept.sum.wrapping_add(change);
         }
         Ok(())
@@ -163,11 +164,11 @@ fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, Problem> {
 }
 
 /// The moment up to which rows that are over may be missing.
-pub(super) fn horizon(db: &Connection) -> Result<i64, Problem> {
+pub(super) fn horizon(db: &Connection, sums: &mut Sums) -> Result<i64, Problem> {
     let mut statement = db.prepare_cached(Horizon::SELECT)?;
     let mut rows = statement.query([])?;
     Ok(match rows.next()? {
-        Some(row) => load::<Horizon>(row, &mut Vec::new())?.record.0,
+        Some(row) => load::<Horizon>(row, sums)?.record.0,
         None => 0,
     })
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, Statement};
 
-use super::sum::Sum;
+use super::sum::Sums;
 use crate::shell::sqlite::Problem;
 use crate::vocab::{Name, Time};
 
@@ -18,6 +18,8 @@ pub(super) trait Record: Sized {
     const REPLACE: &'static str;
     /// How many they are.
     const COLUMNS: usize;
+    /// The column or expression that says when a row was over.
+    const ENDED: &'static str;
     /// Reads those columns, `sum`, `at` and when it was over; a condition may follow.
     const SELECT: &'static str;
     /// Reads the sum of the row of a key, 0 if that is over, and when it came.
@@ -38,6 +40,7 @@ macro_rules! statements {
         const INSERT: &'static str = statements!("INSERT", $table, $columns, $marks);
         const REPLACE: &'static str = statements!("REPLACE", $table, $columns, $marks);
         const COLUMNS: usize = $marks.len().div_ceil(3);
+        const ENDED: &'static str = $ended;
         const SELECT: &'static str = concat!("SELECT ", $columns, ", sum, at, ", $ended, " FROM ", $table, " ");
         const REPLACED: &'static str =
             concat!("SELECT iif(", $ended, " IS NULL, sum, 0), at FROM ", $table, " WHERE ", $key);
@@ -53,21 +56,21 @@ pub(super) fn write<R: Record>(
     statement: &mut Statement<'_>,
     record: &R,
     at: i64,
-    buffer: &mut Vec<u8>,
+    sums: &mut Sums,
 ) -> rusqlite::Result<i64> {
-    let mut sum = Sum::new(R::TABLE, buffer);
     let mut column = 0;
-    record.cells(&mut |cell| {
-        column += 1;
-        match &cell {
-            ToSqlOutput::Borrowed(value) => sum.add(*value),
-            ToSqlOutput::Owned(value) => sum.add(value.into()),
-            // The other kinds belong to features that are off.
-            _ => sum.add(ValueRef::Null),
-        }
-        statement.raw_bind_parameter(column, cell)
+    let sum = sums.sum::<R, _>((at, None), |columns| {
+        record.cells(&mut |cell| {
+            column += 1;
+            match &cell {
+                ToSqlOutput::Borrowed(value) => columns.add(*value),
+                ToSqlOutput::Owned(value) => columns.add(value.into()),
+                // The other kinds belong to features that are off.
+                _ => columns.add(ValueRef::Null),
+            }
+            statement.raw_bind_parameter(column, cell)
+        })
     })?;
-    let sum = sum.finish();
     statement.raw_bind_parameter(column + 1, sum)?;
     statement.raw_bind_parameter(column + 2, at)?;
     statement.raw_execute()?;
@@ -83,17 +86,15 @@ pub(super) struct Loaded<R> {
 }
 
 /// Reads a row of [`Record::SELECT`].
-pub(super) fn load<R: Record>(row: &Row<'_>, buffer: &mut Vec<u8>) -> Result<Loaded<R>, Problem> {
-    let mut sum = Sum::new(R::TABLE, buffer);
-    for column in 0..R::COLUMNS {
-        sum.add(row.get_ref(column)?);
-    }
+pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R>, Problem> {
     let damaged = || Problem::row::<R>(row);
-    let found = sum.finish();
     let number = |column| row.get_ref(R::COLUMNS + column).map(|value| value.as_i64_or_null());
     let (Ok(Some(sum)), Ok(Some(at)), Ok(ended)) = (number(0)?, number(1)?, number(2)?) else {
         return Err(damaged());
     };
+    let found = sums.sum::<R, _>((at, ended), |columns| {
+        (0..R::COLUMNS).try_for_each(|column| row.get_ref(column).map(|value| columns.add(value)))
+    })?;
     if found != sum {
         return Err(damaged());
     }

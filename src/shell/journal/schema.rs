@@ -12,8 +12,12 @@ pub(super) const FORMAT: Format = Format {
         include_str!("tasks.sql"),
         include_str!("history.sql"),
         include_str!("mail.sql"),
+        include_str!("sums.sql"),
     ],
 };
 
 /// The first version in which each step has a moment of its own, and which knows what is missing.
 pub(super) const ORDERED: i64 = 4;
+
+/// The first version in which the sum of a row covers its moments.
+pub(super) const TIMED: i64 = 6;

@@ -1,5 +1,5 @@
 -- Version 1. Ids are 16 bytes (`hex(id)` shows them), times are nanoseconds since 1970 in UTC, payloads are text.
--- `sum` is the checksum of the columns before it; `at` is when the row came, `ended` when it was over.
+-- `sum` is the checksum of the row; `at` is when the row came, `ended` when it was over.
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL, epoch INTEGER NOT NULL, running INTEGER NOT NULL,
     total INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL

@@ -9,6 +9,7 @@ use super::open::open;
 use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
+use super::sum::Sums;
 use crate::journal::{Journal, JournalError, Recovered, Step};
 use crate::shell::sqlite::{Cut, Database, Opened, Problem, truncate_log};
 use crate::vocab::Time;
@@ -25,7 +26,7 @@ pub struct SqliteJournal {
     pub(super) retain: Retain,
     cut: Option<Cut>,
     failed: Option<String>,
-    pub(super) buffer: Vec<u8>,
+    pub(super) sums: Sums,
 }
 
 impl SqliteJournal {
@@ -51,7 +52,7 @@ impl SqliteJournal {
             retain: Retain::new(options.retention, meta.at),
             cut,
             failed: None,
-            buffer: Vec::new(),
+            sums: Sums::default(),
         })
     }
 
@@ -80,7 +81,7 @@ impl SqliteJournal {
     fn try_transaction(&mut self, work: impl FnOnce(&mut Self) -> Result<Meta, Problem>) -> Result<(), Problem> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let meta = work(self)?;
-        write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.buffer)?;
+        write(&mut *self.db.prepare_cached(Meta::REPLACE)?, &meta, self.retain.now(), &mut self.sums)?;
         if !self.db.file().is_in_place() {
             return Err(Problem::Moved);
         }
@@ -99,8 +100,8 @@ impl fmt::Debug for SqliteJournal {
 impl Journal for SqliteJournal {
     fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
         self.transaction(|journal| {
-            let Self { db, meta, known, buffer, retain, .. } = journal;
-            let mut apply = Apply::after(retain.now(), db, meta.total, known, buffer);
+            let Self { db, meta, known, sums, retain, .. } = journal;
+            let mut apply = Apply::after(retain.now(), db, meta.total, known, sums);
             steps.iter().try_for_each(|step| apply.step(step))?;
             let (total, at) = (apply.total, apply.at);
             let swept = retain.after(db, steps.len(), at)?;

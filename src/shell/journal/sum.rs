@@ -1,22 +1,55 @@
 //! The checksum of a row, because a flipped bit in a text is none of SQLite's business.
 //!
 //! It finds damage, not malice: the first 64 bits of BLAKE3 over the table's name and all columns of the row that say
-//! something, with their types and lengths. The sums of all rows that are not over are added up (wrapping) in `meta`,
-//! with each transaction: a row that is missing, doubled, or from another time is found by that.
+//! something, with their types and lengths, XOR the moments of the row (`at`, and `ended` once there is one). XOR, so
+//! that a statement which ends a row changes its sum without reading the other columns. The sums of all rows that are
+//! not over are added up (wrapping) in `meta`, with each transaction: a row that is missing, doubled, or from another
+//! time is found by that.
 
 use rusqlite::types::ValueRef;
 
-/// Adds up the columns of one row.
-pub(super) struct Sum<'a>(&'a mut Vec<u8>);
+use super::row::Record;
+use super::schema::TIMED;
 
-impl<'a> Sum<'a> {
-    /// The sum of a row of that table; `buffer` is only there to be used again.
-    pub(super) fn new(table: &str, buffer: &'a mut Vec<u8>) -> Self {
-        buffer.clear();
-        buffer.extend_from_slice(table.as_bytes());
-        Self(buffer)
+/// What makes sums: a buffer that is used again, and whether the moments of a row are in its sum.
+pub(super) struct Sums {
+    buffer: Vec<u8>,
+    timed: bool,
+}
+
+impl Sums {
+    /// The sums of a file of that version.
+    pub(super) fn of(version: i64) -> Self {
+        Self { buffer: Vec::new(), timed: version >= TIMED }
     }
 
+    /// The sum of a row whose columns are added by `columns`.
+    pub(super) fn sum<R: Record, E>(
+        &mut self,
+        (at, ended): (i64, Option<i64>),
+        columns: impl FnOnce(&mut Columns<'_>) -> Result<(), E>,
+    ) -> Result<i64, E> {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(R::TABLE.as_bytes());
+        columns(&mut Columns(&mut self.buffer))?;
+        let hash = blake3::hash(&self.buffer);
+        let sum = i64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has more than 8 bytes"));
+        let ended = ended.filter(|_| R::ENDED == "ended").unwrap_or(0);
+        Ok(if self.timed { sum ^ at ^ ended } else { sum })
+    }
+}
+
+impl Default for Sums {
+    /// The sums of the last version.
+    fn default() -> Self {
+        Self::of(i64::MAX)
+    }
+}
+
+/// The columns of one row.
+pub(super) struct Columns<'a>(&'a mut Vec<u8>);
+
+impl Columns<'_> {
     pub(super) fn add(&mut self, value: ValueRef<'_>) {
         let (kind, bytes) = match value {
             ValueRef::Null => return self.0.push(0),
@@ -34,10 +67,5 @@ impl<'a> Sum<'a> {
         self.0.push(kind);
         self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         self.0.extend_from_slice(bytes);
-    }
-
-    pub(super) fn finish(self) -> i64 {
-        let hash = blake3::hash(self.0);
-        i64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has more than 8 bytes"))
     }
 }

@@ -10,6 +10,7 @@ use super::reader::JournalReader;
 use super::records::Requeue;
 use super::retain::horizon;
 use super::row::{Record, load};
+use super::sum::Sums;
 use crate::journal::{
     AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord,
     SubmissionRecord, TaskRecord, ThreadRecord,
@@ -40,11 +41,12 @@ impl JournalReader {
     }
 
     fn try_verify(&self) -> Result<Verdict, Problem> {
-        let mut check = Check { reader: self, verdict: Verdict::default(), total: 0, buffer: Vec::new() };
+        let mut check = Check { reader: self, verdict: Verdict::default(), total: 0, sums: self.sums() };
         check.log()?;
         check.pages()?;
         check.rows::<ThreadRecord>()?;
         check.rows::<MessageRecord>()?;
+        check.endings()?;
         check.rows::<FanRow>()?;
         check.rows::<SettledRow>()?;
         check.rows::<NoteRecord>()?;
@@ -73,7 +75,7 @@ impl JournalReader {
             check.rows::<TakenOver>()?;
             check.principals()?;
         }
-        let known = meta(&self.db)?.record.total;
+        let known = meta(&self.db, &mut self.sums())?.record.total;
         if check.verdict.faults.is_empty() && check.total != known {
             check.fault("rows are missing, or come from another time".to_owned());
         }
@@ -86,7 +88,7 @@ struct Check<'a> {
     reader: &'a JournalReader,
     verdict: Verdict,
     total: i64,
-    buffer: Vec<u8>,
+    sums: Sums,
 }
 
 impl Check<'_> {
@@ -121,9 +123,20 @@ impl Check<'_> {
     }
 
     fn horizon(&mut self) -> Result<(), Problem> {
-        match horizon(&self.reader.db) {
+        match horizon(&self.reader.db, &mut self.sums) {
             Err(Problem::Damaged { what }) => self.fault(what),
             other => drop(other?),
+        }
+        Ok(())
+    }
+
+    /// How a message ended is in no sum.
+    fn endings(&mut self) -> Result<(), Problem> {
+        let sql = "SELECT number FROM message WHERE (ended IS NULL) <> (ending IS NULL) \
+                   OR ending NOT IN ('done', 'cancelled')";
+        let mut statement = self.reader.db.prepare(sql)?;
+        for number in statement.query_map([], |row| row.get::<_, i64>(0))? {
+            self.verdict.faults.push(format!("message {}: how it ended is not as it was written", number?));
         }
         Ok(())
     }
@@ -153,7 +166,7 @@ impl Check<'_> {
                 }
             };
             self.verdict.rows += 1;
-            match load::<R>(row, &mut self.buffer) {
+            match load::<R>(row, &mut self.sums) {
                 Ok(loaded) if loaded.ended.is_none() => self.total = self.total.wrapping_add(loaded.sum),
                 Ok(_) => {}
                 Err(Problem::Damaged { what }) => self.verdict.faults.push(what),

@@ -209,7 +209,7 @@ mod tests {
         fn new(name: &str) -> Self {
             let folder = std::env::temp_dir().join(format!("systole-checkpoint-{}-{name}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
-            let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, _: &_| Ok(()));
+            let (fill, renew) = (|_: &Connection| Ok(()), |_: &Connection, _, read| Ok(read));
             let read = |_: &Connection, _| Ok(());
             let durability = Durability::Process;
             let opening = Opening { format: FORMAT, durability, cut: false, fill: &fill, read: &read, renew: &renew };

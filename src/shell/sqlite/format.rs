@@ -20,7 +20,7 @@ impl Format {
     }
 
     /// The version of a file, one that this program knows.
-    pub(super) fn version_of(&self, db: &Connection) -> Result<i64, Problem> {
+    pub(crate) fn version_of(&self, db: &Connection) -> Result<i64, Problem> {
         self.judge(db.pragma_query_value(None, "user_version", |row| row.get(0))?)
     }
 

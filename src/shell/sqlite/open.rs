@@ -45,8 +45,8 @@ pub(crate) struct Opening<'a, T> {
     pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), Problem>,
     /// What is to be read before the file, of that version, is taken for one in order.
     pub(crate) read: &'a dyn Fn(&Connection, i64) -> Result<T, Problem>,
-    /// What else a file of an earlier version needs.
-    pub(crate) renew: &'a dyn Fn(&Connection, i64, &T) -> Result<(), Problem>,
+    /// What else a file of an earlier version needs; what was read, as it is then.
+    pub(crate) renew: &'a dyn Fn(&Connection, i64, T) -> Result<T, Problem>,
 }
 
 impl<T> Opening<'_, T> {
@@ -69,12 +69,12 @@ impl<T> Opening<'_, T> {
         let version = self.format.version_of(&db)?;
         self.format.compare(&db, version)?;
         check(&db)?;
-        let read = (self.read)(&db, version)?;
+        let mut read = (self.read)(&db, version)?;
         truncate_log(&db)?;
         if version < self.format.version() {
             db.execute_batch("BEGIN IMMEDIATE")?;
             self.format.migrate(&db, version)?;
-            (self.renew)(&db, version, &read)?;
+            read = (self.renew)(&db, version, read)?;
             db.execute_batch("COMMIT")?;
         }
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;

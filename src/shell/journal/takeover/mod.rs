@@ -103,15 +103,15 @@ impl SqliteJournal {
         let recovered = super::recover::recover(&self.db, &self.meta)?;
         self.known = known(&recovered);
         let run_again = self.run_again()?;
-        let Self { db, meta, known, buffer, retain, .. } = self;
+        let Self { db, meta, known, sums, retain, .. } = self;
         let now = retain.now();
-        let mut apply = Apply::after(now, db, meta.total, known, buffer);
+        let mut apply = Apply::after(now, db, meta.total, known, sums);
         let base = recovered.last_mail;
         for item in &taken.items {
             apply.take_item(item, base, run_again.contains(&item.record.id))?;
         }
         for (mailbox, pruned, last) in &taken.gone {
-            let change = note_gone(db, mailbox, (base + pruned, base + last), now, apply.buffer)?;
+            let change = note_gone(db, mailbox, (base + pruned, base + last), now, apply.sums)?;
             apply.total = apply.total.wrapping_add(change);
         }
         for agent in &taken.agents {
@@ -125,7 +125,7 @@ impl SqliteJournal {
             let sql = "SELECT 1 FROM principal WHERE name = ?1 OR token = ?2";
             let known = (row.principal.name.as_str(), row.token.0);
             if !db.prepare_cached(sql)?.exists(known)? {
-                write(&mut *db.prepare_cached(super::principal::PrincipalRow::INSERT)?, row, now, apply.buffer)?;
+                write(&mut *db.prepare_cached(super::principal::PrincipalRow::INSERT)?, row, now, apply.sums)?;
             }
         }
         apply.at = now;
@@ -151,13 +151,8 @@ impl Apply<'_> {
 
     /// Takes a message of a client, with those of its answers that the journal has forgotten.
     fn take_sent(&mut self, sent: &OldSent) -> Result<(), Problem> {
-        let is_open = self.known.roots.contains(&sent.record.root);
         self.at = sent.at.as_nanos().cast_signed();
-        self.submitted(&sent.record)?;
-        if let Some(ended) = sent.ended.filter(|_| !is_open) {
-            let sql = "UPDATE submission SET ended = ?2 WHERE id = ?1";
-            self.db.prepare_cached(sql)?.execute((sent.record.id.as_uuid().as_bytes(), ended))?;
-        }
+        self.submitted(&sent.record, sent.ended.unwrap_or(self.at))?;
         sent.answers.iter().try_for_each(|answer| self.take_answer(&sent.record, answer))
     }
 
@@ -171,7 +166,7 @@ impl Apply<'_> {
             self.put(&egress, [number])?;
         }
         // The gateway had it.
-        self.end(over!("egress", "number = ?1", "ended = ?2"), &[number])
+        self.end(over!("egress", "number = ?1", "?2"), &[number])
     }
 }
 
