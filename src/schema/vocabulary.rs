@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use super::Catalog;
 use super::model::{Beside, Content, Model, Particle, Term, Type, TypeId};
@@ -20,7 +20,7 @@ pub fn vocabulary<'a>(candidates: impl Iterator<Item = &'a QName>, catalog: &Cat
 
 /// The elements of one payload; `None` if its model doesn't list them all.
 pub(super) fn of_model(model: &Model) -> Option<Vocabulary> {
-    let mut out = Builder { model, vocabulary: Vocabulary::default(), pending: Vec::new(), seen: BTreeSet::new() };
+    let mut out = Builder { model, vocabulary: Vocabulary::default(), pending: Vec::new(), seen: HashSet::new() };
     out.pending.push((&model.root.local, model.root.ty));
     while let Some((local, ty)) = out.pending.pop() {
         if out.seen.insert((local, ty)) {
@@ -35,7 +35,7 @@ struct Builder<'m> {
     vocabulary: Vocabulary,
     /// Names of elements with their types.
     pending: Vec<(&'m str, TypeId)>,
-    seen: BTreeSet<(&'m str, TypeId)>,
+    seen: HashSet<(&'m str, TypeId)>,
 }
 
 impl<'m> Builder<'m> {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The elements that an emitter may use, and which of them may stand in which: what its schemas say, by local names
 /// alone.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// much or too little, validation has the last word. An empty one says nothing: then the rules are lexical.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    elements: BTreeMap<Box<str>, Declared>,
+    elements: HashMap<Box<str>, Declared>,
 }
 
 /// The declarations of all elements of one name, taken together.
@@ -18,7 +18,7 @@ pub(super) struct Declared {
     /// Whether elements may stand in it that no schema here names.
     pub(super) open: bool,
     /// The names of its children, and whether they may stand there more than once.
-    children: BTreeMap<Box<str>, bool>,
+    children: HashMap<Box<str>, bool>,
 }
 
 impl Vocabulary {
@@ -29,28 +29,28 @@ impl Vocabulary {
 
     /// Declares an element: whether it holds text, and whether it may hold elements that are not named.
     pub fn declare(&mut self, local: &str, text: bool, open: bool) {
-        let declared = self.elements.entry(local.into()).or_default();
+        let declared = of(&mut self.elements, local);
         declared.text |= text;
         declared.open |= open;
     }
 
     /// Lets `child` stand in `parent`, more than once if it `repeats`. Of several places in one parent all count.
     pub fn place(&mut self, parent: &str, child: &str, repeats: bool) {
-        let children = &mut self.elements.entry(parent.into()).or_default().children;
-        let known = children.insert(child.into(), repeats);
-        if known.is_some() {
-            children.insert(child.into(), true);
+        let children = &mut of(&mut self.elements, parent).children;
+        match children.get_mut(child) {
+            Some(known) => *known = true,
+            None => drop(children.insert(child.into(), repeats)),
         }
-        self.elements.entry(child.into()).or_default();
+        of(&mut self.elements, child);
     }
 
     /// Takes over what another one says.
     pub fn join(&mut self, other: &Self) {
         for (name, declared) in &other.elements {
             self.declare(name, declared.text, declared.open);
-            let children = &mut self.elements.entry(name.clone()).or_default().children;
+            let children = &mut of(&mut self.elements, name).children;
             for (child, repeats) in &declared.children {
-                *children.entry(child.clone()).or_default() |= repeats;
+                *of(children, child) |= repeats;
             }
         }
     }
@@ -62,6 +62,14 @@ impl Vocabulary {
     pub(super) fn knows(&self, local: &str) -> bool {
         self.elements.contains_key(local)
     }
+}
+
+/// The entry of a name, made if there is none: mostly there is one, which costs no copy of the name.
+fn of<'m, T: Default>(map: &'m mut HashMap<Box<str>, T>, name: &str) -> &'m mut T {
+    if !map.contains_key(name) {
+        map.insert(name.into(), T::default());
+    }
+    map.get_mut(name).expect("it is there now")
 }
 
 impl Declared {

@@ -334,7 +334,7 @@ impl Document {
             text = included;
         }
         let root = tree.node(0);
-        if root.namespace != ns::XSD || root.local != "schema" {
+        if &*root.namespace != ns::XSD || root.local != "schema" {
             let declaration =
                 if root.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", root.prefix) };
             let declaration = attribute_offset(text.as_bytes(), root.tag.start, &declaration);

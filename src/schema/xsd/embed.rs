@@ -96,7 +96,7 @@ impl Embedding<'_> {
     fn element(&mut self, out: &mut String, id: NodeId) {
         let node = self.tree.node(id);
         // What is no part of the schema keeps its names, under a default namespace.
-        let own = node.namespace == ns::XSD;
+        let own = &*node.namespace == ns::XSD;
         let name = if own { format!("xs:{}", node.local) } else { node.local.clone() };
         let _ = write!(out, "<{name}");
         if !own {
@@ -113,7 +113,7 @@ impl Embedding<'_> {
         let mut foreign = 0;
         for (name, value) in &node.attributes {
             let Some((prefix, local)) = name.split_once(':') else {
-                let own = node.namespace == ns::XSD;
+                let own = &*node.namespace == ns::XSD;
                 let value = match name.as_str() {
                     reference if own && REFERENCES.contains(&reference) => self.references(id, value),
                     path if own && PATHS.contains(&path) => self.path(id, value),

@@ -109,7 +109,7 @@ const ATTRIBUTES_OF_1_1: [(&str, &[&str]); 9] = [
 /// The advice for an element that breaks the structure, or an attribute of it, in brackets; empty for none.
 pub(super) fn hint(tree: &Tree, element: NodeId, part: &engine::Part) -> String {
     let node = tree.node(element);
-    if node.namespace != ns::XSD {
+    if &*node.namespace != ns::XSD {
         return String::new();
     }
     let local = node.local.as_str();

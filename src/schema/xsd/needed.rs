@@ -148,7 +148,7 @@ impl Search<'_> {
 pub(super) fn is_kept(tree: &Tree, id: NodeId, needed: &BTreeSet<NodeId>) -> bool {
     let node = tree.node(id);
     needed.contains(&id)
-        || node.namespace == ns::XSD
+        || &*node.namespace == ns::XSD
             && matches!(node.local.as_str(), "import" | "include" | "redefine" | "defaultOpenContent")
 }
 

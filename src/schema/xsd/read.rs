@@ -8,7 +8,7 @@ use crate::vocab::{QName, is_ncname};
 /// The components of a document and of all that it leads to, where they stand.
 pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
-    components: HashMap<(Kind, Name), Vec<Place>>,
+    components: [HashMap<Name, Vec<Place>>; Kind::COUNT],
     elements: Vec<(QName, Place)>,
     /// The original of each component in an `xs:redefine`.
     originals: HashMap<(usize, NodeId, Arc<str>), Place>,
@@ -42,6 +42,8 @@ pub(in crate::schema) enum Kind {
 }
 
 impl Kind {
+    const COUNT: usize = Self::Notation as usize + 1;
+
     /// The kind's name in messages.
     pub(in crate::schema) fn words(self) -> &'static str {
         match self {
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
     pub(in crate::schema) fn new(documents: &'a Documents) -> Self {
         let mut reader = Self {
             documents,
-            components: HashMap::new(),
+            components: Default::default(),
             elements: Vec::new(),
             originals: HashMap::new(),
             hidden: HashSet::new(),
@@ -112,7 +114,7 @@ impl<'a> Reader<'a> {
             if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
                 self.elements.push((qname, place.clone()));
             }
-            self.components.entry((kind, (target.clone(), name.to_owned()))).or_default().push(place);
+            self.components[kind as usize].entry((target.clone(), name.to_owned())).or_default().push(place);
         }
     }
 
@@ -125,7 +127,7 @@ impl<'a> Reader<'a> {
         for (redefine, node) in parts {
             let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
             let place = Place { document: index, node, target: target.clone() };
-            let places = self.components.entry((kind, (target.clone(), name.to_owned()))).or_default();
+            let places = self.components[kind as usize].entry((target.clone(), name.to_owned())).or_default();
             let original = places.iter().position(|known| !self.originals.contains_key(&key(known)));
             let original = original.or_else(|| places.len().checked_sub(1)).map(|at| places.remove(at));
             let reached = match &mut reached {
@@ -169,21 +171,26 @@ impl<'a> Reader<'a> {
 
     /// The components of a kind with a name each, in the order of their documents.
     pub(in crate::schema) fn components(&self, kind: Kind) -> Vec<(&Name, &Place)> {
-        let of_kind = self.components.iter().filter(|((other, _), _)| *other == kind);
+        let of_kind = self.components[kind as usize].iter();
         let mut places: Vec<_> =
-            of_kind.flat_map(|((_, name), places)| places.iter().map(move |place| (name, place))).collect();
-        places.sort_by_key(|(name, place)| (place.document, place.node, (*name).clone()));
+            of_kind.flat_map(|(name, places)| places.iter().map(move |place| (name, place))).collect();
+        places.sort_unstable_by(|(name, place), (other, at)| {
+            (place.document, place.node, name).cmp(&(at.document, at.node, other))
+        });
         places
     }
 
     /// The component that a reference at a place names: inside of a redefinition, a reference to itself is one to what
     /// it redefines.
     pub(in crate::schema) fn refer(&self, kind: Kind, name: &Name, from: &Place) -> Option<&Place> {
-        let found = self.components.get(&(kind, name.clone()))?.first()?;
+        let found = self.components[kind as usize].get(name)?.first()?;
         Some(self.within(found, from))
     }
 
     fn within<'s>(&'s self, found: &'s Place, from: &Place) -> &'s Place {
+        if self.originals.is_empty() {
+            return found;
+        }
         // From the last of a chain of redefinitions to the one that the reference stands in.
         let mut at = found;
         loop {
@@ -204,8 +211,7 @@ impl<'a> Reader<'a> {
 
     /// A name of a component that is much like one that there is not.
     pub(in crate::schema) fn nearest(&self, kind: Kind, name: &Name) -> Option<String> {
-        let mut names: Vec<&str> =
-            self.components.keys().filter(|(other, _)| *other == kind).map(|(_, name)| name.1.as_str()).collect();
+        let mut names: Vec<&str> = self.components[kind as usize].keys().map(|name| name.1.as_str()).collect();
         names.sort_unstable();
         nearest(&name.1, names.into_iter()).map(str::to_owned)
     }
@@ -224,9 +230,9 @@ impl<'a> Reader<'a> {
     /// The namespace and local name that a QName means at a place.
     pub(in crate::schema) fn name(&self, place: &Place, qname: &str) -> Option<Name> {
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
-        let namespace = self.document(place).tree.resolve(place.node, prefix);
+        let namespace = self.document(place).tree.bound(place.node, prefix);
         let chameleon = namespace.is_empty() && prefix.is_empty() && self.document(place).target.is_empty();
-        let namespace = if chameleon { place.target.clone() } else { namespace.into() };
+        let namespace = if chameleon { place.target.clone() } else { namespace.clone() };
         is_ncname(local).then(|| (namespace, local.to_owned()))
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
@@ -5,9 +7,13 @@ use crate::ladder::scan::declared_prefix;
 use crate::vocab::ns;
 
 /// The elements of a schema document, in document order; the first is its root.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(in crate::schema) struct Tree {
     nodes: Vec<Node>,
+    /// The namespace of the prefix `xml`, which needs no declaration.
+    xml: Arc<str>,
+    /// The namespace of names without one.
+    none: Arc<str>,
 }
 
 pub(in crate::schema) type NodeId = usize;
@@ -16,12 +22,12 @@ pub(in crate::schema) type NodeId = usize;
 pub(in crate::schema) struct Node {
     /// As it is written.
     pub(in crate::schema) prefix: String,
-    pub(in crate::schema) namespace: String,
+    pub(in crate::schema) namespace: Arc<str>,
     pub(in crate::schema) local: String,
     /// Names as they are written, values without references; no declarations.
     pub(in crate::schema) attributes: Vec<(String, String)>,
     /// Prefix and namespace name.
-    pub(in crate::schema) declarations: Vec<(String, String)>,
+    pub(in crate::schema) declarations: Vec<(String, Arc<str>)>,
     pub(in crate::schema) children: Vec<Child>,
     parent: Option<NodeId>,
     /// The bytes of the start tag.
@@ -47,7 +53,7 @@ impl Tree {
     /// The tree of a text that passed the strict pass; what did not yields some tree or none.
     pub(in crate::schema) fn parse(text: &str) -> Option<Self> {
         let mut reader = Reader::from_str(text);
-        let mut tree = Self::default();
+        let mut tree = Self { nodes: Vec::new(), xml: ns::XML.into(), none: "".into() };
         let mut open: Vec<NodeId> = Vec::new();
         loop {
             let start = usize::try_from(reader.buffer_position()).ok()?;
@@ -78,7 +84,7 @@ impl Tree {
     /// The child elements in the namespace of XML Schema.
     pub(in crate::schema) fn parts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         self.nodes[id].children.iter().filter_map(|child| match child {
-            Child::Element(id) if self.nodes[*id].namespace == ns::XSD => Some(*id),
+            Child::Element(id) if &*self.nodes[*id].namespace == ns::XSD => Some(*id),
             Child::Element(_) | Child::Text(_) => None,
         })
     }
@@ -95,9 +101,14 @@ impl Tree {
     }
 
     /// The namespace name that a prefix is bound to at a node; empty for none.
-    pub(in crate::schema) fn resolve(&self, mut id: NodeId, prefix: &str) -> &str {
+    pub(in crate::schema) fn resolve(&self, id: NodeId, prefix: &str) -> &str {
+        self.bound(id, prefix)
+    }
+
+    /// The same, to be kept.
+    pub(in crate::schema) fn bound(&self, mut id: NodeId, prefix: &str) -> &Arc<str> {
         if prefix == "xml" {
-            return ns::XML;
+            return &self.xml;
         }
         loop {
             let node = &self.nodes[id];
@@ -106,7 +117,7 @@ impl Tree {
             }
             match node.parent {
                 Some(parent) => id = parent,
-                None => return "",
+                None => return &self.none,
             }
         }
     }
@@ -152,7 +163,7 @@ impl Tree {
             let name = attribute.key.into_inner();
             let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).unwrap_or_default().into_owned();
             match declared_prefix(name) {
-                Some(prefix) => declarations.push((prefix.to_owned(), value)),
+                Some(prefix) => declarations.push((prefix.to_owned(), value.into())),
                 None => attributes.push((name.to_owned(), value)),
             }
         }
@@ -166,11 +177,11 @@ impl Tree {
             parent,
             end: span.end,
             tag: span,
-            namespace: String::new(),
+            namespace: self.none.clone(),
             children: Vec::new(),
         };
         self.nodes.push(node);
-        self.nodes[id].namespace = self.resolve(id, &self.nodes[id].prefix).to_owned();
+        self.nodes[id].namespace = self.bound(id, &self.nodes[id].prefix).clone();
         if let Some(parent) = parent {
             self.nodes[parent].children.push(Child::Element(id));
         }

@@ -3,7 +3,7 @@
 //! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic but for copies of
 //! one particle. Where different particles compete, the schema breaks that rule and is refused.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::conflict::{Conflict, Spots};
 use super::particle::{Order, Particle, Term};
@@ -25,7 +25,7 @@ pub(super) struct Automata<'c> {
 }
 
 /// A state in the making: what may come next, whether the element may end, and what is being counted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Subset {
     next: Vec<u32>,
     accepts: bool,
@@ -64,8 +64,9 @@ impl Automata<'_> {
             Construction { positions, numbers: HashMap::new(), by_lists: HashMap::new(), subsets: Vec::new() };
         construction.number(Subset { next: positions.first.clone(), accepts: positions.nullable, counted: None });
         let mut model = Model { states: Vec::new(), wildcards: Vec::new(), known: Vec::new() };
-        while let Some(subset) = construction.subsets.get(model.states.len()).cloned() {
-            let state = self.state(&mut construction, &mut model.wildcards, &subset)?;
+        while let Some(subset) = construction.subsets.get_mut(model.states.len()).map(std::mem::take) {
+            let own = StateId::new(model.states.len());
+            let state = self.state(&mut construction, &mut model.wildcards, (own, &subset))?;
             self.budget.spend(1 + state.edges.len() + state.counter.as_ref().map_or(0, |c| c.edges.len()))?;
             model.states.push(state);
         }
@@ -77,9 +78,8 @@ impl Automata<'_> {
         &mut self,
         construction: &mut Construction,
         wildcards: &mut Vec<Wildcard>,
-        subset: &Subset,
+        (own, subset): (StateId, &Subset),
     ) -> Result<State, Wrong> {
-        let own = StateId::new(construction.numbers[subset] as usize);
         let branches = construction.branches(subset, &mut self.budget)?;
         self.distinct(&branches)?;
         let (edges, wild) = self.edges(&branches, wildcards);
@@ -205,7 +205,7 @@ struct Construction<'c, 'p> {
     numbers: HashMap<Subset, u32>,
     /// The same by the lists that a subset is the union of, which costs less to find out.
     by_lists: HashMap<Subset, StateId>,
-    /// By number.
+    /// By number, as long as their states are not made.
     subsets: Vec<Subset>,
 }
 
@@ -220,21 +220,15 @@ impl<'p> Construction<'_, 'p> {
 
     /// What may come next, by particle, in the order of the schema.
     fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Wrong> {
-        let positions = self.positions;
-        let mut particles: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        let mut order = Vec::new();
-        for &position in &subset.next {
-            let particle = positions.leaves[position as usize].particle;
-            let copies = particles.entry(particle).or_default();
-            if copies.is_empty() {
-                order.push(particle);
-            }
-            copies.push(position);
-        }
-        let mut branches = Vec::new();
-        for particle in order {
-            let copies = &particles[&particle];
-            let term = positions.leaves[copies[0] as usize].term;
+        let leaves = &self.positions.leaves;
+        let mut next = subset.next.clone();
+        next.sort_by_key(|position| leaves[*position as usize].particle);
+        let of_one = |one: &u32, other: &u32| leaves[*one as usize].particle == leaves[*other as usize].particle;
+        let mut particles: Vec<&[u32]> = next.chunk_by(of_one).collect();
+        particles.sort_unstable_by_key(|copies| copies[0]);
+        let mut branches = Vec::with_capacity(particles.len());
+        for copies in particles {
+            let Leaf { particle, term, .. } = leaves[copies[0] as usize];
             branches.push(Branch { particle, term, to: self.target(copies, budget)? });
         }
         Ok(branches)

@@ -25,9 +25,9 @@ impl<'r> Compiler<'r, '_> {
         let tree = self.tree(place);
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
         let refused = |rule: String| Err(self.wrong_reference(place, local, rule));
-        let builtin = self.meant_builtin(kind, place, local).map(|name| format!("did you mean {name}?"));
+        let builtin = || self.meant_builtin(kind, place, local).map(|name| format!("did you mean {name}?"));
         if !prefix.is_empty() && prefix != "xml" && tree.resolve(place.node, prefix).is_empty() {
-            let advice = builtin.unwrap_or_else(|| format!("declare xmlns:{prefix}"));
+            let advice = builtin().unwrap_or_else(|| format!("declare xmlns:{prefix}"));
             return refused(format!("the prefix of '{qname}' is not bound: {advice}"));
         }
         let Some(name) = self.reader.name(place, qname) else {
@@ -39,11 +39,11 @@ impl<'r> Compiler<'r, '_> {
                     "'{qname}' is in no namespace, which this document doesn't import: write xs:import without namespace"
                 ),
                 "" => {
-                    let advice = builtin.unwrap_or_else(|| self.with_prefix(place, local));
+                    let advice = builtin().unwrap_or_else(|| self.with_prefix(place, local));
                     format!("'{qname}' has no prefix: {advice}")
                 }
                 namespace => {
-                    let advice = builtin.unwrap_or_else(|| {
+                    let advice = builtin().unwrap_or_else(|| {
                         format!("write xs:import, or did you mean targetNamespace=\"{namespace}\"?")
                     });
                     format!("'{qname}' is in the namespace {namespace}, which this document doesn't import: {advice}")

@@ -17,6 +17,9 @@ impl Substitutions {
     ) -> Result<Self, Wrong> {
         /// All members of all groups, those of groups inside of them included.
         const MOST: usize = 100_000;
+        if heads.is_empty() {
+            return Ok(Self::default());
+        }
         let mut direct: Vec<Vec<ElementId>> = vec![Vec::new(); elements.len()];
         for (member, head) in heads {
             direct[head.index()].push(*member);
