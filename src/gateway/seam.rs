@@ -22,7 +22,7 @@ use super::{Gateway, Kind, Principal};
 pub(crate) use crate::journal::MailState;
 use crate::mailbox::{Input, Settlement};
 use crate::shell::config::Mode;
-pub(crate) use crate::shell::journal::{History, Of, Senders, SentAnswer, StoredMail};
+pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
 use crate::vocab::{MessageId, Name, Time};
 
 impl Gateway {
@@ -103,9 +103,15 @@ impl Gate {
         Ok(self.query.history(of).await?)
     }
 
-    /// Whether messages of a mailbox have been pruned.
-    pub(crate) async fn is_pruned(&self, mailbox: &Name) -> Result<bool, Problem> {
-        Ok(self.query.pruned(mailbox.clone()).await? > 0)
+    /// Whom a listener's answers without an addressee are for, once that is fixed: somebody, or nobody.
+    pub(crate) fn addressee(&self, mailbox: &Name) -> Option<Option<Name>> {
+        self.mailboxes.look(|machine| machine.addressee(mailbox).cloned())
+    }
+
+    /// Fixes, durably, whom a listener's answers without an addressee are for, unless that is fixed.
+    pub(crate) async fn address(&self, mailbox: &Name, person: Name) -> Result<Option<Name>, Problem> {
+        self.mailboxes.act(Input::Address { mailbox: mailbox.clone(), person })?.durable().await?;
+        Ok(self.addressee(mailbox).flatten())
     }
 
     /// One message of a mailbox.

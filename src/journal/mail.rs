@@ -131,6 +131,15 @@ pub struct AgentRecord {
     pub registered: Option<Registration>,
 }
 
+/// The one whom a listener's answers without an addressee are for: fixed once, and never another one's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddresseeRecord {
+    /// Mailbox of the listener.
+    pub mailbox: Name,
+    /// The addressee; nobody where an earlier version, which did not write it down, may have answered anybody so.
+    pub person: Option<Name>,
+}
+
 /// Registration of a remote listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::mail::{AgentRecord, MailRecord, MailStatus, OpenMail};
+use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail};
 use super::{EgressRecord, LetterRecord, NoteRecord, RememberedRecord, StateRecord, TaskRecord};
 use super::{
     FanId, FanRecord, Journal, JournalError, MessageRecord, Number, Op, Outcome, Recovered, Step, ThreadRecord,
@@ -28,6 +28,7 @@ pub struct MemoryJournal {
     mail: BTreeMap<Number, (MailRecord, MailStatus)>,
     last_mail: Number,
     agents: BTreeMap<Name, AgentRecord>,
+    addressees: BTreeMap<Name, AddresseeRecord>,
 }
 
 impl MemoryJournal {
@@ -143,6 +144,9 @@ impl MemoryJournal {
             Op::Agent(agent) => {
                 self.agents.insert(agent.name.clone(), agent.clone());
             }
+            Op::Addressee(addressee) => {
+                self.addressees.insert(addressee.mailbox.clone(), addressee.clone());
+            }
             // Nothing of it is taken up by a start.
             Op::Submitted(_) => {}
         }
@@ -213,6 +217,7 @@ impl Journal for MemoryJournal {
             mail: self.mail.values().filter(|(_, status)| !status.state.is_over()).map(open_mail).collect(),
             last_mail: self.last_mail,
             agents: self.agents.values().cloned().collect(),
+            addressees: self.addressees.values().cloned().collect(),
         })
     }
 

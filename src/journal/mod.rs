@@ -16,7 +16,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use failing::FailingJournal;
-pub use mail::{AgentRecord, MailRecord, MailState, MailStatus, OpenMail, Registration, SubmissionRecord};
+pub use mail::{
+    AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, OpenMail, Registration, SubmissionRecord,
+};
 pub use memory::MemoryJournal;
 pub use record::{
     AnswerRecord, BodyRecord, CallRecord, EgressRecord, FanId, FanRecord, LetterRecord, MessageRecord, MessageState,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::mail::{AgentRecord, MailRecord, MailStatus, OpenMail, SubmissionRecord};
+use super::mail::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, OpenMail, SubmissionRecord};
 use crate::vocab::{Fault, MessageId, Name, QName, TaskId, ThreadId, ThreadPath, Time};
 
 /// The name of a record: given in order, never twice in the life of a journal.
@@ -176,6 +176,8 @@ pub enum Op {
     },
     /// The presence of a remote listener is as this says, and replaces the one before.
     Agent(AgentRecord),
+    /// The addressee of a listener's answers is fixed.
+    Addressee(AddresseeRecord),
     /// A client submitted a message.
     Submitted(SubmissionRecord),
 }
@@ -510,6 +512,8 @@ pub struct Recovered {
     pub last_mail: Number,
     /// Remote listeners, in order of name.
     pub agents: Vec<AgentRecord>,
+    /// Addressees of remote listeners, in order of mailbox.
+    pub addressees: Vec<AddresseeRecord>,
 }
 
 impl Recovered {
@@ -533,6 +537,7 @@ impl Recovered {
             mail: _,
             last_mail: _,
             agents: _,
+            addressees: _,
         } = self;
         let empty = Self { key, epoch, crashed, ..Self::default() };
         let mut parts: Vec<Self> = (0..shards).map(|_| empty.clone()).collect();

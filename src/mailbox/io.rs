@@ -164,6 +164,13 @@ pub enum Input {
         /// The listener.
         name: Name,
     },
+    /// A listener answers somebody without saying whom: it is that person, from now on and for good.
+    Address {
+        /// The mailbox.
+        mailbox: Name,
+        /// The person.
+        person: Name,
+    },
     /// A listener registers.
     Register {
         /// The listener.

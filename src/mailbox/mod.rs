@@ -84,6 +84,8 @@ struct Mailbox {
     delivery: Delivery,
     paused: Option<Time>,
     registered: Option<Registration>,
+    /// Whom answers without an addressee are for, once that is fixed: somebody, or nobody.
+    addressee: Option<Option<Name>>,
     /// Messages that have not ended, or whose end is not durable yet; in order of arrival.
     entries: BTreeMap<Number, Entry>,
     /// Places of messages that can be delivered now.
@@ -150,6 +152,7 @@ impl Mailboxes {
             Input::Taken { id } => self.taken(id, now, &mut change),
             Input::Pause { name } => self.pause(&name, Some(now), &mut change),
             Input::Resume { name } => self.pause(&name, None, &mut change),
+            Input::Address { mailbox, person } => self.address(&mailbox, person, &mut change),
             Input::Register { name, registration } => self.register(&name, registration, &mut change),
         };
         (change, done)
@@ -264,6 +267,7 @@ impl Mailbox {
             delivery,
             paused: None,
             registered: None,
+            addressee: None,
             entries: BTreeMap::new(),
             free: BTreeSet::new(),
             dead: BTreeSet::new(),

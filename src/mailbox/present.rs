@@ -2,7 +2,7 @@
 
 use super::io::{Change, Delivery, Refused};
 use super::{Mailboxes, Name};
-use crate::journal::{AgentRecord, MailStatus, Number, Op, Registration};
+use crate::journal::{AddresseeRecord, AgentRecord, MailStatus, Number, Op, Registration};
 use crate::vocab::Time;
 
 impl Mailboxes {
@@ -60,6 +60,21 @@ impl Mailboxes {
     ) -> Result<(), Refused> {
         self.mailbox(name)?.registered = Some(registration);
         change.ops.push(self.agent(name)?);
+        Ok(())
+    }
+
+    /// Whom the answers of a listener without an addressee are for, once that is fixed: somebody, or nobody.
+    pub fn addressee(&self, mailbox: &Name) -> Option<&Option<Name>> {
+        self.boxes.get(mailbox)?.addressee.as_ref()
+    }
+
+    pub(super) fn address(&mut self, name: &Name, person: Name, change: &mut Change) -> Result<(), Refused> {
+        let mailbox = self.mailbox(name)?;
+        change.repeated = mailbox.addressee.is_some();
+        if !change.repeated {
+            mailbox.addressee = Some(Some(person.clone()));
+            change.ops.push(Op::Addressee(AddresseeRecord { mailbox: name.clone(), person: Some(person) }));
+        }
         Ok(())
     }
 

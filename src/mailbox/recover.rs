@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::entry::Entry;
 use super::io::{Change, Delivery};
 use super::{Mailbox, Mailboxes};
-use crate::journal::{MailState, OpenMail, Recovered};
+use crate::journal::{AddresseeRecord, MailState, OpenMail, Recovered};
 use crate::vocab::Time;
 
 impl Mailboxes {
@@ -18,6 +18,10 @@ impl Mailboxes {
         for agent in &recovered.agents {
             let mailbox = self.boxes.entry(agent.name.clone()).or_insert_with(|| Mailbox::new(Delivery::Pulled));
             (mailbox.paused, mailbox.registered) = (agent.paused, agent.registered.clone());
+        }
+        for AddresseeRecord { mailbox, person } in &recovered.addressees {
+            let mailbox = self.boxes.entry(mailbox.clone()).or_insert_with(|| Mailbox::new(Delivery::Pulled));
+            mailbox.addressee = Some(person.clone());
         }
         for mail in &recovered.mail {
             self.last = self.last.max(mail.seq);

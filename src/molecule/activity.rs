@@ -15,7 +15,7 @@ use super::people::Listener;
 use super::room::Room;
 use super::rows::{ERROR, RECEIVED, Row, rows};
 use super::said;
-use crate::gateway::seam::{Gate, History, Of, Problem, Senders, document};
+use crate::gateway::seam::{Gate, History, Of, Problem, document};
 use crate::vocab::{MessageId, Name, Time, ns};
 
 /// Rows of a page, unless something else is asked for, and at most.
@@ -56,7 +56,8 @@ async fn read_on(
     own: &Name,
     of: History,
 ) -> Result<(Option<MessageId>, Vec<Row>), Problem> {
-    let mut person = user(gate, facade, own).await?;
+    let is_fixed = gate.addressee(own);
+    let mut person = is_fixed.clone().flatten().filter(|person| facade.people.is_person(person));
     if of.after > 0 {
         let waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
         let mut passed = gate.history(waiting).await?;
@@ -69,9 +70,10 @@ async fn read_on(
         }
     }
     let mut page = rows(gate, &facade.people, of, |_| true).await?;
-    if person.is_none() && !page.is_empty() {
-        // The first that a person says may have come in between.
-        person = user(gate, facade, own).await?;
+    let first = page.iter().find(|row| row.is_open() && facade.people.is_person(&row.item.record.from));
+    if let (None, Some(row)) = (is_fixed, first) {
+        // The first person whose row is shown, and never another one: a copy of the agent may be at it for long.
+        person = gate.address(own, row.item.record.from.clone()).await?;
     }
     let is_persons = |row: &Row| row.is_open() && person.as_ref() == Some(&row.item.record.from);
     let mut of_person =
@@ -81,23 +83,6 @@ async fn read_on(
         page.truncate(at);
     }
     Ok((first.map(|(_, id)| id).filter(|id| facade.turns.show(own, *id)), page))
-}
-
-/// The person whom `notify` answers in a workspace: the client who was first to say something. Nobody is, where that can't
-/// be told: an agent may still have a row of somebody who is gone, whose answer would reach another person.
-async fn user(gate: &Gate, facade: &Facade, own: &Name) -> Result<Option<Name>, Problem> {
-    if let Some(user) = facade.turns.user(own) {
-        return Ok(Some(user));
-    }
-    let (mailbox, senders) = (own.clone(), Some(Senders::Outside(facade.people.peers())));
-    let of = Of::Payload(said());
-    let oldest = History { mailbox, after: 0, limit: 1, of, senders, since: None, before: None, waiting: false };
-    let Some(first) = gate.history(oldest).await?.pop() else { return Ok(None) };
-    // A second one may have been pruned meanwhile, but not before this one was read.
-    if !facade.people.is_person(&first.record.from) || gate.is_pruned(own).await? {
-        return Ok(None);
-    }
-    Ok(Some(facade.turns.fix(own, first.record.from)))
 }
 
 /// What a query asks for; none if there is nothing of that type.
@@ -126,7 +111,7 @@ async fn history(
         _ => return Ok(None),
     };
     let senders = match peer {
-        Some(peer) => Some(Senders::Among(senders(gate, facade, own, peer).await?)),
+        Some(peer) => Some(senders(gate, facade, own, peer).await?),
         None => None,
     };
     let mailbox = own.name.clone();

@@ -105,11 +105,6 @@ impl People {
         self.listeners.get(self.voices.get(name).unwrap_or(name))
     }
 
-    /// Names by which listeners speak.
-    pub(super) fn peers(&self) -> Vec<Name> {
-        self.listeners.keys().chain(self.voices.keys()).cloned().collect()
-    }
-
     /// Who sent a message: as the pump stamped it. A listener may speak for a person, and for nobody else.
     pub(super) fn sender(&self, item: &StoredMail, said: &Said) -> Sender {
         let from = item.record.from.clone();

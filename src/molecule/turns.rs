@@ -2,8 +2,9 @@
 //!
 //! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. It
 //! answers a person with `notify`, which has no addressee. So `canvas_user` is said of the rows of one person per
-//! workspace alone, and of one row at a time; rows of other people are answered at their `source_id`, like those of
-//! peers. `notify` without a name can't reach another person.
+//! workspace alone, whom the journal has ([`AddresseeRecord`](crate::journal::AddresseeRecord)), and of one row at a
+//! time; rows of other people are answered at their `source_id`, like those of peers. `notify` without a name can't
+//! reach another person.
 //!
 //! When that person's row was passed over without an answer, or was shown twice before it had one, a later `notify` can
 //! be meant for it or for the next row. From then on the rows of that person are answered at their `source_id`, too.
@@ -19,8 +20,6 @@ pub(super) struct Turns(Mutex<HashMap<Name, Turn>>);
 
 #[derive(Default)]
 struct Turn {
-    /// Person whose rows may be shown as `canvas_user`.
-    user: Option<Name>,
     /// Row that was shown so, and has no answer by way of here.
     shown: Option<Shown>,
     /// Whether a `notify` without a name can be meant for a row that is not `shown`.
@@ -34,16 +33,6 @@ struct Shown {
 }
 
 impl Turns {
-    /// Person whom `notify` answers in a workspace, if that is known.
-    pub(super) fn user(&self, workspace: &Name) -> Option<Name> {
-        self.with(workspace, |turn| turn.user.clone())
-    }
-
-    /// Fixes the person whom `notify` answers in a workspace, unless it is fixed.
-    pub(super) fn fix(&self, workspace: &Name, user: Name) -> Name {
-        self.with(workspace, |turn| turn.user.get_or_insert(user).clone())
-    }
-
     /// Notes that the workspace is shown the oldest unanswered row of that person. Returns whether `notify` answers it.
     pub(super) fn show(&self, workspace: &Name, row: MessageId) -> bool {
         self.with(workspace, |turn| {

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use systole::journal::{Journal, MemoryJournal, Op, Recovered, Step};
+use systole::journal::{AddresseeRecord, Journal, MemoryJournal, Op, Recovered, Step};
 use systole::shell::journal::{
     Durability, Fork, ForkError, JournalReader, JournalWriter, Options, Problem, Retention, SqliteJournal,
 };
@@ -114,7 +114,12 @@ fn the_sums_of_version_5_become_those_of_today() {
     let steps = Story::whole_steps(1, 60);
     memory.append(&steps).unwrap();
     let mut store = open(&folder.journal());
-    assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+    let recovered = store.recover().unwrap();
+    // Whom answers without an addressee were for then, nobody knows.
+    let nobody = |record: &AddresseeRecord| record.person.is_none();
+    assert!(!recovered.addressees.is_empty() && recovered.addressees.iter().all(nobody), "{:?}", recovered.addressees);
+    memory.append(&[addressees(&recovered.addressees)]).unwrap();
+    assert_eq!(content(recovered), content(memory.recover().unwrap()));
     let more = Story::whole_steps(1, 90).split_off(60);
     store.append(&more).unwrap();
     memory.append(&more).unwrap();
@@ -122,6 +127,26 @@ fn the_sums_of_version_5_become_those_of_today() {
     drop(store);
     let mut store = open(&folder.journal());
     assert_eq!(content(store.recover().unwrap()), content(memory.recover().unwrap()));
+}
+
+fn addressees(records: &[AddresseeRecord]) -> Step {
+    Step { ops: records.iter().cloned().map(Op::Addressee).collect(), ..Step::default() }
+}
+
+#[test]
+fn the_addressee_of_a_mailbox_is_kept() {
+    let folder = Folder::new();
+    let mut store = open(&folder.journal());
+    store.recover().unwrap();
+    let record = |mailbox: &str, person: Option<&str>| AddresseeRecord {
+        mailbox: mailbox.parse().unwrap(),
+        person: person.map(|person| person.parse().unwrap()),
+    };
+    let records = [record("one", Some("ada")), record("two", None)];
+    store.append(&[addressees(&records), addressees(&records[..1])]).unwrap();
+    drop(store);
+    assert_eq!(open(&folder.journal()).recover().unwrap().addressees, records);
+    assert_eq!(JournalReader::open(&folder.journal()).unwrap().verify().unwrap().faults, [""; 0]);
 }
 
 #[test]

@@ -205,31 +205,90 @@ fn two_agents_that_always_answer_come_to_an_end() {
     rows(&other, UUID, &format!("since_id={}", text(&asked["id"])), 0);
 }
 
-#[test]
-fn an_answer_to_somebody_who_has_gone_reaches_nobody_else() {
+/// Ada's row is shown as the one that `notify` answers. Something happens, and another start. Then bob says something: a
+/// late answer to ada's row, which names no row, must not reach him. So many rows are `left` then.
+fn late_answer(drop: &[&str], left: usize, between: impl Fn(&mut Site, &Who, &Value)) {
     let mut site = office();
     let (mut scout, ada, mut bob) = people(&site);
     // A copy of the agent has this row when the organism ends, and answers it late.
-    first(&scout, &ada, "one");
-    site.stop();
-    let file = site.folder.join("organism.yaml");
-    let organism = std::fs::read_to_string(&file).unwrap();
-    let without: Vec<&str> = organism.lines().filter(|line| !line.contains("name: ada")).collect();
-    std::fs::write(&file, without.join("\n")).unwrap();
-    // A name that was mistyped would end work as well.
-    let refused = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        refused.status.code() == Some(2) && said.contains("'ada' (open threads: 1)") && said.contains("--drop ada"),
-        "{said}"
-    );
-    site.start_with(&["--drop", "ada"]);
+    let (_, one) = first(&scout, &ada, "one");
+    assert_eq!(text(&one["data"]["source"]), "canvas_user", "{one}");
+    between(&mut site, &scout, &one);
+    site.start_with(drop);
     (scout.address, bob.address) = (site.address, site.address);
     let of_bob = say(&bob, "two");
-    let page = rows(&scout, SCOUT, "", 2);
-    let two = page.iter().find(|row| text(&row["data"]["text"]) == "two").unwrap();
+    let two = rows(&scout, SCOUT, "", left).pop().unwrap();
+    assert_eq!(text(&two["data"]["text"]), "two");
     assert_eq!(text(&two["data"]["source"]), "peer_agent", "{two}");
     notify(&scout, SCOUT, "CONFIDENTIAL for ada").problem(409, "nobody_waits");
-    answer(&scout, two, "for bob").is(200);
+    answer(&scout, &two, "for bob").is(200);
     assert!(reply(&bob, &of_bob).contains("<text>for bob</text>"));
+}
+
+/// Rewrites the configuration line by line.
+fn edit(site: &Site, line: impl Fn(&str) -> Option<String>) {
+    let file = site.folder.join("organism.yaml");
+    let organism = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<String> = organism.lines().filter_map(line).collect();
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+}
+
+fn without_ada(line: &str) -> Option<String> {
+    (!line.contains("name: ada")).then(|| line.to_owned())
+}
+
+#[test]
+fn an_answer_to_somebody_who_has_gone_reaches_nobody_else() {
+    late_answer(&["--drop", "ada"], 2, |site, _, _| {
+        site.stop();
+        edit(site, without_ada);
+        // A name that was mistyped would end work as well.
+        let refused = site.systole(&["run", "organism.yaml"]).stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            refused.status.code() == Some(2) && said.contains("'ada' (open threads: 1)") && said.contains("--drop ada"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
+fn an_answer_to_somebody_who_is_a_listener_now_reaches_nobody_else() {
+    late_answer(&["--drop", "ada"], 2, |site, _, _| {
+        site.stop();
+        edit(site, without_ada);
+        let ada =
+            "  - { name: ada, remote: { mode: poll }, routing: addressed, accepts: [\"{urn:systole:chat:v1}said\"] }";
+        edit(site, |line| Some(if line == "listeners:" { format!("{line}\n{ada}") } else { line.to_owned() }));
+    });
+}
+
+#[test]
+fn an_answer_to_a_message_that_was_deleted_reaches_nobody_else() {
+    late_answer(&[], 1, |site, scout, one| {
+        scout.post(&format!("/v1/messages/{}/fail", text(&one["id"])), r#"{"message":"no"}"#).is(202);
+        scout.until("/v1/mailboxes/scout/dead", |dead| !dead["items"].as_array().unwrap().is_empty());
+        scout.ask("DELETE", "/v1/mailboxes/scout/dead", &[], "").is(200);
+        site.kill();
+    });
+}
+
+#[test]
+fn the_person_whom_an_unaddressed_answer_is_for_stays_the_same() {
+    let mut site = office();
+    let (mut scout, mut ada, bob) = people(&site);
+    let (sent, one) = first(&scout, &ada, "one");
+    notify(&scout, SCOUT, "first").is(200);
+    assert!(reply(&ada, &sent).contains("<text>first</text>"));
+    site.kill();
+    site.start();
+    let bob = Who { address: site.address, ..bob };
+    (scout.address, ada.address) = (site.address, site.address);
+    say(&bob, "two");
+    let sent = say(&ada, "three");
+    let page = behind(&scout, &one, 2);
+    let sources: Vec<&str> = page.iter().map(|row| text(&row["data"]["source"])).collect();
+    assert_eq!((texts(&page), sources), (vec!["two", "three"], vec!["peer_agent", "canvas_user"]));
+    notify(&scout, SCOUT, "third").is(200);
+    assert!(reply(&ada, &sent).contains("<text>third</text>"));
 }

@@ -131,6 +131,7 @@ impl<'a> Apply<'a> {
             Op::MailMoved { from, to, status } => self.mail_moved(*from, *to, status),
             Op::MailGone { seq } => self.mail_gone(*seq),
             Op::Agent(agent) => self.agent(agent),
+            Op::Addressee(addressee) => self.addressee(addressee),
             Op::Submitted(_) => Ok(()),
             Op::Unbury { letter } => {
                 self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;

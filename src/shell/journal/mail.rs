@@ -8,7 +8,9 @@ use super::row::{
     Cells, Record, blob, number, optional_blob, optional_number, optional_text, owned_text, parse_time, statements,
     text, time,
 };
-use crate::journal::{AgentRecord, MailRecord, MailState, MailStatus, Number, Registration, SubmissionRecord};
+use crate::journal::{
+    AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, Number, Registration, SubmissionRecord,
+};
 use crate::vocab::{MessageId, Name, Time};
 
 type Cell<'a> = &'a mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>;
@@ -148,6 +150,19 @@ impl Record for AgentRecord {
                 _ => return None,
             },
         })
+    }
+}
+
+impl Record for AddresseeRecord {
+    statements!("addressee", "0", "NULL", "mailbox, person", "?, ?");
+
+    fn cells(&self, cell: Cell<'_>) -> rusqlite::Result<()> {
+        cell(text(self.mailbox.as_str().as_bytes()))?;
+        cell(optional_text(self.person.as_ref().map(Name::as_str)))
+    }
+
+    fn read(cells: &mut Cells<'_>) -> Option<Self> {
+        Some(Self { mailbox: cells.name()?, person: cells.optional_name()? })
     }
 }
 

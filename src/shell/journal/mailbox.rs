@@ -6,7 +6,7 @@ use super::apply::{Apply, over};
 use super::mail::{Gone, StatusRow};
 use super::row::{Record, load, write};
 use super::sum::Sums;
-use crate::journal::{AgentRecord, MailRecord, MailStatus, Number, SubmissionRecord};
+use crate::journal::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, Number, SubmissionRecord};
 use crate::shell::sqlite::Problem;
 use crate::vocab::{Name, ThreadId};
 
@@ -65,6 +65,12 @@ impl Apply<'_> {
     pub(super) fn agent(&mut self, agent: &AgentRecord) -> Result<(), Problem> {
         self.take("DELETE FROM agent WHERE name = ?1 RETURNING sum", [agent.name.as_str()])?;
         self.insert(agent)
+    }
+
+    /// The addressee of a listener is as this says.
+    pub(super) fn addressee(&mut self, addressee: &AddresseeRecord) -> Result<(), Problem> {
+        self.take("DELETE FROM addressee WHERE mailbox = ?1 RETURNING sum", [addressee.mailbox.as_str()])?;
+        self.insert(addressee)
     }
 
     /// A client has submitted a message. It is over as soon as its conversation is: at a moment, if that is already.

@@ -41,7 +41,7 @@ pub use open::check_place;
 #[cfg(feature = "gateway")]
 pub use principals::Principals;
 #[cfg(feature = "facade")]
-pub(crate) use query::{History, Of, Senders};
+pub(crate) use query::{History, Of};
 #[cfg(feature = "gateway")]
 pub(crate) use query::{JournalQuery, Page, Position, QueryError, Range, Sent, SentAnswer, StoredMail};
 pub use reader::{Conversation, Entry, JournalReader, Said, Stat, ThreadEntry};

@@ -14,9 +14,10 @@ use super::retain::horizon;
 use super::row::{Loaded, Record, load, write};
 use super::schema::{FORMAT, ORDERED, TIMED};
 use super::sum::Sums;
+use super::text::parse_name;
 use crate::journal::{
-    AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord,
-    SubmissionRecord, TaskRecord, ThreadRecord,
+    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
+    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use crate::shell::sqlite::{Opened, Opening, Problem, place};
 
@@ -71,7 +72,7 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>
         }
         if version < TIMED {
             let total = &mut meta.record.total;
-            *total = total.wrapping_add(timed(db)?);
+            *total = total.wrapping_add(timed(db)?).wrapping_add(unknown_addressees(db, meta.at)?);
             meta.sum = write(&mut db.prepare(Meta::REPLACE)?, &meta.record, meta.at, &mut sums)?;
         }
         Ok(meta)
@@ -92,6 +93,20 @@ fn timed(db: &Connection) -> Result<i64, Problem> {
         }
     }
     Ok(change)
+}
+
+/// Writes down that nobody is the addressee of listeners that an earlier version had messages for; their sums together.
+fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, Problem> {
+    let mut mailboxes = db.prepare("SELECT mailbox FROM mail UNION SELECT mailbox FROM mail_gone")?;
+    let mut rows = mailboxes.query([])?;
+    let mut sum = 0i64;
+    while let Some(row) = rows.next()? {
+        let name = row.get::<_, String>(0)?;
+        let mailbox = parse_name(&name).ok_or_else(|| Problem::damaged(format!("'{name}' is no name of a mailbox")))?;
+        let nobody = AddresseeRecord { mailbox, person: None };
+        sum = sum.wrapping_add(write(&mut db.prepare(AddresseeRecord::INSERT)?, &nobody, at, &mut Sums::default())?);
+    }
+    Ok(sum)
 }
 
 /// What the journal knows of itself.

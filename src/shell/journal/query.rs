@@ -104,23 +104,13 @@ pub(crate) struct History {
     pub(crate) limit: usize,
     /// Of that payload; or of its namespace alone, where the local name is not told.
     pub(crate) of: Of,
-    pub(crate) senders: Option<Senders>,
+    pub(crate) senders: Option<Vec<Name>>,
     /// Only messages that came at this time or later.
     pub(crate) since: Option<Time>,
     /// Only messages that came before this time.
     pub(crate) before: Option<Time>,
     /// Only messages that have no answer and can have one.
     pub(crate) waiting: bool,
-}
-
-/// From whom.
-#[cfg(feature = "facade")]
-#[derive(Debug, Clone)]
-pub(crate) enum Senders {
-    /// One of these.
-    Among(Vec<Name>),
-    /// Anybody else.
-    Outside(Vec<Name>),
 }
 
 /// Of which kind.
@@ -223,12 +213,6 @@ impl JournalQuery {
     #[cfg(feature = "facade")]
     pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, QueryError> {
         self.run(move |reader| history(reader, &of)).await
-    }
-
-    /// The greatest place of a mailbox that was pruned; 0 if none was.
-    #[cfg(feature = "facade")]
-    pub(crate) async fn pruned(&self, mailbox: Name) -> Result<Number, QueryError> {
-        self.run(move |reader| pruned(reader, mailbox.as_str())).await
     }
 
     /// A message that a client submitted, with its answers.
@@ -368,7 +352,7 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
     let condition = format!(
         "WHERE {from} AND seq > :after AND substr(payload, 1, length(:payload)) = :payload \
          AND (:whole = 0 OR payload = :payload) \
-         AND (:senders IS NULL OR (sender IN (SELECT value FROM json_each(:senders))) = :among) \
+         AND (:senders IS NULL OR sender IN (SELECT value FROM json_each(:senders))) \
          AND (:since IS NULL OR came >= :since) AND (:before IS NULL OR came < :before) ORDER BY seq LIMIT :limit"
     );
     let (payload, whole) = match &of.of {
@@ -376,18 +360,12 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
         Of::Namespace(namespace) => (format!("{{{namespace}}}"), false),
     };
     let names = |names: &Vec<Name>| serde_json::json!(names.iter().map(Name::as_str).collect::<Vec<_>>()).to_string();
-    let (senders, among) = match &of.senders {
-        None => (None, true),
-        Some(Senders::Among(senders)) => (Some(names(senders)), true),
-        Some(Senders::Outside(senders)) => (Some(names(senders)), false),
-    };
     let params = named_params! {
         ":mailbox": of.mailbox.as_str(),
         ":after": of.after.cast_signed(),
         ":payload": payload,
         ":whole": whole,
-        ":senders": senders,
-        ":among": among,
+        ":senders": of.senders.as_ref().map(names),
         ":since": of.since.map(|since| since.as_nanos().cast_signed()),
         ":before": of.before.map(|before| before.as_nanos().cast_signed()),
         ":limit": i64::try_from(of.limit).unwrap_or(i64::MAX),

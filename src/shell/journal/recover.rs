@@ -48,6 +48,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
         mail,
         last_mail,
         agents: open.rows("ORDER BY name")?,
+        addressees: open.rows("ORDER BY mailbox")?,
     };
     open.each("WHERE ended IS NULL", |_: SubmissionRecord| ())?;
     open.each("", |_: TakenOver| ())?;

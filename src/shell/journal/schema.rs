@@ -12,7 +12,7 @@ pub(super) const FORMAT: Format = Format {
         include_str!("tasks.sql"),
         include_str!("history.sql"),
         include_str!("mail.sql"),
-        include_str!("sums.sql"),
+        include_str!("addressee.sql"),
     ],
 };
 

@@ -12,8 +12,8 @@ use super::retain::horizon;
 use super::row::{Record, load};
 use super::sum::Sums;
 use crate::journal::{
-    AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord, StateRecord,
-    SubmissionRecord, TaskRecord, ThreadRecord,
+    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
+    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
 };
 use crate::shell::sqlite::{Problem, inspect};
 
@@ -74,6 +74,9 @@ impl JournalReader {
             check.rows::<SubmissionRecord>()?;
             check.rows::<TakenOver>()?;
             check.principals()?;
+        }
+        if self.has::<AddresseeRecord>()? {
+            check.rows::<AddresseeRecord>()?;
         }
         let known = meta(&self.db, &mut self.sums())?.record.total;
         if check.verdict.faults.is_empty() && check.total != known {

@@ -135,7 +135,7 @@ fn a_history_is_of_a_kind_of_some_senders_and_of_a_while() {
     assert_eq!(found(History { waiting: true, ..whole.clone() }), [1, 4, 6, 7, 8, 9]);
     let while_ = (Some(Time::from_nanos(20)), Some(Time::from_nanos(50)));
     assert_eq!(found(History { since: while_.0, before: while_.1, ..whole.clone() }), [2, 3, 4]);
-    let senders = Some(Senders::Among(vec![name("ada"), name("nobody")]));
+    let senders = Some(vec![name("ada"), name("nobody")]);
     assert_eq!(found(History { senders, after: 1, limit: 2, ..whole }), [3, 5]);
 }
 

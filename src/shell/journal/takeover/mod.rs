@@ -3,7 +3,7 @@
 
 mod old;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -18,10 +18,10 @@ use super::meta::Meta;
 use super::recover::known;
 use super::row::{Record, write};
 use super::sqlite::SqliteJournal;
-use crate::journal::{EgressRecord, MailRecord, MailState, MailStatus, SubmissionRecord};
+use crate::journal::{AddresseeRecord, EgressRecord, MailRecord, MailState, MailStatus, SubmissionRecord};
 use crate::ladder::{Envelope, Raw, climb};
 use crate::shell::sqlite::{Problem, beside};
-use crate::vocab::{Fault, FaultCode, MessageId, ThreadId, XmlLimits};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
 
 /// The outcome of a takeover of the files of an older organism.
 #[derive(Debug, Default)]
@@ -116,6 +116,12 @@ impl SqliteJournal {
         }
         for agent in &taken.agents {
             apply.agent(agent)?;
+        }
+        // The gateway of then did not write down whom it took answers without an addressee for.
+        let of_items = taken.items.iter().map(|item| &item.record.mailbox);
+        let mailboxes: BTreeSet<&Name> = of_items.chain(taken.gone.iter().map(|(mailbox, ..)| mailbox)).collect();
+        for mailbox in mailboxes {
+            apply.addressee(&AddresseeRecord { mailbox: mailbox.clone(), person: None })?;
         }
         for sent in taken.sent.iter().filter(|sent| !sent.accepted || roots.contains(&sent.record.root)) {
             apply.take_sent(sent)?;
