@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::http;
-pub(crate) use super::http::{Caller, Gate, Routes};
+pub(crate) use super::http::{Caller, Gate, Known, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
 use super::{Gateway, Kind, Principal};
@@ -98,8 +98,8 @@ impl Gate {
         Ok(mode)
     }
 
-    /// Looks through a mailbox.
-    pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, Problem> {
+    /// Looks through a mailbox. Also says whether there is more of it.
+    pub(crate) async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), Problem> {
         Ok(self.query.history(of).await?)
     }
 

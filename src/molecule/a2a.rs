@@ -54,6 +54,7 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
     if let Some((id, target)) = opened
         && !said.gate.is_pulled(&target.name)
         && let Some((row, answer)) = said.gate.answer(id, AT_ONCE).await?
+        && said.known.is_known(&said.gate)
     {
         return Ok(document(&result(&request, row, &answer)));
     }

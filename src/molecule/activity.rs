@@ -13,7 +13,7 @@ use super::ids::parse;
 use super::notify::row;
 use super::people::Listener;
 use super::room::Room;
-use super::rows::{ERROR, RECEIVED, Row, rows};
+use super::rows::{BYTES, ERROR, RECEIVED, Row, rows};
 use super::said;
 use crate::gateway::seam::{Gate, History, Of, Problem, document};
 use crate::vocab::{MessageId, Name, Time, ns};
@@ -38,6 +38,8 @@ pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     // What is pushed is not read in order, by its rows.
     let is_reader = is_own && gate.is_pulled(&own.name);
     let Some(of) = history(gate, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
+    let held = room.known.room(gate);
+    let _turn = held.turn(BYTES).await?;
     let in_order = matches!(of.of, Of::Payload(_)) && FILTERS.iter().all(|filter| !query.contains_key(*filter));
     let from_peers = of.senders.is_some();
     let (shown, page) = if is_reader && in_order {
@@ -46,7 +48,8 @@ pub(super) async fn list(room: Room) -> Result<Response, Problem> {
         (None, rows(gate, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?)
     };
     let show = |row: &Row| row.show(&facade.people, shown == Some(row.item.record.id));
-    Ok(document(&page.iter().map(show).collect()))
+    let bytes = page.iter().map(|row| row.text.len()).sum();
+    held.weigh(bytes, document(&page.iter().map(show).collect()))
 }
 
 /// The next rows for a workspace, and which of them `notify` answers.
@@ -59,14 +62,20 @@ async fn read_on(
     let is_fixed = gate.addressee(own);
     let mut person = is_fixed.clone().flatten().filter(|person| facade.people.is_person(person));
     if of.after > 0 {
-        let waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
-        let mut passed = gate.history(waiting).await?;
-        passed.retain(|mail| mail.record.seq <= of.after);
-        if passed.iter().any(|mail| person.as_ref() == Some(&mail.record.from)) {
-            facade.turns.pass(own);
-        }
-        if !passed.is_empty() {
+        let mut waiting = History { after: 0, waiting: true, limit: LIMIT.1 as usize, ..of.clone() };
+        loop {
+            let (mut passed, has_more) = gate.history(waiting.clone()).await?;
+            let all = passed.len();
+            passed.retain(|mail| mail.record.seq <= of.after);
+            if passed.iter().any(|mail| person.as_ref() == Some(&mail.record.from)) {
+                facade.turns.pass(own);
+            }
+            let Some(last) = passed.last().map(|mail| mail.record.seq) else { break };
             gate.skip(own.clone(), passed.iter().map(|mail| mail.record.id).collect()).await?;
+            if !has_more || passed.len() < all {
+                break;
+            }
+            waiting.after = last;
         }
     }
     let mut page = rows(gate, &facade.people, of, |_| true).await?;
@@ -115,7 +124,7 @@ async fn history(
         None => None,
     };
     let mailbox = own.name.clone();
-    Ok(Some(History { mailbox, after, limit, of, senders, since, before, waiting: false }))
+    Ok(Some(History { mailbox, after, limit, bytes: BYTES, of, senders, since, before, waiting: false }))
 }
 
 /// Names by which a peer may have sent something. It is told by its id, or by the `source_id` of a row.

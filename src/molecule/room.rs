@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::people::Listener;
 use super::{Facade, rpc};
-use crate::gateway::seam::{Caller, Gate, Problem};
+use crate::gateway::seam::{Caller, Gate, Known, Problem};
 use crate::vocab::Name;
 
 /// The headers by which a workspace says who it is, besides its token.
@@ -22,6 +22,7 @@ pub(super) struct Room {
     pub(super) gate: Arc<Gate>,
     pub(super) facade: Arc<Facade>,
     caller: Caller,
+    pub(super) known: Arc<Known>,
     /// The id in the path.
     pub(super) id: String,
     request: Request,
@@ -32,11 +33,12 @@ impl FromRequest<Arc<Gate>> for Room {
 
     async fn from_request(mut request: Request, gate: &Arc<Gate>) -> Result<Self, Problem> {
         let caller: Caller = request.extract_parts_with_state(gate).await?;
+        let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::stopping)?;
         let id = request.extract_parts::<Path<HashMap<String, String>>>().await;
         let id = id.map(|Path(mut path)| path.remove("id").unwrap_or_default());
         let id = id.map_err(|error| Problem::bad_request(error.body_text()))?;
         let facade = request.extensions().get::<Arc<Facade>>().cloned().ok_or_else(Problem::stopping)?;
-        Ok(Self { gate: gate.clone(), facade, caller, id, request })
+        Ok(Self { gate: gate.clone(), facade, caller, known, id, request })
     }
 }
 
@@ -112,16 +114,16 @@ impl Room {
 
     /// The body, and the rest.
     pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Said, T), Problem> {
-        let Self { gate, facade, request, .. } = self;
+        let Self { gate, facade, known, request, .. } = self;
         let body = read(&gate, request).await?;
-        Ok((Said { gate, facade }, body))
+        Ok((Said { gate, facade, known }, body))
     }
 
     /// What the body says, in JSON-RPC.
     pub(super) async fn asked(self) -> Result<(Said, Value), Problem> {
-        let Self { gate, facade, request, .. } = self;
+        let Self { gate, facade, known, request, .. } = self;
         let bytes = gate.body(request).await?;
-        Ok((Said { gate, facade }, rpc::parse(&bytes)?))
+        Ok((Said { gate, facade, known }, rpc::parse(&bytes)?))
     }
 
     fn speaks_as(&self, listener: &Listener) -> bool {
@@ -134,6 +136,7 @@ impl Room {
 pub(super) struct Said {
     pub(super) gate: Arc<Gate>,
     pub(super) facade: Arc<Facade>,
+    pub(super) known: Arc<Known>,
 }
 
 /// A JSON document; what nobody knows in it is left unread, as the platform does.

@@ -11,7 +11,7 @@ use crate::remote::SourceKind;
 use crate::vocab::Name;
 
 /// Bytes of text in a page, at least one row of which is in it.
-const BYTES: usize = 1 << 20;
+pub(super) const BYTES: usize = 1 << 20;
 
 /// Characters of a summary.
 const SUMMARY: usize = 80;
@@ -28,7 +28,7 @@ pub(super) struct Row {
     pub(super) item: StoredMail,
     pub(super) sender: Sender,
     kind: &'static str,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Row {
@@ -114,8 +114,7 @@ pub(super) async fn rows(
 ) -> Result<Vec<Row>, Problem> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     loop {
-        let page = gate.history(of.clone()).await?;
-        let is_last = page.len() < of.limit;
+        let (page, has_more) = gate.history(of.clone()).await?;
         of.after = page.last().map_or(of.after, |mail| mail.record.seq);
         for row in page.into_iter().filter_map(|item| Row::of(people, item)).filter(&wanted) {
             bytes += row.text.len();
@@ -124,7 +123,7 @@ pub(super) async fn rows(
             }
             rows.push(row);
         }
-        if is_last || rows.len() == of.limit {
+        if !has_more || rows.len() == of.limit {
             return Ok(rows);
         }
     }

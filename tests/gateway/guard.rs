@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use crate::kit::{Site, answer, ask, text, wait};
+use crate::kit::{Site, Who, answer, ask, text, wait};
 
 #[test]
 fn nobody_comes_in_without_a_good_token() {
@@ -197,5 +197,36 @@ fn who_waits_hears_nothing_once_the_token_is_revoked() {
     for item in page["items"].as_array().unwrap() {
         worker.post(&format!("/v1/messages/{}/reply", text(&item["id"])), &crate::kit::reply("secret")).is(202);
     }
-    answer(asked).problem(401, "unauthorized");
+    let told = answer(asked).is(202);
+    assert!(told.body.contains("queued") && !told.body.contains("secret"), "{told:?}");
+}
+
+#[test]
+fn what_came_after_a_token_was_revoked_has_no_effect() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let id = text(&ada.send(1).is(202).json()["id"]).to_owned();
+    let item = &worker.until("/v1/mailboxes/worker/messages", |page| !page["items"].as_array().unwrap().is_empty());
+    let received = text(&item["items"][0]["id"]).to_owned();
+    // Half a body, whose head was let in.
+    let half = |who: &Who, path: &str, body: &str| {
+        let (head, tail) = body.split_at(body.len() / 2);
+        let request = who.request("POST", path, &[], body);
+        let stream = who.connect_and(&request[..request.len() - tail.len()]);
+        assert!(request.ends_with([head, tail].concat().as_bytes()));
+        (stream, tail.to_owned())
+    };
+    let posted = half(&ada, "/v1/messages", &ask(2));
+    let replied = half(&worker, &format!("/v1/messages/{received}/reply"), &crate::kit::reply("late"));
+    wait("both are let in", || (site.metric("systole_gateway_calls") >= 2).then_some(()));
+    assert!(site.systole(&["token", "revoke", "ada"]).output().unwrap().status.success());
+    let worker = site.party("worker");
+    for (mut stream, tail) in [posted, replied] {
+        stream.write_all(tail.as_bytes()).unwrap();
+        answer(stream).problem(401, "unauthorized");
+    }
+    let ada = site.party("ada");
+    assert_eq!(ada.get(&format!("/v1/messages/{id}")).is(200).json()["state"], "delivered", "nobody answered it");
+    let leased = worker.lease("worker", r#"{"max":10}"#);
+    assert_eq!(leased.len(), 1, "{leased:?}");
 }

@@ -1,5 +1,5 @@
-//! Bounds on the bytes of bodies in memory, of requests and of pages that are answered: of one principal, and of all
-//! together.
+//! Bounds on the bytes of bodies in memory, of requests and of messages that are answered: of one principal, and of all
+//! together. Messages are read for an answer in turns ([`Held::turn`]), so that what is read at once is bounded, too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,10 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::accept::Carrying;
 use crate::gateway::problem::Problem;
 use crate::vocab::Name;
+
+/// Bytes of messages that are read for answers at once.
+const READING: usize = 32 << 20;
+
+/// The unit in which turns are taken, in bytes.
+const UNIT: usize = 1 << 10;
 
 /// The bytes of all bodies.
 #[derive(Debug)]
@@ -18,6 +25,7 @@ pub(super) struct Bodies {
     most: usize,
     most_of_one: usize,
     state: Mutex<State>,
+    reading: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -28,7 +36,8 @@ struct State {
 
 impl Bodies {
     pub(super) fn new(most: usize, most_of_one: usize) -> Arc<Self> {
-        Arc::new(Self { most, most_of_one, state: Mutex::default() })
+        let reading = Arc::new(Semaphore::new(READING / UNIT));
+        Arc::new(Self { most, most_of_one, state: Mutex::default(), reading })
     }
 
     /// The body of a request of that principal, of which nothing is read yet.
@@ -36,7 +45,7 @@ impl Bodies {
         Held { bodies: self.clone(), of, bytes: Mutex::new(0) }
     }
 
-    /// Bytes that one page may have: as many as that, and so few that the pages of a principal always fit.
+    /// Bytes that one answer may have: as many as that, and so few that the answers of a principal always fit.
     pub(super) fn page(&self, most: usize) -> usize {
         most.min(self.most_of_one / 2)
     }
@@ -47,25 +56,63 @@ impl Bodies {
     }
 }
 
+/// A turn to read messages for an answer, until this is dropped.
+#[derive(Debug)]
+#[must_use = "the turn ends when this is dropped"]
+pub(crate) struct Turn {
+    _of: Option<OwnedSemaphorePermit>,
+}
+
 /// The bytes of one body that are in memory, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     bodies: Arc<Bodies>,
     of: Name,
     bytes: Mutex<usize>,
 }
 
 impl Held {
+    /// Waits for the turn to read messages of so many bytes at most, for an answer.
+    ///
+    /// # Errors
+    /// [`Problem`] if so many have no room beside what is under way: nothing is to be read then.
+    pub(crate) async fn turn(&self, bytes: usize) -> Result<Turn, Problem> {
+        let units = u32::try_from(bytes.clamp(1, READING).div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let turn = self.bodies.reading.clone().acquire_many_owned(units).await.ok();
+        let state = self.bodies.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fits(&state, self.bodies.page(bytes))?;
+        Ok(Turn { _of: turn })
+    }
+
     /// The same answer, whose messages have so many bytes: they count until it is sent, or nobody takes it.
-    pub(super) fn weigh(self, bytes: usize, response: Response) -> Result<Response, Problem> {
+    ///
+    /// # Errors
+    /// [`Problem`] if they are too many: the answer is not sent then.
+    pub(crate) fn weigh(self, bytes: usize, response: Response) -> Result<Response, Problem> {
         self.more(bytes)?;
-        Ok(response.map(|body| Body::new(Carrying { body, _until_sent: self })))
+        Ok(self.until_sent(response))
+    }
+
+    /// The same for the answer to a call that had an effect, which is sent in any case.
+    pub(super) fn count(self, bytes: usize, response: Response) -> Response {
+        self.add(&mut self.bodies.state.lock().unwrap_or_else(PoisonError::into_inner), bytes);
+        self.until_sent(response)
+    }
+
+    fn until_sent(self, response: Response) -> Response {
+        response.map(|body| Body::new(Carrying { body, _until_sent: self }))
     }
 
     /// Some bytes more, unless there are too many.
     pub(super) fn more(&self, bytes: usize) -> Result<(), Problem> {
-        let Bodies { most, most_of_one, state } = &*self.bodies;
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.bodies.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fits(&state, bytes)?;
+        self.add(&mut state, bytes);
+        Ok(())
+    }
+
+    fn fits(&self, state: &State, bytes: usize) -> Result<(), Problem> {
+        let Bodies { most, most_of_one, .. } = &*self.bodies;
         if state.bytes.saturating_add(bytes) > *most {
             let detail =
                 format!("the bodies of all calls under way have {most} bytes, as many as may: try again later");
@@ -80,10 +127,13 @@ impl Held {
             );
             return Err(Problem::bodies(StatusCode::TOO_MANY_REQUESTS, detail));
         }
+        Ok(())
+    }
+
+    fn add(&self, state: &mut State, bytes: usize) {
         state.bytes += bytes;
         *state.principals.entry(self.of.clone()).or_default() += bytes;
         *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
-        Ok(())
     }
 }
 
@@ -103,7 +153,28 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_is_read_at_once_is_bounded_and_nothing_is_read_without_room() {
+        let bodies = Bodies::new(100 << 20, 40 << 20);
+        let [ada, bob] = ["ada", "bob"].map(|name| Name::parse(name).unwrap());
+        let (first, second) = (bodies.hold(ada.clone()), bodies.hold(bob));
+        let turn = first.turn(READING).await.unwrap();
+        let mut waiting = std::pin::pin!(second.turn(1));
+        let polled = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context).is_pending()));
+        assert!(polled.await);
+        drop(turn);
+        drop(waiting.await.unwrap());
+        let unsent = bodies.hold(ada);
+        unsent.more(21 << 20).unwrap();
+        first.turn(40 << 20).await.unwrap_err();
+        drop(second.turn(40 << 20).await.unwrap());
+        drop(unsent);
+        drop(first.turn(40 << 20).await.unwrap());
+    }
 
     #[test]
     fn what_is_held_is_bounded_of_one_and_of_all_and_given_back() {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Gate;
-use super::bodies::Held;
 use super::caller::Caller;
+use super::door::Known;
 use super::request::{Query, json, message_id};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
@@ -17,7 +17,7 @@ use crate::vocab::{MessageId, Name};
 pub(super) struct Desk {
     pub(super) gate: Arc<Gate>,
     pub(super) mailbox: Name,
-    caller: Name,
+    pub(super) known: Arc<Known>,
     /// Whether the caller is the listener itself.
     pub(super) reader: bool,
     /// The message in the path.
@@ -37,11 +37,12 @@ impl FromRequest<Arc<Gate>> for Desk {
 
     async fn from_request(mut request: Request, gate: &Arc<Gate>) -> Result<Self, Problem> {
         let caller: Caller = request.extract_parts_with_state(gate).await?;
+        let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
         let place = request.extract_parts::<Path<Place>>().await;
         let Path(Place { mailbox, id }) = place.map_err(|error| Problem::bad_request(error.body_text()))?;
         let mailbox = caller.mailbox(gate, &mailbox)?;
         let reader = caller.0.kind == Kind::Listener;
-        Ok(Self { gate: gate.clone(), mailbox, caller: caller.0.name, reader, id, request })
+        Ok(Self { gate: gate.clone(), mailbox, known, reader, id, request })
     }
 }
 
@@ -49,11 +50,6 @@ impl Desk {
     /// The query, which knows these parameters.
     pub(super) fn query(&self, known: &[&str]) -> Result<Query, Problem> {
         Query::of(&self.request, known)
-    }
-
-    /// Room for the bytes of its answer, of which none are there yet.
-    pub(super) fn hold(&self) -> Held {
-        self.gate.edge.bodies.hold(self.caller.clone())
     }
 
     /// The message that it is about.

@@ -1,8 +1,8 @@
 //! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a
 //! body is read here; no other code reads one of a caller that is not known ([`Known`]).
 //!
-//! A token can be revoked while its call waits: whoever waited for long is asked again before the answer leaves, and
-//! what streams asks before each message ([`Known::is_known`]).
+//! A token can be revoked while its call waits or its body comes. Then it is asked again ([`Known::is_known`]): when the
+//! body was read, and before anything that a call waited for is done or told. What was done is never answered with 401.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +26,11 @@ use crate::shell::principal::TokenHash;
 /// Calls that need no token, and always find room: those of monitoring.
 const OPEN: [&str; 4] = ["/livez", "/readyz", "/metrics", "/openapi.json"];
 
-/// A call that takes so long has waited.
-const LONG: Duration = Duration::from_millis(10);
+/// A call or a body that takes so long has waited.
+pub(super) const LONG: Duration = Duration::from_millis(10);
 
 /// The caller of a request, among its extensions. Without one no body is read.
-pub(super) struct Known {
+pub(crate) struct Known {
     pub(super) principal: Principal,
     /// The hash of its token.
     token: TokenHash,
@@ -44,8 +44,13 @@ impl Known {
         self.held.more(bytes)
     }
 
+    /// Room for the bytes of its answer, of which none are there yet.
+    pub(crate) fn room(&self, gate: &Gate) -> Held {
+        gate.edge.bodies.hold(self.principal.name.clone())
+    }
+
     /// Whether its token is still that of the same principal.
-    pub(super) fn is_known(&self, gate: &Gate) -> bool {
+    pub(crate) fn is_known(&self, gate: &Gate) -> bool {
         gate.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }
@@ -79,9 +84,11 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
         Err(problem) => return problem.into_response(),
     };
     request.extensions_mut().insert(known.clone());
+    // Other calls had their effect.
+    let is_safe = request.method().is_safe();
     let began = gate.mailboxes.now();
     let response = next.run(request).await;
-    if gate.mailboxes.now().since(began) >= LONG && !known.is_known(&gate) {
+    if is_safe && gate.mailboxes.now().since(began) >= LONG && !known.is_known(&gate) {
         return closing(if is_obituary { Problem::removed() } else { Problem::unauthorized() });
     }
     response

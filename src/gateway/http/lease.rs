@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::desk::Desk;
+use super::mailbox::PAGE;
 use super::messages::conclude;
 use super::request::{WAIT, Whole, no_message, within};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
 use crate::journal::MailState;
-use crate::mailbox::{Action, Given, Input, Refused, Repeated, Settlement};
+use crate::mailbox::{Action, Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
 use crate::vocab::{MessageId, Name, Time};
 
@@ -34,6 +35,7 @@ struct Wanted {
 
 /// `POST /v1/mailboxes/{mailbox}/lease`
 pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
+    let known = desk.known.clone();
     let (gate, mailbox, wanted) = desk.said::<Wanted>().await?;
     if gate.mailboxes.is_pushed(&mailbox) {
         return Err(Problem::conflict("pushed", "the messages of this listener are pushed to it: nobody leases them"));
@@ -42,26 +44,31 @@ pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&gate, wanted.visibility)?;
     let bell = gate.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
-    let mut acted = loop {
+    let held = known.room(&gate);
+    // What a lease may have: no more than a page, and no more messages than it wants.
+    let bytes = gate.edge.bodies.page(PAGE.min(max.saturating_mul(gate.organism.blueprint().limits.xml.message_bytes)));
+    let (mut acted, _turn) = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
-        let receipts = if gate.mailboxes.look(|machine| machine.has_free(&mailbox)) { max } else { 0 };
-        let receipts = (0..receipts).map(|_| draw()).collect();
+        let is_free = gate.mailboxes.look(|machine| machine.has_free(&mailbox));
+        let turn = if is_free { Some(held.turn(bytes).await?) } else { None };
+        let receipts = (0..if is_free { max } else { 0 }).map(|_| draw()).collect();
         let acted = gate.mailboxes.act(Input::Lease { mailbox: mailbox.clone(), visibility, receipts })?;
         if !acted.change.given.is_empty() || Instant::now() >= until || gate.mailboxes.is_stopping() {
-            break acted;
+            break (acted, turn);
         }
+        drop(turn);
         let _ = tokio::time::timeout_at(until, rung).await;
+        if !known.is_known(&gate) {
+            return Err(Problem::unauthorized());
+        }
     };
     acted.durable().await?;
-    let items = given(&gate, &acted.change.given).await?;
-    Ok(view::document(StatusCode::OK, &json!({ "items": items })))
-}
-
-/// Messages that a reader got, as it sees them.
-async fn given(gate: &Gate, given: &[Given]) -> Result<Vec<Value>, Problem> {
-    let mail = gate.query.mail_at(given.iter().map(|given| given.seq).collect()).await?;
-    Ok(mail.iter().zip(given).map(|(mail, given)| view::leased(gate, mail, given.receipt)).collect())
+    let mail = gate.query.mail_at(acted.change.given.iter().map(|given| given.seq).collect()).await?;
+    let leased = mail.iter().zip(&acted.change.given).map(|(mail, given)| view::leased(&gate, mail, given.receipt));
+    let items: Vec<Value> = leased.collect();
+    let bytes = mail.iter().map(|mail| mail.record.envelope.len()).sum();
+    Ok(held.count(bytes, view::document(StatusCode::OK, &json!({ "items": items }))))
 }
 
 /// A receipt that can't be guessed.

@@ -22,8 +22,8 @@ const LIMIT: (u64, u64) = (100, 500);
 /// `GET /v1/mailboxes/{mailbox}/messages`
 pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit", "wait", "type", "peer", "before"])?;
-    let held = desk.hold();
-    let Desk { gate, mailbox, reader, .. } = desk;
+    let Desk { gate, mailbox, known, reader, .. } = desk;
+    let held = known.room(&gate);
     let before = query.text("before").map(|text| {
         view::moment(text).ok_or_else(|| Problem::bad_request("'before' has to be a date and time (RFC 3339)"))
     });
@@ -39,29 +39,36 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     };
     let until = Instant::now() + query.wait()?;
     let bell = gate.mailboxes.bell(&range.mailbox).ok_or_else(Problem::stopping)?;
-    let page = loop {
+    let (page, turn) = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
         // Also what comes back while it waits, and would keep others out: its lease ended, or the pump runs it again.
         if let Some(through) = passed {
             gate.mailboxes.act(Input::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
         }
+        let turn = held.turn(range.bytes).await?;
         let page = page(&gate, range.clone(), from).await?;
-        let ended = !page.items.is_empty() || gate.mailboxes.is_stopping();
-        if ended || tokio::time::timeout_at(until, rung).await.is_err() {
-            break page;
+        if !page.items.is_empty() || gate.mailboxes.is_stopping() {
+            break (page, Some(turn));
+        }
+        drop(turn);
+        if tokio::time::timeout_at(until, rung).await.is_err() {
+            break (page, None);
         }
     };
-    held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, order)))
+    let response = held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, order)));
+    drop(turn);
+    response
 }
 
 /// `GET /v1/mailboxes/{mailbox}/dead`
 pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
     let query = desk.query(&["after", "limit"])?;
-    let held = desk.hold();
-    let Desk { gate, mailbox, .. } = desk;
+    let Desk { gate, mailbox, known, .. } = desk;
     let (range, from) = range(&gate, mailbox, &query)?;
     let range = Range { dead: true, ..range };
+    let held = known.room(&gate);
+    let _turn = held.turn(range.bytes).await?;
     let page = page(&gate, range.clone(), from).await?;
     held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, false)))
 }
@@ -97,7 +104,7 @@ fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response,
 }
 
 /// Bytes of a page: what stands behind them comes with the next one.
-const PAGE: usize = 8 << 20;
+pub(super) const PAGE: usize = 8 << 20;
 
 /// What a query asks for: by default from the oldest message on.
 pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,6 +12,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
+use super::door::Known;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
 use super::view::Reading;
 use super::{Gate, view};
@@ -60,6 +62,7 @@ pub(super) struct Posted {
 pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Result<Posted, Problem> {
     let wait = Query::of(&request, &["wait"])?.wait()?;
     let key = idempotency_key(request.headers())?;
+    let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
     let body = body(gate, request).await?;
     let (submission, envelope) = judged(gate, from, body.clone(), key).await?;
     if wait.is_zero() {
@@ -73,10 +76,14 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
     let until = Instant::now() + wait;
     // All answers to a new message come while it is watched; the journal knows those to another one.
     let is_new = kept.id == id && !gate.mailboxes.is_stopping();
-    let answers = match is_new && timeout_at(until, rung).await.is_ok() {
+    let mut answers = match is_new && timeout_at(until, rung).await.is_ok() {
         true => watch.answers(),
         false => answers_of(gate, kept.id, until).await?,
     };
+    if !known.is_known(gate) {
+        // The message is kept, and its answer told to nobody.
+        answers.clear();
+    }
     Ok(Posted { kept, answers, body })
 }
 
@@ -125,21 +132,26 @@ async fn hand_over(gate: &Gate, submission: SubmissionRecord, envelope: Bytes) -
 pub(super) async fn look(
     State(gate): State<Arc<Gate>>,
     Caller(principal): Caller,
+    Extension(known): Extension<Arc<Known>>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     Query::of(&request, &[])?;
     let id = message_id(&id)?;
+    let held = known.room(&gate);
+    let _turn = held.turn(gate.organism.blueprint().limits.xml.message_bytes).await?;
     let sees = |owner: &Name| principal.kind == Kind::Admin || *owner == principal.name;
     if let Some(sent) = gate.query.submission(id).await?.filter(|sent| sees(&sent.submission.client)) {
-        return Ok(view::document(StatusCode::OK, &view::sent(&sent)));
+        let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
+        return held.weigh(bytes, view::document(StatusCode::OK, &view::sent(&sent)));
     }
     let mail = gate.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
     let mut value = view::mail(&gate, &mail, Reading::skipping(0));
     value["attempts"] = mail.status.deliveries.into();
     let reply = mail.status.answer.filter(|_| mail.status.state == MailState::Replied);
+    let bytes = mail.record.envelope.len() + reply.as_ref().map_or(0, |reply| reply.len());
     value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
-    Ok(view::document(StatusCode::OK, &value))
+    held.weigh(bytes, view::document(StatusCode::OK, &value))
 }
 
 /// `POST /v1/messages/{id}/reply`

@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
 use super::Gate;
-use super::door::Known;
+use super::door::{Known, LONG};
 use crate::gateway::problem::Problem;
 use crate::vocab::MessageId;
 
@@ -209,11 +209,15 @@ async fn read(gate: &Gate, request: Request, limit: usize, media: Media) -> Resu
         }
         Ok(all.freeze())
     };
-    let time = gate.settings.body_time;
-    tokio::time::timeout(time, all).await.unwrap_or_else(|_| {
+    let (time, began) = (gate.settings.body_time, gate.mailboxes.now());
+    let all = tokio::time::timeout(time, all).await.unwrap_or_else(|_| {
         let detail = format!("the body took longer than {} s", time.as_secs_f64());
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", "The body is too slow", detail))
-    })
+    })?;
+    if gate.mailboxes.now().since(began) >= LONG && !known.is_known(gate) {
+        return Err(Problem::unauthorized());
+    }
+    Ok(all)
 }
 
 /// A field that may be left out, and not be null.

@@ -77,11 +77,13 @@ async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Read
     while !gate.mailboxes.is_stopping() {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
+        let held = known.room(&gate);
+        let Ok(turn) = held.turn(range.bytes).await else { return };
         let Ok(page) = gate.query.page(range.clone()).await else { return };
-        let held = gate.edge.bodies.hold(known.principal.name.clone());
         if !known.is_known(&gate) || held.more(page.bytes()).is_err() {
             return;
         }
+        drop(turn);
         for mail in &page.items {
             // What was sent is not what was handled: its reader says so for each message.
             let item = view::mail(&gate, mail, Reading::skipping(page.position.pruned));

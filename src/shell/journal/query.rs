@@ -102,6 +102,8 @@ pub(crate) struct History {
     /// Behind that place.
     pub(crate) after: Number,
     pub(crate) limit: usize,
+    /// Bytes that the envelopes have together at most, unless one alone has more.
+    pub(crate) bytes: usize,
     /// Of that payload; or of its namespace alone, where the local name is not told.
     pub(crate) of: Of,
     pub(crate) senders: Option<Vec<Name>>,
@@ -209,9 +211,9 @@ impl JournalQuery {
         .await
     }
 
-    /// The messages that match, oldest first.
+    /// The messages that match, oldest first, and whether there are more.
     #[cfg(feature = "facade")]
-    pub(crate) async fn history(&self, of: History) -> Result<Vec<StoredMail>, QueryError> {
+    pub(crate) async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), QueryError> {
         self.run(move |reader| history(reader, &of)).await
     }
 
@@ -310,6 +312,23 @@ fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, Prob
     Ok(StoredMail { record, status })
 }
 
+/// As many messages as that, and with so many bytes together, unless the first has more; and whether there are more.
+fn fitting(
+    reader: &JournalReader,
+    condition: &str,
+    params: impl Params,
+    (limit, room): (usize, usize),
+) -> Result<(Vec<StoredMail>, bool), Problem> {
+    let (mut count, mut bytes, mut has_more) = (0, 0, false);
+    let items = reader.rows_while(condition, params, |reader, record: MailRecord, _, _| {
+        bytes += record.envelope.len();
+        has_more = count == limit || (count > 0 && bytes > room);
+        count += 1;
+        if has_more { Ok(None) } else { stored(reader, record).map(Some) }
+    })?;
+    Ok((items, has_more))
+}
+
 fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
     let mailbox = range.mailbox.as_str();
     let of = match range.dead {
@@ -329,13 +348,7 @@ fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
         ":before": range.before.map(|before| before.as_nanos().cast_signed()),
         ":limit": limit,
     };
-    let (mut count, mut bytes, mut has_more) = (0, 0, false);
-    let items = reader.rows_while(&condition, params, |reader, record: MailRecord, _, _| {
-        bytes += record.envelope.len();
-        has_more = count == range.limit || (count > 0 && bytes > range.bytes);
-        count += 1;
-        if has_more { Ok(None) } else { stored(reader, record).map(Some) }
-    })?;
+    let (items, has_more) = fitting(reader, &condition, params, (range.limit, range.bytes))?;
     let pruned = pruned(reader, mailbox)?;
     let oldest = "SELECT min(seq) FROM mail WHERE mailbox = ?1";
     let oldest: Option<i64> = reader.db.prepare_cached(oldest)?.query_row([mailbox], |row| row.get(0))?;
@@ -344,7 +357,7 @@ fn page(reader: &JournalReader, range: &Range) -> Result<Page, Problem> {
 }
 
 #[cfg(feature = "facade")]
-fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Problem> {
+fn history(reader: &JournalReader, of: &History) -> Result<(Vec<StoredMail>, bool), Problem> {
     let from = match of.waiting {
         true => format!("seq IN ({WAITING}) AND +mailbox = :mailbox"),
         false => "mailbox = :mailbox".to_owned(),
@@ -368,9 +381,9 @@ fn history(reader: &JournalReader, of: &History) -> Result<Vec<StoredMail>, Prob
         ":senders": of.senders.as_ref().map(names),
         ":since": of.since.map(|since| since.as_nanos().cast_signed()),
         ":before": of.before.map(|before| before.as_nanos().cast_signed()),
-        ":limit": i64::try_from(of.limit).unwrap_or(i64::MAX),
+        ":limit": i64::try_from(of.limit).unwrap_or(i64::MAX).saturating_add(1),
     };
-    mail(reader, &condition, params)
+    fitting(reader, &condition, params, (of.limit, of.bytes))
 }
 
 fn pruned(reader: &JournalReader, mailbox: &str) -> Result<Number, Problem> {

@@ -119,6 +119,7 @@ fn a_history_is_of_a_kind_of_some_senders_and_of_a_while() {
         mailbox: name("remote"),
         after: 0,
         limit: 100,
+        bytes: usize::MAX,
         of: Of::Namespace("urn:example"),
         senders: None,
         since: None,
@@ -126,7 +127,7 @@ fn a_history_is_of_a_kind_of_some_senders_and_of_a_while() {
         waiting: false,
     };
     let found = |of: History| {
-        let found = block_on(fixture.query.history(of)).unwrap();
+        let (found, _) = block_on(fixture.query.history(of)).unwrap();
         found.iter().map(|mail| mail.record.seq).collect::<Vec<_>>()
     };
     assert_eq!(found(whole.clone()), (1..=9).collect::<Vec<_>>());
@@ -136,7 +137,11 @@ fn a_history_is_of_a_kind_of_some_senders_and_of_a_while() {
     let while_ = (Some(Time::from_nanos(20)), Some(Time::from_nanos(50)));
     assert_eq!(found(History { since: while_.0, before: while_.1, ..whole.clone() }), [2, 3, 4]);
     let senders = Some(vec![name("ada"), name("nobody")]);
-    assert_eq!(found(History { senders, after: 1, limit: 2, ..whole }), [3, 5]);
+    assert_eq!(found(History { senders, after: 1, limit: 2, ..whole.clone() }), [3, 5]);
+    let more = |limit, bytes| block_on(fixture.query.history(History { limit, bytes, ..whole.clone() })).unwrap();
+    let (first, has_more) = more(100, 1);
+    assert_eq!((first.len(), has_more), (1, true), "one has more bytes than that");
+    assert_eq!((more(9, usize::MAX).1, more(8, usize::MAX).1), (false, true));
 }
 
 #[test]
