@@ -22,6 +22,7 @@ mod push;
 pub(crate) mod seam;
 mod service;
 mod submissions;
+mod taken_up;
 mod token;
 
 use std::collections::HashMap;

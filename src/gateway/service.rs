@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use super::taken_up::TakenUp;
 use crate::core::Attachment;
 use crate::journal::{JournalError, MailState, Number, Op, Recovered};
 use crate::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
 use crate::shell::clock::Clock;
 use crate::shell::config::Mode;
-use crate::shell::{Ledger, Resident};
+use crate::shell::{Following, Ledger, Resident};
 use crate::vocab::{MessageId, Name, Time};
 
 /// Mailboxes of all remote listeners of an organism, for any thread.
@@ -27,6 +28,7 @@ struct Inner {
     machine: Mutex<Mailboxes>,
     /// None before the organism starts.
     ledger: OnceLock<Ledger>,
+    taken_up: TakenUp,
     /// Handlers that wait for the end of a message.
     handlers: Mutex<HashMap<MessageId, oneshot::Sender<Ended>>>,
     /// Ends on their way into the journal, and requests that wait for them.
@@ -117,6 +119,7 @@ impl MailboxService {
         Self(Arc::new(Inner {
             machine: Mutex::new(Mailboxes::new(boxes, MailboxLimits::default())),
             ledger: OnceLock::new(),
+            taken_up: TakenUp::default(),
             handlers: Mutex::default(),
             settling: Mutex::default(),
             bells: modes.keys().map(|name| (name.clone(), Notify::new())).collect(),
@@ -377,6 +380,7 @@ impl Inner {
 
 impl Resident for Inner {
     fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError> {
+        self.taken_up.fill(recovered);
         let change = lock(&self.machine).recover(recovered, ledger.now());
         // An organism starts once.
         let _ = self.ledger.set(ledger);
@@ -385,6 +389,18 @@ impl Resident for Inner {
             self.hand_over(change.ops, move || inner.forget(&ended));
         }
         Ok(())
+    }
+
+    fn follow(self: Arc<Self>, ops: &[Op]) -> Option<Following> {
+        let over = self.taken_up.over(ops);
+        (!over.is_empty()).then(|| -> Following {
+            Box::new(move || {
+                for id in over {
+                    // Nothing waits for it: a handler that had it has said so.
+                    let _ = self.act(Input::Abandoned { id });
+                }
+            })
+        })
     }
 }
 

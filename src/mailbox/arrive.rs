@@ -64,9 +64,12 @@ impl Mailboxes {
 
     pub(super) fn abandoned(&mut self, id: MessageId, now: Time, change: &mut Change) {
         let Some((mailbox, seq)) = self.entry(id) else { return };
-        let Some(entry) = mailbox.entries.get_mut(&seq).filter(|entry| entry.awaited) else { return };
-        entry.awaited = false;
-        mailbox.bytes -= entry.bytes;
+        // One of an earlier run that the pump never ran again waits as well.
+        let waits = |entry: &&mut Entry| entry.awaited || entry.status.state == MailState::Waiting;
+        let Some(entry) = mailbox.entries.get_mut(&seq).filter(waits) else { return };
+        if std::mem::take(&mut entry.awaited) {
+            mailbox.bytes -= entry.bytes;
+        }
         entry.status.state = MailState::Gone;
         change.ops.extend(mailbox.write(seq));
         if mailbox.delivery == Delivery::Pushed {

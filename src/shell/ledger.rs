@@ -16,7 +16,15 @@ pub(crate) trait Resident: Send + Sync {
     /// # Errors
     /// [`JournalError`] if it can't be what the journal says.
     fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError>;
+
+    /// What follows here from a step of a core, to be done once the step is on its way into the journal.
+    fn follow(self: Arc<Self>, _ops: &[Op]) -> Option<Following> {
+        None
+    }
 }
+
+/// Something that follows from a step.
+pub(crate) type Following = Box<dyn FnOnce() + Send>;
 
 /// The journal, for what lives beside the cores.
 ///

@@ -58,7 +58,7 @@ pub use drain::Drained;
 pub use events::{Events, Observed};
 pub(crate) use exit::Unread;
 #[cfg(feature = "gateway")]
-pub(crate) use ledger::{Ledger, Resident};
+pub(crate) use ledger::{Following, Ledger, Resident};
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
 pub use response::{

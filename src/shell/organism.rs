@@ -159,10 +159,12 @@ impl Organism {
             }
         };
         if let (Some(scribe), Some(recovered)) = (&scribe, &recovered) {
-            for resident in tasks.residents().chain(residents) {
+            let residents: Vec<_> = tasks.residents().chain(residents).collect();
+            for resident in residents.iter().cloned() {
                 let ledger = Ledger::new(scribe, shared.tickets.clone(), shared.clock.clone());
                 resident.move_in(recovered, ledger)?;
             }
+            scribe.tell(residents);
         }
         let key = recovered.as_ref().map_or_else(|| shared.entropy.key(), |recovered| IdKey::new(recovered.key));
         let recovered = recovered.map(|recovered| recovered.into_shards(shards));

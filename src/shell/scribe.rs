@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::breakdown::Breakdown;
 use super::journal::{Durability, JournalSender, JournalWriter, Written};
+use super::ledger::{Following, Resident};
 use super::link::{Command, Links};
 use super::start::StartError;
 use crate::core::{Input, ShardId};
@@ -18,6 +19,8 @@ pub(super) struct Scribe {
     torn: AtomicBool,
     /// Whether the organism ends: what is under way is left to its next start.
     sealed: AtomicBool,
+    /// What lives beside the cores, and hears of their steps.
+    residents: OnceLock<Vec<Arc<dyn Resident>>>,
 }
 
 enum Hand {
@@ -51,12 +54,26 @@ impl Scribe {
     }
 
     fn new(hand: Hand) -> Self {
-        Self { hand, torn: AtomicBool::new(false), sealed: AtomicBool::new(false) }
+        Self { hand, torn: AtomicBool::new(false), sealed: AtomicBool::new(false), residents: OnceLock::new() }
+    }
+
+    /// Tells these of the steps of the cores.
+    pub(super) fn tell(&self, residents: Vec<Arc<dyn Resident>>) {
+        // An organism starts once.
+        let _ = self.residents.set(residents);
     }
 
     /// Has a step of a shard written. What the core is to be told at once, if it is done already.
     pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
         self.write_beside();
+        let residents = self.residents.get().into_iter().flatten();
+        let following: Vec<Following> = residents.filter_map(|resident| resident.clone().follow(&step.ops)).collect();
+        let appended = self.write(shard, number, step);
+        following.into_iter().for_each(|follow| follow());
+        appended
+    }
+
+    fn write(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
         match &self.hand {
             Hand::Here { journal, links, .. } => {
                 let written = journal.lock().unwrap_or_else(PoisonError::into_inner).append(&[step]);

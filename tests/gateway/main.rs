@@ -6,6 +6,7 @@ mod cursors;
 mod delegate;
 mod edge;
 mod example;
+mod gone;
 mod guard;
 mod hangup;
 mod hold;

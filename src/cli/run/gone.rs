@@ -23,17 +23,25 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
             Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
             Owner::Boot | Owner::Nobody => continue,
         };
-        if !is_there && !args.drop.contains(name) {
+        if !is_there {
             *gone.entry(name).or_default() += 1;
         }
     }
+    let is_there = |name: &&Name| !gone.contains_key(*name) && blueprint.party(name.as_str()).is_some();
+    if let Some(name) = args.drop.iter().find(is_there) {
+        return Err(Failure::unusable(format!(
+            "--drop {name}: {} has '{name}': take it out of there first, or start without this",
+            args.organism.display()
+        )));
+    }
+    gone.retain(|name, _| !args.drop.contains(name));
     if gone.is_empty() {
         return Ok(());
     }
     let counted: Vec<String> = gone.iter().map(|(name, count)| format!("'{name}' (open threads: {count})")).collect();
     let drop: Vec<String> = gone.keys().map(|name| format!("--drop {name}")).collect();
     Err(Failure::unusable(format!(
-        "the journal holds work of {}, of which {} says nothing: write it there again, or end that work with {}",
+        "the journal holds work of {}, which {} does not have as what it was: write it there again, or end that work with {}",
         counted.join(" and "),
         args.organism.display(),
         drop.join(" ")

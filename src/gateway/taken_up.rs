@@ -1,0 +1,60 @@
+//! Messages of mailboxes that a start takes up, and that the pump may end before a handler has them again: their caller or
+//! listener is gone from the configuration, or their payload is refused by the schemas of today.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::journal::{MailState, Number, Op, Recovered};
+use crate::vocab::MessageId;
+
+/// Messages of an earlier run that wait in mailboxes, by what a core calls them.
+#[derive(Debug, Default)]
+pub(super) struct TakenUp {
+    /// Whether there is any: each step asks.
+    is_any: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    messages: HashMap<Number, MessageId>,
+    /// Numbers of the messages of each thread.
+    threads: HashMap<Number, Vec<Number>>,
+}
+
+impl TakenUp {
+    /// Notes what a journal holds.
+    pub(super) fn fill(&self, recovered: &Recovered) {
+        let waits = recovered.mail.iter().filter(|mail| mail.status.state == MailState::Waiting);
+        let waiting: HashSet<MessageId> = waits.map(|mail| mail.id).collect();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for message in recovered.messages.iter().filter(|message| waiting.contains(&message.id)) {
+            state.messages.insert(message.number, message.id);
+            state.threads.entry(message.thread).or_default().push(message.number);
+        }
+        self.is_any.store(!state.messages.is_empty(), Ordering::Release);
+    }
+
+    /// Those that the step of a core ends.
+    pub(super) fn over(&self, ops: &[Op]) -> Vec<MessageId> {
+        if !self.is_any.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { messages, threads } = &mut *state;
+        let mut over = Vec::new();
+        for op in ops {
+            match op {
+                Op::Done { message } | Op::Cancelled { message } => over.extend(messages.remove(message)),
+                Op::Close { thread } => {
+                    let numbers = threads.remove(thread).into_iter().flatten();
+                    over.extend(numbers.filter_map(|number| messages.remove(&number)));
+                }
+                _ => {}
+            }
+        }
+        self.is_any.store(!messages.is_empty(), Ordering::Release);
+        over
+    }
+}

@@ -1,0 +1,62 @@
+//! What becomes of messages in mailboxes that a start ends, before their listener has them again.
+
+use std::fs;
+
+use crate::kit::{Site, text};
+
+/// The messages of a mailbox, by their states.
+fn states(site: &Site, mailbox: &str) -> Vec<String> {
+    let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
+    let page = boss.get(&format!("/v1/mailboxes/{mailbox}/messages")).is(200).json();
+    page["items"].as_array().unwrap().iter().map(|item| text(&item["state"]).to_owned()).collect()
+}
+
+/// Ada has asked worker, and another start of the organism, changed so, ends that.
+fn ended(change: impl Fn(&str) -> String, args: &[&str]) -> Site {
+    let mut site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    ada.send(1).is(202);
+    worker.until("/v1/mailboxes/worker/messages", |page| !page["items"].as_array().unwrap().is_empty());
+    site.stop();
+    let file = site.folder.join("organism.yaml");
+    let organism = fs::read_to_string(&file).unwrap();
+    assert_ne!(change(&organism), organism);
+    fs::write(&file, change(&organism)).unwrap();
+    site.start_with(args);
+    let mut worker = worker;
+    worker.address = site.address;
+    let over = |page: &serde_json::Value| page["items"][0]["state"] == "gone" && page["waiting"] == 0;
+    let page = worker.until("/v1/mailboxes/worker/messages", over);
+    let id = text(&page["items"][0]["id"]);
+    worker.post(&format!("/v1/messages/{id}/reply"), &crate::kit::reply("late")).problem(409, "settled");
+    assert!(worker.lease("worker", r#"{"max":10}"#).is_empty());
+    assert_eq!(site.metric("systole_gateway_waiting"), 0);
+    site
+}
+
+#[test]
+fn messages_of_a_client_that_is_dropped_are_gone() {
+    let mut site = ended(
+        |organism| organism.lines().filter(|line| !line.contains("name: ada")).collect::<Vec<_>>().join("\n"),
+        &["--drop", "ada"],
+    );
+    site.stop();
+    site.start();
+    assert_eq!(states(&site, "worker"), ["gone"]);
+}
+
+#[test]
+fn messages_that_the_listener_does_not_accept_any_more_are_gone() {
+    let [asks, orders] = ["ask", "order"].map(|name| format!("accepts: [\"{{urn:t}}{name}\"]"));
+    let both = "accepts: [\"{urn:t}order\", \"{urn:t}ask\"]";
+    drop(ended(|organism| organism.replace(&asks, "accepts: [\"{urn:t}note\"]").replace(&orders, both), &[]));
+}
+
+#[test]
+fn whoever_is_there_is_not_dropped() {
+    let mut site = Site::new();
+    site.stop();
+    let refused = site.systole(&["run", "organism.yaml", "--drop", "ada"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("has 'ada': take it out of there first"), "{said}");
+}
