@@ -72,7 +72,7 @@ fn tell(mut response: Response, visit: Visit, progress: Arc<Progress>) -> Respon
     if progress.is_unread() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Body::new(Carrying { body, _until_sent: End { progress, _visit: visit } }))
+    response.map(|body| Body::new(Carrying::new(body, End { progress, _visit: visit })))
 }
 
 /// The body of a request.
@@ -102,10 +102,24 @@ impl HttpBody for Heard {
     }
 }
 
+/// Bytes of a body that are handed over at once.
+const PIECE: usize = 16 << 10;
+
 /// A body that drops something when it is sent, or nobody takes it.
+///
+/// It is handed over piece by piece: hyper takes as many as it has room for ([`HEAD`]), and a body that is handed over
+/// whole is in its memory until it is read.
 pub(crate) struct Carrying<T> {
-    pub(crate) body: Body,
-    pub(crate) _until_sent: T,
+    body: Body,
+    /// What is left of the part that is being handed over.
+    rest: Bytes,
+    _until_sent: T,
+}
+
+impl<T> Carrying<T> {
+    pub(crate) fn new(body: Body, until_sent: T) -> Self {
+        Self { body, rest: Bytes::new(), _until_sent: until_sent }
+    }
 }
 
 /// The end of an answer, when it is dropped.
@@ -125,15 +139,33 @@ impl<T: Unpin> HttpBody for Carrying<T> {
     type Error = axum::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if data.len() > PIECE => self.rest = data,
+                    Ok(data) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                ended => return Poll::Ready(ended),
+            }
+        }
+        let length = self.rest.len().min(PIECE);
+        // A copy: a part of the rest would keep all of it in memory.
+        let piece = Bytes::copy_from_slice(&self.rest.split_to(length));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (mut hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(hint.lower() + rest);
+        hint
     }
 }
 
@@ -154,12 +186,16 @@ mod tests {
 
     /// A client, and the connection that it speaks on, with so many bytes between them.
     fn connect(bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
-        let room = Room::new(Bounds { connections: 8, reserve: 1, per_address: 8, per_principal: 8 });
-        let stay = room.let_in(Source::of([192, 0, 2, 1].into())).unwrap();
         let router = Router::new()
             .route("/small", get(async || "small"))
             .route("/large", get(async || "x".repeat(1 << 20)))
             .route("/blind", post(async || "not read"));
+        connect_to(router, bytes)
+    }
+
+    fn connect_to(router: Router, bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
+        let room = Room::new(Bounds { connections: 8, reserve: 1, per_address: 8, per_principal: 8 });
+        let stay = room.let_in(Source::of([192, 0, 2, 1].into())).unwrap();
         let (client, server) = duplex(bytes);
         let (keep, end) = watch::channel(false);
         let served = tokio::spawn(async move {
@@ -194,6 +230,25 @@ mod tests {
         let began = Instant::now();
         served.await.unwrap();
         assert_eq!(began.elapsed(), TIMES.stall);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_under_way_until_the_last_of_it_is_taken() {
+        let held = Arc::new(());
+        let answer = held.clone();
+        let answer = move || async move { Response::new(Body::new(Carrying::new("x".repeat(1 << 20).into(), answer))) };
+        let (mut client, _, served) = connect_to(Router::new().route("/held", get(answer)), 4096);
+        let of_route = Arc::strong_count(&held);
+        client.write_all(b"GET /held HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
+        let mut taken = vec![0; 900_000];
+        client.read_exact(&mut taken[..100]).await.unwrap();
+        client.read_exact(&mut taken[100..]).await.unwrap();
+        assert!(Arc::strong_count(&held) > of_route, "it is not all sent");
+        let said = String::from_utf8(taken).unwrap() + &all(client).await;
+        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("content-length: 1048576") && body == "x".repeat(1 << 20), "{head}");
+        served.await.unwrap();
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// The same, but each request has a connection of its own, which is closed behind the answer.
-    pub(super) fn unpooled(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>) -> Self {
+    pub(crate) fn unpooled(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>) -> Self {
         Self::keeping(0, tls, guard, None)
     }
 

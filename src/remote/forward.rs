@@ -45,7 +45,7 @@ impl ForwardHandler {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("its scheme is another".to_owned()));
         }
-        Ok(Self { http: Client::new(tls(&[])?, None, None), url, secret, timeout })
+        Ok(Self { http: Client::unpooled(tls(&[])?, None), url, secret, timeout })
     }
 
     async fn forward(&self, message: Inbound) -> Result<Handled, Failed> {

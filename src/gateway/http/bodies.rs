@@ -100,7 +100,7 @@ impl Held {
     }
 
     fn until_sent(self, response: Response) -> Response {
-        response.map(|body| Body::new(Carrying { body, _until_sent: self }))
+        response.map(|body| Body::new(Carrying::new(body, self)))
     }
 
     /// Some bytes more, unless there are too many.

@@ -136,14 +136,14 @@ pub(super) async fn look(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    Query::of(&request, &[])?;
+    let skip = Query::of(&request, &["skip"])?.number("skip", 0, (0, u32::MAX.into()))? as usize;
     let id = message_id(&id)?;
-    let held = known.room(&gate);
-    let _turn = held.turn(gate.organism.blueprint().limits.xml.message_bytes).await?;
+    let (held, most) = (known.room(&gate), gate.organism.blueprint().limits.xml.message_bytes);
+    let _turn = held.turn(most).await?;
     let sees = |owner: &Name| principal.kind == Kind::Admin || *owner == principal.name;
-    if let Some(sent) = gate.query.submission(id).await?.filter(|sent| sees(&sent.submission.client)) {
+    if let Some(sent) = gate.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
-        return held.weigh(bytes, view::document(StatusCode::OK, &view::sent(&sent)));
+        return held.weigh(bytes, view::document(StatusCode::OK, &view::sent(&sent, skip == 0)));
     }
     let mail = gate.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
     let mut value = view::mail(&gate, &mail, Reading::skipping(0));
@@ -232,7 +232,8 @@ pub(in crate::gateway) async fn answers_of(
     loop {
         let mut answered = std::pin::pin!(watch.notify().notified());
         answered.as_mut().enable();
-        let sent = gate.query.submission(id).await?.ok_or_else(no_message)?;
+        let most = gate.organism.blueprint().limits.xml.message_bytes;
+        let sent = gate.query.submission(id, 0, most).await?.ok_or_else(no_message)?;
         let ended = !sent.answers.is_empty() || gate.mailboxes.is_stopping();
         if ended || timeout_at(until, answered).await.is_err() {
             return Ok(sent.answers);

@@ -131,28 +131,30 @@ pub(super) fn located(mut response: Response, path: &str) -> Response {
     response
 }
 
-/// A submission of a client.
-pub(super) fn sent(sent: &Sent) -> Value {
+/// A submission of a client, with some of its answers, whether these are the first.
+pub(super) fn sent(sent: &Sent, first: bool) -> Value {
     let replies: Vec<_> = sent.answers.iter().map(answer).collect();
     json!({
         "id": sent.submission.id.to_string(),
         "thread": sent.submission.root.to_string(),
         "at": sent.at.to_string(),
         // It is in the organism from the start.
-        "state": state(&sent.answers).unwrap_or("delivered"),
+        "state": sent.faulted.map_or("delivered", answered),
         "attempts": 1,
         "last_error": null,
-        "reply": replies.first(),
+        "reply": replies.first().filter(|_| first),
         "replies": replies,
+        "has_more": sent.has_more,
     })
 }
 
 /// State of a submission that has answers.
 pub(super) fn state(answers: &[SentAnswer]) -> Option<&'static str> {
-    Some(match answers.first()?.fault {
-        Some(_) => "faulted",
-        None => "answered",
-    })
+    Some(answered(answers.first()?.fault.is_some()))
+}
+
+const fn answered(by_fault: bool) -> &'static str {
+    if by_fault { "faulted" } else { "answered" }
 }
 
 fn answer(answer: &SentAnswer) -> Value {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Params, named_params};
+use rusqlite::{OptionalExtension, Params, named_params};
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
@@ -131,8 +131,12 @@ pub(crate) struct Sent {
     pub(crate) submission: SubmissionRecord,
     /// Time at which the pump took the message.
     pub(crate) at: Time,
-    /// In order of number.
+    /// Whether its first answer is a fault, once there is one.
+    pub(crate) faulted: Option<bool>,
+    /// In order of number, without those that are skipped.
     pub(crate) answers: Vec<SentAnswer>,
+    /// Whether there are more behind them.
+    pub(crate) has_more: bool,
 }
 
 /// Something that came back.
@@ -217,14 +221,25 @@ impl JournalQuery {
         self.run(move |reader| history(reader, &of)).await
     }
 
-    /// A message that a client submitted, with its answers.
-    pub(crate) async fn submission(&self, id: MessageId) -> Result<Option<Sent>, QueryError> {
+    /// A message that a client submitted, with its answers but for the first `skip`: as many as have so many bytes
+    /// together, unless the first of them has more.
+    pub(crate) async fn submission(
+        &self,
+        id: MessageId,
+        skip: usize,
+        bytes: usize,
+    ) -> Result<Option<Sent>, QueryError> {
         self.run(move |reader| {
-            let found = reader
-                .rows("WHERE id = ?1", [id.as_uuid().as_bytes()], |_, submission, at, _| Ok((submission, time(at))))?;
+            let found =
+                reader.rows("WHERE id = ?1", [id.as_uuid().as_bytes()], |_, submission: SubmissionRecord, at, _| {
+                    Ok((submission, time(at)))
+                })?;
             let Some((submission, at)) = found.into_iter().next() else { return Ok(None) };
-            let answers = answers(reader, &submission)?;
-            Ok(Some(Sent { submission, at, answers }))
+            let root = submission.root.as_uuid().as_bytes();
+            let first = "SELECT fault IS NOT NULL FROM egress WHERE root = ?1 ORDER BY number LIMIT 1";
+            let faulted = reader.db.prepare_cached(first)?.query_row([root], |row| row.get(0)).optional()?;
+            let (answers, has_more) = answers(reader, root, skip, bytes)?;
+            Ok(Some(Sent { submission, at, faulted, answers, has_more }))
         })
         .await
     }
@@ -391,20 +406,34 @@ fn pruned(reader: &JournalReader, mailbox: &str) -> Result<Number, Problem> {
     Ok(gone.unwrap_or_default())
 }
 
-/// The answers that left for a client in the conversation of a submission, read or not.
-fn answers(reader: &JournalReader, submission: &SubmissionRecord) -> Result<Vec<SentAnswer>, Problem> {
-    let root = submission.root.as_uuid().as_bytes();
-    reader.rows("WHERE root = ?1 ORDER BY number", [root], |_, egress: EgressRecord, _, _| {
+/// The answers that left for a client in a conversation, read or not, and whether there are more.
+fn answers(
+    reader: &JournalReader,
+    root: &[u8; 16],
+    skip: usize,
+    room: usize,
+) -> Result<(Vec<SentAnswer>, bool), Problem> {
+    let skip = i64::try_from(skip).unwrap_or(i64::MAX);
+    let (mut count, mut bytes, mut has_more) = (0, 0, false);
+    let condition = "WHERE root = ?1 ORDER BY number LIMIT -1 OFFSET ?2";
+    let answers = reader.rows_while(condition, (root, skip), |_, egress: EgressRecord, _, _| {
+        bytes += egress.envelope.len();
+        has_more = count > 0 && bytes > room;
+        count += 1;
+        if has_more {
+            return Ok(None);
+        }
         let payload = climb(&Raw::new(egress.payload), &XmlLimits::UNLIMITED)
             .map_err(|error| Problem::damaged(format!("egress {} is no XML: {error}", egress.number)))?;
-        Ok(SentAnswer {
+        Ok(Some(SentAnswer {
             number: egress.number,
             from: egress.from,
             payload: payload.root().clone(),
             envelope: egress.envelope,
             fault: egress.fault.map(|fault| fault.code),
-        })
-    })
+        }))
+    })?;
+    Ok((answers, has_more))
 }
 
 #[cfg(test)]

@@ -172,15 +172,23 @@ fn a_submission_is_known_by_its_id_and_its_key_with_answers_that_were_read() {
         Op::Leave(egress(10, Some(code))),
     ]);
     fixture.append(vec![Op::Read { egress: 20 }]);
-    let sent = block_on(fixture.query.submission(id(1))).unwrap().unwrap();
+    let sent = block_on(fixture.query.submission(id(1), 0, usize::MAX)).unwrap().unwrap();
     assert_eq!((sent.submission.clone(), sent.at), (submission(1, Some("k")), Time::from_nanos(1_000)));
     let answers: Vec<_> = sent.answers.iter().map(|answer| (answer.number, answer.fault)).collect();
     assert_eq!(answers, [(10, Some(code)), (20, None)]);
     assert_eq!(sent.answers[0].payload, "{urn:example}answer".parse().unwrap());
+    assert_eq!((sent.faulted, sent.has_more), (Some(true), false));
+    let some = |skip, bytes| {
+        let sent = block_on(fixture.query.submission(id(1), skip, bytes)).unwrap().unwrap();
+        (sent.answers.iter().map(|answer| answer.number).collect::<Vec<_>>(), sent.has_more, sent.faulted)
+    };
+    assert_eq!(some(0, 1), (vec![10], true, Some(true)));
+    assert_eq!(some(1, 1), (vec![20], false, Some(true)));
+    assert_eq!(some(2, 1), (vec![], false, Some(true)));
     let by_key = |client, key: &str| block_on(fixture.query.submission_of_key(name(client), key.into())).unwrap();
     assert_eq!(by_key("ada", "k"), Some(submission(1, Some("k"))));
     assert_eq!((by_key("bob", "k"), by_key("ada", "l")), (None, None));
-    assert_eq!(block_on(fixture.query.submission(id(3))).unwrap(), None);
+    assert_eq!(block_on(fixture.query.submission(id(3), 0, usize::MAX)).unwrap(), None);
     assert_eq!(fixture.query.secret(), &[3; 32]);
 }
 
