@@ -62,6 +62,23 @@ fn attributes_are_bounded() {
     assert_eq!(twice, StrictErrorKind::DuplicateAttribute { name: "a7".into() });
 }
 
+/// Each ended after minutes, or hours, when quotes were looked at again for each value that they could close.
+#[test]
+fn quotes_are_looked_at_once() {
+    for (unit, end) in [
+        ("b b =\"", "</r>"),
+        ("b b =\"c c ='", "</r>"),
+        ("b b =\"c c ='d d =“", ">t</r>"),
+        ("{\"x\": \"y\"}, ", "\">t</r>"),
+        ("b=&quot;b b =&quot;", "</r>"),
+    ] {
+        let text = format!("<r a=\"{}{end}", unit.repeat(100_000));
+        let limits = XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() };
+        // Repaired or refused: what counts is that it ends.
+        let _ = climb_fragment(&Raw::new(text), &limits, Vocabulary::default);
+    }
+}
+
 #[test]
 fn namespace_declarations_are_bounded() {
     let declarations = |count: usize| (0..count).map(|i| format!(" xmlns:a{i}='urn:{i}'")).collect::<String>();

@@ -1,7 +1,7 @@
 //! Start tags, read as tolerantly as is safe: a name at once behind `<`, then only attributes.
 
 use super::lexis::{is_qname, name_end, skip_blank, skip_space};
-use super::value::{self, Quotes, Value};
+use super::value::{self, Quotes, Seen, Value};
 
 /// What a `<` in front of a name turns out to be.
 #[derive(Debug)]
@@ -71,13 +71,12 @@ pub(super) struct TagReader<'t> {
     text: &'t str,
     /// How many attributes are kept; more are only counted.
     keep: usize,
-    /// Behind everything that readings have looked at inside of quotes.
-    seen: usize,
+    seen: Seen,
 }
 
 impl<'t> TagReader<'t> {
     pub(super) fn new(text: &'t str, keep: usize) -> Self {
-        Self { attributes: Vec::new(), text, keep, seen: 0 }
+        Self { attributes: Vec::new(), text, keep, seen: Seen::default() }
     }
 
     /// Reads what stands at the `<` at `start`.
@@ -131,7 +130,7 @@ impl<'t> TagReader<'t> {
     /// How far a quoted value may reach in a reading that starts at `start`.
     fn horizon(&self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
-        if start >= self.seen {
+        if start >= self.seen.until {
             return bytes.len();
         }
         memchr::memchr(b'<', &bytes[start + 1..]).map_or(bytes.len(), |length| start + 1 + length)

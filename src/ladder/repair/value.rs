@@ -102,31 +102,107 @@ pub(super) fn is_quote(text: &str) -> bool {
 /// ones only before the next `<` or `>`, and only if the earlier ones don't open a value: so
 /// `a="say "hi""` keeps its inner quotes, and neither `a="b>text <c d="e">` swallows the text nor
 /// `a="b c="d">` the attribute.
-pub(super) fn read(text: &str, at: usize, horizon: usize, seen: &mut usize) -> Value {
+pub(super) fn read(text: &str, at: usize, horizon: usize, seen: &mut Seen) -> Value {
     match Family::opening(&text[at..]) {
         Some((family, length)) => quoted(text, at + length, family, horizon, seen),
         None => unquoted(text, at),
     }
 }
 
-fn quoted(text: &str, start: usize, family: Family, horizon: usize, seen: &mut usize) -> Value {
+fn quoted(text: &str, start: usize, family: Family, horizon: usize, seen: &mut Seen) -> Value {
     let horizon = horizon.max(start);
-    let mut from = start;
-    while let Some((quote, next)) = family.closing(&text[from..horizon]) {
+    let (mut from, mut second) = (start, None);
+    let mut plain = true;
+    loop {
+        if plain && from > start {
+            let second = *second.get_or_insert(from);
+            if let Some(known) = seen.known(family, horizon, from) {
+                seen.note(family, Search { from: second, ..known });
+                return known.value(text, start, family);
+            }
+        }
+        let Some((quote, next)) = family.closing(&text[from..horizon]) else {
+            seen.until = seen.until.max(horizon);
+            return seen.end(text, start, family, (second, horizon), (horizon, None));
+        };
         let (end, next) = (from + quote, from + next);
-        *seen = (*seen).max(next);
-        let plain = memchr::memchr2(b'<', b'>', &text.as_bytes()[start..end]).is_none();
+        seen.until = seen.until.max(next);
+        let markup = memchr::memchr2(b'<', b'>', &text.as_bytes()[from..end]).map(|at| from + at);
+        plain &= markup.is_none();
         if may_follow(text, next, plain && from == start) {
-            let quotes = if family.is_xml() && from == start { Quotes::Good } else { Quotes::Bad };
-            return Value::Found(Found { start, end, next, quotes });
+            if from == start {
+                let quotes = if family.is_xml() { Quotes::Good } else { Quotes::Bad };
+                return Value::Found(Found { start, end, next, quotes });
+            }
+            return seen.end(text, start, family, (second, horizon), (markup.unwrap_or(end), Some((end, next))));
         }
         if !plain || opens_attribute(&text[start..end]) {
-            return unclosed(text, start, family);
+            return seen.end(text, start, family, (second, horizon), (markup.unwrap_or(end), None));
         }
         from = next;
     }
-    *seen = (*seen).max(horizon);
-    unclosed(text, start, family)
+}
+
+/// What readings have looked at inside of quotes.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Behind everything that was looked at.
+    pub(super) until: usize,
+    /// The last search of each family for the quote that closes.
+    searches: Vec<(Family, Search)>,
+}
+
+/// The end of a search for the quote that closes, behind the first one that could. It is the same for whatever opens
+/// within it, if no markup stands between: so the quotes of a tag are looked at once, however many values they open.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    horizon: usize,
+    /// The search began there, or later.
+    from: usize,
+    /// The last place from which it ends so.
+    until: usize,
+    /// Where the value ends, and where the tag goes on; none if no quote closes.
+    closes: Option<(usize, usize)>,
+}
+
+impl Seen {
+    /// The end of a search that begins at a place, if that is known.
+    fn known(&self, family: Family, horizon: usize, from: usize) -> Option<Search> {
+        let is_it = |search: &Search| search.horizon == horizon && (search.from..=search.until).contains(&from);
+        self.searches.iter().find(|(of, search)| *of == family && is_it(search)).map(|(_, search)| *search)
+    }
+
+    fn note(&mut self, family: Family, search: Search) {
+        match self.searches.iter_mut().find(|(of, _)| *of == family) {
+            Some((_, known)) => *known = search,
+            None => self.searches.push((family, search)),
+        }
+    }
+
+    /// Ends a search, which went on behind a first quote if there is a `second`.
+    fn end(
+        &mut self,
+        text: &str,
+        start: usize,
+        family: Family,
+        (second, horizon): (Option<usize>, usize),
+        (until, closes): (usize, Option<(usize, usize)>),
+    ) -> Value {
+        let search = Search { horizon, from: second.unwrap_or(until), until, closes };
+        if second.is_some() {
+            self.note(family, search);
+        }
+        search.value(text, start, family)
+    }
+}
+
+impl Search {
+    fn value(self, text: &str, start: usize, family: Family) -> Value {
+        match self.closes {
+            Some((end, next)) => Value::Found(Found { start, end, next, quotes: Quotes::Bad }),
+            None => unclosed(text, start, family),
+        }
+    }
 }
 
 /// Whether the quote behind `text` looks like the one that opens the value of the next attribute.
@@ -215,7 +291,7 @@ mod tests {
 
     /// The value of the attribute and what follows it.
     fn value(text: &str) -> Option<(&str, &str, Quotes)> {
-        match read(text, 0, text.len(), &mut 0) {
+        match read(text, 0, text.len(), &mut Seen::default()) {
             Value::Found(found) => Some((&text[found.start..found.end], &text[found.next..], found.quotes)),
             Value::None | Value::Cut => None,
         }
@@ -253,6 +329,30 @@ mod tests {
         ] {
             assert_eq!(value(text), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn what_was_looked_at_before_changes_no_value() {
+        let parts = ["\"", "'", "“", "\\\"", "&quot;", "=", " ", "a", "b c", "<", ">", "/>", "a=", ":", ","];
+        let mut state = 7u64;
+        let mut draw = |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        let mut again = 0;
+        for _ in 0..3_000 {
+            let text: String = (0..draw(40)).map(|_| parts[draw(parts.len())]).collect();
+            let horizons = [text.len(), text.find('<').unwrap_or(text.len())];
+            let mut seen = Seen::default();
+            for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+                for horizon in horizons {
+                    let fresh = read(&text, at, horizon, &mut Seen::default());
+                    assert_eq!(read(&text, at, horizon, &mut seen), fresh, "{text:?} at {at} to {horizon}");
+                    again += seen.searches.len();
+                }
+            }
+        }
+        assert!(again > 10_000, "{again}: nothing was known");
     }
 
     #[test]
