@@ -122,3 +122,29 @@ fn an_element_that_holds_nothing_ends_before_the_white_space_behind_it() {
         assert_eq!(repaired.into_parts().0, meant, "{text}");
     }
 }
+
+#[test]
+fn an_end_tag_that_ends_nothing_is_text_where_text_may_stand() {
+    let mut contract = Vocabulary::default();
+    contract.declare("order", false, false);
+    ["price", "note"].into_iter().for_each(|child| contract.place("order", child, true));
+    contract.declare("price", true, false);
+    contract.declare("note", true, false);
+    for (text, meant) in [
+        ("<note>Write </p> last</note>", "<note>Write &lt;/p> last</note>"),
+        ("<note></div></section></note>", "<note>&lt;/div>&lt;/section></note>"),
+        (
+            "<order><note>grep -c \"</item>\" f.xml</note></order>",
+            "<order><note>grep -c \"&lt;/item>\" f.xml</note></order>",
+        ),
+        ("<note><?xml version=\"1.0\"?> first</note>", "<note>&lt;?xml version=\"1.0\"?> first</note>"),
+        // Where no text may stand, it goes; so does one whose element was closed by an outer one.
+        ("<order><note>a</note></p></order>", "<order><note>a</note></order>"),
+        ("<order><note>a</order></note>", "<order><note>a</note></order>"),
+    ] {
+        let repaired = run_by(&contract, text, Shape::Fragment).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(repaired.into_parts().0, meant, "{text}");
+    }
+    // It may be one or the other.
+    run_by(&contract, "<order><note>Put the </price> behind it</note></order>", Shape::Fragment).unwrap_err();
+}

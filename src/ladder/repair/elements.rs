@@ -332,10 +332,12 @@ impl<'t> Scanner<'t> {
             return self.ambiguous(self.pos, name);
         } else {
             let is_declared = self.vocabulary.knows(split_prefix(name).1);
-            if is_declared && self.contract_here().is_some_and(|(place, _)| place.text) {
-                return self.ambiguous(self.pos, name);
+            let is_torn = self.tree.counts(name).is_some_and(|counts| counts.torn > 0);
+            match self.contract_here() {
+                Some((place, _)) if place.text && is_declared => return self.ambiguous(self.pos, name),
+                Some((place, _)) if place.text && !is_torn => self.stray_less_than(),
+                _ => self.drop_end_tag(name, end),
             }
-            self.drop_end_tag(name, end);
         }
         Ok(())
     }

@@ -258,6 +258,10 @@ impl<'t> Scanner<'t> {
         } else {
             (well_formed, RepairKind::ProcessingInstruction)
         };
+        if !keep && kind == RepairKind::XmlDeclaration && self.contract_here().is_some_and(|(place, _)| place.text) {
+            self.stray_less_than();
+            return Ok(());
+        }
         if keep {
             let (bytes, limit) = (whole.len() - target.len() - b"<??>".len(), self.limits.instruction_bytes);
             if bytes > limit && kind == RepairKind::ProcessingInstruction {
