@@ -15,6 +15,10 @@ use crate::vocab::Name;
 /// came for.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// A quarter of the places is kept for principals with fewer calls under way than this: a few with many can't keep the
+/// others out.
+const FEW: usize = 16;
+
 /// Limits on the number of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
@@ -311,11 +315,16 @@ impl Visit {
         let Stay { room, number, .. } = &*self.0.stay;
         let Bounds { connections, reserve, per_principal, .. } = room.bounds;
         let mut state = room.state();
-        if state.callers.get(name).is_some_and(|count| *count >= per_principal) {
+        let own = state.callers.get(name).copied().unwrap_or_default();
+        if own >= per_principal {
             return Err(Full::Principal { name: name.clone(), most: per_principal });
         }
-        // A part of the reserve stays free, so that a newcomer finds a place.
-        let most = if is_admin { connections.saturating_add(reserve - reserve.div_ceil(4)) } else { connections };
+        let most = match is_admin {
+            // A part of the reserve stays free, so that a newcomer finds a place.
+            true => connections.saturating_add(reserve - reserve.div_ceil(4)),
+            false if own < FEW => connections,
+            false => (connections - connections / 4).max(per_principal),
+        };
         if state.calls >= most {
             return Err(Full::All { most });
         }
@@ -408,6 +417,17 @@ mod tests {
         assert_eq!(room.figures(), (0, 0));
         let state = room.state();
         assert!(state.strangers.is_empty() && state.callers.is_empty() && state.resting.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_quarter_of_the_room_is_kept_for_those_with_few_calls() {
+        let room = Room::new(Bounds { connections: 80, reserve: 4, per_address: 3, per_principal: 40 });
+        let many: Vec<_> =
+            (0..80).filter_map(|n| call(&room, n, ["ada", "bob"][usize::from(n % 2)], false).ok()).collect();
+        assert_eq!(many.len(), 60);
+        let few: Vec<_> = (0..40).filter_map(|n| call(&room, n, "eve", false).ok()).collect();
+        assert_eq!(few.len(), FEW);
+        assert_eq!(call(&room, 1, "ada", false).unwrap_err(), Full::All { most: 60 });
     }
 
     #[tokio::test(start_paused = true)]

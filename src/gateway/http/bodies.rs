@@ -16,6 +16,9 @@ use crate::vocab::Name;
 /// Bytes of messages that are read for answers at once.
 const READING: usize = 32 << 20;
 
+/// A quarter of all is kept for principals that have no more than this: a few with much can't keep the others out.
+const SHARE: usize = 1 << 20;
+
 /// The unit in which turns are taken, in bytes.
 const UNIT: usize = 1 << 10;
 
@@ -113,12 +116,13 @@ impl Held {
 
     fn fits(&self, state: &State, bytes: usize) -> Result<(), Problem> {
         let Bodies { most, most_of_one, .. } = &*self.bodies;
-        if state.bytes.saturating_add(bytes) > *most {
+        let own = state.principals.get(&self.of).copied().unwrap_or_default();
+        let for_it = if own.saturating_add(bytes) <= SHARE { *most } else { (most - most / 4).max(*most_of_one) };
+        if state.bytes.saturating_add(bytes) > for_it {
             let detail =
-                format!("the bodies of all calls under way have {most} bytes, as many as may: try again later");
+                format!("the bodies of all calls under way have {for_it} bytes, as many as may: try again later");
             return Err(Problem::bodies(StatusCode::SERVICE_UNAVAILABLE, detail));
         }
-        let own = state.principals.get(&self.of).copied().unwrap_or_default();
         if own.saturating_add(bytes) > *most_of_one {
             let detail = format!(
                 "the bodies of the calls of {} that are under way have {most_of_one} bytes, as many as may: send fewer \
@@ -174,6 +178,20 @@ mod tests {
         drop(second.turn(40 << 20).await.unwrap());
         drop(unsent);
         drop(first.turn(40 << 20).await.unwrap());
+    }
+
+    #[test]
+    fn a_few_with_much_leave_room_for_those_with_little() {
+        let bodies = Bodies::new(64 << 20, 16 << 20);
+        let held: Vec<_> = (0..4).map(|n| bodies.hold(Name::parse(&format!("hog-{n}")).unwrap())).collect();
+        let taken: usize = held.iter().map(|held| (0..16).filter(|_| held.more(1 << 20).is_ok()).count()).sum();
+        assert_eq!(taken, 49, "three quarters, and the first MiB of the last");
+        let ada = bodies.hold(Name::parse("ada").unwrap());
+        ada.more(1 << 20).unwrap();
+        ada.more(1).unwrap_err();
+        // Where one principal may have all, it may.
+        let bodies = Bodies::new(8 << 20, 8 << 20);
+        bodies.hold(Name::parse("ada").unwrap()).more(8 << 20).unwrap();
     }
 
     #[test]
