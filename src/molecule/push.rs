@@ -60,11 +60,17 @@ impl PushFormat for Facade {
 /// section 5), or those of the task.
 fn of_another(answer: &Value, row: &str) -> Option<&'static str> {
     let results = std::iter::successors(Some(answer), |answer| answer.get("result")).take(DEPTH + 1);
-    results.into_iter().find_map(|answer| {
+    results.into_iter().enumerate().find_map(|(depth, answer)| {
         let id = answer.get("jsonrpc").and_then(|_| answer.get("id"));
         let named =
             [("id", id), ("task_id", answer.get("task_id")), ("idempotency_key", answer.get("idempotency_key"))];
-        named.into_iter().find_map(|(name, id)| id?.as_str().filter(|id| *id != row).map(|_| name))
+        let is_another = |(name, id): &(&'static str, Option<&Value>)| match id {
+            None | Some(Value::Null) => false,
+            Some(Value::String(id)) => id != row,
+            // Ours is a text. What a handler returns may be a response that it got elsewhere.
+            Some(_) => depth == 0 && *name == "id",
+        };
+        named.into_iter().find(is_another).map(|(name, _)| name)
     })
 }
 
@@ -153,6 +159,7 @@ mod tests {
     fn an_answer_that_names_another_row_is_none_of_this_one() {
         for (answer, name) in [
             (json!({ "jsonrpc": "2.0", "id": "b", "result": "hi" }), "id"),
+            (json!({ "jsonrpc": "2.0", "id": 7, "result": "hi" }), "id"),
             (json!({ "status": "ok", "result": { "jsonrpc": "2.0", "id": "b", "result": "hi" } }), "id"),
             (json!({ "status": "ok", "task_id": "b", "result": "hi" }), "task_id"),
             (json!({ "result": { "idempotency_key": "b", "text": "hi" } }), "idempotency_key"),
@@ -160,8 +167,9 @@ mod tests {
             assert_eq!(of_another(&answer, "a"), Some(name), "{answer}");
             assert_eq!(of_another(&answer, "b"), None, "{answer}");
         }
-        // A number is no row's, and the id of a message is the agent's own.
-        let own = json!({ "jsonrpc": "2.0", "id": 1, "result": { "kind": "message", "messageId": "m", "id": "m", "parts": [] } });
+        // What a handler got elsewhere has an id of its own there, and that of a message is the agent's.
+        let message = json!({ "kind": "message", "messageId": "m", "id": "m", "parts": [] });
+        let own = json!({ "status": "ok", "result": { "jsonrpc": "2.0", "id": 1, "result": message } });
         assert_eq!(of_another(&own, "a"), None);
     }
 

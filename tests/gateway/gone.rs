@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::kit::{Site, text};
+use crate::kit::{Site, Who, text};
 
 /// The messages of a mailbox, by their states.
 fn states(site: &Site, mailbox: &str) -> Vec<String> {
@@ -43,6 +43,25 @@ fn messages_of_a_client_that_is_dropped_are_gone() {
     site.stop();
     site.start();
     assert_eq!(states(&site, "worker"), ["gone"]);
+}
+
+#[test]
+fn who_is_not_in_the_organism_any_more_is_nobody() {
+    let mut site = Site::new();
+    let (ada, other, boss) =
+        (site.party("ada"), site.party("other"), site.who(&site.token(&["boss", "--kind", "admin"])));
+    site.stop();
+    let file = site.folder.join("organism.yaml");
+    let organism = fs::read_to_string(&file).unwrap();
+    let (kept, _) = organism.split_once("  - name: other").unwrap();
+    let kept: Vec<&str> = kept.lines().filter(|line| !line.contains("name: ada")).collect();
+    fs::write(&file, kept.join("\n")).unwrap();
+    site.start();
+    for mut gone in [ada, other] {
+        gone.address = site.address;
+        gone.get("/v1/mailboxes").problem(401, "unauthorized");
+    }
+    Who { address: site.address, ..boss }.get("/v1/mailboxes/worker/messages").is(200);
 }
 
 #[test]

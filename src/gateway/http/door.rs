@@ -70,7 +70,7 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
         Some(Ok(token)) => token::hash(token),
     };
     let is_obituary = (gate.obituary)(request.uri().path());
-    let principal = match gate.query.bearer(token) {
+    let principal = match gate.query.bearer(token).map(|found| found.filter(|principal| is_here(&gate, principal))) {
         Ok(Some(principal)) => principal,
         // The request is kept meanwhile, so that nothing of its body is read.
         Ok(None) => {
@@ -92,6 +92,15 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
         return closing(if is_obituary { Problem::removed() } else { Problem::unauthorized() });
     }
     response
+}
+
+/// Whether the organism has a principal, as what its token says: one that was taken out of organism.yaml is nobody.
+fn is_here(gate: &Gate, principal: &Principal) -> bool {
+    match principal.kind {
+        Kind::Admin => true,
+        Kind::Client => gate.submissions.knows(&principal.name),
+        Kind::Listener => gate.mailboxes.mode(&principal.name).is_some(),
+    }
 }
 
 /// A principal within its rate, for whom there is room.

@@ -119,7 +119,14 @@ fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> D
         let id = task_id(&id)?;
         let said: T = large_json(&gate, request).await?;
         let (by, now) = (caller.principal(), gate.mailboxes.now());
-        let acted = gate.organism.tasks().act(id, |inbox| act(On { inbox, by: &by, id, now }, said)).await?;
+        let acted = gate.organism.tasks().act(id, |inbox| {
+            // What is not theirs is not there.
+            if !inbox.get(id).is_ok_and(|task| caller.sees(inbox, task)) {
+                return Err(InboxError::Unknown { id });
+            }
+            act(On { inbox, by: &by, id, now }, said)
+        });
+        let acted = acted.await?;
         let value = json!({ "id": id.to_string(), "status": acted });
         Ok::<_, Problem>(view::document(StatusCode::OK, &value))
     })
