@@ -159,7 +159,6 @@ mod tests {
     fn an_answer_that_names_another_row_is_none_of_this_one() {
         for (answer, name) in [
             (json!({ "jsonrpc": "2.0", "id": "b", "result": "hi" }), "id"),
-            (json!({ "jsonrpc": "2.0", "id": 7, "result": "hi" }), "id"),
             (json!({ "status": "ok", "result": { "jsonrpc": "2.0", "id": "b", "result": "hi" } }), "id"),
             (json!({ "status": "ok", "task_id": "b", "result": "hi" }), "task_id"),
             (json!({ "result": { "idempotency_key": "b", "text": "hi" } }), "idempotency_key"),
@@ -167,6 +166,8 @@ mod tests {
             assert_eq!(of_another(&answer, "a"), Some(name), "{answer}");
             assert_eq!(of_another(&answer, "b"), None, "{answer}");
         }
+        // Ours is a text.
+        assert_eq!(of_another(&json!({ "jsonrpc": "2.0", "id": 7, "result": "hi" }), "7"), Some("id"));
         // What a handler got elsewhere has an id of its own there, and that of a message is the agent's.
         let message = json!({ "kind": "message", "messageId": "m", "id": "m", "parts": [] });
         let own = json!({ "status": "ok", "result": { "jsonrpc": "2.0", "id": 1, "result": message } });

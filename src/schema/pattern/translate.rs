@@ -23,17 +23,17 @@ pub(crate) struct Flaw {
 pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
     let mut chars = pattern.chars();
     let mut open = Vec::new();
-    let read = |rest: &Chars| pattern.chars().count() - rest.clone().count();
+    let read = |rest: &Chars| pattern.len() - rest.as_str().len();
     translated(&mut chars, &mut open, &read).map_err(|why| {
         let at = match why {
             UNCLOSED_GROUP | UNCLOSED => open.pop(),
             _ => None,
         };
-        Flaw { at: Some(at.unwrap_or_else(|| read(&chars))), why }
+        Flaw { at: Some(pattern[..at.unwrap_or_else(|| read(&chars))].chars().count()), why }
     })
 }
 
-/// As [`translate`]. `open` has the numbers of the brackets that are not closed; `read` tells how many characters were.
+/// As [`translate`]. `open` has the places behind the brackets that are not closed; `read` tells how many bytes were read.
 fn translated(
     chars: &mut Chars,
     open: &mut Vec<usize>,
