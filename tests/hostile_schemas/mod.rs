@@ -321,6 +321,7 @@ fn patterns() -> Vec<Hostile> {
     let pattern = |value: &str| format!("<xs:pattern value='{value}'/>");
     let with = |name, value: &str| one(name, restricted("t0", "xs:string", &pattern(value)) + r);
     vec![
+        with("100,000 parentheses", &("(".repeat(100_000) + "a" + &")".repeat(100_000))),
         with("a pattern counted 999 times, 3 deep", "(((a{0,999}){0,999}){0,999})*"),
         with("a pattern of 999,999,999", "a{999999999}"),
         with("a pattern of any letter 999 times", "\\p{L}{0,999}"),
@@ -394,6 +395,10 @@ fn sets() -> Vec<Hostile> {
         set("100 elements included into 100 namespaces", 101, &|i| match i {
             100 => schema("", &named(100, " type='xs:int'")),
             _ => schema(&target(i), &link("include", 100)),
+        }),
+        set("1,000 elements included into 200 namespaces", 201, &|i| match i {
+            200 => schema("", &named(1_000, "")),
+            _ => schema(&target(i), &link("include", 200)),
         }),
         set("a type redefined 90 times", 91, &|i| match i {
             90 => schema("", &(complex("t", "") + "<xs:element name='r' type='t'/>")),

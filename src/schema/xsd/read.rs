@@ -15,6 +15,10 @@ pub(in crate::schema) struct Reader<'a> {
     hidden: HashSet<(usize, NodeId, Arc<str>)>,
     /// Mistakes in an `xs:redefine`, with their places.
     misplaced: Vec<(Place, &'static str)>,
+    /// Components that a document without a target has again, in the namespaces of further documents that include it.
+    copies: usize,
+    /// The document of which there are too many; what is behind it was not read.
+    crowd: Option<Place>,
     /// The namespaces that each document may refer to, its own apart.
     imported: HashMap<usize, HashSet<String>>,
 }
@@ -58,6 +62,9 @@ impl Kind {
 }
 
 impl<'a> Reader<'a> {
+    /// Most components that are read again in further namespaces.
+    pub(in crate::schema) const COPIES: usize = 10_000;
+
     /// The components of all documents that were given together, which make one schema.
     pub(in crate::schema) fn new(documents: &'a Documents) -> Self {
         let mut reader = Self {
@@ -67,9 +74,11 @@ impl<'a> Reader<'a> {
             originals: HashMap::new(),
             hidden: HashSet::new(),
             misplaced: Vec::new(),
+            copies: 0,
+            crowd: None,
             imported: HashMap::new(),
         };
-        let mut seen = HashSet::new();
+        let (mut seen, mut collected) = (HashSet::new(), HashSet::new());
         // Each document behind those that it redefines, so that what is redefined twice is so in the right order.
         let mut redefinitions = Vec::new();
         for root in documents.roots() {
@@ -80,6 +89,13 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 let document = documents.get(index);
+                if !collected.insert(index) {
+                    reader.copies += document.tree.parts(0).count();
+                }
+                if reader.copies > Self::COPIES {
+                    reader.crowd = Some(Place { document: index, node: 0, target });
+                    return reader;
+                }
                 reader.collect(document, index, &target, documents.is_given(index));
                 redefinitions.push((index, target.clone()));
                 for link in document.links.iter().rev() {
@@ -152,6 +168,11 @@ impl<'a> Reader<'a> {
             }
             places.push(place);
         }
+    }
+
+    /// A document without a target that is included into too many namespaces: what is behind it was not read.
+    pub(in crate::schema) fn crowd(&self) -> Option<&Place> {
+        self.crowd.as_ref()
     }
 
     /// A component in an `xs:redefine` that doesn't redefine what is there once, and why.

@@ -75,6 +75,14 @@ impl From<Unsupported> for Wrong {
 /// # Errors
 /// [`Wrong`] is the first rule that is found broken.
 pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Components<'r, 'a>, Wrong> {
+    if let Some(place) = reader.crowd() {
+        let most = Reader::COPIES;
+        let rule = format!(
+            "documents without a targetNamespace are included into so many namespaces that they make more than {most} \
+             further components: give this one a targetNamespace, and import it"
+        );
+        return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
+    }
     let mut compiler = Compiler::new(reader);
     compiler.builtins()?;
     compiler.twice()?;
