@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use systole::bench::hostile::{DOCUMENTS, verdict};
@@ -11,7 +12,7 @@ use systole::ladder::repair::Vocabulary;
 use systole::ladder::split::{Piece, Splitter};
 use systole::ladder::strict::{self, StrictErrorKind};
 use systole::ladder::{Canonical, Envelope, Raw, StrictError, climb_fragment, properties};
-use systole::schema;
+use systole::schema::{self, Catalog, PayloadSchema, Validator};
 use systole::vocab::XmlLimits;
 
 fn strict(text: impl Into<Bytes>) -> Result<Canonical, StrictError> {
@@ -76,6 +77,32 @@ fn quotes_are_looked_at_once() {
         let limits = XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() };
         // Repaired or refused: what counts is that it ends.
         let _ = climb_fragment(&Raw::new(text), &limits, Vocabulary::default);
+    }
+}
+
+/// The values of a payload have so many steps together, or patterns could hold a shard for minutes.
+#[test]
+fn values_take_no_more_steps_than_a_payload_may() {
+    let xsd = |types: &str| {
+        let head = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:t' xmlns='urn:t'>";
+        let text = format!("{head}{types}<xs:element name='r' type='t'/></xs:schema>");
+        Validator::new(Arc::new(Catalog::only(PayloadSchema::from_xsd("t.xsd", &text).unwrap())))
+    };
+    let restricted = |name: &str, pattern: &str| {
+        format!(
+            "<xs:simpleType name='{name}'><xs:restriction base='xs:token'><xs:pattern value='{pattern}'/>\
+             </xs:restriction></xs:simpleType>"
+        )
+    };
+    let nested = xsd(&restricted("t", "((((a{0,9}){0,9}){0,9}){0,9}){0,9}"));
+    let members: String = (0..400).map(|n| restricted(&format!("m{n}"), &format!("x{n}y*"))).collect();
+    let names: String = (0..400).map(|n| format!("m{n} ")).collect();
+    let list = "<xs:simpleType name='t'><xs:list itemType='u'/></xs:simpleType>";
+    let union = format!("{members}<xs:simpleType name='u'><xs:union memberTypes='{names}'/></xs:simpleType>{list}");
+    let union = xsd(&union);
+    for (mut validator, value) in [(nested, "a".repeat(50_000) + "b"), (union, "x399 ".repeat(40_000))] {
+        let error = validator.validate(strict(format!("<r xmlns='urn:t'>{value}</r>")).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("more steps than a payload may"), "{error}");
     }
 }
 

@@ -82,7 +82,14 @@ pub(crate) fn states(pattern: &str) -> usize {
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(crate) enum Automaton {
+pub(crate) struct Automaton {
+    form: Form,
+    /// Steps that a byte of a value takes, at worst.
+    weight: usize,
+}
+
+#[derive(Debug)]
+enum Form {
     /// Over characters.
     Plain(regex::Regex),
     /// Over the letters of an alphabet of its own.
@@ -94,25 +101,36 @@ impl Automaton {
     fn new(rust: &str) -> Result<Self, &'static str> {
         const BYTES: usize = 16 << 20;
         // What is not counted is as large as it is written.
-        let reduced = rust.contains('{').then(|| parse(rust)).flatten().and_then(|tree| large(&tree));
-        Ok(match reduced {
+        const SHORT: usize = 256;
+        let tree = (rust.contains('{') || rust.len() > SHORT).then(|| parse(rust)).flatten();
+        let weight = tree.as_ref().map_or(1, cost::weight);
+        let form = match tree.as_ref().and_then(large) {
             Some((alphabet, tree)) => {
                 let mut builder = regex::bytes::RegexBuilder::new(&tree.to_string());
                 let regex = builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?;
-                Self::Reduced(Box::new(alphabet), regex)
+                Form::Reduced(Box::new(alphabet), regex)
             }
             None => {
                 let mut builder = regex::RegexBuilder::new(rust);
-                Self::Plain(builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?)
+                Form::Plain(builder.size_limit(BYTES).nest_limit(NESTING).build().map_err(|_| TOO_LARGE)?)
             }
-        })
+        };
+        Ok(Self { form, weight })
+    }
+
+    /// Steps that it takes to tell whether a text matches, at worst.
+    #[inline]
+    pub(crate) fn steps(&self, text: &str) -> usize {
+        /// Steps of any comparison.
+        const ANY: usize = 16;
+        text.len().saturating_add(ANY).saturating_mul(self.weight)
     }
 
     #[inline]
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        match self {
-            Self::Plain(regex) => regex.is_match(text),
-            Self::Reduced(alphabet, regex) => alphabet.spell(text, |spelled| regex.is_match(spelled)),
+        match &self.form {
+            Form::Plain(regex) => regex.is_match(text),
+            Form::Reduced(alphabet, regex) => alphabet.spell(text, |spelled| regex.is_match(spelled)),
         }
     }
 }

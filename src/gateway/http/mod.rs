@@ -45,6 +45,7 @@ use crate::vocab::{MessageId, Name};
 use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
+#[cfg(feature = "facade")]
 pub(crate) use door::Known;
 use failures::Failures;
 pub(super) use openapi::describe;

@@ -20,3 +20,80 @@ pub(super) fn cost(tree: &Hir) -> usize {
         HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(cost).fold(1, usize::saturating_add),
     }
 }
+
+/// About how many states of the automaton of a tree a byte of a text can lead to, at worst; 1 if they are few. They are
+/// many where a text can be parted in several ways between what varies in length and what stands behind it or is
+/// repeated, as in `(a{0,9}){0,9}`, `.{0,99}a.{0,99}` and `.*a.{99}`. Else each byte leads to few, however much is
+/// counted, as in `.{0,4000}`.
+pub(super) fn weight(tree: &Hir) -> usize {
+    /// So many states are looked at as fast as one, or nearly.
+    const FEW: usize = 64;
+    let Shape { spread, .. } = shape(tree);
+    if spread > FEW { spread } else { 1 }
+}
+
+struct Shape {
+    /// Characters and classes, as often as they are counted.
+    positions: usize,
+    /// Positions that a text can lead to at once.
+    spread: usize,
+    /// Characters that a match has at least and at most.
+    length: (usize, Option<usize>),
+}
+
+impl Shape {
+    const fn fixed(length: usize) -> Self {
+        Self { positions: length, spread: 1, length: (length, Some(length)) }
+    }
+
+    fn varies(&self) -> bool {
+        self.length.1 != Some(self.length.0)
+    }
+}
+
+/// Recurses as deep as the pattern nests, which the parser bounds.
+fn shape(tree: &Hir) -> Shape {
+    match tree.kind() {
+        HirKind::Empty | HirKind::Look(_) => Shape::fixed(0),
+        HirKind::Literal(literal) => Shape::fixed(literal.0.len()),
+        HirKind::Class(_) => Shape::fixed(1),
+        HirKind::Capture(capture) => shape(&capture.sub),
+        HirKind::Repetition(repetition) => {
+            let sub = shape(&repetition.sub);
+            let (min, max) = (repetition.min as usize, repetition.max.map(|max| max as usize));
+            let positions = sub.positions.saturating_mul(max.unwrap_or(min.saturating_add(1)).max(1));
+            let (least, most) = sub.length;
+            Shape {
+                positions,
+                spread: if sub.varies() && max != Some(1) { positions } else { sub.spread },
+                length: (least.saturating_mul(min), most.zip(max).map(|(most, max)| most.saturating_mul(max))),
+            }
+        }
+        HirKind::Concat(parts) => {
+            let mut whole = Shape::fixed(0);
+            let mut behind = 0usize;
+            for part in parts.iter().map(shape) {
+                if whole.varies() {
+                    behind = behind.saturating_add(part.positions);
+                }
+                whole.positions = whole.positions.saturating_add(part.positions);
+                whole.spread = whole.spread.max(part.spread);
+                whole.length.0 = whole.length.0.saturating_add(part.length.0);
+                whole.length.1 = whole.length.1.zip(part.length.1).map(|(one, other)| one.saturating_add(other));
+            }
+            Shape { spread: whole.spread.saturating_add(behind), ..whole }
+        }
+        HirKind::Alternation(parts) => {
+            let mut whole = Shape { positions: 0, spread: 1, length: (usize::MAX, Some(0)) };
+            for (tree, part) in parts.iter().map(|part| (part, shape(part))) {
+                whole.positions = whole.positions.saturating_add(part.positions);
+                // Of texts the first character tells which one it may be.
+                let is_text = matches!(tree.kind(), HirKind::Literal(_));
+                whole.spread = whole.spread.max(part.spread).saturating_add(usize::from(!is_text));
+                whole.length.0 = whole.length.0.min(part.length.0);
+                whole.length.1 = whole.length.1.zip(part.length.1).map(|(one, other)| one.max(other));
+            }
+            whole
+        }
+    }
+}

@@ -253,12 +253,33 @@ fn the_alphabet_of_a_pattern_changes_no_verdict() {
         let rust = translate::translate(pattern).unwrap();
         let plain = regex::Regex::new(&rust).unwrap();
         let (alphabet, tree) = alphabet::reduced(&parse(&rust).unwrap()).unwrap();
-        let reduced = Automaton::Reduced(Box::new(alphabet), regex::bytes::Regex::new(&tree.to_string()).unwrap());
+        let form = Form::Reduced(Box::new(alphabet), regex::bytes::Regex::new(&tree.to_string()).unwrap());
+        let reduced = Automaton { form, weight: 1 };
         for _ in 0..4_000 {
             let length = next(7);
             let text: String = (0..length).map(|_| pool[next(pool.len())]).collect();
             assert_eq!(reduced.is_match(&text), plain.is_match(&text), "{pattern} {text:?}");
         }
+    }
+}
+
+#[test]
+fn patterns_that_part_a_text_in_many_ways_take_more_steps() {
+    let weight = |pattern: &str| alternatives(&[pattern]).unwrap().weight;
+    let words: Vec<String> = (0..5_000).map(|n| format!("w{n}")).collect();
+    for few in
+        [".{0,4000}", r"[A-Z]{2}\d{1,30}", r"\c{1,64}@\c{1,60}", r"[A-Z].{0,999}\.", "(ab){1,900}", &words.join("|")]
+    {
+        assert_eq!(weight(few), 1, "{few}");
+    }
+    for (many, most) in [
+        ("((((a{0,9}){0,9}){0,9}){0,9}){0,9}", 59_049),
+        (".*a.{200}", 202),
+        (".{0,100}x.{0,100}", 102),
+        ("(a?b?){3000}c", 6_001),
+        ("(a|bc){100}", 300),
+    ] {
+        assert_eq!(weight(many), most, "{many}");
     }
 }
 

@@ -96,6 +96,7 @@ impl Judge {
         most: usize,
     ) -> Vec<Violation> {
         self.clear();
+        self.scope.begin(payload.bytes().len());
         let own = root.map_or(Namespace::NONE, |root| grammar.name(grammar.elements[root.index()].name).namespace);
         let mut violations = payload.read(|cursor| {
             let text = cursor.document();

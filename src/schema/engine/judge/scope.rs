@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -29,6 +30,8 @@ pub(super) struct Scope {
     resolved: String,
     /// How many declarations of the namespace of `xsi:type` are in scope.
     xsi: usize,
+    /// Steps that are left for comparisons with patterns.
+    steps: Cell<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +54,15 @@ const UNBOUND: Binding = Binding { namespace: Namespace::NONE, uri: Uri::Unbound
 const FEW: usize = 8;
 
 impl Scope {
+    /// Steps for the patterns of a payload of any size, and for each byte of it: of 10 ns or less, one after the other.
+    const STEPS: (usize, usize) = (100_000_000, 64);
+
+    /// Begins with a payload of so many bytes.
+    pub(super) fn begin(&mut self, bytes: usize) {
+        let (any, each) = Self::STEPS;
+        self.steps.set(any.saturating_add(bytes.saturating_mul(each)));
+    }
+
     pub(super) fn clear(&mut self) {
         self.prefixes.clear();
         self.bound.clear();
@@ -183,6 +195,13 @@ pub(super) struct InScope<'s> {
 }
 
 impl Prefixes for InScope<'_> {
+    #[inline]
+    fn spend(&self, steps: usize) -> bool {
+        let left = self.scope.steps.get().saturating_sub(steps);
+        self.scope.steps.set(left);
+        left > 0
+    }
+
     fn namespace(&self, prefix: &str) -> Option<&str> {
         let number = match prefix {
             "" => 0,

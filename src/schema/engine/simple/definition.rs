@@ -146,7 +146,7 @@ impl Definition {
             }
             Variety::List(item) => self.items(item, text, prefixes, wanted)?,
         };
-        self.facets.check_literal(text)?;
+        self.facets.check_literal(text, prefixes)?;
         self.facets.check_value(&value)?;
         Ok(value)
     }
@@ -190,9 +190,10 @@ impl Definition {
             Variety::Union(members) => member.definition.member_value(members, raw, prefixes, wanted),
             _ => member.definition.value(raw, prefixes, wanted).map(|value| (value, member.definition.space)),
         };
-        let (value, space) = members.candidates(raw).find_map(|member| value(member).ok()).ok_or(Rule::Member)?;
+        let found = members.candidates(raw).find_map(|member| value(member).ok());
+        let (value, space) = found.ok_or_else(|| if prefixes.spend(0) { Rule::Member } else { Rule::Steps })?;
         if !self.facets.patterns.is_empty() {
-            self.facets.check_literal(&space.normalize(raw))?;
+            self.facets.check_literal(&space.normalize(raw), prefixes)?;
         }
         self.facets.check_value(&value)?;
         Ok((value, space))

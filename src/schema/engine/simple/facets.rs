@@ -1,6 +1,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::Prefixes;
 use super::bound::Bound;
 use super::enumeration::Enumeration;
 use super::mismatch::Rule;
@@ -86,8 +87,16 @@ impl Facets {
     }
 
     /// Checks a literal, white space normalized.
-    pub(super) fn check_literal(&self, text: &str) -> Result<(), Rule> {
-        if self.patterns.iter().all(|pattern| pattern.automaton.is_match(text)) { Ok(()) } else { Err(Rule::Pattern) }
+    pub(super) fn check_literal(&self, text: &str, prefixes: &dyn Prefixes) -> Result<(), Rule> {
+        for Pattern { automaton, .. } in &self.patterns {
+            if !prefixes.spend(automaton.steps(text)) {
+                return Err(Rule::Steps);
+            }
+            if !automaton.is_match(text) {
+                return Err(Rule::Pattern);
+            }
+        }
+        Ok(())
     }
 
     /// Whether a literal is enough: no facet looks at the value.

@@ -40,6 +40,8 @@ pub(in crate::schema) enum Rule {
     Member,
     /// A number of a date or duration has more digits than this engine counts with.
     Limit,
+    /// To compare it with patterns takes more steps than a payload may.
+    Steps,
 }
 
 /// A broken rule before it is put into words.
@@ -78,6 +80,11 @@ impl fmt::Display for Mismatch {
             Rule::Prefix => write!(f, "found '{found}', whose prefix is not declared; expected {expected}"),
             Rule::Entity => write!(f, "found '{found}', the name of an entity, but a message declares no entities"),
             Rule::Limit => write!(f, "found '{found}' with a number of too many digits; expected {expected}"),
+            Rule::Steps => write!(
+                f,
+                "found '{found}', which is not compared with the pattern: the values up to here take more steps than a \
+                 payload may; send fewer or shorter ones, or have fewer counts inside of counts in the pattern"
+            ),
             _ => write!(f, "found '{found}', expected {expected}"),
         }
     }

@@ -58,10 +58,15 @@ pub(in crate::schema) struct Facet<'a> {
     pub(in crate::schema) prefixes: &'a dyn Prefixes,
 }
 
-/// The namespace declarations in scope where a value stands.
+/// The surroundings of a value: the namespace declarations in scope where it stands, and the time that is left for it.
 pub(in crate::schema) trait Prefixes {
     /// The namespace name of a prefix; `""` is the default namespace. `None` if it is not bound.
     fn namespace(&self, prefix: &str) -> Option<&str>;
+
+    /// Spends steps on a comparison with a pattern. Returns whether so many were left.
+    fn spend(&self, _steps: usize) -> bool {
+        true
+    }
 }
 
 /// Why a type can't be made: one sentence, and the facet, by its place among those given, where it is about one.
