@@ -37,6 +37,35 @@ fn the_example_of_a_payload_is_valid() {
 }
 
 #[test]
+fn the_example_of_an_envelope_is_what_run_takes() {
+    let (code, example, err) = said(&["example", "organism.yaml", "question", "--envelope"]);
+    let start = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta><question ";
+    assert!(code == 0 && example.starts_with(start), "{example}{err}");
+    let file = std::env::temp_dir().join(format!("systole-test-{}-envelope.xml", std::process::id()));
+    std::fs::write(&file, example).unwrap();
+    let (code, answer, err) = said(&["run", "organism.yaml", file.to_str().unwrap(), "--until-idle"]);
+    std::fs::remove_file(&file).unwrap();
+    assert!(code == 0 && answer.contains("<answer "), "{answer}{err}");
+    assert_eq!(said(&["example", "organism.yaml", "--envelope"]).1.lines().count(), 1, "what clients may send");
+    let (code, _, err) = said(&["example", "organism.yaml", SUM, "--envelope"]);
+    assert_eq!((code, err), (1, format!("no client may send {SUM}: its `calls` would have to list it\n")));
+}
+
+#[test]
+fn a_local_name_finds_its_payload_and_a_slip_is_told() {
+    assert_eq!(said(&["example", "organism.yaml", "sum"]), said(&["example", "organism.yaml", SUM]));
+    let (code, _, err) = said(&["example", "organism.yaml", "summ"]);
+    let start = format!("no schema declares summ; did you mean {SUM}? declared are\n  {{");
+    assert!(code == 1 && err.starts_with(&start), "{err}");
+    let file = std::env::temp_dir().join(format!("systole-test-{}-bare.xml", std::process::id()));
+    std::fs::write(&file, "<sum/>").unwrap();
+    let (code, _, err) = said(&["xml", "validate", "--schema", "calculator.xsd", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    let end = format!(":1:1: no schema is known for sum: did you mean {SUM}?\n");
+    assert!(code == 1 && err.ends_with(&end), "{err}");
+}
+
+#[test]
 fn the_prompt_of_a_payload_tells_its_fields() {
     let (code, prompt, _) = said(&["prompt", "organism.yaml", "{urn:example:research:v1}question"]);
     assert_eq!(code, 0);

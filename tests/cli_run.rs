@@ -112,6 +112,53 @@ fn standard_input_takes_several_envelopes_dirty_ones_too() {
 }
 
 #[test]
+fn an_entrance_completes_what_the_pump_stamps() {
+    let e = "xmlns='https://xml-pipeline.org/ns/envelope/v1'";
+    let whole = "<say xmlns='urn:t'>x</say>";
+    let ask = "<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>";
+    let forms = [
+        whole.to_owned(),
+        "```xml\n<say>x</say>\n```".to_owned(),
+        format!("<message {e}>{whole}</message>"),
+        format!("<message {e}><meta/>{whole}</message>"),
+        format!("<message {e}><meta><to>parrot</to></meta><say xmlns=''>x</say></message>"),
+    ];
+    let said = run(&["things.yaml", "--until-idle"], &(forms.join("\n") + ask));
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.out.matches("<say xmlns=\"urn:t\">x</say>").count(), forms.len(), "{}", said.out);
+    assert_eq!(said.out.matches("<capabilities ").count(), 1, "{}", said.out);
+}
+
+#[test]
+fn what_is_no_message_is_told_once_with_an_example_and_what_may_be_meant() {
+    let said = |input: &str| {
+        let said = run(&["things.yaml", "--until-idle"], input);
+        assert_eq!(said.code, 1, "{}", said.err);
+        (said.out, said.err)
+    };
+    let (out, err) = said("<sya xmlns='urn:t'/>");
+    assert!(out.contains("<rule column=\"1\" line=\"1\">the root is {urn:t}sya: write an envelope"), "{out}");
+    assert!(out.contains("did you mean {urn:t}say?</rule>"), "{out}");
+    let example = "<example><message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta><";
+    assert!(out.contains(example), "{out}");
+    assert_eq!(err.matches("1:1").count(), 1, "the place is told once: {err}");
+    let (out, err) = said("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'/>");
+    assert!(out.contains("<rule column=\"1\" line=\"1\">the message has no payload"), "{out}");
+    assert!(out.contains(example) && err.matches("1:1").count() == 1, "{out}{err}");
+    let (out, err) = said("<message><<");
+    assert!(out.contains(">malformed<") && !out.contains("\">1:"), "{out}{err}");
+    for slip in ["<say>x</say>", "<sya xmlns='urn:t'>x</sya>"] {
+        let (out, err) = said(&envelope(slip));
+        assert!(out.contains("<rule>did you mean {urn:t}say?</rule>"), "{slip}: {out}");
+        assert!(err.contains("(did you mean {urn:t}say?)"), "{slip}: {err}");
+    }
+    // What a client may not call is no more found by this than what is not there.
+    for payload in ["<ask xmlns='urn:t'/>", "<gone xmlns='urn:t'/>"] {
+        assert!(!said(&envelope(payload)).0.contains("did you mean"), "{payload}");
+    }
+}
+
+#[test]
 fn a_fault_comes_back_as_an_envelope_and_as_exit_code_1() {
     let fault = |payload: &str, config: &str| {
         let said = run(&[config, "--until-idle"], &envelope(payload));

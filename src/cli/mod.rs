@@ -56,7 +56,7 @@ enum Command {
     /// Print the XSD of a payload, or of all
     Schema(Describe),
     /// Print a valid example of a payload, or of all
-    Example(Describe),
+    Example(Example),
     /// Print what a model has to know to write a payload, or all
     Prompt(Describe),
     /// Run one stage of the ladder by itself
@@ -94,8 +94,17 @@ enum Command {
 struct Describe {
     /// The organism.yaml
     organism: PathBuf,
-    /// The payload, written {namespace}local
+    /// The payload, written {namespace}local; local alone where one payload has that name
     payload: Option<QName>,
+}
+
+#[derive(Debug, Args)]
+struct Example {
+    #[command(flatten)]
+    what: Describe,
+    /// Print it in an envelope, as a client may send it
+    #[arg(long)]
+    envelope: bool,
 }
 
 /// Runs the program with the arguments of the process.
@@ -104,9 +113,10 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check { organism } => check::check(&organism),
-        Command::Schema(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Schema),
-        Command::Example(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Example),
-        Command::Prompt(args) => describe::describe(&args.organism, args.payload.as_ref(), describe::Part::Prompt),
+        Command::Schema(args) => describe::describe(&args, describe::Part::Schema),
+        Command::Example(Example { what, envelope: false }) => describe::describe(&what, describe::Part::Example),
+        Command::Example(Example { what, envelope: true }) => describe::describe(&what, describe::Part::Envelope),
+        Command::Prompt(args) => describe::describe(&args, describe::Part::Prompt),
         Command::Xml(stage) => xml::run(stage),
         Command::Journal(action) => journal::run(&action),
         Command::Thread(action) => thread::run(&action),

@@ -45,7 +45,8 @@ const GATHER: Duration = Duration::from_millis(2);
 const INTERRUPTED: u8 = 130;
 
 const HELP: &str = "\
-Envelopes go in as the client 'cli', what comes back is printed on standard output, each envelope with a line \
+Messages go in as the client 'cli': payloads that it may call, or envelopes around them, of which `systole example \
+--envelope` prints one. What comes back is printed on standard output, each envelope with a line \
 feed behind it (its text may have others); events and the log go to standard error. Where people listen, standard \
 input is their keyboard unless it is named as a file.
 
@@ -60,7 +61,7 @@ Exit codes: 0 done, 1 a fault came back or not all could be ended, 2 it could no
 pub(super) struct Run {
     /// The organism.yaml
     organism: PathBuf,
-    /// Files of envelopes, one after the other; - is standard input, also if none is named
+    /// Files of messages, one after the other; - is standard input, also if none is named
     files: Vec<PathBuf>,
     /// End when nothing is left to do: exit 0, or 1 if a fault came back
     #[arg(long)]

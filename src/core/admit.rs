@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::answer::{Recipient, Reply};
 use super::blueprint::{ClientId, ListenerId};
+use super::contract::Client;
 use super::event::EventKind;
 use super::faults;
 use super::gauge::Permit;
@@ -17,6 +18,7 @@ use super::misroute::Misroute;
 use super::open::Call;
 use super::thread::{Origin, Sender};
 use crate::ladder::{Canonical, Claims, Element, Envelope, Raw, Validated, climb};
+use crate::schema::{self, Catalog};
 use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, XmlLimits, ns};
 
 /// A message of a client that has been read.
@@ -39,10 +41,32 @@ pub(super) struct Entry {
 /// Bytes of the label that a client may give a message: it is kept until the answer leaves.
 pub(super) const LABEL: usize = 256;
 
-/// Takes bytes up the ladder to an envelope.
-pub(super) fn read_envelope(raw: &Raw, limits: &XmlLimits) -> Result<Envelope, Fault> {
-    let canonical = climb(raw, limits).map_err(|error| faults::malformed(&error))?;
-    Envelope::open(canonical).map_err(|error| faults::envelope(&error))
+/// Takes what a client sends up the ladder to its claims and its payload.
+///
+/// An entrance completes what the pump knows better than the client: an envelope may leave out `<meta>` or its `<from>`,
+/// and a document may be a payload alone, if the client may call it or it is a request to the core. A root without a
+/// namespace is the call that has its local name, as in what listeners write.
+pub(super) fn read_message(
+    raw: &Raw,
+    client: &Client,
+    limits: &XmlLimits,
+    catalog: &Catalog,
+) -> Result<(Claims, Canonical), Fault> {
+    let document = climb(raw, limits).map_err(|error| faults::malformed(&error))?;
+    let complete = |payload| schema::guide(payload, client.calls.iter(), catalog);
+    if document.root().namespace() == ns::ENVELOPE && document.root().local() == "message" {
+        let envelope = Envelope::open_entered(document);
+        let envelope =
+            envelope.map_err(|error| faults::envelope(&error, &client.name, client.calls.iter(), catalog))?;
+        let (claims, payload) = envelope.into_parts();
+        return Ok((claims, complete(payload)));
+    }
+    let payload = complete(document);
+    if client.calls.contains(payload.root()) || payload.root().namespace() == ns::META {
+        Ok((Claims::default(), payload))
+    } else {
+        Err(faults::no_message(&payload, client, catalog))
+    }
 }
 
 impl Core {
@@ -53,9 +77,10 @@ impl Core {
         let read = if is_lane && !self.lane.take(client, self.now) {
             Err(faults::overload())
         } else {
-            read_envelope(&message.raw, &self.blueprint.limits.xml)
+            let blueprint = &self.blueprint;
+            read_message(&message.raw, blueprint.principal(client), &blueprint.limits.xml, &self.catalog)
         };
-        let claimed = read.as_ref().ok().and_then(|envelope| envelope.claims().thread.as_deref()?.parse().ok());
+        let claimed = read.as_ref().ok().and_then(|(claims, _)| claims.thread.as_deref()?.parse().ok());
         let root = match self.conversation(client, claimed, root) {
             Ok(root) => root,
             Err(shard) => {
@@ -64,7 +89,7 @@ impl Core {
             }
         };
         let ids = self.entry_id(root);
-        let (claims, payload) = match read.map(Envelope::into_parts) {
+        let (claims, payload) = match read {
             Ok((claims, payload)) => (claims, Ok(payload)),
             Err(fault) => (Claims::default(), Err(fault)),
         };
@@ -135,6 +160,11 @@ impl Core {
                 Err(fault) => self.refuse_entry(&entry, entry.ids.0, fault, None, None),
             },
             Ok(Verdict::Refused(Refusal { payload, fault, misroute, .. })) => {
+                let calls = &self.blueprint.principal(entry.client).calls;
+                let fault = match &payload {
+                    Some(payload) if misroute.is_some() => faults::with_near(fault, payload.root(), calls),
+                    _ => fault,
+                };
                 self.refuse_entry(&entry, entry.ids.0, fault, payload, misroute);
             }
             // A client has no thread that could reply, continue, or own another one.
@@ -239,11 +269,11 @@ impl Core {
         let Ok(payload) = &entry.payload else { return };
         let blueprint = self.blueprint.clone();
         let client = &blueprint.principal(entry.client).name;
-        let claimed = || Some(&*entry.claims.from).filter(|&claimed| claimed != client.as_str()).map(str::to_owned);
+        let claimed = || Some(&*entry.claims.from).filter(|&from| !from.is_empty() && from != client.as_str());
         self.root_event(entry.root, || EventKind::Injected {
             message: entry.ids.0,
             from: client.clone(),
-            claimed: claimed(),
+            claimed: claimed().map(str::to_owned),
         });
         if !payload.repairs().is_empty() {
             let repairs = || payload.repairs().to_vec();

@@ -4,11 +4,12 @@
 //! third person, true for each receiver: no "you", no "this", no "the listener".
 
 use super::blueprint::Blueprint;
+use super::contract::Client;
 use super::io::Failure;
-use crate::ladder::{EnvelopeError, LadderError};
+use crate::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use crate::protocol::MetaError;
 use crate::schema::{Catalog, EncodeError, SchemaError};
-use crate::vocab::{BrokenRule, Fault, FaultCode, Position, QName};
+use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
 
 /// Refuses a payload without a target: one text for what is absent and for what is not allowed.
 pub(super) fn route(payload: &QName) -> Fault {
@@ -20,9 +21,48 @@ pub(super) fn malformed(error: &LadderError) -> Fault {
     with_rule(Fault::new(code, "what was sent is no XML that can be read"), error.to_string(), error.position(), None)
 }
 
-pub(super) fn envelope(error: &EnvelopeError) -> Fault {
-    let fault = Fault::new(FaultCode::Envelope, "what was sent is no envelope");
-    with_rule(fault, error.to_string(), Some(error.position()), None)
+/// A `<message>` that breaks the envelope schema: with an envelope that carries one of the payloads that its sender may
+/// send.
+pub(super) fn envelope<'a>(
+    error: &EnvelopeError,
+    sender: &Name,
+    sends: impl Iterator<Item = &'a QName>,
+    catalog: &Catalog,
+) -> Fault {
+    no_envelope(error.to_string(), Some(error.position()), example_envelope(sender, sends, catalog))
+}
+
+/// A document at an entrance that is neither an envelope nor a payload that the client may call.
+pub(super) fn no_message(document: &Canonical, client: &Client, catalog: &Catalog) -> Fault {
+    let found = document.root();
+    let near = near_call(found, &client.calls).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    let rule = format!(
+        "the root is {found}: write an envelope, which is <message> in the namespace {}, or a payload that its sender may call{near}",
+        ns::ENVELOPE
+    );
+    no_envelope(rule, document.position(0), example_envelope(&client.name, client.calls.iter(), catalog))
+}
+
+fn no_envelope(rule: String, at: Option<Position>, example: Option<String>) -> Fault {
+    with_rule(Fault::new(FaultCode::Envelope, "what was sent is no envelope"), rule, at, example)
+}
+
+/// An envelope around the first of the payloads that has an example.
+fn example_envelope<'a>(sender: &Name, sends: impl Iterator<Item = &'a QName>, catalog: &Catalog) -> Option<String> {
+    let payload = sends.filter_map(|payload| catalog.get(payload)?.example()).next()?;
+    Some(write_example(sender, payload))
+}
+
+/// Adds to a fault of the route which call of the client may be meant. Its own calls are no secret to a client.
+pub(super) fn with_near(fault: Fault, payload: &QName, calls: &[QName]) -> Fault {
+    match near_call(payload, calls) {
+        Some(near) => with_rule(fault, format!("did you mean {near}?"), None, None),
+        None => fault,
+    }
+}
+
+fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
+    if calls.contains(payload) { None } else { near::payload(payload, calls.iter()) }
 }
 
 /// A payload that breaks its contract: with the rule, its place and an example.
@@ -163,7 +203,13 @@ pub(super) fn is_mistake(fault: &Fault) -> bool {
     }
 }
 
-fn with_rule(fault: Fault, rule: String, at: Option<Position>, example: Option<String>) -> Fault {
+fn with_rule(fault: Fault, mut rule: String, at: Option<Position>, example: Option<String>) -> Fault {
+    // Errors of the stages begin with their place, which stands beside the rule.
+    if let Some(at) = at
+        && let Some(rest) = rule.strip_prefix(&format!("{at}: "))
+    {
+        rule = rest.to_owned();
+    }
     Fault { rule: Some(Box::new(BrokenRule { rule, at, example })), ..fault }
 }
 

@@ -129,7 +129,10 @@ impl Core {
                 let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
                 return refuse(None, faults::unencodable(error), usize::from(is_call));
             }
-            Draft::NoEnvelope(error) => return refuse(None, faults::envelope(error), 1),
+            Draft::NoEnvelope(error) => {
+                let sends = contract.replies.iter().chain(&contract.calls);
+                return refuse(None, faults::envelope(error, &contract.name, sends, &self.catalog), 1);
+            }
             Draft::Canonical(payload) => {
                 let known = contract.replies.iter().chain(&contract.calls);
                 Sound::Unproved(schema::guide(payload.clone(), known, &self.catalog))

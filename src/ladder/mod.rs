@@ -20,7 +20,7 @@ mod validated;
 
 pub use canonical::{Canonical, Part};
 pub use climb::{Fragment, LadderError, climb, climb_fragment};
-pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope};
+pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
 pub use raw::Raw;
 pub use repair::{Repair, RepairError, RepairKind, Repaired};
 pub use strict::StrictError;

@@ -115,7 +115,7 @@ pub struct BrokenRule {
     pub rule: String,
     /// Where, in what the sender wrote.
     pub at: Option<Position>,
-    /// A valid instance of the payload, canonical.
+    /// A valid instance of what should have been sent, canonical: of the payload, or of an envelope.
     pub example: Option<String>,
 }
 

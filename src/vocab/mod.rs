@@ -5,6 +5,7 @@ mod id;
 mod legible;
 mod limits;
 mod name;
+pub(crate) mod near;
 pub mod ns;
 mod path;
 mod qname;

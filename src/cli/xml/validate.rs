@@ -8,21 +8,31 @@ use crate::cli::print;
 use crate::ladder::strict;
 use crate::schema::{Catalog, ContractError, PayloadSchema, Validator, XsdDocument};
 use crate::shell::terminal::Escaped;
-use crate::vocab::Position;
+use crate::vocab::{Position, QName, near};
 
 /// `systole xml validate`: says nothing of a valid document, and each broken rule of another one.
 pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut validator = Validator::new(Arc::new(catalog(schemas)?));
     let canonical =
         strict::canonicalize(&document.bytes, &document.limits).map_err(|error| document.refused(&error))?;
+    let near = meant(canonical.root(), validator.catalog());
     let Err(error) = validator.validate(canonical) else { return Ok(ExitCode::SUCCESS) };
     let more = error.more.iter().map(|finding| (finding.at, finding.to_string()));
-    for (at, rule) in std::iter::once((error.at, error.to_string())).chain(more) {
+    for (at, rule) in std::iter::once((error.at, error.to_string() + &near)).chain(more) {
         let at = at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
         let line = format!("{}:{at} {rule}", document.name);
         print::note(Escaped::line(&line));
     }
     Ok(ExitCode::FAILURE)
+}
+
+/// What may be meant by a payload that no schema declares.
+fn meant(payload: &QName, catalog: &Catalog) -> String {
+    let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
+    match near::payload(payload, declared.iter().copied()) {
+        Some(near) if catalog.get(payload).is_none() => format!(": did you mean {near}?"),
+        _ => String::new(),
+    }
 }
 
 /// What these schemas know, and what the pump speaks itself.

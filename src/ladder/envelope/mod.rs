@@ -12,7 +12,7 @@ mod write;
 
 pub use claim::Claim;
 pub use error::EnvelopeError;
-pub use write::write_envelope;
+pub use write::{write_envelope, write_example};
 
 use super::Canonical;
 use crate::vocab::{MessageId, Name, ThreadId, Time};
@@ -82,6 +82,15 @@ impl Envelope {
     /// [`EnvelopeError`] says what is wrong where.
     pub fn open(message: Canonical) -> Result<Self, EnvelopeError> {
         open::open(message).map(|(claims, payload)| Self { claims, payload })
+    }
+
+    /// Takes apart an envelope at an entrance: `<meta>` may be missing, and `<from>` in it, since the pump stamps the
+    /// sender in any case. All else is as in [`open`](Self::open).
+    ///
+    /// # Errors
+    /// [`EnvelopeError`] says what is wrong where.
+    pub fn open_entered(message: Canonical) -> Result<Self, EnvelopeError> {
+        open::open_entered(message).map(|(claims, payload)| Self { claims, payload })
     }
 
     /// Takes apart a `<message>` that a listener wrote. Its `to`, its `thread` and its payload

@@ -15,7 +15,15 @@ use crate::vocab::{Position, QName, XmlLimits, ns};
 pub(super) fn open(message: Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
     take_apart(message, |reader| {
         let root = reader.root()?;
-        Ok((reader.meta(&root)?, reader.payload(&root)?))
+        Ok((reader.meta(&root, Required::All)?, reader.payload(&root)?))
+    })
+}
+
+/// The same of an envelope at an entrance: what the pump stamps may be missing.
+pub(super) fn open_entered(message: Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
+    take_apart(message, |reader| {
+        let root = reader.root()?;
+        Ok((reader.meta(&root, Required::Payload)?, reader.payload(&root)?))
     })
 }
 
@@ -49,6 +57,15 @@ struct Start<'a> {
     tag: Tag<'a>,
     /// Its place in document order, from 0.
     index: usize,
+}
+
+/// Parts of an envelope that must be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Required {
+    /// `<meta>` with `<from>`, and the payload.
+    All,
+    /// The payload.
+    Payload,
 }
 
 /// The namespaces that mean something here.
@@ -96,15 +113,27 @@ impl<'a> Reader<'a> {
         Ok(root)
     }
 
-    fn meta(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
+    fn meta(&mut self, root: &Start<'a>, required: Required) -> Result<Claims, EnvelopeError> {
+        let before = self.cursor;
         let Some(meta) = self.child(root, "message")? else {
-            return Err(EnvelopeError::NoMeta { at: self.position(root) });
+            let at = self.position(root);
+            return Err(match required {
+                Required::All => EnvelopeError::NoMeta { at },
+                Required::Payload => EnvelopeError::NoPayload { at },
+            });
         };
-        if self.known(&meta, meta.tag.prefix()) != Known::Envelope || meta.tag.local() != "meta" {
+        let is_ours = self.known(&meta, meta.tag.prefix()) == Known::Envelope;
+        if !is_ours || meta.tag.local() != "meta" {
+            // An element of <meta> outside of it, or an envelope, is no payload that came without <meta>.
+            let is_misplaced = is_ours && matches!(meta.tag.local(), "from" | "to" | "thread" | "message");
+            if required == Required::Payload && !is_misplaced {
+                self.cursor = before;
+                return Ok(Claims::default());
+            }
             return Err(EnvelopeError::NoMeta { at: self.position(&meta) });
         }
         self.check_attributes(&meta, "meta")?;
-        let mut claims = self.claims(&meta)?;
+        let mut claims = self.claims(&meta, required)?;
         for claim in [&mut claims.id, &mut claims.in_reply_to, &mut claims.traceparent] {
             claim.take_if(|text| text.is_empty());
         }
@@ -112,14 +141,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The children of `<meta>`, in the order of the schema.
-    fn claims(&mut self, meta: &Start<'a>) -> Result<Claims, EnvelopeError> {
+    fn claims(&mut self, meta: &Start<'a>, required: Required) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
         // how many of from, to and thread can't come any more
         let mut passed = 0;
         while let Some(child) = self.child(meta, "meta")? {
             let known = self.known(&child, child.tag.prefix());
             if passed == 0 && (known, child.tag.local()) != (Known::Envelope, "from") {
-                return Err(EnvelopeError::NoFrom { at: self.position(&child) });
+                match required {
+                    Required::All => return Err(EnvelopeError::NoFrom { at: self.position(&child) }),
+                    Required::Payload => passed = 1,
+                }
             }
             match (known, child.tag.local()) {
                 (Known::Envelope, "from") if passed == 0 => {
@@ -143,7 +175,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        if passed == 0 {
+        if passed == 0 && required == Required::All {
             return Err(EnvelopeError::NoFrom { at: self.position(meta) });
         }
         Ok(claims)

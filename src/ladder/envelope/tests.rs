@@ -78,6 +78,32 @@ fn an_envelope_of_the_python_pipeline_is_read() {
 }
 
 #[test]
+fn an_entered_message_may_leave_out_what_the_pump_stamps_and_nothing_else() {
+    let open = |text: &str| Envelope::open_entered(canonical(text)).map(Envelope::into_parts);
+    let message = |inner: &str| format!(r#"<message xmlns="{E}">{inner}</message>"#);
+    let a = r#"<a xmlns="urn:a"/>"#;
+    for inner in [a.to_owned(), format!("<meta/>{a}"), format!("<meta><from/></meta>{a}")] {
+        let (claims, payload) = open(&message(&inner)).unwrap();
+        assert_eq!((claims, payload.as_str()), (Claims::default(), r#"<a xmlns="urn:a"></a>"#), "{inner}");
+    }
+    let (claims, _) = open(&message(&format!("<meta><to>b</to><thread>t</thread></meta>{a}"))).unwrap();
+    assert_eq!((claims.to.as_deref(), claims.thread.as_deref()), (Some("b"), Some("t")));
+    for refused in [
+        String::new(),
+        format!("<to>b</to>{a}"),
+        format!("{a}{a}"),
+        format!("<meta><thread/><to/></meta>{a}"),
+        format!("<meta><to/><from/></meta>{a}"),
+        format!("<meta><x xmlns=''/></meta>{a}"),
+        "<meta/>".to_owned(),
+        message(a),
+    ] {
+        assert!(open(&message(&refused)).is_err(), "{refused}");
+    }
+    assert!(Envelope::open(canonical(&message(a))).is_err(), "the wire is strict");
+}
+
+#[test]
 fn an_emitted_message_may_leave_out_what_the_pump_knows() {
     let open = |text: &str| Envelope::open_emitted(canonical(text)).map(Envelope::into_parts);
     let (claims, payload) = open(&format!(r#"<message xmlns="{E}"><a xmlns="urn:a"/></message>"#)).unwrap();

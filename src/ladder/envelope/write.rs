@@ -6,7 +6,7 @@ use super::Meta;
 use crate::ladder::Canonical;
 use crate::ladder::scan::{Scanner, Token};
 use crate::ladder::strict::{Surroundings, canonicalize_in, is_xml_char, push_text};
-use crate::vocab::{XmlLimits, ns};
+use crate::vocab::{Name, XmlLimits, ns};
 
 /// The canonical bytes of the envelope that carries `payload`, with the envelope namespace as
 /// default namespace.
@@ -35,6 +35,17 @@ pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
     push_payload(&mut out, payload);
     push(&mut out, &["</message>"]);
     out.into()
+}
+
+/// The least envelope that carries `payload` and keeps the schema: an example for whoever sends one.
+pub fn write_example(from: &Name, payload: &Canonical) -> String {
+    let mut out = Vec::with_capacity(payload.bytes().len() + 256);
+    push(&mut out, &["<message xmlns=\"", ns::ENVELOPE, "\"><meta>"]);
+    push_element(&mut out, "from", from.as_str());
+    push(&mut out, &["</meta>"]);
+    push_payload(&mut out, payload);
+    push(&mut out, &["</message>"]);
+    String::from_utf8(out).expect("canonical bytes are UTF-8")
 }
 
 /// Writes the payload as it is canonical inside of an element that has rendered the envelope

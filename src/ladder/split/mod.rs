@@ -7,9 +7,9 @@
 //!   in its own tag; it ends at its end tag. Comments, CDATA sections, instructions and quoted
 //!   values hide what is in them. An end tag closes what is open inside of its element, up to
 //!   256 elements; one that fits none of them is passed over.
-//! - An envelope inside of an envelope is part of it: as the payload, or anywhere in the payload.
-//!   If one begins where a second payload would stand, or in place of `<meta>`, the one before
-//!   lacks its end tag and ends there.
+//! - An envelope inside of an envelope is part of it: as the payload behind `<meta>`, or anywhere in
+//!   the payload. If one begins where a second payload would stand, or in place of `<meta>`, the one
+//!   before lacks its end tag and ends there.
 //! - An envelope that is still open at the end of the stream, or when it passes the limit on
 //!   bytes, ends where the first envelope inside of it begins, and that one is a message of its
 //!   own. So a message that was cut delays those behind it by one limit at most, and swallows none.
@@ -93,6 +93,8 @@ struct Open {
     start: u64,
     children: usize,
     envelope: bool,
+    /// Whether its first child is called `meta`.
+    begins_with_meta: bool,
     /// How many finished envelopes there were before it, those that were given up among them.
     mark: usize,
 }
@@ -196,9 +198,14 @@ impl Splitter {
         if tag.is_end {
             self.end_tag(hash(name), tag);
         } else {
-            let is_message = name == b"message" || name.ends_with(b":message");
+            let is_called = |local: &[u8]| name.rsplit(|&byte| byte == b':').next() == Some(local);
+            let is_message = is_called(b"message");
+            let is_meta = is_called(b"meta");
             let is_envelope = is_message && declares_envelope(text, name);
             let is_empty = text.ends_with(b"/>");
+            if let Some(parent) = self.open.back_mut().filter(|parent| parent.children == 0) {
+                parent.begins_with_meta = is_meta;
+            }
             self.start_tag(hash(name), tag, is_message, is_envelope);
             if is_empty && self.deeper > 0 {
                 self.deeper -= 1;
@@ -223,7 +230,14 @@ impl Splitter {
             parent.children += 1;
         }
         let mark = self.given_up + self.nested.len();
-        self.open.push_back(Open { name, start: tag.start, children: 0, envelope: is_envelope, mark });
+        self.open.push_back(Open {
+            name,
+            start: tag.start,
+            children: 0,
+            envelope: is_envelope,
+            begins_with_meta: false,
+            mark,
+        });
     }
 
     /// An envelope begins at `at`: ends what can't hold one there.
@@ -232,7 +246,8 @@ impl Splitter {
             self.close_all();
             self.emit(at);
         }
-        while self.deeper == 0 && self.open.back().is_some_and(|parent| parent.envelope && parent.children != 1) {
+        let holds_none = |parent: &Open| parent.envelope && !(parent.begins_with_meta && parent.children == 1);
+        while self.deeper == 0 && self.open.back().is_some_and(holds_none) {
             self.close(at);
         }
     }

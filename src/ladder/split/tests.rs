@@ -73,6 +73,14 @@ fn an_envelope_inside_of_an_envelope_is_part_of_it() {
 }
 
 #[test]
+fn a_message_without_meta_that_lacks_its_end_tag_swallows_none() {
+    let good = message("<a/>");
+    let short = format!("<message xmlns='{E}'><a/></message>");
+    let cut = short.strip_suffix("</message>").unwrap();
+    assert_eq!(split(&format!("{cut}{good}{short}{cut}{short}")), [cut, &good, &short, cut, &short]);
+}
+
+#[test]
 fn a_missing_end_tag_costs_one_message() {
     let good = message("<a>1</a>");
     let without_end = good.strip_suffix("</message>").unwrap();

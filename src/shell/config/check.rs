@@ -7,14 +7,14 @@ use super::Mistake;
 use super::finding::Finding;
 use super::listener::{Listener, Written};
 use super::organism::Organism;
+use super::program;
 use super::reader::{At, Reader};
 use super::remote::{Format, Mode, Push};
 use super::tasks::{Tasks, TasksOf};
-use super::{near, program};
 use crate::core::{Blueprint, Problem};
 use crate::protocol::boot_qname;
 use crate::schema::{Catalog, PayloadSchema};
-use crate::vocab::{Name, QName, Span, ns};
+use crate::vocab::{Name, QName, Span, near, ns};
 
 /// The blueprint of what the file describes.
 pub(super) fn blueprint(organism: &Organism) -> Blueprint {
@@ -30,30 +30,13 @@ pub(super) fn blueprint(organism: &Organism) -> Blueprint {
 /// Payloads that no schema declares; the pump declares its own.
 pub(super) fn declarations(reader: &mut Reader, organism: &Organism, catalog: &Catalog) {
     let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
+    let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
     for payload in listed.filter(|payload| catalog.get(&payload.value).is_none()) {
         // An echo's replies are its accepts, at the same place.
         if !reader.is_marked(payload.span) {
-            let near = nearest(&payload.value, catalog);
+            let near = near::payload(&payload.value, declared.iter().copied()).cloned();
             reader.report(Mistake::Undeclared { payload: payload.value.clone(), near }, payload.span);
         }
-    }
-}
-
-/// The declared payload that may be meant: of the same namespace, or of the same local name, in a namespace that is
-/// spelt alike or in none.
-fn nearest(payload: &QName, catalog: &Catalog) -> Option<QName> {
-    let declared = || catalog.payloads().map(PayloadSchema::qname);
-    let siblings = declared().filter(|other| other.namespace() == payload.namespace());
-    if let Some(local) = near::nearest(payload.local(), siblings.map(QName::local)) {
-        return QName::new(payload.namespace(), local).ok();
-    }
-    let namesakes = || declared().filter(|other| other.local() == payload.local());
-    if payload.namespace().is_empty() {
-        return namesakes().next().cloned();
-    }
-    match near::nearest(payload.namespace(), namesakes().map(QName::namespace)) {
-        Some(namespace) => QName::new(namespace, payload.local()).ok(),
-        None => namesakes().find(|other| other.namespace().is_empty()).cloned(),
     }
 }
 

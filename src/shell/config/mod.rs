@@ -27,7 +27,6 @@ mod limits;
 mod listener;
 mod mistake;
 mod molecule;
-mod near;
 mod organism;
 mod program;
 mod reader;

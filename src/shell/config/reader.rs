@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::document::{Key, Node, Value};
 use super::finding::{File, Finding};
 use super::mistake::Mistake;
-use super::{instead, near, units};
-use crate::vocab::{Name, QName, Span};
+use super::{instead, units};
+use crate::vocab::{Name, QName, Span, near};
 
 pub(super) struct Reader {
     pub(super) file: Arc<File>,
