@@ -160,7 +160,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     second.listen("clerk asks manager")?;
     let keyboard = second.process.stdin.as_mut().ok_or("its input is not piped")?;
     println!("    (the manager types: go!)");
-    writeln!(keyboard, "<verdict xmlns=\"urn:example:leave:v1\"><text>go!</text></verdict>\n")?;
+    writeln!(keyboard, "<verdict xmlns=\"urn:example:leave:v1\"><text>go!</text></verdict>\ny")?;
     let said = second.listen("customer: clerk")?;
     second.kill()?;
     std::fs::remove_dir_all(&directory)?;

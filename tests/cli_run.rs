@@ -251,7 +251,7 @@ fn a_person_answers_by_filling_in_a_form() {
     let said = run(&["human.yaml", "ask.xml", "--until-idle"], typed);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(said.err.contains("--- cli asks judge ---\n<ask xmlns=\"urn:t\">guilty?</ask>\n"), "{}", said.err);
-    assert!(said.err.contains("This is neither XML nor a number of the list.\n"), "{}", said.err);
+    assert!(said.err.contains("This is neither XML nor a number of the list; - declines"), "{}", said.err);
     assert!(said.err.contains("found 'maybe', expected true or false\nverdict/ok, true or false: "), "{}", said.err);
     assert!(said.err.contains("</verdict>\nSend it? (y sends it"), "{}", said.err);
     let verdict = "<verdict xmlns=\"urn:t\"><ok>false</ok><note>not &lt;proven&gt;</note></verdict>";
@@ -259,11 +259,23 @@ fn a_person_answers_by_filling_in_a_form() {
 }
 
 #[test]
+fn xml_of_a_person_is_shown_as_it_goes_and_sent_at_their_word() {
+    let typed = "<verdict><ok>1</ok><note>AT&T</note></verdict>\n\nn\n<verdict><ok>0</ok><note/></verdict>\ny\n";
+    let said = run(&["human.yaml", "ask.xml", "--until-idle"], typed);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let review = "repaired: 1:28 stray-ampersand\n<verdict xmlns=\"urn:t\"><ok>1</ok><note>AT&amp;T</note></verdict>\n\
+                  Send it? (y sends it, n sends nothing): ";
+    assert!(said.err.contains(review), "{}", said.err);
+    assert!(said.err.contains("nothing was sent.\n"), "{}", said.err);
+    assert!(said.out.contains("<verdict xmlns=\"urn:t\"><ok>0</ok><note></note></verdict>"), "{}", said.out);
+}
+
+#[test]
 fn a_person_who_accepts_boot_calls_whom_they_may() {
     let mut child = start(&["booted.yaml"]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let typed =
-        "<gone/>\n<say>one</say>\n1\ntwo\ny\n<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>\n";
+        "<gone/>\n<say>one</say>\ny\n1\ntwo\ny\n<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>\ny\n";
     child.stdin.as_mut().unwrap().write_all(typed.as_bytes()).unwrap();
     let mut seen = String::new();
     until(|| {

@@ -19,6 +19,7 @@ use super::failure::Failure;
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::shell::command::{conceal, kill_all};
+use crate::shell::human::Console;
 use crate::shell::{Client, Events, Organism, SendError, Unread};
 use crate::vocab::Name;
 use entrance::Served;
@@ -48,7 +49,8 @@ const HELP: &str = "\
 Messages go in as the client 'cli': payloads that it may call, or envelopes around them, of which `systole example \
 --envelope` prints one. What comes back is printed on standard output, each envelope with a line \
 feed behind it (its text may have others); events and the log go to standard error. Where people listen, standard \
-input is their keyboard unless it is named as a file.
+input is their keyboard unless it is named as a file; then their terminal is. Questions go to the terminal where they \
+type, so 2>FILE takes the events away from it.
 
 SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
 logged: error, warn, info (the default), debug or trace.
@@ -94,8 +96,8 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
         loop {
             let Launched { organism, served, events } = launched;
             let client = organism.client(CLIENT).ok();
-            let screen = stage.screen.clone();
-            let mut session = Session { organism, served, client, screen, signals, faulted };
+            let (screen, console) = (stage.screen.clone(), stage.console.clone());
+            let mut session = Session { organism, served, client, screen, console, signals, faulted };
             let ended = session.conduct(events, &mut stage.input, args.until_idle).await;
             (signals, faulted) = (session.signals, session.faulted);
             // What the organism had is free now: its journal, its address.
@@ -141,6 +143,7 @@ struct Session {
     /// `None` if nobody may speak through this entrance.
     client: Option<Client>,
     screen: Arc<Screen>,
+    console: Console,
     signals: Signals,
     /// Whether a fault came back.
     faulted: bool,
@@ -160,7 +163,7 @@ impl Session {
         input: &mut Option<mpsc::Receiver<Taken>>,
         until_idle: bool,
     ) -> Result<ExitCode, Failure> {
-        let events = tokio::spawn(watch(events, self.screen.clone()));
+        let events = tokio::spawn(watch(events, self.screen.clone(), self.console.clone()));
         let ended = self.exchange(input, until_idle).await;
         let served = self.served.stop();
         let code = match ended {
@@ -300,7 +303,8 @@ async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
 const BURST: usize = 1024;
 
 /// Shows events until the organism has ended.
-async fn watch(mut events: Events, screen: Arc<Screen>) {
+async fn watch(mut events: Events, screen: Arc<Screen>, console: Console) {
+    let ticks = screen.draws() || screen.has_desk();
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -313,7 +317,14 @@ async fn watch(mut events: Events, screen: Arc<Screen>) {
                 }
                 None => return,
             },
-            _ = frames.tick(), if screen.draws() => screen.refresh(),
+            _ = frames.tick(), if ticks => {
+                if screen.draws() {
+                    screen.refresh();
+                }
+                if screen.is_torn() {
+                    console.redraw();
+                }
+            }
         }
     }
 }

@@ -28,8 +28,22 @@ pub(super) enum Style {
     Json,
 }
 
+/// The terminal where people type, if they type at one.
+pub(super) enum Desk {
+    /// Nobody types, or a pipe does: what is said to people goes to standard error.
+    None,
+    /// That of standard error.
+    Standard,
+    /// A terminal of its own, and whether standard error is shown there, too.
+    Terminal { out: Box<dyn Write + Send>, shared: bool },
+}
+
 struct State {
     style: Style,
+    desk: Desk,
+    /// Whether what was said to a person last ends in the middle of a line.
+    mid_line: bool,
+    torn: Option<Torn>,
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
     /// Whether what goes to `out` stands on the same screen.
@@ -43,22 +57,51 @@ struct State {
     stale: bool,
 }
 
+/// Other text that has come onto the desk since a person was spoken to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Torn {
+    /// Whether some came since the last tick.
+    goes_on: bool,
+    ticks: u32,
+}
+
+/// Ticks after which a question is drawn again, though other text still comes.
+const PATIENCE: u32 = 10;
+
 impl Screen {
-    /// The standard streams.
-    pub(super) fn standard(style: Style) -> Self {
+    /// The standard streams, and the terminal where people type.
+    pub(super) fn standard(style: Style, desk: Desk) -> Self {
         let shared = io::stdout().is_terminal();
-        Self::new(style, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
+        Self::new(style, desk, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
     }
 
     fn new(
         style: Style,
+        desk: Desk,
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
         shared: bool,
         size: fn() -> (usize, usize),
     ) -> Self {
         let (unwritten, tree) = (String::new(), Tree::default());
-        Self { state: Mutex::new(State { style, out, err, shared, size, unwritten, tree, drawn: 0, stale: false }) }
+        let (mid_line, torn) = (false, None);
+        let (drawn, stale) = (0, false);
+        Self {
+            state: Mutex::new(State {
+                style,
+                desk,
+                mid_line,
+                torn,
+                out,
+                err,
+                shared,
+                size,
+                unwritten,
+                tree,
+                drawn,
+                stale,
+            }),
+        }
     }
 
     /// Shows what was observed, with one write.
@@ -86,15 +129,41 @@ impl Screen {
         self.log(text, json!({ "event": "note", "message": text }));
     }
 
-    /// Prints text for a person, which may end in the middle of a line.
+    /// Prints text for a person, which may end in the middle of a line. Without text: the person has typed a line.
     pub(super) fn converse(&self, text: &str) {
-        self.show(|state| match state.style {
-            Style::Json => state.json(json!({ "event": "terminal", "text": text })),
-            Style::Lines | Style::Tree => {
-                state.erase();
-                state.print(Escaped::text(text));
+        self.show(|state| {
+            match (&mut state.desk, state.style) {
+                // Who types there has gone if it can't be written.
+                (Desk::Terminal { out, .. }, _) => {
+                    let _ = write!(out, "{}", Escaped::text(text)).and_then(|()| out.flush());
+                }
+                _ if text.is_empty() => {}
+                (_, Style::Json) => state.json(json!({ "event": "terminal", "text": text })),
+                (_, Style::Lines | Style::Tree) => {
+                    state.erase();
+                    state.print(Escaped::text(text));
+                }
             }
+            state.torn = state.torn.filter(|_| text.is_empty());
+            state.mid_line = !text.is_empty() && !text.ends_with('\n');
         });
+    }
+
+    /// Whether people type at a terminal.
+    pub(super) fn has_desk(&self) -> bool {
+        !matches!(self.lock().desk, Desk::None)
+    }
+
+    /// Whether it is time to draw a question again: other text came onto its terminal, and no more does.
+    pub(super) fn is_torn(&self) -> bool {
+        let mut state = self.lock();
+        let Some(torn) = &mut state.torn else { return false };
+        torn.ticks += 1;
+        let is_over = !std::mem::take(&mut torn.goes_on) || torn.ticks >= PATIENCE;
+        if is_over {
+            state.torn = None;
+        }
+        is_over
     }
 
     /// Writes an envelope and a line feed on standard output.
@@ -104,6 +173,7 @@ impl Screen {
     pub(super) fn envelope(&self, envelope: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
         if state.shared {
+            state.tear();
             state.erase();
             state.write();
             let text = String::from_utf8_lossy(envelope);
@@ -168,6 +238,7 @@ impl State {
     }
 
     fn line(&mut self, line: &dyn Display) {
+        self.tear();
         self.erase();
         self.print(Escaped::line(&line.to_string()));
         self.unwritten.push('\n');
@@ -175,12 +246,24 @@ impl State {
 
     /// Prints an object, with the time.
     fn json(&mut self, mut value: Value) {
+        self.tear();
         self.erase();
         if let Value::Object(fields) = &mut value {
             fields.insert("at".to_owned(), Clock::real().now().to_string().into());
         }
         self.print(Escaped::json(&value.to_string()));
         self.unwritten.push('\n');
+    }
+
+    /// Other text comes onto the terminal where people type: it begins on a line of its own.
+    fn tear(&mut self) {
+        if !matches!(self.desk, Desk::Standard | Desk::Terminal { shared: true, .. }) {
+            return;
+        }
+        if std::mem::take(&mut self.mid_line) {
+            self.unwritten.push('\n');
+        }
+        self.torn.get_or_insert_default().goes_on = true;
     }
 
     fn print(&mut self, text: Escaped<'_>) {
@@ -276,8 +359,48 @@ mod tests {
 
     fn screen(style: Style, shared: bool) -> (Screen, Sink) {
         let sink = Sink::default();
-        let screen = Screen::new(style, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
+        let screen =
+            Screen::new(style, Desk::None, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
         (screen, sink)
+    }
+
+    #[test]
+    fn a_question_goes_to_the_terminal_of_its_person_and_events_to_standard_error() {
+        for style in [Style::Lines, Style::Json] {
+            let (err, terminal) = (Sink::default(), Sink::default());
+            let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: false };
+            let screen = Screen::new(style, desk, Box::new(Sink::default()), Box::new(err.clone()), false, || (10, 40));
+            screen.converse("well?\u{1b}\n> ");
+            screen.observed(once(Observed::Event(opened())));
+            assert_eq!(terminal.take(), "well?\\u{1b}\n> ");
+            assert_eq!(err.take().lines().count(), 1);
+            assert!(!screen.is_torn(), "they are apart");
+        }
+    }
+
+    #[test]
+    fn events_on_the_terminal_of_a_person_begin_a_line_and_have_the_question_drawn_again() {
+        let terminal = Sink::default();
+        let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: true };
+        let out = Box::new(Sink::default());
+        let screen = Screen::new(Style::Lines, desk, out, Box::new(terminal.clone()), false, || (10, 40));
+        screen.converse("> ");
+        screen.observed([opened(), opened()].into_iter().map(Observed::Event));
+        assert_eq!(terminal.take(), "> \n00000000 root/echo opened\n00000000 root/echo opened\n");
+        assert!(!screen.is_torn(), "more may come");
+        assert!(screen.is_torn() && !screen.is_torn(), "once it is quiet");
+        screen.converse("> ");
+        screen.converse("");
+        screen.note("a line was typed");
+        assert_eq!(terminal.take(), "> a line was typed\n");
+        screen.converse("next> ");
+        assert!(!screen.is_torn() && !screen.is_torn(), "the question stands");
+        for _ in 1..PATIENCE {
+            screen.note("more");
+            assert!(!screen.is_torn());
+        }
+        screen.note("more");
+        assert!(screen.is_torn(), "it may never be quiet");
     }
 
     fn event(kind: EventKind) -> Event {

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::At;
 use crate::cli::failure::Failure;
 use crate::cli::log;
-use crate::cli::screen::{Screen, Style};
+use crate::cli::screen::{Desk, Screen, Style};
 use crate::cli::signals::Signals;
 use crate::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
 use crate::shell::command::kill_all;
@@ -20,7 +20,7 @@ const INTERRUPTED: u8 = 130;
 /// Handles messages until there is a reason to end.
 pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
     let mailbox = at.mailbox()?;
-    log::start(&Arc::new(Screen::standard(Style::Lines)));
+    log::start(&Arc::new(Screen::standard(Style::Lines, Desk::None)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     let code = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(Failure::System)?;

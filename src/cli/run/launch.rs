@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
 use tokio::sync::mpsc::Receiver;
 
 use super::entrance::{Entrance, Served};
@@ -12,7 +13,7 @@ use super::input::{self, Source, Taken};
 use super::{CLIENT, Run, gone};
 use crate::cli::failure::Failure;
 use crate::cli::log;
-use crate::cli::screen::{Screen, Style};
+use crate::cli::screen::{Desk, Screen, Style};
 use crate::cli::second_opinion;
 use crate::core::Party;
 use crate::shell::command::CommandListener;
@@ -34,7 +35,7 @@ pub(super) struct Stage {
     pub(super) screen: Arc<Screen>,
     /// Messages from standard input, once an organism runs.
     pub(super) input: Option<Receiver<Taken>>,
-    console: Console,
+    pub(super) console: Console,
     sources: Vec<Source>,
     /// Read for the first start; each later one reads the file again.
     config: Option<Config>,
@@ -46,7 +47,8 @@ impl Stage {
         let config = Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?;
         let people = config.kinds.contains(&Kind::Human);
         let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
-        let screen = Arc::new(Screen::standard(style(args.json, people)));
+        let desk = if people { keyboard.desk() } else { Desk::None };
+        let screen = Arc::new(Screen::standard(style(args.json, people), desk));
         log::start(&screen);
         let console = keyboard.start(&screen);
         Ok(Self { screen, input: None, console, sources, config: Some(config) })
@@ -119,8 +121,7 @@ impl Plan {
         };
         let taken = args.files.iter().any(|file| file == Path::new("-"));
         let keyboard = if people && taken {
-            let terminal = Path::new("/dev/tty");
-            Keyboard::Terminal(File::open(terminal).map_err(|cause| Failure::read(terminal, cause))?)
+            Keyboard::Terminal(File::open(TERMINAL).map_err(|cause| no_terminal(config, &cause))?)
         } else {
             Keyboard::Standard
         };
@@ -128,7 +129,35 @@ impl Plan {
     }
 }
 
+const TERMINAL: &str = "/dev/tty";
+
+fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
+    let people = config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, Kind::Human));
+    let people: Vec<String> = people.map(|((_, contract), _)| format!("'{}'", contract.name)).collect();
+    Failure::unusable(format!(
+        "{} (human: true) would type at the terminal, since standard input (-) holds messages; there is none \
+         ({TERMINAL}: {cause}): write the messages into a file and name that instead of -",
+        people.join(" and ")
+    ))
+}
+
 impl Keyboard {
+    /// The terminal where people type: what is said to them goes there, whatever standard error is.
+    fn desk(&self) -> Desk {
+        let path = match self {
+            Self::Standard if io::stdin().is_terminal() => "/dev/fd/0",
+            Self::Standard => return Desk::None,
+            Self::Terminal(_) => TERMINAL,
+        };
+        let shared = io::stderr().is_terminal();
+        // It must not become the terminal that controls this process.
+        match rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(terminal) => Desk::Terminal { out: Box::new(File::from(terminal)), shared },
+            Err(_) if shared => Desk::Standard,
+            Err(_) => Desk::None,
+        }
+    }
+
     /// It is read only while a person is asked something.
     fn start(self, screen: &Arc<Screen>) -> Console {
         let (keyboard, interactive): (Box<dyn BufRead + Send>, bool) = match self {

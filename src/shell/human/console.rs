@@ -4,11 +4,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::questions::{Question, Questions};
+use super::questions::{Question, Questions, Typed};
 use crate::schema::PayloadSchema;
 use crate::vocab::XmlLimits;
 
-/// Prints text for whoever sits at the terminal; it may end in the middle of a line.
+/// Prints text for the person at the terminal; it may end in the middle of a line. An empty text says that a line was
+/// typed.
 pub type Paper = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The one keyboard and screen that all people of an organism share.
@@ -37,7 +38,7 @@ struct State {
 pub(super) struct Asked {
     console: Console,
     id: u64,
-    entries: UnboundedReceiver<String>,
+    entries: UnboundedReceiver<Typed>,
     answered: bool,
 }
 
@@ -50,6 +51,13 @@ impl Console {
         // Detached: a read from a terminal can't be interrupted, and ends with the process.
         std::thread::spawn(move || reader.read(keyboard, interactive));
         Self { shared }
+    }
+
+    /// Shows the question that waits again, after other text has come between.
+    pub fn redraw(&self) {
+        let state = self.shared.lock();
+        let show = state.questions.redraw();
+        self.shared.show(state, &show);
     }
 
     /// Puts a question to whoever sits there.
@@ -76,7 +84,7 @@ impl Console {
 
 impl Asked {
     /// What was typed next; `None` if nobody will type any more.
-    pub(super) async fn entry(&mut self) -> Option<String> {
+    pub(super) async fn entry(&mut self) -> Option<Typed> {
         self.entries.recv().await
     }
 
@@ -84,6 +92,13 @@ impl Asked {
     pub(super) fn tell(&self, text: &str) {
         let mut state = self.console.shared.lock();
         let show = state.questions.tell(self.id, text);
+        self.console.shared.show(state, &show);
+    }
+
+    /// Shows an entry as it is sent, and asks whether to: if so, it comes again.
+    pub(super) fn review(&self, entry: String, shown: String) {
+        let mut state = self.console.shared.lock();
+        let show = state.questions.review(self.id, entry, shown);
         self.console.shared.show(state, &show);
     }
 
@@ -179,8 +194,8 @@ mod tests {
         let (console, mut typist, _) = console(false);
         typist.write_all(b"<a/>\n<b/>\n").unwrap();
         let (mut one, mut two) = (ask(&console, "one"), ask(&console, "two"));
-        assert_eq!(two.entry().await.unwrap(), "<b/>");
-        assert_eq!(one.entry().await.unwrap(), "<a/>");
+        assert_eq!(two.entry().await.unwrap().text, "<b/>");
+        assert_eq!(one.entry().await.unwrap().text, "<a/>");
     }
 
     #[tokio::test]
@@ -188,9 +203,9 @@ mod tests {
         let (console, mut typist, screen) = console(false);
         let mut one = ask(&console, "one");
         typist.write_all(b"<a/>\n<b/>\n").unwrap();
-        assert_eq!(one.entry().await.unwrap(), "<a/>");
+        assert_eq!(one.entry().await.unwrap().text, "<a/>");
         one.tell("no\u{7}");
-        assert_eq!(one.entry().await.unwrap(), "<b/>");
+        assert_eq!(one.entry().await.unwrap().text, "<b/>");
         one.answered();
         assert!(screen.lock().unwrap().ends_with("no\\u{7}\n> "), "{screen:?}");
     }

@@ -1,15 +1,15 @@
+use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::console::{Asked, Console};
-use super::questions::DECLINE;
+use super::questions::{DECLINE, Typed};
 use crate::core::{Body, Contract, Failure, Message, Outcome};
-use crate::ladder::repair::Vocabulary;
-use crate::ladder::{Canonical, Raw, climb_fragment};
+use crate::ladder::{Canonical, Envelope, Raw, climb_fragment};
 use crate::protocol::{boot_qname, write_fault};
-use crate::schema::{Catalog, PayloadSchema, Validator, guide};
+use crate::schema::{Catalog, PayloadSchema, Validator, guide, vocabulary};
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
-use crate::vocab::{XmlLimits, ns};
+use crate::vocab::{Name, XmlLimits, near, ns};
 
 /// A listener that is a person.
 ///
@@ -49,19 +49,21 @@ impl HumanListener {
             !boots,
         );
         let mut validator = Validator::new(context.catalog.clone());
-        while let Some(entry) = asked.entry().await {
-            match judge(&entry, contract, &context.limits().xml, &mut validator) {
-                Verdict::Reply if !boots => {
+        while let Some(Typed { text, reviewed }) = asked.entry().await {
+            match judge(&text, contract, &context.limits().xml, &mut validator) {
+                Verdict::Reply(shown) if !boots && !reviewed => asked.review(text, shown),
+                Verdict::Calls(_, shown) if !reviewed => asked.review(text, shown),
+                Verdict::Reply(_) if !boots => {
                     asked.answered();
-                    return Outcome::Wrote(Raw::new(entry));
+                    return Outcome::Wrote(Raw::new(text));
                 }
                 Verdict::Decline if !boots => {
                     asked.answered();
                     return failed("the person declined to answer");
                 }
-                Verdict::Calls(calls) => call(calls, context, &asked).await,
+                Verdict::Calls(calls, _) => call(calls, context, &asked).await,
                 Verdict::Refused(why) => asked.tell(&why),
-                Verdict::Reply | Verdict::Decline => asked.tell("Nobody waits for an answer here: write a call."),
+                Verdict::Reply(_) | Verdict::Decline => asked.tell("Nobody waits for an answer here: write a call."),
             }
         }
         asked.answered();
@@ -76,10 +78,14 @@ impl RawListener for HumanListener {
 }
 
 /// Calls one after the other and shows what comes back.
-async fn call(calls: Vec<Canonical>, context: &RunContext, asked: &Asked) {
+async fn call(calls: Vec<Call>, context: &RunContext, asked: &Asked) {
     let mut shown = Vec::new();
-    for call in calls {
-        shown.push(match context.thread().call(call).await {
+    for Call { to, payload } in calls {
+        let answer = match &to {
+            Some(to) => context.thread().call_to(to.as_str(), payload).await,
+            None => context.thread().call(payload).await,
+        };
+        shown.push(match answer {
             Ok(answer) => format!("{}: {}", answer.from, answer.payload.payload().as_str()),
             Err(fault) => fault.to_string(),
         });
@@ -96,13 +102,20 @@ fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSc
     replies.chain(&contract.calls).filter_map(|payload| catalog.get(payload).cloned()).collect()
 }
 
-/// What a person may mean with what was typed.
+/// What a person may mean with what was typed. The texts show what is sent.
 #[derive(Debug)]
 enum Verdict {
-    Reply,
+    Reply(String),
     Decline,
-    Calls(Vec<Canonical>),
+    Calls(Vec<Call>, String),
     Refused(String),
+}
+
+/// A call, and the listener that it names.
+#[derive(Debug)]
+struct Call {
+    to: Option<Name>,
+    payload: Canonical,
 }
 
 /// Looks at an entry as the pump will: the pump's own judgement stays, but a slip of the hand can
@@ -111,19 +124,32 @@ fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut V
     if entry == DECLINE {
         return Verdict::Decline;
     }
-    let elements = match climb_fragment(&Raw::new(entry.to_owned()), limits, Vocabulary::default) {
-        Ok(fragment) => fragment.elements,
+    let sent = || vocabulary(contract.replies.iter().chain(&contract.calls), validator.catalog());
+    let fragment = match climb_fragment(&Raw::new(entry.to_owned()), limits, sent) {
+        Ok(fragment) => fragment,
         Err(error) => return Verdict::Refused(error.to_string()),
     };
     let mut calls = Vec::new();
     let mut replies = 0;
-    for element in elements {
+    let mut shown = String::new();
+    for repair in &fragment.repairs {
+        let _ = writeln!(shown, "repaired: {} {}", repair.at, repair.kind);
+    }
+    for element in fragment.elements {
+        let (to, element) = match unwrap(element) {
+            Ok(unwrapped) => unwrapped,
+            Err(why) => return Verdict::Refused(why),
+        };
         let element = guide(element, contract.replies.iter().chain(&contract.calls), validator.catalog());
         let root = element.root().clone();
-        if contract.replies.contains(&root) {
+        if to.is_none() && contract.replies.contains(&root) {
             replies += 1;
+        } else if to.is_some() && contract.replies.contains(&root) && !contract.calls.contains(&root) {
+            return Verdict::Refused("a reply goes to whoever asked: leave <to> out".to_owned());
         } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
-            return Verdict::Refused(format!("{root} is neither a reply nor a call of {}", contract.name));
+            let near = near::payload(&root, contract.replies.iter().chain(&contract.calls));
+            let near = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
+            return Verdict::Refused(format!("{root} is neither a reply nor a call of {}{near}", contract.name));
         }
         if root.namespace() != ns::META
             && let Err(error) = validator.validate(element.clone())
@@ -131,13 +157,30 @@ fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut V
             let at = error.at.map_or_else(String::new, |at| format!("{at}: "));
             return Verdict::Refused(format!("{at}{error}"));
         }
-        calls.push(element);
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+        if let Some(to) = &to {
+            let _ = write!(shown, "to {to}: ");
+        }
+        shown.push_str(element.as_str());
+        calls.push(Call { to, payload: element });
     }
     match (replies, calls.is_empty()) {
         (0, true) => Verdict::Refused("There is no element in this.".to_owned()),
-        (0, false) => Verdict::Calls(calls),
-        _ => Verdict::Reply,
+        (0, false) => Verdict::Calls(calls, shown),
+        _ => Verdict::Reply(shown),
     }
+}
+
+/// The payload of an envelope, and the listener that it names; a payload alone as it is.
+fn unwrap(element: Canonical) -> Result<(Option<Name>, Canonical), String> {
+    if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
+        return Ok((None, element));
+    }
+    let (claims, payload) = Envelope::open_emitted(element).map_err(|error| error.to_string())?.into_parts();
+    let to = claims.to.map(|to| Name::parse(&to).map_err(|error| format!("<to>: {error}"))).transpose()?;
+    Ok((to, payload))
 }
 
 #[cfg(test)]
@@ -160,16 +203,28 @@ mod tests {
         }
         let mut validator = Validator::new(Arc::new(catalog));
         match judge(entry, &contract, &XmlLimits::default(), &mut validator) {
-            Verdict::Calls(calls) => format!("{} calls", calls.len()),
+            Verdict::Calls(calls, _) => format!("{} calls", calls.len()),
             Verdict::Refused(why) => why,
-            other => format!("{other:?}"),
+            Verdict::Reply(shown) => format!("Reply {shown}"),
+            Verdict::Decline => "Decline".to_owned(),
         }
     }
 
     #[test]
     fn what_was_typed_is_a_reply_or_calls_or_refused_with_a_reason() {
-        assert_eq!(verdict("<yes xmlns='urn:a'>1</yes>"), "Reply");
-        assert_eq!(verdict("<ask/><yes>1</yes>"), "Reply");
+        let shown = "<yes xmlns=\"urn:a\">1</yes>";
+        assert_eq!(verdict("<yes xmlns='urn:a'>1</yes>"), format!("Reply {shown}"));
+        assert_eq!(verdict("<ask/><yes>1</yes>"), format!("Reply <ask xmlns=\"urn:a\"></ask>\n{shown}"));
+        let repaired = verdict("```xml\n<yes>1</yes>\n```");
+        assert!(
+            repaired.starts_with("Reply repaired: 1:1 ") && repaired.ends_with(&format!("\n{shown}")),
+            "{repaired}"
+        );
+        let envelope =
+            |meta: &str| format!("<message xmlns='{}'>{meta}<yes xmlns='urn:a'>1</yes></message>", ns::ENVELOPE);
+        assert_eq!(verdict(&envelope("")), format!("Reply {shown}"));
+        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to whoever asked"));
+        assert_eq!(verdict("<asc/>"), "asc is neither a reply nor a call of ada: did you mean {urn:a}ask?");
         assert_eq!(verdict("<a:ask xmlns:a='urn:a'/><ask/>"), "2 calls");
         assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");
         assert_eq!(verdict("-"), "Decline");

@@ -27,7 +27,15 @@ pub(super) struct Question {
     /// Whether it goes before those that are not: the prompt of a boot handler can wait.
     pub(super) urgent: bool,
     /// Takes the entries.
-    pub(super) entries: UnboundedSender<String>,
+    pub(super) entries: UnboundedSender<Typed>,
+}
+
+/// An entry that a person has made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Typed {
+    pub(super) text: String,
+    /// Whether the person has seen it as it is sent, and wants that.
+    pub(super) reviewed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +54,14 @@ struct Waiting {
     question: Question,
     /// Whether an entry is being judged.
     busy: bool,
+    review: Option<Review>,
+}
+
+/// An entry that is shown before it is sent.
+#[derive(Debug)]
+struct Review {
+    entry: String,
+    shown: String,
 }
 
 /// What was typed so far.
@@ -54,7 +70,8 @@ enum Entry {
     #[default]
     Nothing,
     Xml(String),
-    Form(Box<Form>),
+    /// A form, and the lines that stand on the screen since its last question.
+    Form(Box<Form>, String),
 }
 
 /// What a line leads to.
@@ -62,14 +79,14 @@ enum Step {
     /// More is to come.
     More(Entry, String),
     /// The entry is whole.
-    Whole(String),
+    Whole(Typed),
 }
 
 impl Questions {
     /// Takes a question; its number and what to show.
     pub(super) fn ask(&mut self, question: Question) -> (u64, String) {
         self.last += 1;
-        self.waiting.push_back(Waiting { id: self.last, question, busy: false });
+        self.waiting.push_back(Waiting { id: self.last, question, busy: false, review: None });
         (self.last, self.turn())
     }
 
@@ -89,12 +106,23 @@ impl Questions {
             return String::new();
         };
         let question = &waiting.question;
-        let step = match std::mem::take(&mut self.entry) {
-            Entry::Nothing => begin(question, line.trim()),
-            Entry::Xml(text) => go_on(&question.limits, text + "\n" + line, line.trim().is_empty()),
-            Entry::Form(mut form) => {
+        let step = match (waiting.review.take(), std::mem::take(&mut self.entry)) {
+            (Some(review), entry) => match line.trim() {
+                "y" | "yes" => Step::Whole(Typed { text: review.entry, reviewed: true }),
+                "n" | "no" | ":quit" => Step::More(entry, format!("nothing was sent.\n{}", show(question))),
+                found => {
+                    waiting.review = Some(review);
+                    // The line that ended the XML may have been meant to be an empty one.
+                    let wrong =
+                        if found.is_empty() { String::new() } else { format!("found '{found}', expected y or n\n") };
+                    Step::More(entry, Escaped::text(&wrong).to_string() + SEND)
+                }
+            },
+            (None, Entry::Nothing) => begin(question, line.trim()),
+            (None, Entry::Xml(text)) => go_on(&question.limits, text + "\n" + line, line.trim().is_empty()),
+            (None, Entry::Form(mut form, shown)) => {
                 let turn = form.line(line);
-                filled(question, form, turn)
+                filled(question, form, turn, shown + line + "\n")
             }
         };
         match step {
@@ -119,6 +147,29 @@ impl Questions {
         let turn = self.turn();
         let prompt = if before == Some(id) && turn.is_empty() { PROMPT } else { "" };
         format!("{}\n{turn}{prompt}", Escaped::text(text))
+    }
+
+    /// Shows an entry as it is sent, and asks whether to.
+    pub(super) fn review(&mut self, id: u64, entry: String, shown: String) -> String {
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
+        waiting.busy = false;
+        let text = review_text(&shown);
+        waiting.review = Some(Review { entry, shown });
+        let before = self.shown;
+        let turn = self.turn();
+        if before == Some(id) && turn.is_empty() { text } else { turn }
+    }
+
+    /// Shows the question on the screen again, as far as it has got: other text has come between.
+    pub(super) fn redraw(&self) -> String {
+        let Some(waiting) = self.waiting.iter().find(|waiting| Some(waiting.id) == self.shown && !waiting.busy) else {
+            return String::new();
+        };
+        match &self.entry {
+            Entry::Nothing => present(waiting),
+            Entry::Xml(text) => format!("{}{}\n", show(&waiting.question), Escaped::text(text)),
+            Entry::Form(_, shown) => format!("\n--- {} ---\n{}", waiting.question.title, Escaped::text(shown)),
+        }
     }
 
     /// Says something and prompts again, if there is a question to prompt for.
@@ -166,7 +217,7 @@ impl Questions {
         match next {
             Some(next) if self.shown != Some(next.id) => {
                 self.shown = Some(next.id);
-                show(&next.question)
+                present(next)
             }
             _ => String::new(),
         }
@@ -174,16 +225,28 @@ impl Questions {
 }
 
 const PROMPT: &str = "> ";
+const SEND: &str = "Send it? (y sends it, n sends nothing): ";
+
+fn review_text(shown: &str) -> String {
+    format!("{}\n{SEND}", Escaped::text(shown))
+}
+
+/// A question with what waits for the person's word.
+fn present(waiting: &Waiting) -> String {
+    match &waiting.review {
+        Some(review) => format!("\n--- {} ---\n{}", waiting.question.title, review_text(&review.shown)),
+        None => show(&waiting.question),
+    }
+}
 
 fn show(question: &Question) -> String {
     let mut text = format!("\n--- {} ---\n", question.title);
     if !question.text.is_empty() {
         let _ = writeln!(text, "{}", Escaped::text(&question.text));
     }
-    text.push_str(match question.offers.len() {
-        0 => "Type XML (an empty line ends it); - declines.\n",
-        _ => "Type XML (an empty line ends it), or a number to be asked for each part; - declines.\n",
-    });
+    let declines = if question.urgent { "; - declines" } else { "" };
+    let number = if question.offers.is_empty() { "" } else { ", or a number to be asked for each part" };
+    let _ = writeln!(text, "Type XML (an empty line ends it){number}{declines}.");
     for (number, offer) in (1..).zip(question.offers.iter()) {
         // Long ones are no help on a terminal.
         const LONGEST: usize = 300;
@@ -199,15 +262,23 @@ fn begin(question: &Question, line: &str) -> Step {
         return go_on(&question.limits, line.to_owned(), false);
     }
     if line == DECLINE {
-        return Step::Whole(line.to_owned());
+        return Step::Whole(Typed { text: line.to_owned(), reviewed: true });
+    }
+    if matches!(line, ":help" | "?") {
+        return Step::More(Entry::Nothing, show(question));
     }
     match line.parse::<usize>() {
         Ok(number) if (1..=question.offers.len()).contains(&number) => {
             let (form, turn) = Form::new(question.offers[number - 1].clone(), question.limits.clone());
-            filled(question, Box::new(form), turn)
+            filled(question, Box::new(form), turn, String::new())
         }
         _ if line.is_empty() => Step::More(Entry::Nothing, PROMPT.to_owned()),
-        _ => Step::More(Entry::Nothing, format!("This is neither XML nor a number of the list.\n{PROMPT}")),
+        _ => {
+            let declines = if question.urgent { "; - declines to answer" } else { "" };
+            let why =
+                format!("This is neither XML nor a number of the list{declines}, :help shows the question again.\n");
+            Step::More(Entry::Nothing, why + PROMPT)
+        }
     }
 }
 
@@ -218,16 +289,19 @@ fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
     let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), limits);
     // What is larger than a message is refused as such.
     if ended || text.len() > limits.message_bytes || whole().is_ok_and(|elements| !elements.is_empty()) {
-        Step::Whole(text)
+        Step::Whole(Typed { text, reviewed: false })
     } else {
         Step::More(Entry::Xml(text), String::new())
     }
 }
 
-fn filled(question: &Question, form: Box<Form>, turn: Turn) -> Step {
+/// What a turn of a form leads to; `lines` were on the screen since its last question.
+fn filled(question: &Question, form: Box<Form>, turn: Turn, lines: String) -> Step {
     match turn {
-        Turn::Ask(text) => Step::More(Entry::Form(form), Escaped::text(&text).to_string()),
-        Turn::Send(payload) => Step::Whole(payload),
+        // A text of several lines goes on.
+        Turn::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
+        Turn::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
+        Turn::Send(payload) => Step::Whole(Typed { text: payload, reviewed: true }),
         Turn::Cancelled(why) => Step::More(Entry::Nothing, format!("{}\n{}", Escaped::text(&why), show(question))),
     }
 }
@@ -242,7 +316,7 @@ mod tests {
         <xs:complexType><xs:sequence><xs:element name='ok' type='xs:string'/></xs:sequence></xs:complexType>
         </xs:element></xs:schema>";
 
-    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<String>) {
+    fn question(title: &str, urgent: bool) -> (Question, UnboundedReceiver<Typed>) {
         let (entries, receiver) = unbounded_channel();
         let offers = PayloadSchema::from_xsd("verdict.xsd", SCHEMA).unwrap();
         let (text, limits) = ("<q>\u{1b}</q>".to_owned(), XmlLimits::default());
@@ -267,7 +341,61 @@ mod tests {
         assert!(questions.line("1").ends_with("verdict/ok, text: "));
         assert!(questions.line("a & \u{202e}").starts_with("<verdict><ok>a &amp; \\u{202e}</ok></verdict>\nSend it?"));
         assert_eq!(questions.line("y"), "");
-        assert_eq!(entries.try_recv().unwrap(), "<verdict><ok>a &amp; \u{202e}</ok></verdict>");
+        let text = "<verdict><ok>a &amp; \u{202e}</ok></verdict>".to_owned();
+        assert_eq!(entries.try_recv().unwrap(), Typed { text, reviewed: true });
+    }
+
+    #[test]
+    fn xml_is_shown_before_it_is_sent() {
+        let mut questions = Questions::default();
+        let (asked, mut entries) = question("one", true);
+        let (id, _) = questions.ask(asked);
+        let typed = |reviewed| Typed { text: "<a>\u{1b}</a>".to_owned(), reviewed };
+        let review = |questions: &mut Questions| questions.review(id, typed(false).text, "<b>\u{1b}</b>".into());
+        assert_eq!(questions.line("<a>\u{1b}</a>"), "");
+        assert_eq!(entries.try_recv().unwrap_err(), tokio::sync::mpsc::error::TryRecvError::Empty, "it goes on");
+        assert_eq!(questions.line(""), "");
+        assert_eq!(entries.try_recv().unwrap().text, "<a>\u{1b}</a>\n");
+        assert_eq!(review(&mut questions), format!("<b>\\u{{1b}}</b>\n{SEND}"));
+        assert!(questions.wants_line());
+        assert_eq!(questions.line(""), SEND, "an empty line behind XML is no answer");
+        assert_eq!(questions.line("why"), format!("found 'why', expected y or n\n{SEND}"));
+        assert!(questions.line("n").starts_with("nothing was sent.\n\n--- one ---\n"));
+        assert!(entries.try_recv().is_err());
+        questions.line("<a/>");
+        assert!(!entries.try_recv().unwrap().reviewed);
+        review(&mut questions);
+        assert_eq!(questions.line("y"), "");
+        assert_eq!(entries.try_recv().unwrap(), typed(true));
+        assert!(!questions.wants_line());
+    }
+
+    #[test]
+    fn a_question_is_drawn_again_as_far_as_it_has_got() {
+        let mut questions = Questions::default();
+        assert_eq!(questions.redraw(), "");
+        let (asked, _entries) = question("one", true);
+        let (id, shown) = questions.ask(asked);
+        assert_eq!(questions.redraw(), shown);
+        assert_eq!(questions.line(":help"), shown);
+        questions.line("<verdict>");
+        assert_eq!(questions.redraw(), format!("{shown}<verdict>\n"));
+        questions.line("");
+        assert_eq!(questions.redraw(), "", "it is being judged");
+        questions.tell(id, "no");
+        assert!(questions.line(":quit").starts_with("This is neither XML nor a number of the list; - declines"));
+        questions.line("1");
+        let asked = questions.redraw();
+        assert!(asked.starts_with("\n--- one ---\n") && asked.ends_with("\nverdict/ok, text: "), "{asked}");
+        questions.line("\"\"\"");
+        questions.line("a \u{202e}");
+        assert_eq!(questions.redraw(), asked + "\"\"\"\na \\u{202e}\n");
+        questions.line("\"\"\"");
+        assert!(questions.redraw().ends_with("e changes an answer): "));
+        questions.line("n");
+        questions.line("<verdict><ok/></verdict>");
+        questions.review(id, "<a/>".into(), "<a/>".into());
+        assert_eq!(questions.redraw(), format!("\n--- one ---\n<a/>\n{SEND}"));
     }
 
     #[test]
@@ -292,7 +420,7 @@ mod tests {
         assert!(questions.line("-").starts_with("\n--- two ---"));
         questions.line("-");
         assert!(!questions.wants_line());
-        assert_eq!((first.try_recv().unwrap(), second.try_recv().unwrap()), ("-".into(), "-".into()));
+        assert_eq!((first.try_recv().unwrap().text, second.try_recv().unwrap().text), ("-".into(), "-".into()));
         assert!(questions.tell(id, "again").starts_with("again\n\n--- one ---"));
         assert!(questions.wants_line());
     }
@@ -320,7 +448,7 @@ mod tests {
         assert!(shown.starts_with("\n--- one ---"));
         assert!(questions.close(id, true).starts_with("\n--- boot ---"));
         questions.line("-");
-        assert_eq!(typed.try_recv().unwrap(), "-");
+        assert_eq!(typed.try_recv().unwrap().text, "-");
     }
 
     #[test]

@@ -281,16 +281,20 @@ impl Filling {
                 self.asked = None;
                 self.write(rules, attribute, &value);
             }
-            Kind::Next { steps, end } => {
+            Kind::Next { steps, names, end } => {
                 let step = match (steps.as_slice(), end) {
                     ([only], true) => yes(answer, None)?.then_some(*only),
                     _ => match (answer.trim().parse::<usize>(), end) {
                         (Ok(0), true) => None,
                         (Ok(number), _) if (1..=steps.len()).contains(&number) => Some(steps[number - 1]),
-                        (_, end) => {
-                            let least = if end { 0 } else { 1 };
-                            return Err(format!("found '{answer}', expected a number from {least} to {}", steps.len()));
-                        }
+                        (_, end) => match named(&names, answer.trim()) {
+                            Some(place) => Some(steps[place]),
+                            None => {
+                                let (least, most) = (if end { 0 } else { 1 }, steps.len());
+                                let expected = format!("a number from {least} to {most}, or a name of the list");
+                                return Err(format!("found '{answer}', expected {expected}"));
+                            }
+                        },
                     },
                 };
                 self.asked = None;
@@ -412,6 +416,14 @@ fn yes(answer: &str, enter: Option<bool>) -> Result<bool, String> {
         ("", Some(enter)) => Ok(enter),
         (other, _) => Err(format!("found '{other}', expected y or n")),
     }
+}
+
+/// The place of the only `<name>` that is written, with or without its brackets.
+fn named(names: &[String], written: &str) -> Option<usize> {
+    let is_meant = |name: &&String| name.strip_prefix('<').and_then(|name| name.strip_suffix('>')) == Some(written);
+    let is_it = |name: &String| is_meant(&name) || name == written;
+    let place = names.iter().position(is_it)?;
+    names[place + 1..].iter().all(|name| !is_it(name)).then_some(place)
 }
 
 /// A value of a numbered list, by its number or as it is.

@@ -40,6 +40,8 @@ pub(crate) struct Form {
     as_xml: BTreeSet<String>,
     judge: Judge,
     stage: Stage,
+    /// Whether the last line ended an element as XML: an empty line behind it may have been meant to.
+    closed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -72,8 +74,11 @@ pub(crate) enum Turn {
     Cancelled(String),
 }
 
-const HELP: &str = ":back takes the last answer back, :xml takes the element as XML, :quit sends nothing;\n\
-                    a line of \"\"\" begins and ends a text of several lines.\n";
+const HELP: &str = ":back takes the last answer back, :xml takes the element as XML, :quit sends nothing, :help shows \
+                    this;\na line of \"\"\" begins and ends a text of several lines.\n";
+const SEND: &str = "Send it? (y sends it, n sends nothing, e changes an answer): ";
+const UNFIT: &str = "It can't be sent so. (e changes an answer, n sends nothing): ";
+const WHICH: &str = "Which answer is to change? (its number, 0 for none): ";
 const QUOTES: &str = "\"\"\"";
 
 impl Form {
@@ -89,6 +94,7 @@ impl Form {
             as_xml: BTreeSet::new(),
             judge: Judge::default(),
             stage: Stage::Asking,
+            closed: false,
         };
         let turn = match form.advance() {
             Turn::Ask(prompt) => Turn::Ask(format!("{HELP}{prompt}")),
@@ -99,6 +105,9 @@ impl Form {
 
     /// Takes a line, without its line feed.
     pub(crate) fn line(&mut self, line: &str) -> Turn {
+        if std::mem::take(&mut self.closed) && line.trim().is_empty() {
+            return Turn::Ask(self.prompt().to_owned());
+        }
         match std::mem::replace(&mut self.stage, Stage::Asking) {
             Stage::Block { lines, is_xml } => self.block(lines, is_xml, line),
             Stage::Review(payload) => self.reviewed(payload, line.trim()),
@@ -107,6 +116,13 @@ impl Form {
                 (":quit", _) => cancelled(""),
                 (":back", _) => self.back(),
                 (":xml", _) => self.xml(),
+                (":help", _) => self.ask(HELP),
+                ("?", Some(kind)) if !matches!(kind, Kind::Value { .. } | Kind::Xml(_)) => self.ask(HELP),
+                (word, kind) if !matches!(kind, Some(Kind::Xml(_))) && is_command(word) => {
+                    let why =
+                        format!("There is no command {word}. A text that begins so stands between lines of {QUOTES}.");
+                    self.ask(&format!("{why}\n{HELP}"))
+                }
                 (_, Some(Kind::Xml(_))) => self.block(String::new(), true, line),
                 (QUOTES, Some(Kind::Value { .. })) => self.keep_block(String::new(), false),
                 _ => self.submit(line),
@@ -131,6 +147,7 @@ impl Form {
         if is_xml {
             let read = || canonicalize_fragment(&lines.clone().into(), &self.limits);
             if line.trim().is_empty() || line.contains('>') && read().is_ok_and(|elements| !elements.is_empty()) {
+                self.closed = !line.trim().is_empty();
                 return self.submit(&lines);
             }
         }
@@ -211,7 +228,17 @@ impl Form {
     }
 
     fn ask(&mut self, said: &str) -> Turn {
-        Turn::Ask(format!("{said}{}", self.filling.asked.as_ref().map_or("", |asked| &asked.prompt)))
+        Turn::Ask(format!("{said}{}", self.prompt()))
+    }
+
+    /// What is asked for now.
+    fn prompt(&self) -> &str {
+        match &self.stage {
+            Stage::Review(Ok(_)) => SEND,
+            Stage::Review(Err(_)) => UNFIT,
+            Stage::Editing => WHICH,
+            Stage::Asking | Stage::Block { .. } => self.filling.asked.as_ref().map_or("", |asked| &asked.prompt),
+        }
     }
 
     fn again(&mut self, why: String) -> Turn {
@@ -255,8 +282,8 @@ impl Form {
             judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
         });
         let text = match &judged {
-            Ok(payload) => format!("{payload}\nSend it? (y sends it, n sends nothing, e changes an answer): "),
-            Err(why) => format!("{shown}\n{why}\nIt can't be sent so. (e changes an answer, n sends nothing): "),
+            Ok(payload) => format!("{payload}\n{SEND}"),
+            Err(why) => format!("{shown}\n{why}\n{UNFIT}"),
         };
         self.stage = Stage::Review(judged);
         Turn::Ask(text)
@@ -288,7 +315,7 @@ impl Form {
             let _ = writeln!(text, "  {number}  {asked} {answer}");
         }
         self.stage = Stage::Editing;
-        Turn::Ask(text + "Which answer is to change? (its number, 0 for none): ")
+        Turn::Ask(text + WHICH)
     }
 
     fn edited(&mut self, line: &str) -> Turn {
@@ -303,6 +330,11 @@ impl Form {
         }
         self.advance()
     }
+}
+
+/// Whether a line looks like a command: a colon and letters.
+fn is_command(line: &str) -> bool {
+    line.strip_prefix(':').is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 fn cancelled(why: &str) -> Turn {

@@ -31,7 +31,8 @@ pub(super) enum Kind {
     /// The text of an attribute, by its place, or of the element.
     Value { ty: SimpleType, attribute: Option<usize>, default: Option<String>, choices: Vec<String> },
     /// The child element that comes next, or, where the element may `end`, none.
-    Next { steps: Vec<Step>, end: bool },
+    /// `names`: of the steps, as the question lists them.
+    Next { steps: Vec<Step>, names: Vec<String>, end: bool },
     /// An element as XML.
     Xml(Wanted),
 }
@@ -145,17 +146,51 @@ impl Question {
             }
             (_, _, end) => {
                 let none = if end { "  0  nothing more\n" } else { "" };
-                format!("{path}, what comes next?\n{}{none}{path}, its number: ", numbered(&names, Clone::clone))
+                let order = if passes_over(grammar, open, &steps) {
+                    "  (what stands above your choice in this list can't follow it)\n"
+                } else {
+                    ""
+                };
+                let list = numbered(&names, Clone::clone);
+                format!("{path}, what comes next?\n{list}{none}{order}{path}, its number or name: ")
             }
         };
         let key = format!("{path} {}", open.children);
-        Some(Self { key, element: path.clone(), prompt, kind: Kind::Next { steps, end } })
+        Some(Self { key, element: path.clone(), prompt, kind: Kind::Next { steps, names, end } })
     }
 
     pub(super) fn xml(path: String, element: String, wanted: Wanted, because: &str) -> Self {
         let prompt = format!("{path} as XML, {because}; an empty line ends it:\n");
         Self { key: format!("{path} xml"), element, prompt, kind: Kind::Xml(wanted) }
     }
+}
+
+/// Whether the steps are in an order: one that is passed over can't be taken behind a later one, which could follow it.
+fn passes_over(grammar: &Grammar, open: &Open, steps: &[Step]) -> bool {
+    let Content::Sequence { model, .. } = &grammar.types[grammar.elements[open.element.index()].ty.index()].content
+    else {
+        return false;
+    };
+    let follows = |one: &Step, other: &Step| {
+        let Child::Element(wanted) = other.child else { return false };
+        let mut seen = vec![false; model.states.len()];
+        let mut open = vec![one.to];
+        while let Some(state) = open.pop() {
+            if std::mem::replace(&mut seen[state.index()], true) {
+                continue;
+            }
+            let state = &model.states[state.index()];
+            let counted = state.counter.iter();
+            let edges = || state.edges.iter().chain(counted.clone().flat_map(|counter| &counter.edges));
+            if edges().any(|edge| edge.element == wanted) {
+                return true;
+            }
+            let wildcards = state.wildcards.iter().chain(counted.clone().flat_map(|counter| &counter.wildcards));
+            open.extend(edges().map(|edge| edge.to).chain(wildcards.map(|edge| edge.to)));
+        }
+        false
+    };
+    steps.windows(2).any(|pair| follows(&pair[0], &pair[1]) && !follows(&pair[1], &pair[0]))
 }
 
 fn numbered(items: &[String], shown: impl Fn(&String) -> String) -> String {

@@ -208,11 +208,11 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
             dice.pick(values).to_owned()
         }
         Kind::Value { choices, .. } => (1 + dice.roll(choices.len())).to_string(),
-        Kind::Next { steps, end: true } if steps.len() == 1 => {
+        Kind::Next { steps, end: true, .. } if steps.len() == 1 => {
             if ends { "n" } else { dice.pick(&["y", "n"]) }.to_owned()
         }
         Kind::Next { end: true, .. } if ends => "0".to_owned(),
-        Kind::Next { steps, end } => (usize::from(!end) + dice.roll(steps.len() + usize::from(*end))).to_string(),
+        Kind::Next { steps, end, .. } => (usize::from(!end) + dice.roll(steps.len() + usize::from(*end))).to_string(),
         Kind::Xml(_) => panic!("no such part is in the schema"),
     }
 }
@@ -244,7 +244,7 @@ fn read_off(instance: &str, form: &Form) -> String {
         Kind::Others => yes(false),
         Kind::Value { attribute: Some(_), choices, .. } => numbered(choices, attribute().unwrap()),
         Kind::Value { choices, .. } => numbered(choices, node.text().unwrap_or_default().to_owned()),
-        Kind::Next { steps, end } => {
+        Kind::Next { steps, end, .. } => {
             let written: usize = asked.key.rsplit(' ').next().unwrap().parse().unwrap();
             let next = node.children().filter(Node::is_element).nth(written);
             let takes = |step: &Step, next: Node| match step.child {
