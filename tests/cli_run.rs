@@ -180,6 +180,23 @@ fn a_fault_comes_back_as_an_envelope_and_as_exit_code_1() {
 }
 
 #[test]
+fn an_organism_is_not_idle_while_a_command_has_still_to_speak() {
+    let said = run(&["alarm.yaml", "--until-idle"], "");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("root/alarm/parrot delivered {urn:t}say from alarm"), "{}", said.err);
+}
+
+#[test]
+fn a_log_level_that_is_none_is_told() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_systole"));
+    child.args(["run", "things.yaml", "--until-idle"]).current_dir(Path::new(ROOT).join("tests/golden/run"));
+    let said = child.env("SYSTOLE_LOG", "loud").stdin(Stdio::null()).output().unwrap();
+    let err = String::from_utf8(said.stderr).unwrap();
+    assert!(said.status.success() && err.contains("SYSTOLE_LOG=loud: "), "{err}");
+    assert!(err.contains("write error, warn, info, debug or trace"), "{err}");
+}
+
+#[test]
 fn a_command_that_accepts_faults_gets_them_as_messages() {
     let said = run(&["catcher.yaml", "ask.xml", "--until-idle"], "");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
@@ -16,10 +17,30 @@ use crate::shell::command::STDERR_TARGET;
 /// Sends the log to a screen from now on. `SYSTOLE_LOG` says what of it: `info` unless it is set,
 /// in the notation of `tracing-subscriber`.
 pub(super) fn start(screen: &Arc<Screen>) {
-    let filter = EnvFilter::try_from_env("SYSTOLE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
+        None => (EnvFilter::new("info"), None),
+        Some(wanted) => match filter(&wanted) {
+            Ok(filter) => (filter, None),
+            Err(why) => (EnvFilter::new("info"), Some(format!("SYSTOLE_LOG={wanted}: {why}"))),
+        },
+    };
     let log = Log { screen: screen.clone() };
     // Only a second start in one process fails, and then the log goes where it went.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
+    if let Some(refused) = refused {
+        tracing::warn!("{refused}: the log is as with info");
+    }
+}
+
+/// What a text lets into the log. A single word that is no level would be the name of a part of the program, and let
+/// nothing in.
+fn filter(wanted: &str) -> Result<EnvFilter, String> {
+    let is_word = wanted.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_level = wanted.parse::<LevelFilter>().is_ok();
+    if is_word && !is_level {
+        return Err("there is no such level: write error, warn, info, debug or trace".to_owned());
+    }
+    EnvFilter::try_new(wanted).map_err(|error| error.to_string())
 }
 
 struct Log {

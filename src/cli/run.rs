@@ -173,8 +173,12 @@ impl Session {
                 Ok(code)
             }
             Ok(End::Signal) => {
-                self.screen.note("stopping: what was begun goes on to its end; once more to stop at once");
-                self.drain(if served { REMOTE_DRAIN } else { DRAIN }).await
+                let patience = if served { REMOTE_DRAIN } else { DRAIN };
+                let seconds = patience.as_secs();
+                self.screen.note(&format!(
+                    "stopping: what was begun goes on to its end, for {seconds} s at most; once more to stop at once"
+                ));
+                self.drain(patience).await
             }
             // Who waits has a fault by now, which is printed yet.
             Ok(End::Broken) => self.drain(Duration::ZERO).await,

@@ -39,6 +39,9 @@ pub struct Contract {
     /// Whether its handlers wait for something that may take days, as for an agent elsewhere: a durable organism that
     /// ends leaves them to its next start, rather than waiting for them.
     pub outlives: bool,
+    /// Whether its handlers say all that they say at their end, as programs do: an organism is not idle before, even if
+    /// it is that of `<boot>`.
+    pub speaks_at_end: bool,
 }
 
 impl Contract {
@@ -66,6 +69,7 @@ impl Contract {
             stateless: false,
             reattaches: false,
             outlives: false,
+            speaks_at_end: false,
         }
     }
 }

@@ -321,7 +321,8 @@ impl Core {
         self.timers.next()
     }
 
-    /// Whether nothing is queued, running or parked. Delayed continues and boot handlers don't count.
+    /// Whether nothing is queued, running or parked. Delayed continues don't count, nor do handlers
+    /// of `<boot>`, unless they [speak at their end](super::Contract::speaks_at_end).
     pub fn is_idle(&self) -> bool {
         let moving = self.queue.len() + self.resumes + self.unsaid();
         moving == 0 && (self.queued == 0 && self.running == 0 || self.rests())

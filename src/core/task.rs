@@ -29,7 +29,7 @@ pub(super) struct Task {
     pub phase: Phase,
     /// Time that its timeout leaves it; `None` for ever.
     pub left: Option<Duration>,
-    /// A handler of `<boot>`: it holds no slot, and the organism can be idle while it runs.
+    /// A handler of `<boot>`: it holds no slot, and may run for ever.
     pub boot: bool,
     /// Groups of calls that are on Queue 1.
     pub asked: Vec<CallId>,
@@ -116,6 +116,11 @@ impl Core {
         task.phase = Phase::Running { since: now, timer, slot };
     }
 
+    /// Whether the organism isn't idle while a handler runs: not that of `<boot>`, unless all that it says is yet to come.
+    pub(super) fn is_work(&self, task: &Task) -> bool {
+        !task.boot || self.blueprint.contract(task.listener).speaks_at_end
+    }
+
     /// Takes the slot of a handler back, and stops its clock.
     fn rest_task(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
@@ -148,9 +153,7 @@ impl Core {
     pub(super) fn end_task(&mut self, id: TaskId) -> Option<Task> {
         self.rest_task(id);
         let task = self.tasks.remove(id)?;
-        if !task.boot {
-            self.running -= 1;
-        }
+        self.running -= usize::from(self.is_work(&task));
         self.resumes -= task.ready.len();
         if let Some(thread) = task.thread.and_then(|key| self.threads.get_mut(key)) {
             thread.task = None;

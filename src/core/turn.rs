@@ -248,8 +248,9 @@ impl Core {
             }
         };
         let left = self.blueprint.contract(listener).timeout.filter(|_| !boot);
-        let task = self.tasks.insert(Task::new(key, listener, id, left, boot));
-        self.running += usize::from(!boot);
+        let task = Task::new(key, listener, id, left, boot);
+        self.running += usize::from(self.is_work(&task));
+        let task = self.tasks.insert(task);
         self.threads[key].task = Some(task);
         self.run_task(task, slot);
         let (join, answered) = self.position(answers);

@@ -86,7 +86,10 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
     contract.can_park = false;
     contract.timeout = Some(limits.handler_timeout);
     match kind {
-        Some(Written::Command { .. }) => contract.concurrency = Contract::COMMAND_CONCURRENCY,
+        Some(Written::Command { .. }) => {
+            contract.concurrency = Contract::COMMAND_CONCURRENCY;
+            contract.speaks_at_end = true;
+        }
         Some(Written::Human) => {
             contract.timeout = None;
             // What a person calls is awaited and shown below the question.
