@@ -113,3 +113,34 @@ fn a_second_opinion_is_told_where_it_differs_and_decides_nothing() {
     let told = said.contains("refuses this schema, which the engine accepts") && said.contains("o.xsd:2:1");
     assert!(said.is_empty() || told, "{said}");
 }
+
+#[test]
+fn an_address_that_can_not_be_had_is_told() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = std::env::temp_dir().join(format!("systole-address-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let said = |listen: &str| {
+        let organism = format!(
+            "organism: {{ name: a }}\ndurability: process\ngateway: {{ listen: \"{listen}\" }}\nlisteners:\n  \
+             - {{ name: a, echo: true, schemas: [{DIRECTORY}/calculator.xsd], accepts: ['{{urn:calc}}add'] }}\n"
+        );
+        std::fs::write(folder.join("organism.yaml"), organism).unwrap();
+        let path = folder.join("organism.yaml");
+        let output = check(path.to_str().unwrap());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let address = other.local_addr().unwrap().to_string();
+    let (code, taken) = said(&address);
+    assert!(code == Some(0) && taken.contains(&format!("another process listens at {address}")), "{taken}");
+    assert!(taken.contains("this organism does, if it runs; else write another port"), "{taken}");
+    let run =
+        Command::new(env!("CARGO_BIN_EXE_systole")).arg("run").arg(folder.join("organism.yaml")).output().unwrap();
+    let run = String::from_utf8(run.stderr).unwrap();
+    assert!(run.contains("this organism does, if it runs already; else write another port, or 0"), "{run}");
+    // An address that is kept for documents.
+    let (code, foreign) = said("192.0.2.1:8420");
+    assert!(code == Some(1) && foreign.contains("nothing can listen at 192.0.2.1:8420: "), "{foreign}");
+    drop(other);
+    assert_eq!(said(&address), (Some(0), String::new()), "check lets it go again");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -8,7 +8,7 @@ use crate::shell::config::Config;
 
 /// `systole check`: one line on standard output if the organism can run, else exit code 1.
 pub(super) fn check(organism: &Path) -> Result<ExitCode, Failure> {
-    let config = match Config::load_advised(organism, &second_opinion::ask) {
+    let config = match Config::check(organism, &second_opinion::ask) {
         Ok(config) => config,
         Err(findings) => {
             report::print(&findings);

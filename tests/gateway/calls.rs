@@ -23,12 +23,31 @@ fn what_breaks_a_rule_is_told_with_the_rule_its_place_and_an_example() {
     assert_eq!(problem["place"], json!({ "line": 1, "column": 104 }), "{problem}");
     assert!(text(&problem["example"]).starts_with("<ask xmlns=\"urn:t\">"), "{problem}");
     ada.post("/v1/messages", "").problem(422, "malformed");
-    ada.post("/v1/messages", "<ask xmlns=\"urn:t\">1</ask>").problem(422, "envelope");
+    let problem = ada.post("/v1/messages", "<aks xmlns=\"urn:t\">1</aks>").problem(422, "envelope");
+    assert!(text(&problem["rule"]).ends_with("did you mean {urn:t}ask?"), "{problem}");
+    assert!(text(&problem["example"]).starts_with("<message "), "{problem}");
 
     // What is there but not for bob, and what is not there at all.
     let order = bob.post("/v1/messages", &envelope("<order xmlns=\"urn:t\">1</order>")).problem(404, "route");
     let nobody = bob.post("/v1/messages", &envelope("<other xmlns=\"urn:t\">1</other>")).problem(404, "route");
     assert_eq!(text(&order["detail"]).replace("order", "other"), text(&nobody["detail"]));
+}
+
+#[test]
+fn a_payload_alone_and_an_envelope_without_meta_are_messages() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
+    let ask = "<ask xmlns=\"urn:t\">1</ask>";
+    let bare = format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'>{ask}</message>");
+    for (count, body) in [ask, "<ask>1</ask>", &bare].into_iter().enumerate() {
+        ada.post("/v1/messages", body).is(202);
+        let page =
+            worker.until("/v1/mailboxes/worker/messages", |page| page["items"].as_array().unwrap().len() > count);
+        let item = &page["items"][count];
+        // The wire between pumps is whole.
+        assert!(text(&item["envelope"]).contains("<meta><from>ada</from><to>worker</to><thread>"), "{item}");
+        assert!(text(&item["envelope"]).contains(ask), "{item}");
+    }
 }
 
 #[test]

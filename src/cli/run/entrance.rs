@@ -1,5 +1,6 @@
 //! The gateway of an organism, where it has one.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use super::CLIENT;
@@ -63,5 +64,11 @@ impl Served {
 }
 
 fn failure(error: GatewayError) -> Failure {
-    Failure::unusable(error.to_string())
+    let hint = match &error {
+        GatewayError::Listen { cause, .. } if cause.kind() == ErrorKind::AddrInUse => {
+            ": this organism does, if it runs already; else write another port, or 0 for any that is free"
+        }
+        _ => "",
+    };
+    Failure::unusable(format!("{error}{hint}"))
 }

@@ -17,10 +17,9 @@ use crate::cli::screen::{Desk, Screen, Style};
 use crate::cli::second_opinion;
 use crate::core::Party;
 use crate::shell::command::CommandListener;
-use crate::shell::config::{Config, Journaled, Kind, Mistake};
+use crate::shell::config::{Config, Journaled, Kind, Mistake, check_journal};
 use crate::shell::echo::EchoListener;
 use crate::shell::human::{Console, HumanListener};
-use crate::shell::journal::check_place;
 use crate::shell::{Events, Organism, OrganismBuilder};
 
 /// An organism that runs, and its ends.
@@ -62,7 +61,8 @@ impl Stage {
         };
         if let Some(Journaled { file, .. }) = &config.journal {
             // Before anything is made beside it.
-            check_place(file).map_err(|error| Failure::unusable(format!("the journal can't be opened: {error}")))?;
+            check_journal(file)
+                .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
             gone::refuse(file, &config.blueprint, args)?;
         }
         // The organism itself tells of the others when it starts.

@@ -50,9 +50,8 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     for listener in &organism.listeners {
         let Written::Command { words, .. } = &listener.kind else { continue };
         let [program, arguments @ ..] = words.as_slice() else { continue };
-        if program::find(&program.value, directory).is_none() {
-            let on_path = !program.value.contains('/');
-            reader.report(Mistake::NoProgram { program: program.value.clone(), on_path }, program.span);
+        if let Some(mistake) = program::mistake(&program.value, directory) {
+            reader.report(mistake, program.span);
         } else if let Some(script) =
             arguments.first().filter(|script| program::is_missing_script(&script.value, directory))
         {

@@ -1,8 +1,7 @@
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::check::is_the_pumps;
 use super::text::Unread;
-use super::units;
 use crate::core::Problem;
 use crate::schema::{ContractError, DocumentProblem};
 use crate::vocab::{Name, NameError, QName, QNameError};
@@ -132,6 +131,22 @@ pub enum Mistake {
         program: String,
         /// Whether it was looked for on `PATH`.
         on_path: bool,
+        /// Whether a file of that name is beside the organism's file.
+        beside: bool,
+    },
+    /// A program that may not be run.
+    #[error("'{program}' is no program: it is not executable")]
+    NotExecutable {
+        /// The program as it is written.
+        program: String,
+    },
+    /// A script whose first line names an interpreter that isn't there.
+    #[error("'{program}' can't be started: its first line names '{}', which isn't there", .interpreter.escape_debug())]
+    NoInterpreter {
+        /// The script as it is written.
+        program: String,
+        /// The interpreter as the first line names it.
+        interpreter: String,
     },
     /// A script that isn't there.
     #[error("there is no file '{script}' for '{program}' to run")]
@@ -218,7 +233,21 @@ pub enum Mistake {
         /// What is wrong with it.
         why: String,
     },
-    /// An address that can't be listened at.
+    /// An address that another process listens at.
+    #[error("another process listens at {address}")]
+    AddressInUse {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// An address of another machine, or a port that this user can't have.
+    #[error("nothing can listen at {address}: {why}")]
+    NoAddress {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        why: String,
+    },
+    /// A text that is no address.
     #[error("'{text}' is no address with a port")]
     Address {
         /// What stands there.
@@ -291,110 +320,12 @@ impl Mistake {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         match self {
-            Self::NoScript { .. } | Self::Unsigned | Self::NoSpeaker | Self::NoListener => true,
+            Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoSpeaker | Self::NoListener => {
+                true
+            }
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
         }
-    }
-
-    /// What to do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
-            Self::UnknownKey { near: Some(near), .. } | Self::Choice { near: Some(near), .. } => {
-                format!("did you mean '{near}'?")
-            }
-            Self::UnknownKey { known, .. } => format!("the keys here are {}", known.join(", ")),
-            Self::Choice { choices, .. } => format!("write {}", choices.join(" or ")),
-            Self::DuplicateKey { .. } => "remove one of them".into(),
-            Self::MissingKey { key: "organism", .. } => "write organism: { name: demo }".into(),
-            Self::MissingKey { key, .. } => format!("add '{key}:'"),
-            Self::Kind { instead, .. } => instead.clone(),
-            Self::Number { .. } => "write digits, such as 64 or 10_000".into(),
-            Self::Size { .. } => {
-                "write a whole number of bytes with or without a unit: 1MiB (1,048,576 bytes), 1MB (1,000,000), 64KiB".into()
-            }
-            Self::Duration { text } => match units::short(text) {
-                Some(short) => format!("did you mean {short}?"),
-                None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
-            },
-            Self::NoKind => {
-                "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
-            }
-            Self::TwoKinds => "remove all but one".into(),
-            Self::FalseKind { .. } => "remove it, or write true".into(),
-            Self::EmptyCommand => "write the program and its arguments: command: [python3, listener.py]".into(),
-            Self::NoProgram { on_path: true, .. } => {
-                "install it, or write its path: one with a '/' is relative to this file".into()
-            }
-            Self::NoProgram { on_path: false, .. } => {
-                "the path is relative to this file, and the file has to be executable".into()
-            }
-            Self::NoScript { .. } => "arguments are passed as they are; the command runs beside this file".into(),
-            Self::Variable { .. } => {
-                "write NAME to pass a variable on, or NAME=value to set it; names are letters, digits and '_'".into()
-            }
-            Self::ReservedVariable => "choose another name".into(),
-            Self::Pointless { .. } => "remove it".into(),
-            Self::TwoRegistries => "remove one of the two".into(),
-            Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
-            Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
-            Self::NoSpeaker => {
-                "add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()
-            }
-            Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
-            Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
-            Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
-            Self::NotDurable => "write durability: process, or power".into(),
-            Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
-            Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),
-            Self::TextAlone { help, .. } => (*help).into(),
-            Self::Unsigned => "add secret: FILE, with what openssl rand -hex 32 prints".into(),
-            Self::File { what: "secret", .. } => {
-                "the path is relative to this file; openssl rand -hex 32 prints a secret".into()
-            }
-            Self::File { .. } => "the path is relative to this file".into(),
-            Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
-            Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
-            Self::Objection { .. } | Self::Lenient { .. } => {
-                "the engine decides: docs/xsd.md says where the two are known to differ".into()
-            }
-            Self::Pitfall { help, .. } => (*help).into(),
-            Self::Yaml { help, .. } => return help.clone(),
-            Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
-            Self::Unreadable { what, why, .. } => return why.help(!what.is_empty()).map(Into::into),
-            Self::NoListener => {
-                "add one: listeners: [{ name: greeter, description: Says hello., command: [./greeter], accepts: [...] }]".into()
-            }
-            Self::Undeclared { payload, near: Some(near) } => match (payload.namespace(), near.namespace()) {
-                (wanted, "") if !wanted.is_empty() => {
-                    format!("a schema declares {near} in no namespace: write targetNamespace=\"{wanted}\" in it")
-                }
-                _ => format!("did you mean {near}?"),
-            },
-            Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
-            Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
-            Self::Organism(problem) => return organism_help(problem),
-            Self::Name(_)
-            | Self::QName(_)
-            | Self::Bounds { .. }
-            | Self::Document { .. }
-            | Self::Schema(_) => return None,
-        })
-    }
-}
-
-fn organism_help(problem: &Problem) -> Option<String> {
-    match problem {
-        Problem::DuplicateName { .. } => Some("rename one of them".into()),
-        Problem::Unanswered { payload, .. } => {
-            Some(format!("let a listener accept {payload}, or remove it from these calls"))
-        }
-        Problem::Replyless { .. } => {
-            Some("add replies, or write silence: idle where no caller waits for an answer".into())
-        }
-        Problem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
-        Problem::NoSlot { .. } => Some("write at least 1".into()),
-        Problem::Ambiguous { .. } | Problem::Reserved { .. } => None,
     }
 }

@@ -22,12 +22,14 @@ mod check;
 mod document;
 mod finding;
 mod gateway;
+mod help;
 mod instead;
 mod limits;
 mod listener;
 mod mistake;
 mod molecule;
 mod organism;
+mod place;
 mod program;
 mod reader;
 mod remote;
@@ -45,6 +47,7 @@ pub use advice::Advice;
 pub use finding::Finding;
 pub use gateway::Gateway;
 pub use mistake::Mistake;
+pub use place::journal as check_journal;
 #[cfg(feature = "gateway")]
 pub(crate) use remote::read_secret;
 pub use remote::{Format, Mode, Push};
@@ -127,11 +130,27 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
+        let (name, source, directory) = Self::open(path)?;
+        read(&name, &source, &directory, advise, Look::File)
+    }
+
+    /// As [`load_advised`](Self::load_advised), and looks at what a start would find on this machine: the place of the
+    /// journal, the address of the gateway.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn check(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
+        let (name, source, directory) = Self::open(path)?;
+        read(&name, &source, &directory, advise, Look::Machine)
+    }
+
+    /// The name of a file for messages, its text, and its directory.
+    fn open(path: &Path) -> Result<(String, String, PathBuf), Vec<Finding>> {
         let source = text::read(path)
             .map_err(|why| vec![Finding::nowhere(Mistake::Unreadable { what: "", path: path.to_owned(), why })])?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let directory = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_owned());
-        read(&path.display().to_string(), &source, &directory, advise)
+        Ok((path.display().to_string(), source, directory))
     }
 
     /// The schemas of the organism's own payloads, without those that the pump speaks itself.
@@ -156,7 +175,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
     units::duration(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() })
 }
 
-fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>) -> Result<Config, Vec<Finding>> {
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// The file and what it names.
+    File,
+    /// The place of the journal and the address of the gateway, too.
+    Machine,
+}
+
+fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: Look) -> Result<Config, Vec<Finding>> {
     let file = File::new(name, source);
     let root = document::parse(source).map_err(|error| {
         vec![Finding::new(Mistake::Yaml { message: error.message, help: error.help }, &file, error.span)]
@@ -164,6 +192,9 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>) -> Resu
     let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
     let mut reader = Reader { file, base, directory: directory.to_owned(), findings: Vec::new() };
     let organism = organism::read(&mut reader, &root);
+    if let Some(organism) = organism.as_ref().filter(|_| look == Look::Machine) {
+        place::judge(&mut reader, organism, directory);
+    }
     let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
     let mut findings = reader.findings;
     findings.sort_by_key(|finding| {
@@ -195,7 +226,7 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
     check::signed(reader, &organism);
     molecule::pushed(reader, &organism);
     let journal = organism.journal.map(|keep| Journaled {
-        file: directory.join(keep.file),
+        file: directory.join(keep.file.value),
         durability: keep.durability,
         retention: keep.retention,
     });
@@ -237,7 +268,7 @@ mod tests {
 
     /// What is wrong with a text, with all of it rendered.
     fn findings(source: &str) -> Vec<Finding> {
-        let findings = match read("o.yaml", source, &directory(), UNADVISED) {
+        let findings = match read("o.yaml", source, &directory(), UNADVISED, Look::File) {
             Ok(config) => config.warnings,
             Err(findings) => {
                 assert!(findings.iter().any(|finding| !finding.mistake().is_warning()), "{source}");
@@ -314,7 +345,8 @@ mod tests {
     fn an_organism_of_two_commands_is_right() {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
         let config =
-            read("o.yaml", include_str!("../../../tests/golden/config/overview.yaml"), &swarm, UNADVISED).unwrap();
+            read("o.yaml", include_str!("../../../tests/golden/config/overview.yaml"), &swarm, UNADVISED, Look::File)
+                .unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!((config.kinds.len(), config.payloads().count()), (2, 4));
     }
@@ -322,7 +354,7 @@ mod tests {
     #[test]
     fn the_reference_names_every_key_with_its_default() {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
-        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm, UNADVISED).unwrap();
+        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm, UNADVISED, Look::File).unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!(config.blueprint.limits, Limits::default());
         assert_eq!(config.blueprint.meta, MetaFlags::default());
@@ -330,7 +362,7 @@ mod tests {
         let sparse = "organism: { name: demo }\nlisteners:\n  - name: calculator\n    description: Adds.\n    \
                       command: [python3, calculator.py]\n    schemas: [calculator.xsd]\n    \
                       accepts: ['{urn:example:calculator:v1}add']\n    replies: ['{urn:example:calculator:v1}sum']\n";
-        let config = read("sparse.yaml", sparse, &swarm, UNADVISED).unwrap();
+        let config = read("sparse.yaml", sparse, &swarm, UNADVISED, Look::File).unwrap();
         assert_eq!(config.blueprint.listeners().next().unwrap().1, calculator);
     }
 

@@ -70,17 +70,20 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
 }
 
 /// What the file says of its journal; its path as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Keep {
     pub(super) durability: Durability,
-    pub(super) file: String,
+    pub(super) file: At<String>,
     pub(super) retention: Retention,
 }
 
 fn journal(reader: &mut Reader, fields: &mut Fields<'_>) -> Option<Keep> {
     let levels = [("off", None), ("process", Some(Durability::Process)), ("power", Some(Durability::Power))];
-    let durability = fields.take("durability").and_then(|node| reader.choice(node, &levels)).flatten();
-    let file = fields.take("journal").and_then(|node| reader.text(node)).unwrap_or("systole.journal").to_owned();
+    let level = fields.take("durability");
+    let durability = level.and_then(|node| reader.choice(node, &levels)).flatten();
+    let file = fields.take("journal").and_then(|node| Some((reader.text(node)?, node.span)));
+    let (file, span) = file.unwrap_or(("systole.journal", level.map_or(fields.span, |node| node.span)));
+    let file = At { value: file.to_owned(), span };
     let mut retention = Retention::default();
     if let Some(node) = fields.take("retention")
         && let Some(mut kept) = reader.fields(node, Some("age"))

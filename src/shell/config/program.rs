@@ -1,7 +1,11 @@
 //! Finds the program of a command listener.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use super::Mistake;
 
 const SCRIPTS: [&str; 7] = ["py", "sh", "js", "mjs", "ts", "rb", "pl"];
 
@@ -15,6 +19,38 @@ pub(super) fn find(program: &str, directory: &Path) -> Option<PathBuf> {
         .filter(|entry| entry.is_absolute())
         .map(|entry| entry.join(program))
         .find(|path| is_executable(path))
+}
+
+/// Why a program can't be run, as far as can be seen without running it.
+pub(super) fn mistake(program: &str, directory: &Path) -> Option<Mistake> {
+    let Some(path) = find(program, directory) else {
+        let (on_path, file) = (!program.contains('/'), directory.join(program));
+        return Some(match (on_path, file.is_file()) {
+            (false, true) => Mistake::NotExecutable { program: program.to_owned() },
+            (_, beside) => Mistake::NoProgram { program: program.to_owned(), on_path, beside },
+        });
+    };
+    let interpreter = missing_interpreter(&path)?;
+    Some(Mistake::NoInterpreter { program: program.to_owned(), interpreter })
+}
+
+/// The interpreter that the first line of a script names, if it isn't there: `#!PATH`, or `#!/usr/bin/env NAME`.
+fn missing_interpreter(script: &Path) -> Option<String> {
+    // Linux reads no more of the line.
+    const LINE: u64 = 255;
+    let mut start = Vec::new();
+    File::open(script).ok()?.take(LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.trim_matches([' ', '\t']).split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = words.next()?;
+    let is_there = interpreter.starts_with('/') && Path::new(interpreter).exists();
+    if !is_there {
+        return Some(interpreter.to_owned());
+    }
+    let by_env = Path::new(interpreter).file_name().is_some_and(|name| name == "env");
+    let named = words.next().filter(|word| by_env && !word.starts_with('-') && !word.contains(['=', '/']))?;
+    find(named, Path::new("/")).is_none().then(|| named.to_owned())
 }
 
 /// Whether an argument looks like a script that the program is to run, but isn't there.

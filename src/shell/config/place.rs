@@ -1,0 +1,50 @@
+//! What a start would find on this machine: the file of the journal, the address of the gateway.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::Mistake;
+use super::organism::Organism;
+use super::reader::Reader;
+use crate::shell::journal::check_place;
+
+/// Reports what a start would be refused for.
+pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) {
+    if let Some(keep) = &organism.journal
+        && let Err(why) = journal(&directory.join(&keep.file.value))
+    {
+        let path = keep.file.value.clone().into();
+        reader.report(Mistake::File { what: "journal", path, why }, keep.file.span);
+    }
+    let Some(gateway) = organism.gateway.as_ref().filter(|gateway| gateway.value.listen.port() != 0) else { return };
+    let address = gateway.value.listen;
+    // It is free again at once: nobody was let in.
+    match TcpListener::bind(address) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            reader.report(Mistake::AddressInUse { address }, gateway.span);
+        }
+        Err(error) => reader.report(Mistake::NoAddress { address, why: error.to_string() }, gateway.span),
+    }
+}
+
+/// Whether a journal can be at a path, as far as can be seen without opening it.
+///
+/// # Errors
+/// Why it can't.
+pub fn journal(file: &Path) -> Result<(), String> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err("its folder isn't there".to_owned());
+    }
+    check_place(file).map_err(|error| error.problem.to_string())?;
+    let is_denied = |path: &Path| path.exists() && access(path, Access::WRITE_OK).is_err();
+    match (is_denied(folder), is_denied(file)) {
+        (true, _) => Err("this user may not write its folder".to_owned()),
+        (false, true) => Err("this user may not write it".to_owned()),
+        (false, false) => Ok(()),
+    }
+}
