@@ -3,6 +3,7 @@
 pub(super) mod documents;
 pub(super) mod embed;
 mod hints;
+mod namesake;
 mod needed;
 mod pitfalls;
 mod prolog;
@@ -73,6 +74,11 @@ impl XsdSet {
     /// Their valid markup that rarely means what its author thinks.
     pub(crate) fn pitfalls(&self) -> Vec<Pitfall> {
         pitfalls::pitfalls(&self.0)
+    }
+
+    /// What has the name of a payload and declares none: where it is, and what to write.
+    pub(crate) fn namesake(&self, payload: &QName) -> Option<String> {
+        namesake::namesake(&self.0, payload)
     }
 
     /// Their payloads.

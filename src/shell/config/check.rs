@@ -10,10 +10,11 @@ use super::organism::Organism;
 use super::program;
 use super::reader::{At, Reader};
 use super::remote::{Format, Mode, Push};
+use super::schemas::Schemas;
 use super::tasks::{Tasks, TasksOf};
 use crate::core::{Blueprint, Problem};
 use crate::protocol::boot_qname;
-use crate::schema::{Catalog, PayloadSchema};
+use crate::schema::PayloadSchema;
 use crate::vocab::{Name, QName, Span, near, ns};
 
 /// The blueprint of what the file describes.
@@ -28,14 +29,16 @@ pub(super) fn blueprint(organism: &Organism) -> Blueprint {
 }
 
 /// Payloads that no schema declares; the pump declares its own.
-pub(super) fn declarations(reader: &mut Reader, organism: &Organism, catalog: &Catalog) {
+pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &Schemas) {
+    let catalog = &schemas.catalog;
     let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
     let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
     for payload in listed.filter(|payload| catalog.get(&payload.value).is_none()) {
         // An echo's replies are its accepts, at the same place.
         if !reader.is_marked(payload.span) {
             let near = near::payload(&payload.value, declared.iter().copied()).cloned();
-            reader.report(Mistake::Undeclared { payload: payload.value.clone(), near }, payload.span);
+            let namesake = schemas.namesake(&payload.value);
+            reader.report(Mistake::Undeclared { payload: payload.value.clone(), near, namesake }, payload.span);
         }
     }
 }

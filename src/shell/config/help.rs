@@ -87,7 +87,8 @@ impl Mistake {
             Self::NoListener => {
                 "add one: listeners: [{ name: greeter, description: Says hello., command: [./greeter], accepts: [...] }]".into()
             }
-            Self::Undeclared { payload, near: Some(near) } => match (payload.namespace(), near.namespace()) {
+            Self::Undeclared { namesake: Some(namesake), .. } => namesake.clone(),
+            Self::Undeclared { payload, near: Some(near), .. } => match (payload.namespace(), near.namespace()) {
                 (wanted, "") if !wanted.is_empty() => {
                     format!("a schema declares {near} in no namespace: write targetNamespace=\"{wanted}\" in it")
                 }

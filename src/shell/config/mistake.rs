@@ -305,6 +305,8 @@ pub enum Mistake {
         payload: QName,
         /// The declared payload that may be meant.
         near: Option<QName>,
+        /// What has that name and declares no payload: where it is, and what to write.
+        namesake: Option<String>,
     },
     /// Nobody can send a first message.
     #[error("no message can ever come in: there is no client 'cli', no gateway, and no listener accepts <boot>")]

@@ -211,10 +211,11 @@ fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: L
 }
 
 fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
-    let catalog = schemas::load(reader, &organism, directory, advise);
-    if let Some(catalog) = catalog.as_ref().filter(|_| organism.complete) {
-        check::declarations(reader, &organism, catalog);
+    let schemas = schemas::load(reader, &organism, directory, advise);
+    if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
+        check::declarations(reader, &organism, schemas);
     }
+    let catalog = schemas.map(|schemas| schemas.catalog);
     let blueprint = check::blueprint(&organism);
     check::programs(reader, &organism, directory);
     check::problems(reader, &organism, blueprint.problems());

@@ -10,7 +10,7 @@ use super::reader::{At, Reader};
 use super::{Adviser, Mistake, advice, molecule, text};
 use crate::inbox::payload;
 use crate::schema::{Catalog, ContractError, PayloadSchema, Pitfall, XsdDocument, XsdSet};
-use crate::vocab::{Position, Span, is_ncname};
+use crate::vocab::{Position, QName, Span, is_ncname};
 
 /// A schema file that could be read.
 pub(super) struct Listed {
@@ -19,19 +19,38 @@ pub(super) struct Listed {
     pub(super) document: XsdDocument,
 }
 
+/// The schema files of an organism.
+pub(super) struct Schemas {
+    /// Every payload that they declare.
+    pub(super) catalog: Catalog,
+    set: Option<XsdSet>,
+}
+
+impl Schemas {
+    /// What has the name of a payload in the files and declares none: where it is, and what to write.
+    pub(super) fn namesake(&self, payload: &QName) -> Option<String> {
+        self.set.as_ref()?.namesake(payload)
+    }
+}
+
 /// Every payload that the files declare; `None` if one of them can't be used.
-pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, advise: Adviser<'_>) -> Option<Catalog> {
+pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, advise: Adviser<'_>) -> Option<Schemas> {
     let before = reader.findings.len();
     let listed = read(reader, organism, directory);
     let mut catalog = Catalog::new();
     let mut accepted = None;
     let documents: Vec<XsdDocument> = listed.iter().map(|file| file.document.clone()).collect();
     let mut pitfalls = Vec::new();
+    let mut files = None;
     if !listed.is_empty() {
         let set = XsdSet::read(&documents);
         pitfalls = set.as_ref().map(XsdSet::pitfalls).unwrap_or_default();
         if reader.findings.len() == before {
-            let schemas = set.and_then(|set| set.schemas().map_err(|error| vec![error]));
+            let schemas = set.and_then(|set| {
+                let schemas = set.schemas().map_err(|error| vec![error]);
+                files = Some(set);
+                schemas
+            });
             accepted = Some(schemas.is_ok());
             match schemas {
                 Ok(schemas) => schemas.into_iter().for_each(|schema| add(reader, &mut catalog, &listed, schema)),
@@ -61,7 +80,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
     if let Some(accepted) = accepted {
         advice::report(reader, &listed, accepted, advise(&documents));
     }
-    usable.then_some(catalog)
+    usable.then_some(Schemas { catalog, set: files })
 }
 
 /// The files in the order in which they are named, each once.
