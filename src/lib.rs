@@ -11,11 +11,48 @@
 //! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
 //! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
-//! - `outbound`: the one way to other machines over HTTP, with the same feature;
-//! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`;
-//! - `remote`: what a program needs to be an agent of an organism elsewhere, with the same feature.
+//! - `outbound`: the one way to other machines over HTTP, with the feature `gateway`;
+//! - `remote`: what a program needs to be an agent of an organism elsewhere, with the feature `gateway`;
+//! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
 //! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
+//!
+//! [`prelude`] has what a program of listeners needs, [`testing`] runs an organism on a simulated clock, and
+//! [`Organism::builder`](shell::Organism::builder) is where one begins.
+//!
+//! ```
+//! use systole::prelude::*;
+//!
+//! #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+//! #[payload(namespace = "urn:example:hello:v1")]
+//! struct Hello {
+//!     name: String,
+//! }
+//!
+//! struct Greeter;
+//!
+//! impl Actor for Greeter {
+//!     type Context = Context<Self>;
+//! }
+//!
+//! impl Handler<Delivery<Hello>> for Greeter {
+//!     type Result = Response;
+//!
+//!     fn handle(&mut self, hello: Delivery<Hello>, _: &mut Context<Self>) -> Response {
+//!         Ok(reply(Hello { name: format!("{} from the greeter", hello.name) }))
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let organism = Organism::builder("hello")
+//!     .listener("greeter", || Greeter, |c| c.accepts::<Hello>().replies::<Hello>())
+//!     .client("cli", |c| c.calls::<Hello>())
+//!     .start()?;
+//! let answer: Hello = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?.decode()?;
+//! assert_eq!(answer.name, "world from the greeter");
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");

@@ -180,6 +180,16 @@ fn a_fault_comes_back_as_an_envelope_and_as_exit_code_1() {
 }
 
 #[test]
+fn a_program_can_part_envelopes_whose_text_has_line_feeds() {
+    let input = "<say xmlns='urn:t'>a\nb</say><say xmlns='urn:t'>c\n</say>";
+    let said = run(&["things.yaml", "--until-idle", "--print0"], input);
+    let envelopes: Vec<&str> = said.out.split_terminator('\0').collect();
+    assert_eq!((said.code, envelopes.len()), (0, 2), "{}", said.err);
+    assert!(envelopes.iter().all(|one| one.starts_with("<message ") && one.ends_with("</message>")), "{}", said.out);
+    assert!(run(&["things.yaml", "--shards", "abc"], "").err.contains("write a whole number from 1 to 1024"));
+}
+
+#[test]
 fn an_organism_is_not_idle_while_a_command_has_still_to_speak() {
     let said = run(&["alarm.yaml", "--until-idle"], "");
     assert_eq!(said.code, 0, "{}", said.err);

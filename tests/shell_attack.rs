@@ -141,7 +141,7 @@ fn the_time_that_a_client_gives_may_be_none_or_endless() {
     let timed = |patience| kit.block_on(kit.client("cli").with_deadline(patience).ask(ask("1*1")));
     for patience in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1_999)] {
         let asked = timed(patience);
-        assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Timeout), "{asked:?}");
+        assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Timeout), "{asked:?}");
     }
     for patience in [Duration::from_secs(3), Duration::from_secs(300 * 365 * 86_400), Duration::MAX] {
         assert_eq!(timed(patience).unwrap().decode::<Told>().unwrap().text, "1", "{patience:?}");
@@ -189,7 +189,7 @@ fn a_fan_out_of_the_largest_size_is_joined() {
     let told = kit.ask("cli", ask("256*65536")).unwrap().decode::<Told>().unwrap();
     assert_eq!(told.text, (256 * 65_536).to_string());
     let asked = kit.ask("cli", ask("257*1"));
-    assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Limit), "{asked:?}");
+    assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Limit), "{asked:?}");
     check(&kit);
 }
 

@@ -116,7 +116,7 @@ fn a_handler_that_hangs_times_out_on_the_simulated_clock() {
     let kit = kit(&calculator);
     let before = kit.now();
     let asked = kit.ask("cli", question());
-    assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Timeout), "{asked:?}");
+    assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Timeout), "{asked:?}");
     assert_eq!(kit.now().since(before), Duration::from_secs(35), "5 s of sleep, then the timeout of the calculator");
     assert!(calculator.take().is_none(), "nobody waits for an answer any more");
 }
@@ -130,7 +130,7 @@ fn a_listener_that_panics_comes_back_and_one_that_keeps_panicking_after_its_cool
         kit.ask("cli", Add { a: 13, b: 0 }).unwrap_err();
     }
     let retryable = |asked: Result<Answer, AskError>| match asked {
-        Err(AskError::Fault(fault)) => fault.retryable,
+        Err(AskError::Fault { fault, .. }) => fault.retryable,
         other => panic!("{other:?}"),
     };
     assert!(retryable(kit.ask("cli", Add { a: 1, b: 0 })), "it is down");

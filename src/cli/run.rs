@@ -48,7 +48,7 @@ const INTERRUPTED: u8 = 130;
 const HELP: &str = "\
 Messages go in as the client 'cli': payloads that it may call, or envelopes around them, of which `systole example \
 --envelope` prints one. What comes back is printed on standard output, each envelope with a line \
-feed behind it (its text may have others); events and the log go to standard error. Where people listen, standard \
+feed behind it; its text may have others, so programs part envelopes by the NUL of --print0; events and the log go to standard error. Where people listen, standard \
 input is their keyboard unless it is named as a file; then their terminal is. Questions go to the terminal where they \
 type, so 2>FILE takes the events away from it.
 
@@ -69,7 +69,7 @@ pub(super) struct Run {
     #[arg(long)]
     until_idle: bool,
     /// How many threads dispatch; one for each processor unless it is set
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = shards)]
     shards: Option<u16>,
     /// If the organism can't go on, because its disk is full for example, start it again from its journal as soon as that
     /// can be written; without this the program exits with 3
@@ -79,9 +79,17 @@ pub(super) struct Run {
     /// is refused that would end open threads
     #[arg(long, value_name = "NAME")]
     drop: Vec<Name>,
+    /// End each envelope on standard output with a NUL, which XML can't hold, instead of a line feed
+    #[arg(short = '0', long)]
+    print0: bool,
     /// Print events and the log as JSON objects, one a line
     #[arg(long)]
     json: bool,
+}
+
+fn shards(text: &str) -> Result<u16, String> {
+    let count = text.parse().ok().filter(|count| (1..=1024).contains(count));
+    count.ok_or_else(|| "write a whole number from 1 to 1024".to_owned())
 }
 
 /// Runs an organism until it is idle or told to stop.

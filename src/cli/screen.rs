@@ -41,6 +41,8 @@ pub(super) enum Desk {
 struct State {
     style: Style,
     desk: Desk,
+    /// Byte behind each envelope for programs.
+    ending: u8,
     /// Whether what was said to a person last ends in the middle of a line.
     mid_line: bool,
     torn: Option<Torn>,
@@ -90,6 +92,7 @@ impl Screen {
             state: Mutex::new(State {
                 style,
                 desk,
+                ending: b'\n',
                 mid_line,
                 torn,
                 out,
@@ -166,7 +169,13 @@ impl Screen {
         is_over
     }
 
-    /// Writes an envelope and a line feed on standard output.
+    /// Ends envelopes for programs with another byte than a line feed.
+    pub(super) fn ending(self, ending: u8) -> Self {
+        self.lock().ending = ending;
+        self
+    }
+
+    /// Writes an envelope and what ends it on standard output.
     ///
     /// # Errors
     /// If nobody reads standard output any more.
@@ -179,8 +188,9 @@ impl Screen {
             let text = String::from_utf8_lossy(envelope);
             writeln!(state.out, "{}", Escaped::text(&text))?;
         } else {
+            let ending = [state.ending];
             state.out.write_all(envelope)?;
-            state.out.write_all(b"\n")?;
+            state.out.write_all(&ending)?;
         }
         state.out.flush()
     }

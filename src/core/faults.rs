@@ -16,6 +16,14 @@ pub(super) fn route(payload: &QName) -> Fault {
     Fault::new(FaultCode::Route, format!("no listener takes {payload} from its sender"))
 }
 
+/// Refuses what a listener says is its reply. No request of a caller is meant.
+pub(super) fn reply(payload: &QName) -> Fault {
+    Fault::new(
+        FaultCode::Route,
+        format!("a listener replied with {payload}, which the replies of its contract do not list"),
+    )
+}
+
 pub(super) fn malformed(error: &LadderError) -> Fault {
     let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
     with_rule(Fault::new(code, "what was sent is no XML that can be read"), error.to_string(), error.position(), None)
@@ -222,6 +230,7 @@ mod tests {
         let qname: QName = "{urn:a}ask".parse().unwrap();
         let faults = [
             route(&qname),
+            reply(&qname),
             undecodable(&""),
             overload(),
             silent(),

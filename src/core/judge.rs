@@ -310,7 +310,10 @@ fn refuse_route(draft: Sound, misroute: Misroute) -> Verdict {
 }
 
 fn refuse_misrouted(payload: Canonical, misroute: Misroute, width: usize) -> Verdict {
-    let fault = faults::route(payload.root());
+    let fault = match misroute {
+        Misroute::NotInReplies => faults::reply(payload.root()),
+        _ => faults::route(payload.root()),
+    };
     Verdict::Refused(Refusal { to: None, payload: Some(payload), fault, misroute: Some(misroute), width })
 }
 

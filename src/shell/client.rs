@@ -58,8 +58,13 @@ pub enum AskError {
     #[error(transparent)]
     Send(#[from] SendError),
     /// A fault came back.
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    #[error("{from}: {fault}")]
+    Fault {
+        /// The listener that was asked, or the part of the pump that refused the request.
+        from: Name,
+        /// The fault.
+        fault: Fault,
+    },
     /// The conversation closed without a word.
     #[error("the conversation closed without an answer")]
     Ended,
@@ -197,7 +202,7 @@ impl Client {
         conversation.give_up = false;
         let Egress { from, fault, proof, .. } = answer.ok_or(AskError::Ended)?;
         match (fault, proof) {
-            (Some(fault), _) => Err(AskError::Fault(fault)),
+            (Some(fault), _) => Err(AskError::Fault { from, fault }),
             (None, Some(payload)) => Ok(Answer { from, payload }),
             (None, None) => Err(AskError::Ended),
         }

@@ -163,7 +163,7 @@ impl Office {
     fn ask<T: Payload>(&self, client: &str, request: impl Payload) -> Result<T, Fault> {
         match self.kit.ask(client, call_to("reviews", request)) {
             Ok(answer) => Ok(answer.decode().unwrap_or_else(|error| panic!("{error}: {answer:?}"))),
-            Err(AskError::Fault(fault)) => Err(fault),
+            Err(AskError::Fault { fault, .. }) => Err(fault),
             Err(error) => panic!("{error}"),
         }
     }

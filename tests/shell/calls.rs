@@ -97,7 +97,7 @@ async fn a_thread_cannot_go_deeper_than_the_limit() {
         .start()
         .unwrap();
     let asked = within(organism.client("cli").unwrap().ask(Count { left: 64 })).await;
-    assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Limit), "{asked:?}");
+    assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Limit), "{asked:?}");
 }
 
 /// Does what it is ordered to, and counts the futures of its that were dropped.
@@ -150,7 +150,7 @@ where
     assert_eq!(organism.snapshot().await.threads, []);
     let answer = match asked {
         Ok(answer) => Ok(answer.decode::<Answered>().unwrap().text),
-        Err(AskError::Fault(fault)) => Err(fault),
+        Err(AskError::Fault { fault, .. }) => Err(fault),
         Err(other) => panic!("{other}"),
     };
     (answer, ended.load(Ordering::SeqCst))

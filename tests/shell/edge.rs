@@ -155,7 +155,7 @@ async fn a_client_can_bound_its_patience() {
     let organism = gated(Limits::default(), Arc::new(Semaphore::new(0)));
     let client = organism.client("cli").unwrap().with_deadline(Duration::from_millis(5));
     let asked = within(client.ask(question("?"))).await;
-    assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Timeout), "{asked:?}");
+    assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Timeout), "{asked:?}");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn what_a_client_may_not_send_is_like_what_nobody_takes() {
     let organism = gated(Limits::default(), Arc::new(Semaphore::new(10)));
     let client = organism.client("cli").unwrap();
     let fault = async |asked| match asked {
-        Err(AskError::Fault(fault)) => (fault.code, fault.message.replace("order", "add")),
+        Err(AskError::Fault { fault, .. }) => (fault.code, fault.message.replace("order", "add")),
         other => panic!("{other:?}"),
     };
     let forbidden = fault(within(client.ask(Add { a: 1, b: 1 })).await).await;

@@ -59,7 +59,7 @@ async fn past_the_deadline_each_open_conversation_gets_a_fault() {
     let drained = within(organism.drain(Duration::from_millis(1))).await;
     assert!(!drained.idle && drained.ended, "{drained:?}");
     let asked = within(ask).await.unwrap();
-    assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == FaultCode::Cancelled), "{asked:?}");
+    assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Cancelled), "{asked:?}");
 }
 
 #[tokio::test]

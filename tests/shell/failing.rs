@@ -66,7 +66,7 @@ fn theatre(shards: u16, timeout: Duration) -> (Organism, Client) {
 
 async fn fault_of(client: &Client, what: &str) -> Fault {
     match within(client.ask(order(what))).await {
-        Err(AskError::Fault(fault)) => fault,
+        Err(AskError::Fault { fault, .. }) => fault,
         other => panic!("{what}: {other:?}"),
     }
 }
@@ -82,12 +82,20 @@ async fn of_a_hundred_messages_the_one_that_panics_faults() {
         }
         let (answers, faults): (Vec<_>, Vec<_>) = within(asks.join_all()).await.into_iter().partition(Result::is_ok);
         assert_eq!((answers.len(), faults.len()), (99, 1), "{kind}, {shards} shards: {faults:?}");
-        let Err(AskError::Fault(fault)) = &faults[0] else { panic!("{:?}", faults[0]) };
+        let Err(AskError::Fault { fault, .. }) = &faults[0] else { panic!("{:?}", faults[0]) };
         assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false));
         let answer = within(client.ask(order("speak"))).await.unwrap().decode::<Answered>().unwrap();
         assert_eq!(answer.text, "1", "{kind}: the listener was made anew, once");
         within(organism.run_until_idle()).await;
     }
+}
+
+#[tokio::test]
+async fn a_reply_that_was_not_announced_is_told_as_one_with_who_made_it() {
+    let (_organism, client) = theatre(1, LONG);
+    let told = within(client.ask(order("wrong"))).await.unwrap_err().to_string();
+    assert!(told.starts_with("actress: route: a listener replied with {"), "{told}");
+    assert!(told.ends_with("question, which the replies of its contract do not list"), "{told}");
 }
 
 #[tokio::test]

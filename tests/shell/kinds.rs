@@ -92,7 +92,7 @@ async fn a_blocking_listener_has_threads_of_its_own_and_cannot_await() {
     assert_eq!(text().await, "systole-blocking");
     for (kind, code) in [("panic", FaultCode::ListenerFailed), ("call", FaultCode::Failed)] {
         let asked = within(client.ask(question(kind))).await;
-        assert!(matches!(&asked, Err(AskError::Fault(fault)) if fault.code == code), "{kind}: {asked:?}");
+        assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == code), "{kind}: {asked:?}");
     }
     assert_eq!(text().await, "systole-blocking", "it was made anew");
 }

@@ -47,7 +47,8 @@ impl Stage {
         let people = config.kinds.contains(&Kind::Human);
         let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
         let desk = if people { keyboard.desk() } else { Desk::None };
-        let screen = Arc::new(Screen::standard(style(args.json, people), desk));
+        let screen =
+            Arc::new(Screen::standard(style(args.json, people), desk).ending(if args.print0 { 0 } else { b'\n' }));
         log::start(&screen);
         let console = keyboard.start(&screen);
         Ok(Self { screen, input: None, console, sources, config: Some(config) })

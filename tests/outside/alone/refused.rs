@@ -46,7 +46,7 @@ const REFUSED: [(&str, &str); 4] = [
          a list that can't be read back when it is empty: add #[serde(default)]",
     ),
     ("name", "Error: the organism has no client 'cl'\n"),
-    ("ask", "Error: route: no listener takes {urn:example:refused:v1}hello from its sender\n"),
+    ("ask", "Error: system: route: no listener takes {urn:example:refused:v1}hello from its sender\n"),
     ("decode", "Error: "),
 ];
 

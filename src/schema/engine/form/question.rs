@@ -1,4 +1,5 @@
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::filling::Open;
 use crate::schema::engine::grammar::{
@@ -32,7 +33,7 @@ pub(super) enum Kind {
     Value { ty: SimpleType, attribute: Option<usize>, default: Option<String>, choices: Vec<String> },
     /// The child element that comes next, or, where the element may `end`, none.
     /// `names`: of the steps, as the question lists them.
-    Next { steps: Vec<Step>, names: Vec<String>, end: bool },
+    Next { steps: Vec<Step>, names: Arc<[String]>, end: bool },
     /// An element as XML.
     Xml(Wanted),
 }
@@ -156,7 +157,7 @@ impl Question {
             }
         };
         let key = format!("{path} {}", open.children);
-        Some(Self { key, element: path.clone(), prompt, kind: Kind::Next { steps, names, end } })
+        Some(Self { key, element: path.clone(), prompt, kind: Kind::Next { steps, names: names.into(), end } })
     }
 
     pub(super) fn xml(path: String, element: String, wanted: Wanted, because: &str) -> Self {

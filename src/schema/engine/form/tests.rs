@@ -10,6 +10,7 @@ use roxmltree::{Document, Node};
 use super::question::{Child, Kind, Step};
 use super::*;
 use crate::ladder::strict::c14n_subtree;
+use crate::schema::engine::grammar::Content;
 
 fn schema(text: &str) -> Result<PayloadSchema, String> {
     let schemas = PayloadSchema::from_xsd("form.xsd", text).map_err(|error| error.to_string())?;
@@ -212,9 +213,21 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
             if ends { "n" } else { dice.pick(&["y", "n"]) }.to_owned()
         }
         Kind::Next { end: true, .. } if ends => "0".to_owned(),
+        // Not deeper, if it can be avoided: a way that goes on to the limits is asked for anew at each of its questions.
+        Kind::Next { steps, .. } if ends && steps.iter().any(|step| is_flat(form, step)) => {
+            (1 + steps.iter().position(|step| is_flat(form, step)).unwrap()).to_string()
+        }
         Kind::Next { steps, end, .. } => (usize::from(!end) + dice.roll(steps.len() + usize::from(*end))).to_string(),
         Kind::Xml(_) => panic!("no such part is in the schema"),
     }
+}
+
+/// Whether a step leads to an element without children.
+fn is_flat(form: &Form, step: &Step) -> bool {
+    let grammar = form.schema.grammar().0;
+    let Child::Element(id) = step.child else { return false };
+    let ty = grammar.elements[id.index()].ty;
+    !matches!(grammar.types[ty.index()].content, Content::Sequence { .. } | Content::All { .. })
 }
 
 /// The element at a path such as `root/item[2]`.
