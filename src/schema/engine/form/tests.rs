@@ -213,9 +213,10 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
             if ends { "n" } else { dice.pick(&["y", "n"]) }.to_owned()
         }
         Kind::Next { end: true, .. } if ends => "0".to_owned(),
-        // Not deeper, if it can be avoided: a way that goes on to the limits is asked for anew at each of its questions.
-        Kind::Next { steps, .. } if ends && steps.iter().any(|step| is_flat(form, step)) => {
-            (1 + steps.iter().position(|step| is_flat(form, step)).unwrap()).to_string()
+        // Seldom deeper: a way that goes on to the limits is asked for anew at each of its questions.
+        Kind::Next { steps, .. } if ends && dice.roll(4) > 0 && steps.iter().any(|step| is_flat(form, step)) => {
+            let flat: Vec<usize> = (0..steps.len()).filter(|place| is_flat(form, &steps[*place])).collect();
+            (1 + flat[dice.roll(flat.len())]).to_string()
         }
         Kind::Next { steps, end, .. } => (usize::from(!end) + dice.roll(steps.len() + usize::from(*end))).to_string(),
         Kind::Xml(_) => panic!("no such part is in the schema"),
