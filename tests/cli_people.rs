@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -86,15 +86,13 @@ impl Person {
 
     /// Waits until the terminal has shown a text, and forgets all up to its end.
     fn sees(&mut self, text: &str) -> String {
-        let until = Instant::now() + Duration::from_secs(30);
         loop {
             if let Some(at) = self.seen.find(text) {
                 let rest = self.seen.split_off(at + text.len());
                 return std::mem::replace(&mut self.seen, rest);
             }
-            let left = until.saturating_duration_since(Instant::now());
-            let piece = self.pieces.recv_timeout(left);
-            self.seen += &piece.unwrap_or_else(|_| panic!("the terminal never showed {text:?}: {:?}", self.seen));
+            let piece = self.pieces.recv_timeout(Duration::from_secs(30));
+            self.seen += &piece.unwrap_or_else(|_| panic!("quiet for 30 s before {text:?} was shown: {:?}", self.seen));
         }
     }
 
