@@ -337,3 +337,30 @@ fn what_is_no_journal_is_said_to_be_none() {
     let (code, _, err) = said(&["journal", "verify", &file]);
     assert_eq!((code, err.contains("this is no journal")), (2, true), "{err}");
 }
+
+#[test]
+fn without_a_name_the_journal_is_that_of_the_organism_here() {
+    let folder = Folder::new("here");
+    let said = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_systole")).args(args).current_dir(&folder.0).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let commands: [&[&str]; 4] =
+        [&["dead", "list"], &["thread", "list"], &["journal", "stat"], &["journal", "compact"]];
+    for command in commands {
+        let (code, err) = said(command);
+        assert!(
+            code == Some(2) && err.contains("there is no organism.yaml here: name the journal"),
+            "{command:?}: {err}"
+        );
+    }
+    let organism = "organism: { name: a }\nlisteners:\n  - { name: a, human: true }\n";
+    fs::write(folder.0.join("organism.yaml"), organism).unwrap();
+    assert!(said(&["dead", "list"]).1.contains("organism.yaml has durability: off: name a journal"));
+    fs::write(folder.0.join("organism.yaml"), format!("{organism}durability: process\njournal: kept.journal\n"))
+        .unwrap();
+    for command in commands {
+        let (_, err) = said(command);
+        assert!(err.contains("kept.journal: there is no such file"), "{command:?}: {err}");
+    }
+}

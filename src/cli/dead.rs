@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::columns::{self, moment};
 use super::failure::Failure;
+use super::kept;
 use super::print::{self, Page};
 use crate::journal::{LetterRecord, Number};
 use crate::protocol::refused_qname;
@@ -38,9 +39,9 @@ pub(super) enum Action {
 
 #[derive(Debug, Args)]
 pub(super) struct Journal {
-    /// The journal
+    /// The journal; without it, that of the organism.yaml here
     #[arg(long, value_name = "FILE")]
-    journal: PathBuf,
+    journal: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -52,14 +53,20 @@ pub(super) struct Chosen {
     of: Journal,
 }
 
+impl Journal {
+    fn file(&self) -> Result<PathBuf, Failure> {
+        kept::journal(self.journal.as_deref(), None)
+    }
+}
+
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::List { json, of } => list(&letters(&of.journal)?, *json),
-        Action::Show { number, of } => show(&of.journal, *number),
+        Action::List { json, of } => list(&letters(&of.file()?)?, *json),
+        Action::Show { number, of } => show(&of.file()?, *number),
         Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
         Action::Requeue(chosen) => {
             // Said before anything is changed.
-            for (letter, _) in letters(&chosen.of.journal)? {
+            for (letter, _) in letters(&chosen.of.file()?)? {
                 let sendable = letter.payload.as_ref().is_some_and(|(qname, _)| *qname != refused_qname());
                 if !sendable && chosen.numbers.contains(&letter.number) {
                     let number = letter.number;
@@ -138,7 +145,7 @@ fn change(
     change: fn(&mut SqliteJournal, Number) -> Result<bool, StoreError>,
 ) -> Result<ExitCode, Failure> {
     let options = Options::new([0; 32]);
-    let mut journal = SqliteJournal::open_existing(&chosen.of.journal, &options).map_err(Failure::store)?;
+    let mut journal = SqliteJournal::open_existing(&chosen.of.file()?, &options).map_err(Failure::store)?;
     for number in &chosen.numbers {
         if !change(&mut journal, *number).map_err(Failure::store)? {
             return Err(no_such(*number));

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::columns::moment;
 use super::failure::Failure;
+use super::kept;
 use super::print::{self, Page};
 use crate::shell::config::{parse_duration, parse_size};
 use crate::shell::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
@@ -22,16 +23,16 @@ pub(super) enum Action {
         /// Print it as JSON
         #[arg(long)]
         json: bool,
-        /// The journal
-        journal: PathBuf,
+        /// The journal; without it, that of the organism.yaml here
+        journal: Option<PathBuf>,
     },
     /// Check every page, index and row: exit 0 if all is in order, 1 if not
     Verify {
         /// Print what was found as JSON
         #[arg(long)]
         json: bool,
-        /// The journal
-        journal: PathBuf,
+        /// The journal; without it, that of the organism.yaml here
+        journal: Option<PathBuf>,
     },
     /// Delete what is over and has had its time, and make the file small; not while it is in use
     Compact(Compact),
@@ -48,14 +49,14 @@ pub(super) struct Compact {
     /// Give up what stands behind a damaged place in the log
     #[arg(long)]
     cut: bool,
-    /// The journal
-    journal: PathBuf,
+    /// The journal; without it, that of the organism.yaml here
+    journal: Option<PathBuf>,
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     match action {
-        Action::Stat { json, journal } => stat(journal, *json),
-        Action::Verify { json, journal } => verify(journal, *json),
+        Action::Stat { json, journal } => stat(&kept::journal(journal.as_deref(), None)?, *json),
+        Action::Verify { json, journal } => verify(&kept::journal(journal.as_deref(), None)?, *json),
         Action::Compact(args) => compact(args),
     }
 }
@@ -121,7 +122,8 @@ fn compact(args: &Compact) -> Result<ExitCode, Failure> {
     let retention = Retention { age: args.age, bytes: args.size as u64 };
     // The secret is for journals that are new: this one is not.
     let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
-    let mut journal = SqliteJournal::open_existing(&args.journal, &options).map_err(Failure::store)?;
+    let mut journal = SqliteJournal::open_existing(&kept::journal(args.journal.as_deref(), None)?, &options)
+        .map_err(Failure::store)?;
     let done = journal.compact().map_err(Failure::store)?;
     let freed = done.before.saturating_sub(done.after).div_ceil(1024);
     let left = done.after.div_ceil(1024);

@@ -14,6 +14,7 @@ mod describe;
 mod event_line;
 mod failure;
 mod journal;
+mod kept;
 mod log;
 mod print;
 mod report;

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::columns::{self, moment};
 use super::failure::Failure;
+use super::kept;
 use super::print;
 use crate::journal::Owner;
 use crate::shell::journal::{Conversation, JournalReader, ThreadEntry};
@@ -51,9 +52,9 @@ pub(super) struct Journal {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
-    /// The journal
+    /// The journal; without it, that of the organism.yaml here
     #[arg(long, value_name = "FILE")]
-    journal: PathBuf,
+    journal: Option<PathBuf>,
 }
 
 pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
@@ -114,7 +115,7 @@ impl Sought {
 
 impl Journal {
     fn read(&self) -> Result<JournalReader, Failure> {
-        JournalReader::open(&self.journal).map_err(Failure::store)
+        JournalReader::open(&kept::journal(self.journal.as_deref(), None)?).map_err(Failure::store)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::failure::Failure;
+use crate::cli::kept;
 use crate::cli::print;
 use crate::cli::xml::catalog;
 use crate::core::Party;
@@ -35,9 +36,9 @@ pub(in crate::cli) struct Fork {
     /// A schema that judges what FILE says; give those that it includes or imports too
     #[arg(long = "schema", value_name = "XSD", group = "contracts", conflicts_with = "organism")]
     schemas: Vec<PathBuf>,
-    /// The journal
+    /// The journal; without it, that of the organism, or of the organism.yaml here
     #[arg(long, value_name = "FILE")]
-    journal: PathBuf,
+    journal: Option<PathBuf>,
 }
 
 /// Writes a new conversation for the next start, and prints its id.
@@ -61,7 +62,8 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
     };
     let point = Point { conversation: args.id, at: args.at, edit, owner: args.owner.clone() };
     // The secret is for journals that are new: this one is not.
-    let mut journal = SqliteJournal::open_existing(&args.journal, &Options::new([0; 32])).map_err(Failure::store)?;
+    let journal = kept::journal(args.journal.as_deref(), args.organism.as_deref())?;
+    let mut journal = SqliteJournal::open_existing(&journal, &Options::new([0; 32])).map_err(Failure::store)?;
     let id = journal.fork(&point).map_err(|error| match error {
         ForkError::Store(error) => Failure::store(error),
         error => Failure::no(error.to_string()),
