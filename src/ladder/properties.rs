@@ -93,12 +93,16 @@ pub fn fragment(data: &[u8]) {
 }
 
 /// A payload is canonical, if it isn't over a limit because it stands alone, and an envelope around any element gives it back byte for byte.
+/// What keeps the schema means the same at an entrance.
 pub fn envelope(data: &[u8]) {
     let limits = XmlLimits::default();
     let Ok(message) = canonicalize(&Bytes::copy_from_slice(data), &limits) else { return };
     if let Ok(envelope) = Envelope::open(message.clone()) {
         assert_canonical(envelope.payload(), &WIDER);
         carries(envelope.payload());
+        let entered = Envelope::open_entered(message.clone()).expect("an entrance takes each envelope");
+        assert_eq!(entered.claims(), envelope.claims());
+        assert_eq!(entered.payload().bytes(), envelope.payload().bytes());
     }
     carries(&message);
 }
