@@ -182,9 +182,12 @@ impl Screen {
     pub(super) fn envelope(&self, envelope: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
         if state.shared {
-            state.tear();
             state.erase();
             state.write();
+            // Standard output is on the terminal where people type, whatever standard error is.
+            if !matches!(state.desk, Desk::None) && state.cut_in() {
+                writeln!(state.out)?;
+            }
             let text = String::from_utf8_lossy(envelope);
             writeln!(state.out, "{}", Escaped::text(&text))?;
         } else {
@@ -270,10 +273,15 @@ impl State {
         if !matches!(self.desk, Desk::Standard | Desk::Terminal { shared: true, .. }) {
             return;
         }
-        if std::mem::take(&mut self.mid_line) {
+        if self.cut_in() {
             self.unwritten.push('\n');
         }
+    }
+
+    /// Notes that other text comes onto the desk; whether it comes in the middle of a line.
+    fn cut_in(&mut self) -> bool {
         self.torn.get_or_insert_default().goes_on = true;
+        std::mem::take(&mut self.mid_line)
     }
 
     fn print(&mut self, text: Escaped<'_>) {
@@ -386,6 +394,18 @@ mod tests {
             assert_eq!(err.take().lines().count(), 1);
             assert!(!screen.is_torn(), "they are apart");
         }
+    }
+
+    #[test]
+    fn answers_on_the_terminal_of_a_person_begin_a_line_though_events_go_elsewhere() {
+        let terminal = Sink::default();
+        let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: false };
+        let (out, err) = (Box::new(terminal.clone()), Box::new(Sink::default()));
+        let screen = Screen::new(Style::Lines, desk, out, err, true, || (10, 40));
+        screen.converse("> ");
+        screen.envelope(b"<a/>").unwrap();
+        assert_eq!(terminal.take(), "> \n<a/>\n");
+        assert!(!screen.is_torn() && screen.is_torn(), "the question is drawn again");
     }
 
     #[test]
