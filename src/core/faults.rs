@@ -9,7 +9,7 @@ use super::io::Failure;
 use crate::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use crate::protocol::MetaError;
 use crate::schema::{Catalog, EncodeError, SchemaError};
-use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
+use crate::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, QName, near, ns};
 
 /// Refuses a payload without a target: one text for what is absent and for what is not allowed.
 pub(super) fn route(payload: &QName) -> Fault {
@@ -71,6 +71,13 @@ pub(super) fn with_near(fault: Fault, payload: &QName, calls: &[QName]) -> Fault
 
 fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
     if calls.contains(payload) { None } else { near::payload(payload, calls.iter()) }
+}
+
+/// An envelope as an answer that says that it answers another message.
+pub(super) fn other_message(named: &str, message: MessageId) -> Fault {
+    let fault = Fault::new(FaultCode::Envelope, "the envelope of an answer names another message");
+    let named: String = named.chars().take(64).collect();
+    with_rule(fault, format!("in-reply-to is '{named}': write {message}, or leave it out"), None, None)
 }
 
 /// A payload that breaks its contract: with the rule, its place and an example.

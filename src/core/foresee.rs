@@ -2,13 +2,14 @@
 
 use super::admit::{LABEL, read_message};
 use super::blueprint::Blueprint;
-use super::contract::Client;
+use super::contract::{Client, Contract};
 use super::faults;
 use super::judge::route;
 use super::meta::is_for_threads;
-use crate::ladder::{Canonical, Claims, Raw};
-use crate::schema::Validator;
-use crate::vocab::{Fault, Name, ns};
+use crate::ladder::{Canonical, Claims, Envelope, Raw, climb_fragment};
+use crate::protocol::{MetaProblem, MetaRequest};
+use crate::schema::{self, Validator};
+use crate::vocab::{Fault, MessageId, Name, QName, ns};
 
 /// A message of a client that the pump will let in, unless it is full.
 pub(crate) struct Foreseen {
@@ -34,10 +35,102 @@ pub(crate) fn foresee(
     }
     let to = claims.to.as_deref().map(Name::parse).transpose().map_err(|_| faults::route(payload.root()))?;
     if payload.root().namespace() != ns::META {
-        let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), &client.calls);
-        route(blueprint, payload.root(), to.as_ref(), &client.calls).map_err(near)?;
-        let proof = validator.validate(payload.clone());
-        proof.map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))?;
+        may_call(&payload, to.as_ref(), &client.calls, blueprint, validator)?;
     }
     Ok(Foreseen { to, claims, payload })
+}
+
+/// Looks at the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
+/// good, whatever stands beside it; otherwise, each payload must be one that the listener may send. What depends on the
+/// threads that the listener has spawned is left to the core.
+///
+/// # Errors
+/// The fault of the first payload that the core would refuse.
+pub(crate) fn foresee_answer(
+    raw: &Raw,
+    message: MessageId,
+    contract: &Contract,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    if raw.bytes().trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let sendable = || contract.replies.iter().chain(&contract.calls);
+    let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
+    let fragment = climb_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
+    let mut refused = None;
+    for element in fragment.elements {
+        let (claims, payload) = if element.root().namespace() == ns::ENVELOPE && element.root().local() == "message" {
+            let (claims, payload) = match Envelope::open_emitted(element) {
+                Ok(envelope) => envelope.into_parts(),
+                Err(error) => {
+                    let fault = faults::envelope(&error, &contract.name, sendable(), validator.catalog());
+                    refused = refused.or(Some(fault));
+                    continue;
+                }
+            };
+            (Some(claims), payload)
+        } else {
+            (None, element)
+        };
+        let payload = schema::guide(payload, sendable(), validator.catalog());
+        let to = claims.as_ref().and_then(|claims| claims.to.as_deref());
+        let names_thread = claims.as_ref().is_some_and(|claims| claims.thread.is_some());
+        let is_reply = to.is_none() && contract.replies.contains(payload.root());
+        let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
+        if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(message)) {
+            return Err(faults::other_message(other, message));
+        }
+        let verdict = match to.map(Name::parse).transpose() {
+            Err(_) => Err(faults::route(payload.root())),
+            Ok(_) if is_reply => keeps_schema(&payload, validator),
+            // The thread may be one that the listener has spawned, and says whom it is for.
+            Ok(None) if names_thread && contract.calls.contains(payload.root()) => keeps_schema(&payload, validator),
+            Ok(to) => may_ask(payload, to.as_ref(), &contract.calls, blueprint, validator),
+        };
+        match verdict {
+            Ok(()) if is_reply => return Ok(()),
+            Ok(()) => {}
+            Err(fault) => refused = refused.or(Some(fault)),
+        }
+    }
+    refused.map_or(Ok(()), Err)
+}
+
+/// Judges a request of a listener, to the core or to another listener.
+fn may_ask(
+    payload: Canonical,
+    to: Option<&Name>,
+    calls: &[QName],
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    if payload.root().namespace() != ns::META {
+        return may_call(&payload, to, calls, blueprint, validator);
+    }
+    match MetaRequest::read(&payload) {
+        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, calls, blueprint, validator),
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.problem, MetaProblem::Unknown { .. }) => Err(faults::route(payload.root())),
+        Err(error) => Err(faults::meta(&error)),
+    }
+}
+
+/// Judges a request to listeners.
+fn may_call(
+    payload: &Canonical,
+    to: Option<&Name>,
+    calls: &[QName],
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), calls);
+    route(blueprint, payload.root(), to, calls).map_err(near)?;
+    keeps_schema(payload, validator)
+}
+
+fn keeps_schema(payload: &Canonical, validator: &mut Validator) -> Result<(), Fault> {
+    let proof = validator.validate(payload.clone());
+    proof.map(drop).map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))
 }

@@ -1,18 +1,18 @@
-//! Looks at what clients send before it is submitted. A long document is judged on a thread of its own, so that it holds
+//! Looks at what clients send before it is submitted, and at the answers of remote listeners before they end a message. A long document is judged on a thread of its own, so that it holds
 //! up no other request.
 
-use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::core::{Client, Foreseen, foresee};
+use crate::core::{Blueprint, Client, Foreseen, ListenerId, Party, foresee, foresee_answer};
 use crate::ladder::Raw;
 use crate::schema::Validator;
 use crate::shell::Organism;
-use crate::vocab::Fault;
+use crate::vocab::{Fault, MessageId, Name};
 
 /// Documents of so many bytes are judged on the thread that asks: that takes less than the way to another one.
 const SHORT: usize = 16 << 10;
@@ -27,10 +27,12 @@ pub(super) struct Judge {
 }
 
 /// A document that waits for its judgement.
-pub(super) struct Case {
-    client: Client,
-    bytes: Bytes,
-    tell: oneshot::Sender<Result<Foreseen, Fault>>,
+type Case = Box<dyn FnOnce(&Blueprint, &mut Validator) + Send>;
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judge").finish_non_exhaustive()
+    }
 }
 
 impl Judge {
@@ -43,9 +45,8 @@ impl Judge {
         let judge = move || {
             // A panic ends the organism.
             let _vital = vital;
-            while let Ok(Case { client, bytes, tell }) = cases.recv() {
-                // The request may have gone.
-                let _ = tell.send(foresee(&Raw::new(bytes), &client, judges.blueprint(), &mut validator));
+            while let Ok(case) = cases.recv() {
+                case(judges.blueprint(), &mut validator);
             }
         };
         std::thread::Builder::new().name("gateway-judge".to_owned()).spawn(judge)?;
@@ -57,16 +58,54 @@ impl Judge {
         Self { organism, idle: Mutex::default(), thread: None }
     }
 
-    /// The verdict of the pump, in advance; `None` if the thread has ended.
-    pub(super) async fn judge(&self, client: Client, bytes: Bytes) -> Option<Result<Foreseen, Fault>> {
-        let Some(thread) = self.thread.as_ref().filter(|_| bytes.len() > SHORT) else {
+    /// The verdict of the pump on a message of a client, in advance; `None` if the thread has ended.
+    pub(super) async fn message(&self, client: Client, bytes: Bytes) -> Option<Result<Foreseen, Fault>> {
+        let size = bytes.len();
+        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
+            foresee(&Raw::new(bytes), &client, blueprint, validator)
+        };
+        self.look(size, look).await
+    }
+
+    /// The listener of a name.
+    pub(super) fn listener(&self, name: &Name) -> Option<ListenerId> {
+        match self.organism.blueprint().party(name.as_str()) {
+            Some(Party::Listener(listener)) => Some(listener),
+            Some(Party::Client(_)) | None => None,
+        }
+    }
+
+    /// The verdict of the pump on a listener's answer to a message, in advance; `None` if the thread has ended.
+    pub(super) async fn answer(
+        &self,
+        listener: ListenerId,
+        message: MessageId,
+        bytes: Bytes,
+    ) -> Option<Result<(), Fault>> {
+        let size = bytes.len();
+        let look = move |blueprint: &Blueprint, validator: &mut Validator| {
+            foresee_answer(&Raw::new(bytes), message, blueprint.contract(listener), blueprint, validator)
+        };
+        self.look(size, look).await
+    }
+
+    async fn look<T: Send + 'static>(
+        &self,
+        size: usize,
+        look: impl FnOnce(&Blueprint, &mut Validator) -> T + Send + 'static,
+    ) -> Option<T> {
+        let Some(thread) = self.thread.as_ref().filter(|_| size > SHORT) else {
             let mut validator = self.idle().pop().unwrap_or_else(|| validator(&self.organism));
-            let verdict = foresee(&Raw::new(bytes), &client, self.organism.blueprint(), &mut validator);
+            let verdict = look(self.organism.blueprint(), &mut validator);
             self.idle().push(validator);
             return Some(verdict);
         };
         let (tell, told) = oneshot::channel();
-        thread.send(Case { client, bytes, tell }).ok()?;
+        let case = move |blueprint: &Blueprint, validator: &mut Validator| {
+            // The request may have gone.
+            let _ = tell.send(look(blueprint, validator));
+        };
+        thread.send(Box::new(case)).ok()?;
         told.await.ok()
     }
 

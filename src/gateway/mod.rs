@@ -50,7 +50,7 @@ use crate::vocab::{IdKey, Name};
 use http::{Edge, Gate};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
-use push::{Places, PushFormat, Pusher};
+use push::{MailStore, Places, PushFormat, Pusher};
 use submissions::Submissions;
 
 /// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
@@ -250,7 +250,13 @@ impl Gateway {
         let sessions = Arc::new(Sessions::new(delegate));
         let answer = organism.blueprint().limits.xml.message_bytes;
         let places = self.places.map(|places| places.with_format(self.format.as_ref())).transpose()?;
-        let pusher = places.map(|places| Pusher::new(&self.mailboxes, query.clone(), places, &self.journal, answer));
+        let judge = if simulated { Judge::here(organism.clone()) } else { Judge::of(organism.clone())? };
+        let judge = Arc::new(judge);
+        let pusher = places.map(|places| {
+            let store =
+                MailStore { mailboxes: self.mailboxes.clone(), query: query.clone(), places, judge: judge.clone() };
+            Pusher::new(store, &self.journal, answer)
+        });
         let pusher = pusher.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
         let settings = Settings { connections, ..self.settings };
@@ -265,7 +271,7 @@ impl Gateway {
             query,
             sessions: sessions.clone(),
             submissions: submissions.clone(),
-            judge: if simulated { Judge::here(organism.clone()) } else { Judge::of(organism.clone())? },
+            judge,
         });
         let router = http::router(gate.clone(), self.more);
         let takeover = organism.takeover();

@@ -188,6 +188,16 @@ impl From<Trouble> for Problem {
 }
 
 /// What the pump would have said.
+impl Problem {
+    /// What keeps an answer from being taken. A payload that nobody takes is a mistake in the answer, not in the path.
+    pub(super) fn of_answer(fault: Fault) -> Self {
+        match fault.code {
+            FaultCode::Route => Self::unprocessable("route", &*fault.message),
+            _ => fault.into(),
+        }
+    }
+}
+
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let mut problem = match fault.code {

@@ -217,6 +217,10 @@ impl Link {
         let field = |key: &str| problem.get(key).and_then(Value::as_str).map(readable);
         let code = field("code").unwrap_or_else(|| status.canonical_reason().unwrap_or("unknown").to_owned());
         let detail = field("detail").unwrap_or_else(|| readable(&String::from_utf8_lossy(&said)));
+        let detail = match field("rule") {
+            Some(rule) => format!("{detail} ({rule})"),
+            None => detail,
+        };
         let status = status.as_u16();
         RemoteError::Refused { what: call.name(), status, code, detail, retry_after }
     }

@@ -99,13 +99,54 @@ fn a_reply_is_judged_once_and_given_once() {
     worker.post(&format!("{place}/fail"), "{}").problem(409, "settled");
     assert_eq!(answered(&ada, &sent)["replies"].as_array().unwrap().len(), 1);
     worker.post("/v1/messages/00000000-0000-4000-8000-000000000000/reply", "x").problem(404, "not_found");
+}
 
-    // What breaks the contract of its listener never reaches the caller.
+#[test]
+fn a_reply_that_breaks_the_contract_is_refused_to_its_author() {
+    let site = Site::new();
+    let (ada, worker) = (site.party("ada"), site.party("worker"));
     let sent = ada.send(2).is(202).json();
     let leased = worker.lease("worker", r#"{"wait":60}"#);
-    worker.post(&format!("/v1/messages/{}/reply", text(&leased[0]["id"])), "<bomb xmlns=\"urn:x\"/>").is(202);
+    let id = text(&leased[0]["id"]);
+    let place = format!("/v1/messages/{id}");
+    let refuse = |body: &str, code: &str| worker.post(&format!("{place}/reply"), body).problem(422, code);
+
+    let broken = "<answer xmlns=\"urn:t\"><left/></answer>";
+    let problem = refuse(broken, "payload");
+    assert!(text(&problem["rule"]).contains("elements are not allowed"), "{problem}");
+    assert_eq!(problem["place"], json!({ "line": 1, "column": 1 }), "{problem}");
+    assert!(text(&problem["example"]).contains("<answer"), "{problem}");
+    // A long one is judged elsewhere, and alike.
+    refuse(&format!("{broken}{}", " ".repeat(20_000)), "payload");
+    refuse("<bomb xmlns=\"urn:x\"/>", "route");
+    // A request that the listener may not make, and one that nobody knows.
+    refuse(&ask(1), "route");
+    refuse("<nothing xmlns=\"https://xml-pipeline.org/ns/meta/v1\"/>", "route");
+    refuse("<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"/>", "envelope");
+    refuse("hello!", "malformed");
+
+    // The envelope of an answer to another message.
+    let other = ada.send(3).is(202).json();
+    let next = worker.lease("worker", r#"{"wait":60}"#);
+    let to = |id: &str| {
+        envelope(&reply("two"))
+            .replace("</from>", &format!("</from><in-reply-to xmlns=\"urn:systole:meta:v1\">{id}</in-reply-to>"))
+    };
+    let problem = refuse(&to(text(&next[0]["id"])), "envelope");
+    assert!(text(&problem["rule"]).contains(id), "{problem}");
+
+    // Nothing has ended.
+    let known = worker.get(&place).is(200).json();
+    assert_eq!((text(&known["state"]), &known["attempts"]), ("waiting", &1.into()), "{known}");
+    worker.post(&format!("{place}/reply"), &to(id)).is(202);
     let known = answered(&ada, &sent);
-    assert_eq!(text(&known["state"]), "faulted", "{known}");
+    assert!(text(&known["reply"]["envelope"]).contains(">two</answer>"), "{known}");
+    // What stands beside a valid reply costs nothing.
+    worker
+        .post(&format!("/v1/messages/{}/reply", text(&next[0]["id"])), &format!("{broken}{}", reply("three")))
+        .is(202);
+    let known = answered(&ada, &other);
+    assert!(text(&known["reply"]["envelope"]).contains(">three</answer>"), "{known}");
 }
 
 #[test]

@@ -100,12 +100,23 @@ fn an_empty_answer_is_an_end_without_a_reply() {
 
 #[test]
 fn what_breaks_the_contract_never_reaches_the_caller() {
-    let peer = Peer::start([say("200 OK", "<bomb xmlns=\"urn:x\"/>"), say("200 OK", "hello!")]);
-    let (_site, ada) = site(&peer);
-    for number in 1..=2 {
+    let broken = "<answer xmlns=\"urn:t\"><left/></answer>";
+    let peer = Peer::start([say("200 OK", "<bomb xmlns=\"urn:x\"/>"), say("200 OK", "hello!"), say("200 OK", broken)]);
+    let (site, ada) = site(&peer);
+    for number in 1..=3 {
         let known = answered(&ada, &ada.send(number).is(202).json());
         assert_eq!(text(&known["state"]), "faulted", "{known}");
         assert!(!text(&known["reply"]["envelope"]).contains("bomb xmlns"), "{known}");
+    }
+    // Its listener learns why, of each, and may have it redriven.
+    let worker = site.party("worker");
+    let dead = dead(&worker);
+    let whys = ["no listener takes {urn:x}bomb", "is no XML", "elements are not allowed in it, only text at 1:1"];
+    assert_eq!(dead.len(), whys.len(), "{dead:?}");
+    for (item, why) in dead.iter().zip(whys) {
+        assert!(text(&item["last_error"]).contains(why), "{why}: {item}");
+        let known = worker.get(&format!("/v1/messages/{}", text(&item["id"]))).is(200).json();
+        assert_eq!((text(&known["state"]), &known["last_error"]), ("dead", &item["last_error"]));
     }
 }
 

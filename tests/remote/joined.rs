@@ -182,7 +182,8 @@ fn an_agent_that_fails_or_says_nothing_leaves_nobody_in_silence() {
     assert_eq!(text(&broken["state"]), "faulted", "{broken}");
     // What failed is a dead letter each; pushed once more it is a new try, not the answer of the first time.
     let letters = dead(&worker);
-    assert_eq!(letters.len(), 2, "{letters:?}");
+    assert_eq!(letters.len(), 3, "{letters:?}");
+    assert!(text(&letters[2]["last_error"]).contains("no listener takes {urn:x}bomb"), "{letters:?}");
     assert!(text(&redrive(&worker, &letters[0])["reply"]).contains("better"));
     assert_eq!(seen.numbers(), [1, 2, 3, 4, 5, 1]);
     agent.end();

@@ -81,7 +81,7 @@ async fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
     let handler = seen.handler(|number, _| match number {
         1 => Err(Failed::new("no more coffee")),
         2 => panic!("it is broken"),
-        3 => Ok("<bomb xmlns='urn:x'/>".to_owned()),
+        3 => Ok("<answer xmlns='urn:t'><left/></answer>".to_owned()),
         _ => Ok(answer("fine")),
     });
     let file = cursor(&site);
@@ -94,11 +94,13 @@ async fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
         assert!(text(&known["reply"]["envelope"]).contains(words), "{known}");
     }
     assert_eq!((text(&known[1]["reply"]["fault"]), known[1]["replies"].as_array().unwrap().len()), ("failed", 1));
-    // What its handler failed is a dead letter; the last one had an answer, which was no good.
+    // What its handler failed is a dead letter, and so is what had an answer that breaks the contract.
     let dead = worker.get("/v1/mailboxes/worker/dead").is(200).json();
     let mut dead: Vec<_> = dead["items"].as_array().unwrap().iter().map(|item| text(&item["last_error"])).collect();
     dead.sort_unstable();
-    assert_eq!(dead, ["no more coffee", "the agent panicked"]);
+    assert_eq!((dead.len(), &dead[..2]), (3, &["no more coffee", "the agent panicked"][..]));
+    let refused = "422 payload: a payload {urn:t}answer breaks its contract (<answer>: elements are not allowed in it";
+    assert!(dead[2].contains(refused), "{dead:?}");
     // The cursor has moved past all of them.
     let mut again = PollDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap().wait(Duration::ZERO);
     assert_eq!(again.run_once(&handler).await.unwrap(), 0);

@@ -201,7 +201,17 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
 }
 
 /// Ends a message of a mailbox, durably. The same end once more is no mistake.
+///
+/// # Errors
+/// 422 for a reply that the pump would refuse: nothing has ended then.
 pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settlement) -> Result<(), Problem> {
+    if let Settlement::Reply(reply) = &with {
+        let mailbox = gate.mailbox_of(id).await?.ok_or_else(no_message)?;
+        if let Some(listener) = gate.judge.listener(&mailbox) {
+            let verdict = gate.judge.answer(listener, id, reply.clone()).await.ok_or_else(Problem::stopping)?;
+            verdict.map_err(Problem::of_answer)?;
+        }
+    }
     let refused = match gate.mailboxes.act(Input::Settle { id, settlement: with.clone() }) {
         Ok(mut acted) => return Ok(acted.durable().await?),
         Err(ActError::Ending) => return Err(Problem::stopping()),
@@ -258,7 +268,7 @@ async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Pro
     let blueprint = gate.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
     let client = blueprint.client(id).cloned().ok_or_else(Problem::stopping)?;
-    Ok(gate.judge.judge(client, bytes).await.ok_or_else(Problem::stopping)??)
+    Ok(gate.judge.message(client, bytes).await.ok_or_else(Problem::stopping)??)
 }
 
 /// The message as the organism gets it: `from` is the principal of the token, whatever the bytes say.

@@ -98,7 +98,7 @@ pub(crate) struct Gate {
     pub(super) cursors: [u8; 32],
     pub(super) sessions: Arc<Sessions>,
     pub(super) submissions: Arc<Submissions>,
-    pub(super) judge: Judge,
+    pub(super) judge: Arc<Judge>,
     pub(super) edge: Edge,
     /// The description of all calls that are served.
     pub(super) description: Bytes,

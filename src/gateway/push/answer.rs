@@ -22,11 +22,10 @@ pub(super) enum Verdict {
 pub(super) fn judge(outcome: Outcome, read: impl FnOnce(Bytes) -> Result<Option<Bytes>, String>) -> Verdict {
     match outcome {
         Ok(answer) => match answer.said() {
-            // It is judged as any reply is, by the pump.
             Said::Reply(body) => Verdict::End(match read(body) {
                 Ok(Some(reply)) => Settlement::Reply(reply),
                 Ok(None) => Settlement::Silent,
-                Err(why) => Settlement::Fail(without_addresses(&format!("the listener's answer: {why}")).into()),
+                Err(why) => Settlement::Fail(refused(&why).into()),
             }),
             Said::Nothing => Verdict::End(Settlement::Silent),
             Said::Later => Verdict::Awaits,
@@ -34,6 +33,11 @@ pub(super) fn judge(outcome: Outcome, read: impl FnOnce(Bytes) -> Result<Option<
         Err(Undelivered { cause: Cause::Cancelled, .. }) => Verdict::Leave,
         Err(undelivered) => Verdict::End(Settlement::Fail(told(&undelivered).into())),
     }
+}
+
+/// The text for the caller where a listener's answer can't be taken.
+pub(super) fn refused(why: &str) -> String {
+    without_addresses(&format!("the listener's answer: {why}"))
 }
 
 /// The text for the caller. The listener's address and the network's error are for the operator alone: the log

@@ -18,12 +18,11 @@ use tokio::sync::{mpsc, watch};
 pub(crate) use format::PushFormat;
 pub use places::PushError;
 pub(super) use places::{Places, may_register};
-use store::MailStore;
+pub(super) use store::MailStore;
 
 use super::service::{MailboxService, Push};
 use crate::outbound::Engine;
 use crate::shell::config::Journaled;
-use crate::shell::journal::JournalQuery;
 
 /// Time for attempts that run when the gateway ends.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,18 +36,12 @@ pub(super) struct Pusher {
 
 impl Pusher {
     /// Sets the sender up; answers may have that many bytes.
-    pub(super) fn new(
-        mailboxes: &MailboxService,
-        query: JournalQuery,
-        places: Places,
-        journal: &Journaled,
-        answer: usize,
-    ) -> Result<Option<Self>, PushError> {
+    pub(super) fn new(store: MailStore, journal: &Journaled, answer: usize) -> Result<Option<Self>, PushError> {
+        let mailboxes = store.mailboxes.clone();
         let (Some(news), Some(clock)) = (mailboxes.pushes(), mailboxes.clock()) else { return Ok(None) };
-        let options = places.options(journal, answer);
-        let store = Arc::new(MailStore { mailboxes: mailboxes.clone(), query, places });
-        let engine = Engine::start(store, options, clock.clone())?;
-        Ok(Some(Self { engine, mailboxes: mailboxes.clone(), news }))
+        let options = store.places.options(journal, answer);
+        let engine = Engine::start(Arc::new(store), options, clock.clone())?;
+        Ok(Some(Self { engine, mailboxes, news }))
     }
 
     /// Pushes until it is told to end; what is left then waits for the next start.

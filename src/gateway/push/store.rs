@@ -1,11 +1,13 @@
 //! Mailboxes as the store of what is pushed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::answer::{Verdict, judge};
+use super::answer::{Verdict, judge, refused};
 use super::places::{Next, Places};
+use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, MailboxService};
 use crate::mailbox::{Input, Settlement};
 use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Stored};
@@ -14,10 +16,11 @@ use crate::vocab::{MessageId, Name, Time};
 
 /// Mailboxes of listeners that are pushed to.
 #[derive(Debug)]
-pub(super) struct MailStore {
-    pub(super) mailboxes: MailboxService,
-    pub(super) query: JournalQuery,
-    pub(super) places: Places,
+pub(in crate::gateway) struct MailStore {
+    pub(in crate::gateway) mailboxes: MailboxService,
+    pub(in crate::gateway) query: JournalQuery,
+    pub(in crate::gateway) places: Places,
+    pub(in crate::gateway) judge: Arc<Judge>,
 }
 
 impl MailStore {
@@ -63,6 +66,15 @@ impl MailStore {
         }
     }
 
+    /// The end of a message by what its listener answered: a reply that the pump would refuse is a failure.
+    async fn judged(&self, id: MessageId, settlement: Settlement) -> Result<Settlement, OutboxError> {
+        let Settlement::Reply(reply) = &settlement else { return Ok(settlement) };
+        let listener = self.mailboxes.find(id).and_then(|(name, _)| self.judge.listener(&name));
+        let Some(listener) = listener else { return Ok(settlement) };
+        let verdict = self.judge.answer(listener, id, reply.clone()).await.ok_or(OutboxError::Closed)?;
+        Ok(verdict.map_or_else(|fault| Settlement::Fail(refused(&fault.to_string()).into()), |()| settlement))
+    }
+
     /// Whether an input has taken effect, durably.
     async fn act(&self, input: Input) -> Result<bool, OutboxError> {
         match self.mailboxes.act(input) {
@@ -89,7 +101,10 @@ impl DeliveryStore for MailStore {
     fn settle(&self, id: MessageId, outcome: Outcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
         Box::pin(async move {
             match judge(outcome, |body| self.read(id, body)) {
-                Verdict::End(settlement) => self.act(Input::Settle { id, settlement }).await,
+                Verdict::End(settlement) => {
+                    let settlement = self.judged(id, settlement).await?;
+                    self.act(Input::Settle { id, settlement }).await
+                }
                 Verdict::Awaits => self.act(Input::Taken { id }).await,
                 Verdict::Leave => Ok(false),
             }

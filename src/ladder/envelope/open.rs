@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         Ok(claims)
     }
 
-    /// `from`, `to` and `thread` wherever they stand in a `<meta>` that may be missing.
+    /// `from`, `to`, `thread` and `in-reply-to` wherever they stand in a `<meta>` that may be missing.
     fn hints(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
         let before = self.cursor;
@@ -192,7 +192,9 @@ impl<'a> Reader<'a> {
         }
         while let Some(child) = self.child(&meta, "meta")? {
             let text = match (self.known(&child, child.tag.prefix()), child.tag.local()) {
-                (Known::Envelope, "from" | "to" | "thread") => self.claim(&child, "meta")?,
+                (Known::Envelope, "from" | "to" | "thread") | (Known::SystoleMeta, "in-reply-to") => {
+                    self.claim(&child, "meta")?
+                }
                 _ => {
                     claims.foreign += 1;
                     self.cursor.leave();
@@ -202,6 +204,7 @@ impl<'a> Reader<'a> {
             match child.tag.local() {
                 "from" => claims.from = text,
                 "to" => claims.to = Some(text).filter(|text| !text.is_empty()),
+                "in-reply-to" => claims.in_reply_to = Some(text).filter(|text| !text.is_empty()),
                 _ => claims.thread = Some(text).filter(|text| !text.is_empty()),
             }
         }
