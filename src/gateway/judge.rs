@@ -1,5 +1,5 @@
-//! Looks at what clients send before it is submitted, and at the answers of remote listeners before they end a message. A long document is judged on a thread of its own, so that it holds
-//! up no other request.
+//! Looks at what clients send before it is submitted, and at the answers of remote listeners before they end a message. A
+//! long document is judged on a thread of its own, so that it holds up no other request.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
