@@ -78,12 +78,12 @@ impl Held {
     /// Waits for the turn to read messages of so many bytes at most, for an answer.
     ///
     /// # Errors
-    /// [`Problem`] if so many have no room beside what is under way: nothing is to be read then.
+    /// [`Problem`] if even a few have no room beside what is under way: nothing is to be read then.
     pub(crate) async fn turn(&self, bytes: usize) -> Result<Turn, Problem> {
         let units = u32::try_from(bytes.clamp(1, READING).div_ceil(UNIT)).unwrap_or(u32::MAX);
         let turn = self.bodies.reading.clone().acquire_many_owned(units).await.ok();
         let state = self.bodies.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.fits(&state, self.bodies.page(bytes))?;
+        self.fits(&state, self.bodies.page(bytes).min(SHARE))?;
         Ok(Turn { _of: turn })
     }
 
@@ -173,7 +173,7 @@ mod tests {
         drop(turn);
         drop(waiting.await.unwrap());
         let unsent = bodies.hold(ada);
-        unsent.more(21 << 20).unwrap();
+        unsent.more(40 << 20).unwrap();
         first.turn(40 << 20).await.unwrap_err();
         drop(second.turn(40 << 20).await.unwrap());
         drop(unsent);
