@@ -9,7 +9,7 @@ use super::io::Failure;
 use crate::ladder::{Canonical, EnvelopeError, LadderError, write_example};
 use crate::protocol::MetaError;
 use crate::schema::{Catalog, EncodeError, SchemaError};
-use crate::vocab::{BrokenRule, Fault, FaultCode, MessageId, Name, Position, QName, near, ns};
+use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
 
 /// Refuses a payload without a target: one text for what is absent and for what is not allowed.
 pub(super) fn route(payload: &QName) -> Fault {
@@ -74,7 +74,8 @@ fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
 }
 
 /// An envelope as an answer that says that it answers another message.
-pub(super) fn other_message(named: &str, message: MessageId) -> Fault {
+#[cfg(feature = "gateway")]
+pub(super) fn other_message(named: &str, message: crate::vocab::MessageId) -> Fault {
     let fault = Fault::new(FaultCode::Envelope, "the envelope of an answer names another message");
     let named: String = named.chars().take(64).collect();
     with_rule(fault, format!("in-reply-to is '{named}': write {message}, or leave it out"), None, None)
