@@ -50,6 +50,9 @@ fn translated(
                 if let Some(why) = foreign::group(chars.as_str()) {
                     return Err(why);
                 }
+                if open.len() >= super::NESTING as usize {
+                    return Err("groups stand more than 100 deep inside each other");
+                }
                 open.push(read(chars));
                 out.push_str("(?:");
                 false
