@@ -526,6 +526,41 @@ pub(crate) const SIMPLE: &[Row] = &[
         "<xs:notation name='n' public='p'/><xs:attribute name='a'><xs:simpleType><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType></xs:attribute>",
     ),
     (
+        "enumeration-required-notation (element)",
+        "<xs:notation name='n' public='p'/><xs:element name='a' type='xs:NOTATION'/>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='n'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:element name='a' type='t:n'/>",
+    ),
+    (
+        "enumeration-required-notation (pattern alone)",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='p'><xs:restriction base='xs:NOTATION'><xs:pattern value='t:.'/></xs:restriction></xs:simpleType><xs:element name='a' type='t:p'/>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='p'><xs:restriction base='xs:NOTATION'><xs:pattern value='t:.'/></xs:restriction></xs:simpleType><xs:simpleType name='q'><xs:restriction base='t:p'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:element name='a' type='t:q'/>",
+    ),
+    (
+        "enumeration-required-notation (length alone)",
+        "<xs:notation name='n' public='p'/><xs:attribute name='a'><xs:simpleType><xs:restriction base='xs:NOTATION'><xs:length value='3'/></xs:restriction></xs:simpleType></xs:attribute>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='n'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:attribute name='a'><xs:simpleType><xs:restriction base='t:n'><xs:length value='3'/></xs:restriction></xs:simpleType></xs:attribute>",
+    ),
+    (
+        "enumeration-required-notation (local element)",
+        "<xs:notation name='n' public='p'/><xs:complexType name='c'><xs:sequence><xs:element name='a' type='xs:NOTATION'/></xs:sequence></xs:complexType>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='n'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:complexType name='c'><xs:sequence><xs:element name='a' type='t:n'/></xs:sequence></xs:complexType>",
+    ),
+    (
+        "enumeration-required-notation (simple content)",
+        "<xs:notation name='n' public='p'/><xs:complexType name='c'><xs:simpleContent><xs:extension base='xs:NOTATION'/></xs:simpleContent></xs:complexType>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='n'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:complexType name='c'><xs:simpleContent><xs:extension base='t:n'/></xs:simpleContent></xs:complexType>",
+    ),
+    (
+        "enumeration-required-notation (list)",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='s'><xs:list itemType='xs:NOTATION'/></xs:simpleType>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='n'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:list itemType='t:n'/></xs:simpleType>",
+    ),
+    (
+        "enumeration-required-notation (union)",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='s'><xs:union memberTypes='xs:int xs:NOTATION'/></xs:simpleType>",
+        "<xs:notation name='n' public='p'/><xs:simpleType name='n'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:union memberTypes='xs:int t:n'/></xs:simpleType>",
+    ),
+    (
         "enumeration of an undeclared notation",
         "<xs:notation name='n' public='p'/><xs:simpleType name='s'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:m'/></xs:restriction></xs:simpleType>",
         "<xs:notation name='n' public='p'/><xs:simpleType name='s'><xs:restriction base='xs:NOTATION'><xs:enumeration value='t:n'/></xs:restriction></xs:simpleType>",

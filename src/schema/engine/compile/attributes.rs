@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::simple::Scope;
+use super::simple::{Scope, check_notation};
 use super::{Compiler, Wrong, key, value_constraint, wrong};
 use crate::schema::engine::grammar::{
     Attribute, AttributeUse, Attributes, Derivations, Name, ProcessContents, ValueConstraint, Wildcard,
@@ -179,9 +179,7 @@ impl Compiler<'_, '_> {
             (None, None) => self.builtin("anySimpleType")?,
         };
         let ty = self.simple_of(id)?;
-        if ty.is_bare_notation() {
-            return wrong("xs:NOTATION can't be the type of an attribute: restrict it by an enumeration of notations");
-        }
+        check_notation(&ty, "the type of an attribute")?;
         let mut attribute = Attribute { ty, id, value: value_constraint(tree, place) };
         if tree.get(place.node, "default").is_some() && tree.get(place.node, "fixed").is_some() {
             return wrong("an attribute has either default or fixed, not both");

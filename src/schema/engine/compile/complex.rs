@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::model::{Made, Narrowed};
 use super::particle::{Order, Particle, Term, is_group};
-use super::simple::is_facet;
+use super::simple::{check_notation, is_facet};
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, is_true, key, wrong};
 use crate::schema::engine::grammar::{Attributes, Derivation, Derivations, TypeId};
 use crate::schema::xsd::read::Place;
@@ -50,6 +50,9 @@ impl Compiler<'_, '_> {
             }
             Some(node) => self.derived(&Place { node, ..place.clone() }, mixed)?,
         };
+        if let DraftContent::Simple(text) = &content {
+            check_notation(text, "the type of simple content")?;
+        }
         Ok(Draft {
             label: tree.get(place.node, "name").unwrap_or_default().into(),
             base: Some(base),

@@ -35,6 +35,7 @@ use constraints::DraftConstraint;
 pub(in crate::schema) use model::{Components, any_type};
 use model::{Made, Narrowed};
 use particle::Particle;
+use simple::check_notation;
 
 /// A rule that a schema breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -273,6 +274,11 @@ impl<'r, 'a> Compiler<'r, 'a> {
         let head = self.head(place, global).map_err(|wrong| wrong.at(place))?;
         self.heads.extend(head.map(|head| (id, head)));
         let ty = self.element_type(place, head).map_err(|wrong| wrong.at(place))?;
+        if let Slot::Read(draft) = &self.types[ty.index()]
+            && let DraftContent::Simple(simple) = &draft.content
+        {
+            check_notation(simple, "the type of an element").map_err(|wrong| wrong.at(place))?;
+        }
         self.elements[id.index()].ty = ty;
         self.identity_constraints(place, id)?;
         Ok(id)

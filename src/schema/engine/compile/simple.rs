@@ -42,6 +42,7 @@ impl Compiler<'_, '_> {
                 if self.read(item)?.last.list {
                     return wrong("the type of the items says by its 'final' that there are no lists of it");
                 }
+                check_notation(&of, "the type of the items of a list")?;
                 let list = SimpleType::list(&of)?;
                 Ok(Draft::simple(label, self.builtin("anySimpleType")?, list, Made::List(item)))
             }
@@ -57,7 +58,7 @@ impl Compiler<'_, '_> {
                     return wrong("a union has types: write memberTypes, or xs:simpleType inside");
                 }
                 for member in &members {
-                    self.simple_of(*member)?;
+                    check_notation(&self.simple_of(*member)?, "a member of a union")?;
                     if self.read(*member)?.last.union {
                         return wrong("a member of the union says by its 'final' that it can't be one");
                     }
@@ -105,6 +106,15 @@ impl Compiler<'_, '_> {
             Some(node) => self.type_at(&Place { node, ..place.clone() }),
             None => wrong("a simple type has no base"),
         }
+    }
+}
+
+/// Notations are used with an enumeration of them (part 2, section 3.2.19, enumeration required). What only a further
+/// restriction is made from needs none.
+pub(super) fn check_notation(ty: &SimpleType, used: &str) -> Result<(), Wrong> {
+    match ty.is_bare_notation() {
+        true => wrong(format!("xs:NOTATION can't be {used}: restrict it by an enumeration of notations")),
+        false => Ok(()),
     }
 }
 
