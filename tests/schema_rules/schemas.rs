@@ -426,6 +426,26 @@ pub(crate) const SIMPLE: &[Row] = &[
         "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:minLength value='2'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:length value='2'/></xs:restriction></xs:simpleType>",
     ),
     (
+        "length-minLength-maxLength (below a length)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minLength value='2'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:minLength value='2'/></xs:restriction></xs:simpleType><xs:simpleType name='c'><xs:restriction base='t:b'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:c'><xs:minLength value='2'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "length-minLength-maxLength (most below a length)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:maxLength value='3'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:maxLength value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='c'><xs:restriction base='t:b'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:c'><xs:maxLength value='3'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "length-minLength-maxLength (another bound below a length)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:minLength value='1'/></xs:restriction></xs:simpleType><xs:simpleType name='c'><xs:restriction base='t:b'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:c'><xs:minLength value='2'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='a'><xs:restriction base='xs:string'><xs:minLength value='1'/></xs:restriction></xs:simpleType><xs:simpleType name='b'><xs:restriction base='t:a'><xs:minLength value='2'/></xs:restriction></xs:simpleType><xs:simpleType name='c'><xs:restriction base='t:b'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:c'><xs:minLength value='2'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "length-minLength-maxLength (of a list)",
+        "<xs:simpleType name='l'><xs:list itemType='xs:int'/></xs:simpleType><xs:simpleType name='b'><xs:restriction base='t:l'><xs:length value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:maxLength value='4'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='l'><xs:list itemType='xs:int'/></xs:simpleType><xs:simpleType name='b'><xs:restriction base='t:l'><xs:maxLength value='4'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:length value='3'/><xs:maxLength value='4'/></xs:restriction></xs:simpleType>",
+    ),
+    (
         "length-valid-restriction",
         "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:length value='2'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:length value='3'/></xs:restriction></xs:simpleType>",
         "<xs:simpleType name='b'><xs:restriction base='xs:string'><xs:length value='2'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:length value='2'/></xs:restriction></xs:simpleType>",

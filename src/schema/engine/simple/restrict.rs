@@ -148,9 +148,9 @@ impl Step<'_> {
             return refuse("minLength is more than maxLength");
         }
         if let Some(length) = length {
-            // Both are only right where the bound stood before the length (section 4.3.1.4).
-            let is_new =
-                |name: &str, known: Option<usize>, now: &Option<usize>| has("length") && has(name) && known != *now;
+            // Both are only right where a type without length had the same bound (section 4.3.1.4). Below a length no
+            // bound changes, so that the one of the base is that one.
+            let is_new = |name: &str, known: Option<usize>, now: &Option<usize>| has(name) && known != *now;
             if is_new("minLength", base.min_length, min_length) || is_new("maxLength", base.max_length, max_length) {
                 return refuse("length says all: remove minLength and maxLength");
             }
