@@ -163,6 +163,16 @@ pub(crate) const STRUCTURES: &[Row] = &[
         "<xs:simpleType name='s' final='list restriction union'><xs:restriction base='xs:int'/></xs:simpleType><xs:complexType name='c'><xs:simpleContent><xs:extension base='t:s'/></xs:simpleContent></xs:complexType>",
     ),
     (
+        "cos-ct-extends.1.4.2.2.2.2.1 (attributes beside xs:all)",
+        "<xs:complexType name='b'><xs:all><xs:element name='a'/></xs:all></xs:complexType><xs:complexType name='c'><xs:complexContent mixed='true'><xs:extension base='t:b'><xs:attribute name='p'/></xs:extension></xs:complexContent></xs:complexType>",
+        "<xs:complexType name='b' mixed='true'><xs:all><xs:element name='a'/></xs:all></xs:complexType><xs:complexType name='c'><xs:complexContent><xs:extension base='t:b'><xs:attribute name='p'/></xs:extension></xs:complexContent></xs:complexType>",
+    ),
+    (
+        "cos-ct-extends.1.4.2.2.2.2.1 (attributes beside xs:all, said of the type)",
+        "<xs:complexType name='b'><xs:all><xs:element name='a'/></xs:all></xs:complexType><xs:complexType name='c' mixed='true'><xs:complexContent><xs:extension base='t:b'><xs:attribute name='p'/></xs:extension></xs:complexContent></xs:complexType>",
+        "<xs:complexType name='b'><xs:all><xs:element name='a'/></xs:all></xs:complexType><xs:complexType name='c' mixed='true'><xs:complexContent mixed='false'><xs:extension base='t:b'><xs:attribute name='p'/></xs:extension></xs:complexContent></xs:complexType>",
+    ),
+    (
         "derivation-ok-restriction.1",
         "<xs:complexType name='b' final='restriction'/><xs:complexType name='c'><xs:complexContent><xs:restriction base='t:b'/></xs:complexContent></xs:complexType>",
         "<xs:complexType name='b' final='extension'/><xs:complexType name='c'><xs:complexContent><xs:restriction base='t:b'/></xs:complexContent></xs:complexType>",
