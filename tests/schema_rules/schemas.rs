@@ -521,6 +521,31 @@ pub(crate) const SIMPLE: &[Row] = &[
         "<xs:simpleType name='s'><xs:restriction base='xs:byte'><xs:maxInclusive value='127'/></xs:restriction></xs:simpleType>",
     ),
     (
+        "minInclusive is a value of the base (enumeration)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:int'><xs:enumeration value='1'/><xs:enumeration value='5'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minInclusive value='3'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:int'><xs:enumeration value='1'/><xs:enumeration value='5'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minInclusive value='5'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "maxExclusive is a value of the base (enumeration)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:int'><xs:enumeration value='1'/><xs:enumeration value='5'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:maxExclusive value='6'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:int'><xs:enumeration value='1'/><xs:enumeration value='5'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:maxExclusive value='5'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "maxInclusive is a value of the base (pattern)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:date'><xs:pattern value='2.*'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:maxInclusive value='1999-12-31'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:date'><xs:pattern value='2.*'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:maxInclusive value='2000-01-01'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "minExclusive is a value of the base (digits)",
+        "<xs:simpleType name='b'><xs:restriction base='xs:decimal'><xs:fractionDigits value='1'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minExclusive value='1.25'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:decimal'><xs:fractionDigits value='1'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minExclusive value='1.50'/></xs:restriction></xs:simpleType>",
+    ),
+    (
+        "minExclusive is a value of the base, or excludes the same",
+        "<xs:simpleType name='b'><xs:restriction base='xs:int'><xs:minExclusive value='1'/><xs:pattern value='[2-9]'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minExclusive value='0'/></xs:restriction></xs:simpleType>",
+        "<xs:simpleType name='b'><xs:restriction base='xs:int'><xs:minExclusive value='1'/><xs:pattern value='[2-9]'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:minExclusive value='1'/></xs:restriction></xs:simpleType>",
+    ),
+    (
         "totalDigits-valid-restriction",
         "<xs:simpleType name='b'><xs:restriction base='xs:decimal'><xs:totalDigits value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:totalDigits value='4'/></xs:restriction></xs:simpleType>",
         "<xs:simpleType name='b'><xs:restriction base='xs:decimal'><xs:totalDigits value='3'/></xs:restriction></xs:simpleType><xs:simpleType name='s'><xs:restriction base='t:b'><xs:totalDigits value='3'/></xs:restriction></xs:simpleType>",

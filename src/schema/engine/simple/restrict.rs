@@ -113,6 +113,7 @@ impl Step<'_> {
         Ok(())
     }
 
+    /// A bound is a value of the base, or excludes the same value as the base does (sections 4.3.7 to 4.3.10).
     fn bound(&self, facet: &Facet, side: Ordering) -> Result<Bound, String> {
         let Variety::Atomic(primitive) = self.base.definition.variety else {
             return Err(format!("{} has no order", self.name));
@@ -132,7 +133,11 @@ impl Step<'_> {
             Some(known) if !bound.is_within(known, side) => {
                 Err(format!("it lies outside of {}: expected {}", self.name, self.base.words()))
             }
-            _ => Ok(bound),
+            Some(known) if !inclusive && !known.inclusive && known.value == bound.value => Ok(bound),
+            _ => match of_base.value(written, facet.prefixes, false) {
+                Ok(_) => Ok(bound),
+                Err(_) => Err(no_value()),
+            },
         }
     }
 
