@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::shorten::{bounded_error, quoted};
 use super::xsd::tree::Node;
 use crate::vocab::{Position, QName, ns};
 
@@ -189,7 +190,7 @@ pub enum Shape {
     #[error("is written but not read, or read but not written: let it go both ways, or mark it #[serde(skip)]")]
     OneWay,
     /// A pattern that XSD can't express.
-    #[error("has the pattern '{pattern}', which XSD can't express: {reason}")]
+    #[error("has the pattern '{}', which XSD can't express: {reason}", quoted(pattern))]
     Pattern {
         /// The pattern.
         pattern: String,
@@ -297,6 +298,17 @@ pub enum DocumentProblem {
 }
 
 impl DocumentProblem {
+    /// The same of bounded length, however long the names and values are that it quotes.
+    pub(super) fn bounded(self) -> Self {
+        match self {
+            Self::Malformed(text) => Self::Malformed(bounded_error(text)),
+            Self::NotASchema(text) => Self::NotASchema(bounded_error(text)),
+            Self::Missing(location) => Self::Missing(bounded_error(location)),
+            Self::Rule(text) => Self::Rule(bounded_error(text)),
+            Self::Twice | Self::NoElement | Self::TooMany { .. } => self,
+        }
+    }
+
     /// A document whose root is something else than a schema.
     pub(super) fn no_schema(root: &Node) -> Self {
         let Node { prefix, local, namespace, .. } = root;

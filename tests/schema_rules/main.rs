@@ -54,6 +54,36 @@ fn each_rule_is_kept_apart_from_its_nearest_neighbour() {
     golden("rules.txt", &told);
 }
 
+/// However long the names and values of a schema are, an error about it stays short: each of what the tables quote,
+/// made long.
+#[test]
+fn errors_quote_no_more_than_a_part_of_what_is_long() {
+    const LONG: usize = 2_500;
+    const MOST: usize = 1_100;
+    let mut schemas: Vec<String> =
+        schemas::STRUCTURES.iter().chain(schemas::SIMPLE).map(|(_, broken, _)| (*broken).to_owned()).collect();
+    schemas.extend(schemas::PARTICLES.iter().map(|(_, base, broken, _)| restriction(base, broken)));
+    let mut refused = 0;
+    for schema in schemas {
+        let mut values: Vec<&str> = schema.split('\'').skip(1).step_by(2).collect();
+        values.sort_unstable();
+        values.dedup();
+        for value in values {
+            for filler in ["x", "(", "é"] {
+                let long = format!("{value}{}", filler.repeat(LONG));
+                let schema = schema.replace(&format!("'{value}'"), &format!("'{long}'"));
+                let schema = schema.replace(&format!("'t:{value}'"), &format!("'t:{long}'"));
+                if let Err(error) = said(&schema) {
+                    refused += 1;
+                    let length = error.chars().count();
+                    assert!(length <= MOST, "'{value}' and many {filler}: {length} characters: {error}");
+                }
+            }
+        }
+    }
+    assert!(refused > 1_000, "{refused}");
+}
+
 fn golden(name: &str, told: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/schema").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -16,6 +16,7 @@ use crate::ladder::strict::{attribute_offset, canonicalize};
 use crate::schema::contract::{ContractError, DocumentProblem};
 use crate::schema::engine::Wrong;
 use crate::schema::payload_schema::{Digest, digest};
+use crate::schema::shorten::quoted;
 use crate::vocab::{Position, XmlLimits, ns};
 
 /// Documents of namespaces that schemas import from a place in the web: the attributes of `xml`, and XLink 1.1.
@@ -163,7 +164,8 @@ impl Documents {
         // What is not found may stand in what is not given.
         if let Some((location, by, _)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {
             rule.push_str(&format!(
-                "; '{location}', which {} refers to, is not among them: list that file too",
+                "; '{}', which {} refers to, is not among them: list that file too",
+                quoted(location),
                 self.documents[*by].name
             ));
         }
@@ -272,8 +274,8 @@ impl Documents {
                 return wrong(format!(
                     "'{}' has the targetNamespace \"{}\", not the one that is expected here: \"{}\"",
                     other.name,
-                    other.target,
-                    if import { namespace.unwrap_or_default() } else { &document.target }
+                    quoted(&other.target),
+                    quoted(if import { namespace.unwrap_or_default() } else { &document.target })
                 ));
             }
         }

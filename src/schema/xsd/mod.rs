@@ -147,5 +147,5 @@ fn opaque(qname: &QName) -> Model {
 }
 
 fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {
-    ContractError::Document { document: document.to_owned(), at, problem }
+    ContractError::Document { document: document.to_owned(), at, problem: problem.bounded() }
 }

@@ -1,5 +1,6 @@
 use super::documents::Documents;
 use super::tree::{NodeId, Tree};
+use crate::schema::shorten::quoted;
 use crate::vocab::{Position, ns};
 
 /// Valid markup of a schema document that rarely means what its author thinks.
@@ -30,7 +31,7 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
             && !says("elementFormDefault")
             && let Some(local) = own.iter().find(|id| is_bare_local(tree, **id))
         {
-            let name = tree.get(*local, "name").unwrap_or_default();
+            let name = quoted(tree.get(*local, "name").unwrap_or_default());
             let message = format!(
                 "elements inside of others, such as <{name}>, are in no namespace: elementFormDefault is missing"
             );

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::schema::shorten::quoted;
 use crate::vocab::{is_name_char, is_name_start};
 
 /// Most bytes that entities may add to a document.
@@ -163,7 +164,7 @@ fn characters(literal: &str) -> Result<String, String> {
             None => number.parse(),
         };
         let character = code.ok().and_then(char::from_u32);
-        out.push(character.ok_or_else(|| format!("'&#{number};' is no character"))?);
+        out.push(character.ok_or_else(|| format!("'&#{};' is no character", quoted(number)))?);
         rest = behind;
     }
     out.push_str(rest);
@@ -213,10 +214,13 @@ fn expand(
             if let Some(value) = entities.get(name).filter(|_| scan.takes(";")) {
                 let at = offset + open[0].1.at;
                 let Some(value) = value else {
-                    return Err((at, format!("the entity '{name}' is external, and nothing is ever fetched")));
+                    return Err((
+                        at,
+                        format!("the entity '{}' is external, and nothing is ever fetched", quoted(name)),
+                    ));
                 };
                 if open.iter().any(|(outer, _)| *outer == name) {
-                    return Err((at, format!("the entity '{name}' refers to itself")));
+                    return Err((at, format!("the entity '{}' refers to itself", quoted(name))));
                 }
                 open.push((name, Scan { text: value, at: 0 }));
                 continue;

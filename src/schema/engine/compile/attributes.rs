@@ -7,6 +7,7 @@ use crate::schema::engine::grammar::{
     Attribute, AttributeUse, Attributes, Derivations, Name, ProcessContents, ValueConstraint, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::Tree;
 
@@ -134,7 +135,8 @@ impl Compiler<'_, '_> {
                     && !(constraint.fixed && attribute.ty.equal(fixed, &constraint.text, &scope))
                 {
                     return wrong(format!(
-                        "the attribute is declared with the fixed value '{fixed}', which its use can't change"
+                        "the attribute is declared with the fixed value '{}', which its use can't change",
+                        quoted(fixed)
                     ));
                 }
                 attribute.value = Some(constraint);
@@ -263,6 +265,7 @@ impl Compiler<'_, '_> {
                 let is_kept =
                     used.attribute.fixed().is_some_and(|own| before.attribute.ty.equal(own, fixed, &NoPrefixes));
                 if !is_kept {
+                    let fixed = quoted(fixed);
                     return wrong(format!(
                         "the attribute '{local}' has the fixed value '{fixed}' in the base, which a restriction keeps"
                     ));

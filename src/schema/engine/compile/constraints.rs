@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::{Compiler, Wrong, shown, wrong};
 use crate::schema::engine::grammar::{Constraint, ConstraintKind, ElementId, Name, NameTest, Steps};
 use crate::schema::engine::namespace::Namespace;
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Name as Reference, Place};
 use crate::vocab::{is_name_char, is_ncname};
 
@@ -70,6 +71,7 @@ impl Compiler<'_, '_> {
     fn paths(&mut self, place: &Place, xpath: &str, is_field: bool) -> Result<Vec<Steps>, Wrong> {
         let tokens = tokens(xpath);
         let Some(tokens) = tokens else {
+            let xpath = quoted(xpath);
             return wrong(format!(
                 "'{xpath}' is no path that an identity constraint may have: names, '*', '/', './/' and '|'"
             ));
@@ -79,6 +81,7 @@ impl Compiler<'_, '_> {
 
     fn path(&mut self, place: &Place, xpath: &str, tokens: &[&str], is_field: bool) -> Result<Steps, Wrong> {
         let malformed = || {
+            let xpath = quoted(xpath);
             wrong(format!(
                 "the path '{xpath}' is more than an identity constraint may have: steps are names, '*', 'p:*' or '.', \
                  './/' stands only at the start, and '@' only at the end of a field"
@@ -107,7 +110,7 @@ impl Compiler<'_, '_> {
             }
         }
         if steps.children.len() > MOST_STEPS {
-            return wrong(format!("the path '{xpath}' has more than {MOST_STEPS} steps"));
+            return wrong(format!("the path '{}' has more than {MOST_STEPS} steps", quoted(xpath)));
         }
         Ok(steps)
     }
@@ -122,7 +125,10 @@ impl Compiler<'_, '_> {
             None => Namespace::NONE,
             Some("xml") => Namespace::XML,
             Some(prefix) => match self.tree(place).resolve(place.node, prefix) {
-                "" => return wrong(format!("the prefix of '{name}' is not bound: declare xmlns:{prefix}")),
+                "" => {
+                    let (name, prefix) = (quoted(name), quoted(prefix));
+                    return wrong(format!("the prefix of '{name}' is not bound: declare xmlns:{prefix}"));
+                }
                 uri => self.namespaces.intern(uri),
             },
         };
@@ -130,7 +136,7 @@ impl Compiler<'_, '_> {
             return Ok(NameTest::Namespace(namespace));
         }
         if !is_ncname(local) || prefix.is_some_and(|prefix| !is_ncname(prefix)) {
-            return wrong(format!("'{name}' is no name of an element or attribute"));
+            return wrong(format!("'{}' is no name of an element or attribute", quoted(name)));
         }
         Ok(NameTest::Name(Name { namespace, local: local.into() }))
     }

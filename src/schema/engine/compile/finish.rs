@@ -13,6 +13,7 @@ use super::{Compiler, Draft, DraftContent, Slot, Wrong, wrong};
 use crate::schema::engine::grammar::{
     Content, Derivation, Element, ElementId, Grammar, NameId, NameMap, StateId, Type, TypeId,
 };
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::Place;
 
 impl<'r, 'a> Compiler<'r, 'a> {
@@ -106,7 +107,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             Content::All { members, mixed: true } if members.is_emptiable() => Ok(()),
             _ => wrong(format!(
                 "the element is given the value '{}', but its type must have elements: only text can be given",
-                value.text
+                quoted(&value.text)
             )),
         }
     }

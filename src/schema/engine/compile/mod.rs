@@ -28,6 +28,7 @@ use super::grammar::{
 };
 use super::namespace::{Namespace, Namespaces};
 use super::simple::{SimpleType, Unsupported};
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Name as Reference, Place, Reader};
 use crate::schema::xsd::tree::Tree;
 use attributes::Written;
@@ -201,7 +202,7 @@ enum DraftContent {
 
 /// A name as a schema would write it.
 fn shown(name: &Reference) -> String {
-    if name.0.is_empty() { name.1.clone() } else { format!("{{{}}}{}", name.0, name.1) }
+    if name.0.is_empty() { quoted(&name.1) } else { format!("{{{}}}{}", quoted(&name.0), quoted(&name.1)) }
 }
 
 fn wrong<T>(what: impl Into<String>) -> Result<T, Wrong> {

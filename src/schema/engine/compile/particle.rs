@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::{Compiler, Wrong, key, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
 
 /// A term and how often it stands.
@@ -183,7 +184,7 @@ fn occurs(written: Option<&str>) -> Result<u32, Wrong> {
         Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok(number.parse().map_or(MANY, |number: u32| number.min(MANY)))
         }
-        Some(other) => wrong(format!("'{other}' is no number of occurrences")),
+        Some(other) => wrong(format!("'{}' is no number of occurrences", quoted(other))),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Compiler, Reference, Wrong, shown};
 use crate::schema::engine::grammar::{TypeId, ValueConstraint};
 use crate::schema::engine::simple::Builtin;
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place, nearest};
 use crate::vocab::ns;
 
@@ -27,26 +28,29 @@ impl<'r> Compiler<'r, '_> {
         let refused = |rule: String| Err(self.wrong_reference(place, local, rule));
         let builtin = || self.meant_builtin(kind, place, local).map(|name| format!("did you mean {name}?"));
         if !prefix.is_empty() && prefix != "xml" && tree.resolve(place.node, prefix).is_empty() {
-            let advice = builtin().unwrap_or_else(|| format!("declare xmlns:{prefix}"));
-            return refused(format!("the prefix of '{qname}' is not bound: {advice}"));
+            let advice = builtin().unwrap_or_else(|| format!("declare xmlns:{}", quoted(prefix)));
+            let written = quoted(qname);
+            return refused(format!("the prefix of '{written}' is not bound: {advice}"));
         }
         let Some(name) = self.reader.name(place, qname) else {
-            return refused(format!("the reference '{qname}' is no qualified name"));
+            return refused(format!("the reference '{}' is no qualified name", quoted(qname)));
         };
         if &*name.0 != ns::XSD && !self.reader.may_refer(place, &name.0) {
+            let written = quoted(qname);
             return refused(match &*name.0 {
                 "" if place.target.is_empty() => format!(
-                    "'{qname}' is in no namespace, which this document doesn't import: write xs:import without namespace"
+                    "'{written}' is in no namespace, which this document doesn't import: write xs:import without namespace"
                 ),
                 "" => {
                     let advice = builtin().unwrap_or_else(|| self.with_prefix(place, local));
-                    format!("'{qname}' has no prefix: {advice}")
+                    format!("'{written}' has no prefix: {advice}")
                 }
                 namespace => {
+                    let namespace = quoted(namespace);
                     let advice = builtin().unwrap_or_else(|| {
                         format!("write xs:import, or did you mean targetNamespace=\"{namespace}\"?")
                     });
-                    format!("'{qname}' is in the namespace {namespace}, which this document doesn't import: {advice}")
+                    format!("'{written}' is in the namespace {namespace}, which this document doesn't import: {advice}")
                 }
             });
         }
@@ -85,11 +89,11 @@ impl<'r> Compiler<'r, '_> {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").or_else(|| tree.get(place.node, "ref")).unwrap_or_default();
         let (what, name) = match tree.node(place.node).local.as_str() {
-            "attribute" => ("attribute", format!("'{name}'")),
-            _ => ("element", format!("<{name}>")),
+            "attribute" => ("attribute", format!("'{}'", quoted(name))),
+            _ => ("element", format!("<{}>", quoted(name))),
         };
         let given = if value.fixed { "fixed" } else { "default" };
-        let ty = tree.get(place.node, "type").map_or("its type".to_owned(), |ty| format!("its type {ty}"));
+        let ty = tree.get(place.node, "type").map_or("its type".to_owned(), |ty| format!("its type {}", quoted(ty)));
         let rule = format!("the '{given}' of the {what} {name} is no value of {ty}: {mismatch}");
         Wrong::of_attribute(place, given, rule)
     }
@@ -118,7 +122,7 @@ impl<'r> Compiler<'r, '_> {
 
     /// The text on a type in the namespace of XML Schema that there is not.
     fn no_builtin(&self, place: &Place, local: &str) -> String {
-        let name = format!("xs:{local}");
+        let name = format!("xs:{}", quoted(local));
         if matches!(local, "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error") {
             return format!("{name} is a type of XSD 1.1, and schemas here are XSD 1.0");
         }
@@ -141,11 +145,12 @@ impl<'r> Compiler<'r, '_> {
         let tree = self.tree(place);
         let target = &place.target;
         match tree.prefix_of(place.node, target) {
-            Some(prefix) => format!("write {prefix}:{local}"),
+            Some(prefix) => format!("write {}:{}", quoted(prefix), quoted(local)),
             None if !target.is_empty() => {
+                let (target, local) = (quoted(target), quoted(local));
                 format!("declare xmlns:t=\"{target}\" in <xs:schema>, and write t:{local}")
             }
-            None if tree.resolve(place.node, "").is_empty() => format!("write {local} without a prefix"),
+            None if tree.resolve(place.node, "").is_empty() => format!("write {} without a prefix", quoted(local)),
             None => "bind XML Schema to a prefix (xmlns:xs=\"…\"), and write the name without one".to_owned(),
         }
     }

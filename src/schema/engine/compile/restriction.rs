@@ -12,6 +12,7 @@ use super::positions::Budget;
 use super::substitution::Substitutions;
 use super::{Draft, Name, Wrong, wrong};
 use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, NameId, UNBOUNDED, Wildcard};
+use crate::schema::shorten::quoted;
 
 /// Context for the comparison of particles.
 pub(super) struct Restriction<'c> {
@@ -145,7 +146,7 @@ impl Restriction<'_> {
                 own.fixed && (own.text == fixed.text || self.same_value(theirs, &own.text, &fixed.text))
             });
             if !is_same {
-                return refuse(format!("<{local}> has the fixed value '{}' in the base", fixed.text));
+                return refuse(format!("<{local}> has the fixed value '{}' in the base", quoted(&fixed.text)));
             }
         }
         let labels = |element: &Element| -> Vec<&str> {

@@ -5,6 +5,7 @@ use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
 use crate::schema::engine::simple::{Facet, Prefixes, SimpleType, Unsupported};
 use crate::schema::pattern;
+use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::{NodeId, Tree};
 
@@ -169,7 +170,7 @@ impl Compiler<'_, '_> {
             self.pattern_states = self.pattern_states.saturating_add(states);
             if self.pattern_states > MOST {
                 let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
-                let rule = format!("the pattern '{}': {why}", facet.value);
+                let rule = format!("the pattern '{}': {why}", quoted(facet.value));
                 return Err(Wrong::of_attribute(&Place { node: *node, ..place.clone() }, "value", rule));
             }
         }

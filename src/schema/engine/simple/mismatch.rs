@@ -1,9 +1,6 @@
 use std::fmt;
 
-use crate::schema::shorten::shortened;
-
-/// The most characters of a value that are told: it may be as long as a message.
-const LONGEST_FOUND: usize = 80;
+use crate::schema::shorten::quoted;
 
 /// Why characters are no value of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +52,7 @@ pub(super) struct Broken {
 impl Broken {
     /// With the item that breaks the rule, unless one is known.
     pub(super) fn by(mut self, item: &str) -> Self {
-        self.item.get_or_insert_with(|| shortened(item, LONGEST_FOUND));
+        self.item.get_or_insert_with(|| quoted(item));
         self
     }
 }
@@ -69,7 +66,7 @@ impl From<Rule> for Broken {
 impl Mismatch {
     pub(super) fn new(broken: Broken, value: &str, expected: &str) -> Self {
         let Broken { rule, item } = broken;
-        Self { rule, found: item.unwrap_or_else(|| shortened(value, LONGEST_FOUND)), expected: expected.to_owned() }
+        Self { rule, found: item.unwrap_or_else(|| quoted(value)), expected: expected.to_owned() }
     }
 }
 

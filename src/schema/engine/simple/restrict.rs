@@ -10,6 +10,7 @@ use super::lexis::Lexis;
 use super::space::{Space, WHITE};
 use super::{Facet, SimpleType, Unsupported, words};
 use crate::schema::pattern::{self, Flaw};
+use crate::schema::shorten::quoted;
 
 /// One step of restriction.
 pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result<Definition, Unsupported> {
@@ -23,6 +24,7 @@ pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result
     for (number, facet) in given.iter().enumerate() {
         step.add(facet).map_err(|reason| {
             let Facet { name, value, .. } = facet;
+            let value = quoted(value);
             Unsupported::of(number, format!("the facet {name} with the value '{value}': {reason}"))
         })?;
         if facet.fixed {
@@ -205,7 +207,7 @@ impl Step<'_> {
                 let number = given.iter().position(wrong);
                 let written = number.map_or(&*written, |number| given[number].value);
                 let at = at.map(|at| format!(", character {at}")).unwrap_or_default();
-                return Err(Unsupported(format!("the pattern '{written}'{at}: {why}"), number));
+                return Err(Unsupported(format!("the pattern '{}'{at}: {why}", quoted(written)), number));
             }
         };
         self.facets.patterns.push(Pattern { automaton, written });
@@ -218,7 +220,8 @@ impl Step<'_> {
                 Ok(value) => Ok(value.into_owned()),
                 Err(_) => {
                     let (name, words) = (self.name, self.base.words());
-                    let reason = format!("the enumerated '{}' is no value of {name}: expected {words}", facet.value);
+                    let value = quoted(facet.value);
+                    let reason = format!("the enumerated '{value}' is no value of {name}: expected {words}");
                     Err(Unsupported::of(number, reason))
                 }
             };
