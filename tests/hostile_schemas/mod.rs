@@ -335,7 +335,11 @@ fn patterns() -> Vec<Hostile> {
         with("a pattern of letters or numbers 100 times", "(\\p{L}|\\p{N}){0,100}"),
         with("a pattern of 5,000 that may and 5,000 that must be there", &("a?".repeat(5_000) + &"a".repeat(5_000))),
         with("a pattern of 5,000 groups inside each other", &("(".repeat(5_000) + "a" + &")".repeat(5_000))),
-        with("a pattern of 500 classes less classes", &("[a-z-[".repeat(500) + "b" + &"]]".repeat(500))),
+        with("a pattern of 500 classes less classes", &("[a-z-".repeat(500) + "[b]" + &"]".repeat(500))),
+        with("200 classes of letters less classes", &("[\\p{L}-".repeat(200) + "[b]" + &"]".repeat(200))),
+        with("a class of 30,000 characters", &format!("[{}]", many(30_000, |i| format!("&#x{:X};", 0x20000 + 2 * i)))),
+        with("a class of 50,000 classes", &format!("[{}]", "\\p{L}".repeat(50_000))),
+        with("a pattern of 50,000 classes", &"\\p{L}".repeat(50_000)),
         with("a pattern of 10,000 words", &many(10_000, |i| format!("w{i}|"))),
         one(
             "1,000 patterns",

@@ -1,6 +1,6 @@
 //! The classes of characters that XSD's patterns name (XSD 1.0 part 2, appendix F.1.1).
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
@@ -52,8 +52,11 @@ pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
         "Zp" => return Ok(of(&[('\u{2029}', '\u{2029}')])),
         _ => {}
     }
-    let name = NAMES.contains(&name).then_some(name).ok_or("\\p names no category of Unicode that XSD knows")?;
-    known(name).ok_or("this category is not in the tables of the regex crate")
+    static CLASSES: [OnceLock<Option<ClassUnicode>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+    let number = NAMES.iter().position(|known| *known == name);
+    let number = number.ok_or("\\p names no category of Unicode that XSD knows")?;
+    let class = CLASSES[number].get_or_init(|| known(name)).clone();
+    class.ok_or("this category is not in the tables of the regex crate")
 }
 
 /// A block of Unicode: `\p{IsGreek}` without its `Is`.

@@ -232,6 +232,32 @@ fn large_patterns_are_bounded() {
     assert_eq!(matches(r"\i\c{0,254}", &"a".repeat(255)), Ok(true));
 }
 
+/// However often a class names what it holds, in which order, and how deep it takes away from itself.
+#[test]
+fn classes_of_many_parts_are_what_their_parts_are() {
+    let scattered: String = (0..2_000).map(|i| char::from_u32(0x4E00 + 2 * ((i * 7) % 2_000)).unwrap()).collect();
+    for (class, members, others) in [
+        (format!("[{scattered}]"), "\u{4E00}\u{4E02}\u{5D9E}", "\u{4E01}\u{5D9F}a"),
+        (format!("[^{scattered}]"), "\u{4E01}\u{5D9F}a", "\u{4E00}\u{4E02}\u{5D9E}"),
+        (format!("[{}b1]", r"\p{Lu}\P{L}".repeat(500)), "Ab1 ", "ac"),
+        (format!("{}[b]{}", r"[\p{L}-".repeat(200), "]".repeat(200)), "b", "ac1"),
+        (format!("{}[b]{}", r"[\p{L}-".repeat(201), "]".repeat(201)), "ac", "b1"),
+    ] {
+        for (text, expected) in [(members, true), (others, false)] {
+            for c in text.chars() {
+                assert_eq!(matches(&class, &c.to_string()), Ok(expected), "{c:?}");
+            }
+        }
+    }
+}
+
+/// A pattern is refused before its classes are written out as ranges of more than some megabytes.
+#[test]
+fn patterns_of_many_classes_are_refused_early() {
+    let flaw = matches(&r"\p{L}".repeat(20_000), "").unwrap_err();
+    assert!(flaw.why == TOO_LARGE && flaw.at.is_some_and(|at| at < 10_000), "{flaw:?}");
+}
+
 /// A pattern over its own alphabet matches what it matches over characters.
 #[test]
 fn the_alphabet_of_a_pattern_changes_no_verdict() {

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::str::Chars;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
@@ -33,6 +34,10 @@ pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
     })
 }
 
+/// Bytes of a translation, which are several times as many as the states that a schema may have: a class such as `\p{L}`
+/// has some thousands.
+const LONGEST: usize = 4 << 20;
+
 /// As [`translate`]. `open` has the places behind the brackets that are not closed; `read` tells how many bytes were read.
 fn translated(
     chars: &mut Chars,
@@ -44,6 +49,9 @@ fn translated(
     let mut atom = false;
     let mut quantified = false;
     while let Some(c) = chars.next() {
+        if out.len() > LONGEST {
+            return Err(super::TOO_LARGE);
+        }
         let was_atom = atom;
         atom = match c {
             '(' => {
@@ -168,7 +176,9 @@ fn bracketed(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
 
 /// One group of a class, up to its `]`, or up to the `-[` that takes something away from it.
 fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
-    let mut class = ClassUnicode::empty();
+    // Sorted at the end: a class keeps itself sorted, so that each of its ranges would take as long as all before it.
+    let mut ranges = Vec::new();
+    let mut seen = HashSet::new();
     let mut first = true;
     let negated = ahead(chars).0 == Some('^');
     if negated {
@@ -187,19 +197,24 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
             ('[', _) => return Err("a '[' in a class stands without a backslash"),
             // A hyphen stands for itself where no range can be meant: at the start and at the end.
             ('-', (next, then)) if first || next == Some(']') || (next == Some('-') && then == Some('[')) => {
-                push_range(&mut class, '-', '-');
+                ranges.push(ClassUnicodeRange::new('-', '-'));
                 first = false;
                 continue;
             }
             ('-', _) => return Err("a '-' inside of a class stands without a backslash"),
-            ('\\', _) => match escape(chars)? {
-                Escape::One(c) => c,
-                Escape::Many(many) => {
-                    class.union(&many);
-                    first = false;
-                    continue;
+            ('\\', _) => {
+                let behind = chars.as_str();
+                match escape(chars)? {
+                    Escape::One(c) => c,
+                    Escape::Many(many) => {
+                        if seen.insert(&behind[..behind.len() - chars.as_str().len()]) {
+                            ranges.extend(many.iter().copied());
+                        }
+                        first = false;
+                        continue;
+                    }
                 }
-            },
+            }
             (c, _) => c,
         };
         first = false;
@@ -208,7 +223,7 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
                 chars.next();
                 // `[a--[b]]` takes from `a` and the hyphen, and so it does not start a range.
                 if end == '-' && chars.as_str().starts_with("-[") {
-                    push_range(&mut class, '-', '-');
+                    ranges.push(ClassUnicodeRange::new('-', '-'));
                     low
                 } else {
                     range_end(chars)?
@@ -219,8 +234,9 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
         if high < low {
             return Err("a range of a class has its end before its start");
         }
-        push_range(&mut class, low, high);
+        ranges.push(ClassUnicodeRange::new(low, high));
     };
+    let mut class = ClassUnicode::new(ranges);
     if negated {
         class.negate();
     }
@@ -242,10 +258,6 @@ fn range_end(chars: &mut Chars) -> Result<char, &'static str> {
 fn ahead(chars: &Chars) -> (Option<char>, Option<char>) {
     let mut ahead = chars.clone();
     (ahead.next(), ahead.next())
-}
-
-fn push_range(class: &mut ClassUnicode, low: char, high: char) {
-    class.push(ClassUnicodeRange::new(low, high));
 }
 
 enum Escape {
