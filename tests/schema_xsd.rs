@@ -438,12 +438,12 @@ fn rules_of_schemas_are_told_with_what_to_write() {
         (
             "<xs:simpleType name='t'><xs:restriction base='xs:int'><xs:maxExclusive value='7'/></xs:restriction></xs:simpleType>\
              <xs:simpleType name='u'><xs:restriction base='t'><xs:minExclusive value='7'/></xs:restriction></xs:simpleType>".to_owned(),
-            "the lower bound lies above the upper one",
+            "the facet minExclusive with the value '7': it is no value of t",
         ),
         (
             "<xs:simpleType name='t'><xs:restriction base='xs:int'><xs:minExclusive value='7'/></xs:restriction></xs:simpleType>\
              <xs:simpleType name='u'><xs:restriction base='t'><xs:maxExclusive value='7'/></xs:restriction></xs:simpleType>".to_owned(),
-            "the lower bound lies above the upper one",
+            "the facet maxExclusive with the value '7': it is no value of t",
         ),
         (
             ct("<xs:simpleContent><xs:extension base='xs:date'/></xs:simpleContent>")
