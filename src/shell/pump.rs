@@ -109,8 +109,14 @@ impl Shard {
         self.close();
     }
 
-    /// One batch of work; `false` when there is nothing left to do.
+    /// One batch of work, and what it has for the journal; `false` when there is nothing left to do.
     fn work(&mut self) -> bool {
+        let more = self.turn();
+        self.scribe.iter().for_each(|scribe| scribe.flush());
+        more
+    }
+
+    fn turn(&mut self) -> bool {
         let now = self.desk.clock.now();
         self.desk.stir();
         while let Ok(command) = self.commands.try_recv() {

@@ -92,6 +92,13 @@ impl Scribe {
         }
     }
 
+    /// Has what a shard appended written, now that it has nothing else to do.
+    pub(super) fn flush(&self) {
+        if let Hand::Writer { sender, .. } = &self.hand {
+            sender.flush();
+        }
+    }
+
     /// Has a step written that is no shard's, between what was handed over before and after. `written` is called when it
     /// is, and dropped if it won't be.
     pub(super) fn append_beside(&self, step: Step, written: Written) {

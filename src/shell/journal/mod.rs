@@ -19,6 +19,7 @@ mod principal;
 mod principals;
 #[cfg(feature = "gateway")]
 mod query;
+mod queue;
 mod reader;
 mod records;
 mod recover;

@@ -1,17 +1,14 @@
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Durability;
+use super::queue::{End, Order, Pen, Queue, Turn};
 use crate::core::ShardId;
-use crate::core::contain::contain;
 use crate::journal::{Journal, JournalError, Step};
 use crate::shell::clock::Clock;
 use crate::vocab::Time;
-
-/// At most so many steps are one transaction.
-const BATCH: usize = 64;
 
 /// How long a writer that has not been idle waits for more, where each transaction waits for the disk.
 const GATHER: Duration = Duration::from_millis(2);
@@ -21,10 +18,10 @@ const TIDY: Duration = Duration::from_secs(60);
 
 /// Who is told what was written: a shard, and the number of the last of its steps that is, or why no more will be.
 ///
-/// It is called on the writer's thread, which writes nothing meanwhile.
+/// It is called on the thread that writes, which writes nothing meanwhile.
 pub type Told = Box<dyn FnMut(ShardId, Result<u64, JournalError>) + Send>;
 
-/// What is called on the writer's thread when a step is written; it is dropped when that won't be.
+/// What is called on the thread that writes when a step is written; it is dropped when that won't be.
 pub type Written = Box<dyn FnOnce() + Send>;
 
 /// The thread that writes the journal of an organism.
@@ -34,33 +31,46 @@ pub type Written = Box<dyn FnOnce() + Send>;
 /// steps in it is told the number of its last one. While nothing comes it deletes what is over and has had its time: at
 /// the start, and each minute. After an error all shards are told once, and nothing more is written.
 /// Without [`close`](Self::close) it ends when the last sender is gone, and leaves the journal as a crash would.
+///
+/// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
+/// ([`JournalSender::flush`]): the way to this thread and back takes longer than they do.
 #[derive(Debug)]
 pub struct JournalWriter {
     inbox: JournalSender,
     thread: JoinHandle<Result<(), JournalError>>,
 }
 
-/// Where shards put their steps. It never blocks; what waits is bounded by what the shards have under way.
+/// Where shards put their steps. What waits is bounded by what the shards have under way.
 #[derive(Debug, Clone)]
-pub struct JournalSender(Sender<Order>);
+pub struct JournalSender(Arc<Sending>);
 
-enum Order {
-    Write { shard: ShardId, number: u64, step: Step },
-    Beside { step: Step, written: Written },
-    Close,
+/// The sending end of a queue, which ends with the last sender.
+#[derive(Debug)]
+struct Sending(Arc<Queue>);
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.0.end(End::Abandoned);
+    }
 }
 
 impl JournalSender {
-    /// Hands over a step; the numbers of a shard rise. Nothing happens after an error: the shard was told.
+    /// Hands over a step, never blocking; the numbers of a shard rise. It is written with the next [`flush`](Self::flush)
+    /// at the latest. Nothing happens after an error: the shard was told.
     pub fn send(&self, shard: ShardId, number: u64, step: Step) {
-        // A writer that is gone has told everybody why.
-        let _ = self.0.send(Order::Write { shard, number, step });
+        self.0.0.put(Order::Write { shard, number, step });
     }
 
-    /// Hands over a step that is no shard's. It stands in the journal between what was handed over before and after.
+    /// Hands over a step that is no shard's, never blocking. It stands in the journal between what was handed over before
+    /// and after.
     pub fn send_beside(&self, step: Step, written: Written) {
-        // As above: it is dropped with the order.
-        let _ = self.0.send(Order::Beside { step, written });
+        self.0.0.put(Order::Beside { step, written });
+    }
+
+    /// Writes the steps that wait, if they are few, the transaction does not wait for the disk, and nobody else writes;
+    /// else leaves them to the writer's thread.
+    pub fn flush(&self) {
+        self.0.0.flush();
     }
 }
 
@@ -85,16 +95,16 @@ impl JournalWriter {
         told: Told,
         every: Duration,
     ) -> io::Result<Self> {
-        let (sender, inbox) = channel();
         let gather = match durability {
             Durability::Process => Duration::ZERO,
             Durability::Power => GATHER,
         };
-        let (clock, batch) = (Clock::real(), Batch::default());
+        let queue = Arc::new(Queue::new(Pen::new(journal, shards, told), gather.is_zero()));
+        let clock = Clock::real();
         let tidy = Tidy { every, next: clock.now() };
-        let work = Work { journal, inbox, gather, clock, tidy, shards, told, batch };
+        let work = Work { queue: queue.clone(), gather, clock, tidy };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || work.run())?;
-        Ok(Self { inbox: JournalSender(sender), thread })
+        Ok(Self { inbox: JournalSender(Arc::new(Sending(queue))), thread })
     }
 
     /// Where shards put their steps.
@@ -107,22 +117,18 @@ impl JournalWriter {
     /// # Errors
     /// The one that the shards were told, or that of closing.
     pub fn close(self) -> Result<(), JournalError> {
-        // A writer that is gone says below why.
-        let _ = self.inbox.0.send(Order::Close);
+        let Self { inbox, thread } = self;
+        inbox.0.0.end(End::Closed);
         let gone = || Err(JournalError { message: "the thread that writes the journal has panicked".into() });
-        self.thread.join().unwrap_or_else(|_| gone())
+        thread.join().unwrap_or_else(|_| gone())
     }
 }
 
 struct Work {
-    journal: Box<dyn Journal>,
-    inbox: Receiver<Order>,
+    queue: Arc<Queue>,
     gather: Duration,
     clock: Clock,
     tidy: Tidy,
-    shards: Vec<ShardId>,
-    told: Told,
-    batch: Batch,
 }
 
 /// When a writer that has nothing to write looks for what has had its time.
@@ -131,120 +137,39 @@ struct Tidy {
     next: Time,
 }
 
-/// Steps that are written together, and how far each shard has come with them.
-#[derive(Default)]
-struct Batch {
-    steps: Vec<Step>,
-    last: Vec<(ShardId, u64)>,
-    beside: Vec<Written>,
-    end: Option<End>,
-}
-
-/// Why nothing comes after a batch.
-#[derive(Clone, Copy)]
-enum End {
-    /// The organism has ended in order.
-    Closed,
-    /// Nobody is left who could send anything: what ran may have been torn away.
-    Abandoned,
-}
-
 impl Work {
     fn run(mut self) -> Result<(), JournalError> {
-        let panicked = |_| Err(JournalError { message: "the thread that writes it has panicked: see above".into() });
-        let done = contain(|| self.write()).unwrap_or_else(panicked);
-        if let Err(error) = &done {
-            for shard in std::mem::take(&mut self.shards) {
-                (self.told)(shard, Err(error.clone()));
-            }
-        }
-        done
-    }
-
-    fn write(&mut self) -> Result<(), JournalError> {
         loop {
-            self.collect()?;
-            if !self.batch.steps.is_empty() {
-                self.journal.append(&self.batch.steps)?;
-                self.batch.steps.clear();
-                for (shard, number) in self.batch.last.drain(..) {
-                    (self.told)(shard, Ok(number));
-                }
-                self.batch.beside.drain(..).for_each(|written| written());
-            }
-            match self.batch.end {
-                None => {}
-                Some(End::Closed) => return self.journal.close(),
-                Some(End::Abandoned) => return Ok(()),
-            }
-        }
-    }
-
-    /// Waits for a step, and takes those that are there as well.
-    fn collect(&mut self) -> Result<(), JournalError> {
-        let (first, idle) = match self.inbox.try_recv() {
-            Ok(order) => (Some(order), false),
-            Err(TryRecvError::Disconnected) => (None, false),
-            Err(TryRecvError::Empty) => (self.wait()?, true),
-        };
-        match first {
-            Some(order) => self.batch.take(order),
-            None => self.batch.end = Some(End::Abandoned),
-        }
-        let end = self.clock.now().after(if idle { Duration::ZERO } else { self.gather });
-        while self.batch.steps.len() < BATCH && self.batch.end.is_none() {
-            // Even where there is no time left, what is there is taken.
-            match self.inbox.recv_timeout(self.clock.until(end)) {
-                Ok(order) => self.batch.take(order),
-                Err(RecvTimeoutError::Timeout) => return Ok(()),
-                Err(RecvTimeoutError::Disconnected) => self.batch.end = Some(End::Abandoned),
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for something to do, and meanwhile deletes what has had its time; nothing if nobody is left who could send.
-    fn wait(&mut self) -> Result<Option<Order>, JournalError> {
-        loop {
-            match self.inbox.recv_timeout(self.clock.until(self.tidy.next)) {
-                Ok(order) => return Ok(Some(order)),
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) => {
+            match self.queue.turn(&self.clock, self.tidy.next, self.gather) {
+                Turn::Write(pen) => self.queue.give_back(pen.write()),
+                Turn::Tidy(pen) => {
                     let now = self.clock.now();
-                    let more = self.journal.tidy(now)?;
-                    self.tidy.next = if more { now } else { now.after(self.tidy.every) };
+                    let tidied = pen.tidy(now).map(|(pen, more)| {
+                        self.tidy.next = if more { now } else { now.after(self.tidy.every) };
+                        pen
+                    });
+                    self.queue.give_back(tidied);
                 }
+                Turn::End(pen, End::Closed) => return pen.close(),
+                Turn::End(_, End::Abandoned) => return Ok(()),
+                Turn::Failed(error) => return Err(error),
             }
-        }
-    }
-}
-
-impl Batch {
-    fn take(&mut self, order: Order) {
-        match order {
-            Order::Write { shard, number, step } => {
-                self.steps.push(step);
-                match self.last.iter_mut().find(|(of, _)| *of == shard) {
-                    Some((_, last)) => *last = number,
-                    None => self.last.push((shard, number)),
-                }
-            }
-            Order::Beside { step, written } => {
-                self.steps.push(step);
-                self.beside.push(written);
-            }
-            Order::Close => self.end = Some(End::Closed),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, channel};
-    use std::sync::{Arc, Mutex};
+    use std::thread::ThreadId;
 
+    use super::super::queue::{BATCH, FEW};
     use super::*;
     use crate::journal::{FailingJournal, MemoryJournal, Op, Recovered};
+
+    /// Time after which a test fails that waits for something.
+    const DEADLINE: Duration = Duration::from_secs(60);
 
     /// Says how many steps each transaction had, and waits for a word before each.
     struct Slow {
@@ -290,9 +215,10 @@ mod tests {
         let sender = writer.sender();
         sender.send(ShardId(0), 1, step(1));
         go.send(()).unwrap();
+        sender.flush();
         assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "an idle writer begins at once");
         sender.send(ShardId(1), 1, step(1));
-        // The writer is busy with that, and with some of these, until it hears a word: more than a batch waits behind.
+        // The thread is busy with that, and with some of these, until it hears a word: more than a batch waits behind.
         (2..=201).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
         drop(go);
         writer.close().unwrap();
@@ -320,17 +246,131 @@ mod tests {
 
     #[test]
     fn after_an_error_every_shard_is_told_once_and_nothing_is_written() {
-        let (writer, answers) = start(FailingJournal::new(MemoryJournal::new([0; 32]), 1), Durability::Process);
-        let sender = writer.sender();
-        sender.send(ShardId(0), 1, step(1));
-        assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)));
-        sender.send(ShardId(0), 2, step(2));
-        let error = JournalError { message: "the journal fails, as it was told to".into() };
-        assert_eq!(answers.recv().unwrap(), (ShardId(0), Err(error.clone())));
-        assert_eq!(answers.recv().unwrap(), (ShardId(1), Err(error.clone())));
-        sender.send(ShardId(1), 3, step(3));
-        assert!(answers.recv().is_err(), "nobody is told anything else");
-        assert_eq!(writer.close(), Err(error));
+        // On the thread of the shard, and on that of the writer.
+        for durability in [Durability::Process, Durability::Power] {
+            let (writer, answers) = start(FailingJournal::new(MemoryJournal::new([0; 32]), 1), durability);
+            let sender = writer.sender();
+            let send = |shard, number, message| {
+                sender.send(shard, number, step(message));
+                sender.flush();
+            };
+            send(ShardId(0), 1, 1);
+            assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)));
+            send(ShardId(0), 2, 2);
+            let error = JournalError { message: "the journal fails, as it was told to".into() };
+            assert_eq!(answers.recv().unwrap(), (ShardId(0), Err(error.clone())));
+            assert_eq!(answers.recv().unwrap(), (ShardId(1), Err(error.clone())));
+            send(ShardId(1), 3, 3);
+            let (tell, told) = channel::<()>();
+            sender.send_beside(step(4), Box::new(move || tell.send(()).unwrap()));
+            assert!(told.recv().is_err() && answers.recv().is_err(), "nobody is told anything else");
+            assert_eq!(writer.close(), Err(error));
+        }
+    }
+
+    /// Says on which thread each transaction was written, and panics at one of so many steps.
+    struct Traced {
+        written: std::sync::mpsc::Sender<(ThreadId, usize)>,
+        panics_at: usize,
+    }
+
+    impl Journal for Traced {
+        fn append(&mut self, steps: &[Step]) -> Result<(), JournalError> {
+            assert_ne!(steps.len(), self.panics_at, "as told");
+            let _ = self.written.send((std::thread::current().id(), steps.len()));
+            Ok(())
+        }
+
+        fn recover(&mut self) -> Result<Recovered, JournalError> {
+            Ok(Recovered::default())
+        }
+
+        fn close(&mut self) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_shard_writes_a_few_steps_itself_where_no_transaction_waits_for_the_disk() {
+        for (durability, few_here) in [(Durability::Process, true), (Durability::Power, false)] {
+            let (written, traced) = channel();
+            let (writer, answers) = start(Traced { written, panics_at: 0 }, durability);
+            let sender = writer.sender();
+            let here = std::thread::current().id();
+            let (few, mut last) = (FEW as u64, 0);
+            let mut send = |count| {
+                (last + 1..=last + count).for_each(|number| sender.send(ShardId(0), number, step(number)));
+                last += count;
+                last
+            };
+            let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (ShardId(0), Ok(last)) {};
+            // The thread may be tidying, which it begins with.
+            let is_here = (0..1000).any(|_| {
+                let last = send(few);
+                sender.flush();
+                heard(last);
+                traced.try_iter().any(|(thread, _)| thread == here)
+            });
+            assert_eq!(is_here, few_here, "{durability:?}");
+            // With one more the thread begins at once.
+            heard(send(few + 1));
+            // As it does with a step that no shard flushes.
+            let (tell, told) = channel();
+            sender.send_beside(step(0), Box::new(move || tell.send(()).unwrap()));
+            told.recv_timeout(DEADLINE).unwrap();
+            assert!(traced.try_iter().all(|(thread, _)| thread != here), "{durability:?}");
+            writer.close().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_journal_that_panics_on_the_thread_of_a_shard_fails_as_on_its_own() {
+        let (written, _traced) = channel();
+        let (writer, answers) = start(Traced { written, panics_at: 1 }, Durability::Process);
+        writer.sender().send(ShardId(1), 1, step(1));
+        writer.sender().flush();
+        let told: Vec<_> = answers.iter().map(|(shard, told)| (shard, told.is_err())).collect();
+        assert_eq!(told, [(ShardId(0), true), (ShardId(1), true)]);
+        writer.close().unwrap_err();
+    }
+
+    #[test]
+    fn nothing_stays_behind_whoever_writes() {
+        const STEPS: u64 = 2000;
+        let (asked, _tidied) = channel();
+        let (ways, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
+        let told: Told = Box::new(move |shard, written| ways[usize::from(shard.0)].send(written).unwrap());
+        let journal = Box::new(Untidy { asked, more: 0 });
+        let shards = vec![ShardId(0), ShardId(1)];
+        let every = Duration::from_millis(1);
+        let writer = JournalWriter::start_tidying(journal, Durability::Process, shards, told, every).unwrap();
+        std::thread::scope(|scope| {
+            for (shard, inbox) in (0..).map(ShardId).zip(inboxes) {
+                let sender = writer.sender();
+                scope.spawn(move || {
+                    // Each waits for what it handed over, so a step that stays behind stops its shard.
+                    let mut number = 0;
+                    for round in 0..STEPS {
+                        let count = 1 + round % (FEW as u64 + 2);
+                        (0..count).for_each(|_| {
+                            number += 1;
+                            sender.send(shard, number, step(number));
+                        });
+                        sender.flush();
+                        while inbox.recv_timeout(DEADLINE).unwrap().unwrap() != number {}
+                    }
+                });
+            }
+            let sender = writer.sender();
+            scope.spawn(move || {
+                for _ in 0..STEPS {
+                    let (tell, told) = channel();
+                    sender.send_beside(step(0), Box::new(move || tell.send(()).unwrap()));
+                    told.recv_timeout(DEADLINE).unwrap();
+                }
+            });
+        });
+        writer.close().unwrap();
     }
 
     /// Says when it is asked to tidy, and twice that there is more.
@@ -371,6 +411,7 @@ mod tests {
             let times: Vec<_> = tidied.iter().take(times).collect();
             assert!(times.is_sorted(), "{times:?}");
             writer.sender().send(ShardId(0), 1, step(1));
+            writer.sender().flush();
             assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "it writes as before");
             writer.close().unwrap();
         }
