@@ -336,6 +336,12 @@ impl Visit {
     pub(crate) fn rest(&self) {
         self.0.rest(Instant::now());
     }
+
+    /// Keeps the connection again: its answer is made now.
+    pub(crate) fn ask(&self) {
+        let stay = &self.0.stay;
+        stay.room.state().turn(stay.number, Doing::Asks);
+    }
 }
 
 impl Turn {
@@ -404,6 +410,12 @@ mod tests {
         visits[1].rest();
         room.let_in(source(1)).unwrap();
         assert!(is_evicted(&stays[1]));
+        // And keeps its place once it is answered.
+        let third = room.let_in(source(1)).unwrap();
+        let _visit = Visit::begin(&third);
+        visits[2].rest();
+        visits[2].ask();
+        assert_eq!(room.let_in(source(1)).unwrap_err(), Full::Address { most: 3 });
     }
 
     #[tokio::test(start_paused = true)]

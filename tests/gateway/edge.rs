@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::kit::{Answer, PATIENCE, Site, Who, answer, ask, text, wait};
@@ -390,4 +391,37 @@ fn what_is_answered_at_once_is_bounded_in_bytes_too() {
         (site.metric("systole_gateway_calls") < 8).then_some(())
     });
     drop(streams);
+}
+
+#[test]
+fn requests_without_a_token_have_a_rate_of_their_own() {
+    let site = Site::new();
+    let ada = site.party("ada");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let ask = || {
+            let mut statuses = [0; 2];
+            while !stop.load(Ordering::Relaxed) {
+                let answer = site.who("").get("/openapi.json");
+                match answer.status {
+                    200 => statuses[0] += 1,
+                    _ => {
+                        assert_eq!(answer.header("retry-after"), Some("1"), "{answer:?}");
+                        answer.problem(429, "rate");
+                        statuses[1] += 1;
+                    }
+                }
+            }
+            statuses
+        };
+        let strangers: Vec<_> = (0..40).map(|_| scope.spawn(ask)).collect();
+        let refused = "systole_gateway_rate_limited_total{of=\"stranger\"}";
+        // Health, figures and those with a token are answered meanwhile.
+        wait("strangers are refused", || (site.metric(refused) > 0).then_some(()));
+        site.who("").get("/livez").is(200);
+        ada.send(1).is(202);
+        stop.store(true, Ordering::Relaxed);
+        let statuses: Vec<_> = strangers.into_iter().map(|stranger| stranger.join().unwrap()).collect();
+        assert!(statuses.iter().any(|[served, _]| *served > 0), "{statuses:?}");
+    });
 }

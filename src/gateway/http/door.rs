@@ -17,14 +17,18 @@ use super::Gate;
 use super::bodies::Held;
 use super::failures::Reason;
 use super::protocol;
+use super::strangers::{Lane, RATE, Turn};
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
 use crate::gateway::token;
 use crate::gateway::{Kind, Principal};
 use crate::shell::principal::TokenHash;
 
-/// Calls that need no token, and always find room: those of monitoring.
-const OPEN: [&str; 4] = ["/livez", "/readyz", "/metrics", "/openapi.json"];
+/// Calls of monitoring. They need no token, and always find room.
+const MONITORING: [&str; 3] = ["/livez", "/readyz", "/metrics"];
+
+/// Another call that needs no token.
+const DESCRIPTION: &str = "/openapi.json";
 
 /// A call or a body that takes so long has waited.
 pub(super) const LONG: Duration = Duration::from_millis(10);
@@ -60,12 +64,17 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
     if let Err(problem) = protocol::judge(&request) {
         return problem.into_response();
     }
-    if OPEN.contains(&request.uri().path()) {
-        return next.run(request).await;
-    }
     let visit = request.extensions().get::<Visit>().cloned();
-    let token = match shown(request.headers()) {
-        None => return next.run(request).await,
+    let is_monitoring = MONITORING.contains(&request.uri().path());
+    let is_open = is_monitoring || request.uri().path() == DESCRIPTION;
+    let token = match shown(request.headers()).filter(|_| !is_open) {
+        None => {
+            let lane = if is_monitoring { Lane::Monitoring } else { Lane::Other };
+            return match wait_for_turn(&gate, visit, lane).await {
+                Ok(()) => next.run(request).await,
+                Err(problem) => closing(problem),
+            };
+        }
         Some(Err(reason)) => return closing(refuse(&gate, visit, reason).await),
         Some(Ok(token)) => token::hash(token),
     };
@@ -122,6 +131,24 @@ fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
     let bearer = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
     let token = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
     Some(token.ok_or(Reason::Malformed))
+}
+
+/// Waits until a request without a token is let in. Meanwhile its connection may be closed for others.
+async fn wait_for_turn(gate: &Gate, visit: Option<Visit>, lane: Lane) -> Result<(), Problem> {
+    let Some(visit) = visit else { return Ok(()) };
+    let (wait, let_in) = match gate.edge.strangers.turn(visit.source(), lane, gate.mailboxes.now()) {
+        Turn::After(Duration::ZERO) => return Ok(()),
+        Turn::After(wait) => (wait, true),
+        Turn::Refused(wait) => (wait, false),
+    };
+    visit.rest();
+    tokio::time::sleep(wait).await;
+    if let_in {
+        visit.ask();
+        return Ok(());
+    }
+    let detail = format!("an address may make {RATE} requests without a token a second");
+    Err(Problem::too_many("rate", detail, 1))
 }
 
 /// Refuses a token, the later the more of them came from there. Meanwhile its connection may be closed for others.

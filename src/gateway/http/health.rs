@@ -55,6 +55,10 @@ pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
     for (name, figure) in gauges {
         let _ = writeln!(text, "# TYPE systole_{name} gauge\nsystole_{name} {figure}");
     }
+    text += "# TYPE systole_gateway_rate_limited_total counter\n";
+    for (of, count) in [("principal", gate.edge.rate.refused()), ("stranger", gate.edge.strangers.refused())] {
+        let _ = writeln!(text, "systole_gateway_rate_limited_total{{of=\"{of}\"}} {count}");
+    }
     text += "# TYPE systole_gateway_unauthorized_total counter\n";
     for reason in Reason::ALL {
         let (reason, count) = (reason.as_str(), gate.edge.failures.counted(reason));

@@ -18,6 +18,7 @@ mod protocol;
 mod rate;
 mod request;
 mod sessions;
+mod strangers;
 mod stream;
 mod tasks;
 mod view;
@@ -50,6 +51,7 @@ pub(crate) use door::Known;
 use failures::Failures;
 pub(super) use openapi::describe;
 use rate::Rate;
+use strangers::Strangers;
 #[cfg(feature = "facade")]
 pub(super) use {
     listeners::place,
@@ -68,6 +70,7 @@ pub(crate) struct Edge {
     pub(super) room: Arc<Room>,
     bodies: Arc<Bodies>,
     failures: Failures,
+    strangers: Strangers,
 }
 
 impl Edge {
@@ -81,6 +84,7 @@ impl Edge {
             room: Room::new(Bounds { connections, reserve, per_address, per_principal }),
             bodies: Bodies::new(all, one),
             failures: Failures::default(),
+            strangers: Strangers::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How often a principal may ask: a token bucket each.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::vocab::{Name, Time};
@@ -10,6 +11,7 @@ pub(in crate::gateway) struct Rate {
     /// In a second, and at once.
     requests: u32,
     buckets: Mutex<HashMap<Name, Bucket>>,
+    refused: AtomicU64,
 }
 
 struct Bucket {
@@ -22,7 +24,7 @@ const SECOND: u64 = 1_000_000_000;
 
 impl Rate {
     pub(in crate::gateway) fn new(requests: u32) -> Self {
-        Self { requests, buckets: Mutex::default() }
+        Self { requests, buckets: Mutex::default(), refused: AtomicU64::new(0) }
     }
 
     /// Lets one request of a principal through, or says after how many seconds to ask again.
@@ -33,8 +35,17 @@ impl Rate {
         bucket.tokens = bucket.tokens.saturating_add(passed).min(SECOND);
         bucket.filled = now;
         let cost = SECOND / u64::from(self.requests);
-        bucket.tokens = bucket.tokens.checked_sub(cost.max(1)).ok_or(1_u64)?;
+        let Some(left) = bucket.tokens.checked_sub(cost.max(1)) else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(1);
+        };
+        bucket.tokens = left;
         Ok(())
+    }
+
+    /// The number of refused requests.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 }
 
@@ -56,5 +67,6 @@ mod tests {
         let later = start.after(Duration::from_millis(250));
         rate.pass(&ada, later).unwrap();
         assert_eq!(rate.pass(&ada, later), Err(1));
+        assert_eq!(rate.refused(), 2);
     }
 }

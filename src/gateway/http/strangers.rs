@@ -1,0 +1,123 @@
+//! The rate of requests without a token: of each address so many a second, further ones wait for their turn, and past a
+//! bound they are refused. Questions of monitoring have turns of their own: other requests of the same address, as of a
+//! proxy, delay none of them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::accept::Source;
+use crate::vocab::Time;
+
+/// Requests of an address in a second.
+pub(super) const RATE: u32 = 100;
+
+/// Interval between two turns.
+const TURN: Duration = Duration::from_millis(1000 / RATE as u64);
+
+/// As many may come at once as in this time.
+const BURST: Duration = Duration::from_secs(1);
+
+/// The longest wait for a turn: a request that would wait longer is refused.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// Delay of a refusal, which makes a loop of them as slow as one of answers.
+const REFUSED: Duration = Duration::from_secs(1);
+
+/// Addresses that are remembered; past it the one whose next turn comes first is forgotten.
+const ADDRESSES: usize = 4096;
+
+/// The requests that share their turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Lane {
+    /// Health and figures.
+    Monitoring,
+    /// All others.
+    Other,
+}
+
+/// The turns of all addresses.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    /// When the last turn that was given ends.
+    turns: Mutex<HashMap<(Source, Lane), Time>>,
+    refused: AtomicU64,
+}
+
+/// How a request goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It is let in after this time.
+    After(Duration),
+    /// It is refused after this time.
+    Refused(Duration),
+}
+
+impl Strangers {
+    /// The turn of a request of that address.
+    pub(super) fn turn(&self, source: Source, lane: Lane, now: Time) -> Turn {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if turns.len() >= ADDRESSES && !turns.contains_key(&(source, lane)) {
+            turns.retain(|_, end| *end > now);
+            if turns.len() >= ADDRESSES
+                && let Some(first) = turns.iter().min_by_key(|(_, end)| **end).map(|(key, _)| *key)
+            {
+                turns.remove(&first);
+            }
+        }
+        let end = turns.entry((source, lane)).or_insert(now);
+        let next = (*end).max(now).after(TURN);
+        let wait = next.since(now).saturating_sub(BURST);
+        if wait > LONGEST {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Turn::Refused(REFUSED);
+        }
+        *end = next;
+        Turn::After(wait)
+    }
+
+    /// The number of refused requests.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(number: u32) -> Source {
+        Source::of(std::net::Ipv4Addr::from(number).into())
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(1_000_000_000_000).after(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn an_address_has_a_burst_then_turns_and_then_refusals_and_others_are_not_delayed() {
+        let strangers = Strangers::default();
+        let turns: Vec<_> = (0..200).map(|_| strangers.turn(source(1), Lane::Other, at(0))).collect();
+        let after = |millis| Turn::After(Duration::from_millis(millis));
+        assert!(turns[..100].iter().all(|turn| *turn == after(0)), "{turns:?}");
+        assert_eq!(turns[100..103], [after(10), after(20), after(30)]);
+        assert_eq!(turns[124..126], [after(250), Turn::Refused(REFUSED)]);
+        assert_eq!(strangers.turn(source(1), Lane::Monitoring, at(0)), after(0));
+        assert_eq!(strangers.turn(source(2), Lane::Other, at(0)), after(0));
+        // A refusal takes no turn: the next one is free as time passes.
+        assert_eq!(strangers.turn(source(1), Lane::Other, at(10)), after(250));
+        assert_eq!(strangers.turn(source(1), Lane::Other, at(2000)), after(0));
+        assert_eq!(strangers.refused(), 75);
+    }
+
+    #[test]
+    fn the_memory_of_addresses_is_bounded_and_keeps_those_that_wait() {
+        let strangers = Strangers::default();
+        let turn = |number| strangers.turn(source(number), Lane::Other, at(0));
+        (0..200).for_each(|_| drop(turn(1)));
+        (2..3 * ADDRESSES as u32).for_each(|number| drop(turn(number)));
+        assert_eq!(strangers.turns.lock().unwrap().len(), ADDRESSES);
+        assert_eq!(turn(1), Turn::Refused(REFUSED));
+    }
+}
