@@ -54,6 +54,14 @@ pub(crate) fn document(value: &Value) -> Response {
     http::document(StatusCode::OK, value)
 }
 
+/// A JSON document with messages in it, written beside the calls.
+pub(crate) async fn long_document(
+    gate: &Gate,
+    value: impl FnOnce() -> Value + Send + 'static,
+) -> Result<Response, Problem> {
+    http::long_document(gate, value).await
+}
+
 impl Caller {
     /// Who it is.
     pub(crate) fn who(&self) -> &Principal {

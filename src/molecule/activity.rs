@@ -15,7 +15,7 @@ use super::people::Listener;
 use super::room::Room;
 use super::rows::{BYTES, ERROR, RECEIVED, Row, rows};
 use super::said;
-use crate::gateway::seam::{Gate, History, Of, Problem, document};
+use crate::gateway::seam::{Gate, History, Of, Problem, document, long_document};
 use crate::vocab::{MessageId, Name, Time, ns};
 
 /// Rows of a page, unless something else is asked for, and at most.
@@ -47,9 +47,10 @@ pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     } else {
         (None, rows(gate, &facade.people, of, |row: &Row| !from_peers || !row.is_persons()).await?)
     };
-    let show = |row: &Row| row.show(&facade.people, shown == Some(row.item.record.id));
     let bytes = page.iter().map(|row| row.text.len()).sum();
-    held.weigh(bytes, document(&page.iter().map(show).collect()))
+    let of = facade.clone();
+    let value = move || page.iter().map(|row| row.show(&of.people, shown == Some(row.item.record.id))).collect();
+    held.weigh(bytes, long_document(gate, value).await?)
 }
 
 /// The next rows for a workspace, and which of them `notify` answers.

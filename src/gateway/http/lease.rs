@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::desk::Desk;
@@ -65,10 +65,13 @@ pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
     };
     acted.durable().await?;
     let mail = gate.query.mail_at(acted.change.given.iter().map(|given| given.seq).collect()).await?;
-    let leased = mail.iter().zip(&acted.change.given).map(|(mail, given)| view::leased(&gate, mail, given.receipt));
-    let items: Vec<Value> = leased.collect();
     let bytes = mail.iter().map(|mail| mail.record.envelope.len()).sum();
-    Ok(held.count(bytes, view::document(StatusCode::OK, &json!({ "items": items }))))
+    let (site, given) = (gate.clone(), acted.change.given);
+    let value = move || {
+        let leased = mail.iter().zip(&given).map(|(mail, given)| view::leased(&site, mail, given.receipt));
+        json!({ "items": leased.collect::<Vec<_>>() })
+    };
+    Ok(held.count(bytes, view::long_document(&gate, value).await?))
 }
 
 /// A receipt that can't be guessed.

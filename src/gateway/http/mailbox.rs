@@ -1,11 +1,14 @@
 //! Reading a mailbox in order, and its dead letters.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
+use super::bodies::Held;
 use super::desk::Desk;
 use super::request::{Query, message_id, no_message};
 use super::view::Reading;
@@ -56,7 +59,7 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
             break (page, None);
         }
     };
-    let response = held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, order)));
+    let response = show(gate, range, page, order, held).await;
     drop(turn);
     response
 }
@@ -70,7 +73,7 @@ pub(super) async fn dead(desk: Desk) -> Result<Response, Problem> {
     let held = known.room(&gate);
     let _turn = held.turn(range.bytes).await?;
     let page = page(&gate, range.clone(), from).await?;
-    held.weigh(page.bytes(), view::document(StatusCode::OK, &show(&gate, &range, &page, false)))
+    show(gate, range, page, false, held).await
 }
 
 #[derive(Deserialize)]
@@ -147,17 +150,21 @@ pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, 
     Ok(page)
 }
 
-fn show(gate: &Gate, range: &Range, page: &Page, order: bool) -> Value {
-    let reading = Reading { mark: page.position.pruned, order };
-    let items: Vec<_> = page.items.iter().map(|mail| view::mail(gate, mail, reading)).collect();
-    let seq = page.items.last().map_or(range.after, |mail| mail.record.seq);
-    json!({
-        "items": items,
-        "next": view::cursor(gate, &range.mailbox, reading.place(seq)),
-        "oldest": oldest(gate, &range.mailbox, page.position),
-        "has_more": page.has_more,
-        "waiting": gate.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
-    })
+async fn show(gate: Arc<Gate>, range: Range, page: Page, order: bool, held: Held) -> Result<Response, Problem> {
+    let (bytes, site) = (page.bytes(), gate.clone());
+    let value = move || {
+        let reading = Reading { mark: page.position.pruned, order };
+        let items: Vec<_> = page.items.iter().map(|mail| view::mail(&site, mail, reading)).collect();
+        let seq = page.items.last().map_or(range.after, |mail| mail.record.seq);
+        json!({
+            "items": items,
+            "next": view::cursor(&site, &range.mailbox, reading.place(seq)),
+            "oldest": oldest(&site, &range.mailbox, page.position),
+            "has_more": page.has_more,
+            "waiting": site.mailboxes.look(|machine| machine.waiting_in(&range.mailbox)),
+        })
+    };
+    held.weigh(bytes, view::long_document(&gate, value).await?)
 }
 
 /// The place before the oldest message that is left.

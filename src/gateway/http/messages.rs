@@ -143,15 +143,19 @@ pub(super) async fn look(
     let sees = |owner: &Name| principal.kind == Kind::Admin || *owner == principal.name;
     if let Some(sent) = gate.query.submission(id, skip, most).await?.filter(|sent| sees(&sent.submission.client)) {
         let bytes = sent.answers.iter().map(|answer| answer.envelope.len()).sum();
-        return held.weigh(bytes, view::document(StatusCode::OK, &view::sent(&sent, skip == 0)));
+        return held.weigh(bytes, view::long_document(&gate, move || view::sent(&sent, skip == 0)).await?);
     }
     let mail = gate.query.mail(id).await?.filter(|mail| sees(&mail.record.mailbox)).ok_or_else(no_message)?;
-    let mut value = view::mail(&gate, &mail, Reading::skipping(0));
-    value["attempts"] = mail.status.deliveries.into();
-    let reply = mail.status.answer.filter(|_| mail.status.state == MailState::Replied);
+    let reply = mail.status.answer.clone().filter(|_| mail.status.state == MailState::Replied);
     let bytes = mail.record.envelope.len() + reply.as_ref().map_or(0, |reply| reply.len());
-    value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
-    held.weigh(bytes, view::document(StatusCode::OK, &value))
+    let site = gate.clone();
+    let value = move || {
+        let mut value = view::mail(&site, &mail, Reading::skipping(0));
+        value["attempts"] = mail.status.deliveries.into();
+        value["reply"] = reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()).into();
+        value
+    };
+    held.weigh(bytes, view::long_document(&gate, value).await?)
 }
 
 /// `POST /v1/messages/{id}/reply`

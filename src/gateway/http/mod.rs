@@ -57,7 +57,7 @@ pub(super) use {
     listeners::place,
     messages::{answers_of, conclude, take},
     request::json_body as body,
-    view::document,
+    view::{document, long_document},
 };
 
 /// Routes of somebody above the gateway.

@@ -11,7 +11,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
-use serde_json::Value;
 
 use super::desk::Desk;
 use super::door::Known;
@@ -20,7 +19,7 @@ use super::view::Reading;
 use super::{Gate, mailbox, view};
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
-use crate::shell::journal::Range;
+use crate::shell::journal::{Page, QueryError, Range, StoredMail};
 
 /// How often a stream says that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -84,15 +83,14 @@ async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Read
             return;
         }
         drop(turn);
-        for mail in &page.items {
-            // What was sent is not what was handled: its reader says so for each message.
-            let item = view::mail(&gate, mail, Reading::skipping(page.position.pruned));
-            if to.send(&item).await.is_none() {
-                return;
-            }
-            range.after = mail.record.seq;
-        }
         if !page.items.is_empty() {
+            range.after = page.items.last().map_or(range.after, |mail| mail.record.seq);
+            let Ok(events) = events(&gate, page).await else { return };
+            for event in events {
+                if to.send(event).await.is_none() {
+                    return;
+                }
+            }
             continue;
         }
         let goes_on = tokio::select! {
@@ -106,6 +104,27 @@ async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Read
     }
 }
 
+/// A message on its way to the reader of a stream.
+struct Event {
+    cursor: String,
+    /// JSON.
+    text: String,
+}
+
+/// The messages of a page. What was sent is not what was handled: its reader says so for each message.
+async fn events(gate: &Arc<Gate>, page: Page) -> Result<Vec<Event>, QueryError> {
+    let site = gate.clone();
+    let write = move || {
+        let reading = Reading::skipping(page.position.pruned);
+        let one = |mail: &StoredMail| Event {
+            cursor: view::cursor(&site, &mail.record.mailbox, reading.place(mail.record.seq)),
+            text: view::mail(&site, mail, reading).to_string(),
+        };
+        page.items.iter().map(one).collect()
+    };
+    gate.query.beside(write).await
+}
+
 /// Who reads a stream.
 enum Reader {
     Events(Sender<Bytes, Infallible>),
@@ -114,13 +133,12 @@ enum Reader {
 
 impl Reader {
     /// `None` if nobody reads any more.
-    async fn send(&mut self, item: &Value) -> Option<()> {
+    async fn send(&mut self, Event { cursor, text }: Event) -> Option<()> {
         match self {
             Self::Events(events) => {
-                let id = item["cursor"].as_str().unwrap_or_default();
-                events.send_data(format!("id: {id}\nevent: message\ndata: {item}\n\n").into()).await.ok()
+                events.send_data(format!("id: {cursor}\nevent: message\ndata: {text}\n\n").into()).await.ok()
             }
-            Self::Socket(socket) => socket.send(Message::Text(item.to_string().into())).await.ok(),
+            Self::Socket(socket) => socket.send(Message::Text(text.into())).await.ok(),
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Gate;
 use crate::gateway::cursor::{self, Place};
+use crate::gateway::problem::Problem;
 use crate::inbox::{JobCard, Task};
 use crate::journal::MailState;
 use crate::shell::journal::{Sent, SentAnswer, StoredMail};
@@ -16,6 +17,15 @@ use crate::vocab::{Name, Time};
 /// A JSON document.
 pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Response {
     typed(status, "application/json", value.to_string())
+}
+
+/// A JSON document with messages in it. It is written beside the calls: that takes as long as many of them.
+pub(in crate::gateway) async fn long_document(
+    gate: &Gate,
+    value: impl FnOnce() -> Value + Send + 'static,
+) -> Result<Response, Problem> {
+    let text = gate.query.beside(move || value().to_string()).await?;
+    Ok(typed(StatusCode::OK, "application/json", text))
 }
 
 /// An envelope.

@@ -266,6 +266,15 @@ impl JournalQuery {
         })
     }
 
+    /// Does work beside the thread that asks, in turn with what is read: what takes as long as many calls, as writing
+    /// a document of megabytes does.
+    pub(crate) async fn beside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, QueryError> {
+        self.run(move |_| Ok(work())).await
+    }
+
     /// Reads on the thread that asks.
     fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, Problem>) -> Result<T, QueryError> {
         let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);

@@ -223,3 +223,17 @@ fn a_row_that_is_not_as_it_was_written_is_refused() {
         assert!(block_on(fixture.query.mail(id(2))).unwrap().is_some(), "the others are read");
     }
 }
+
+#[test]
+fn what_is_written_beside_keeps_no_other_call_waiting() {
+    let fixture = Fixture::new("beside");
+    let (go_on, told) = std::sync::mpsc::channel::<()>();
+    let mut long = std::pin::pin!(fixture.query.beside(move || told.recv().unwrap()));
+    block_on(async {
+        let pending = std::future::poll_fn(|context| std::task::Poll::Ready(long.as_mut().poll(context).is_pending()));
+        assert!(pending.await);
+        // Another call of the same thread, which alone lets the long one end.
+        go_on.send(()).unwrap();
+        long.as_mut().await.unwrap();
+    });
+}
