@@ -53,4 +53,14 @@ mod tests {
             .collect();
         assert_eq!(described, routes);
     }
+
+    #[test]
+    fn each_call_can_be_too_much() {
+        let document: Value = serde_json::from_str(super::DOCUMENT).unwrap();
+        let paths = document["paths"].as_object().unwrap().iter();
+        let calls = paths.flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |call| (path, call)));
+        for (path, (method, call)) in calls.filter(|(_, (_, call))| call.get("responses").is_some()) {
+            assert!(call["responses"].get("429").is_some(), "{method} {path}");
+        }
+    }
 }
