@@ -404,7 +404,8 @@ fn a_dead_letter_is_queued_again_at_the_next_start() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let number = listed[0]["number"].as_str().unwrap();
     let requeued = folder.said(&["dead", "requeue", number, "--journal", "a.journal"]);
-    assert_eq!(requeued, (0, String::new(), String::new()));
+    let said = format!("dead letter {number} is queued again at the next start\n");
+    assert_eq!(requeued, (0, said, String::new()));
     let kit = start();
     kit.run_until_idle();
     assert_eq!(*asked.lock().unwrap(), ["too late"]);

@@ -526,3 +526,69 @@ fn shards_beyond_what_numbers_can_tell_apart_are_refused() {
         "the journal can't be opened: a durable organism can have 1024 shards, not 1025: set fewer"
     );
 }
+
+/// The same question as `Ask`, by a contract that has changed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct NumberedAsk {
+    /// A number, where a text was.
+    text: u32,
+}
+
+impl Payload for NumberedAsk {
+    const NAMESPACE: &'static str = oracle::NAMESPACE;
+    const ROOT: &'static str = "ask";
+}
+
+#[test]
+fn a_stored_message_that_a_changed_schema_refuses_is_a_dead_letter() {
+    fn office<Q: Payload + JsonSchema + Serialize + 'static>(person: &Person) -> OrganismBuilder {
+        let mut contract = Contract::new("person".parse_name());
+        contract.accepts = vec!["{urn:example:test:v1}ask".parse().unwrap()];
+        contract.replies = vec!["{urn:example:test:v1}told".parse().unwrap()];
+        contract.timeout = None;
+        let person = person.clone();
+        Organism::builder("durable")
+            .raw_listener(contract, move || person.clone())
+            .schemas([
+                systole::schema::PayloadSchema::of::<Told>().unwrap(),
+                systole::schema::PayloadSchema::of::<Q>().unwrap(),
+            ])
+            .client("alice", |c| c.calls::<Q>())
+    }
+    let (person, journal) = (Person::default(), fresh());
+    let kit = start(office::<Ask>(&person), &journal);
+    kit.client("alice").tell(Ask::from("may I?")).unwrap();
+    kit.settle();
+    let kit = start(office::<NumberedAsk>(&person), &crash(&journal));
+    assert_eq!(answers(&kit), ["!payload"]);
+    let [letter] = &kit.dead_letters()[..] else { panic!("{:?}", kit.dead_letters()) };
+    assert!(letter.payload.as_ref().unwrap().as_str().contains("may I?"), "{letter:?}");
+    assert_eq!(
+        (letter.from.as_str(), letter.to.as_ref().map(|to| to.as_str()), letter.path.to_string()),
+        ("alice", Some("person"), "root/person".to_owned())
+    );
+    let rule = letter.reason.rule.as_ref().expect("it names the rule");
+    assert!(rule.at.is_some(), "{rule:?}");
+    assert_eq!(kit.counts().dead, 1);
+}
+
+#[test]
+fn a_reply_that_is_marked_to_be_queued_again_stays_a_dead_letter_and_loses_its_mark() {
+    let (person, journal) = (Person(Arc::new(Mutex::new(Some("twice")))), fresh());
+    let superseded = |_: Delivery<Question>| async {
+        let both = [answered("one"), answered("two")].map(reply);
+        let [one, two] = both;
+        Ok(one.and(two))
+    };
+    let kit = start(organism(&person, superseded), &journal);
+    kit.client("alice").tell(question("may I?")).unwrap();
+    kit.settle();
+    let [letter] = &kit.dead_letters()[..] else { panic!("{:?}", kit.dead_letters()) };
+    let journal = crash(&journal);
+    let number = journal.lock().unwrap().recover().unwrap().letters[0].number;
+    assert!(journal.lock().unwrap().requeue(number));
+    let kit = start(organism(&person, superseded), &journal);
+    kit.settle();
+    assert_eq!(kit.dead_letters()[0].id, letter.id);
+    assert!(journal.lock().unwrap().recover().unwrap().requeue.is_empty());
+}

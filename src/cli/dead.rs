@@ -10,6 +10,7 @@ use super::columns::{self, moment};
 use super::failure::Failure;
 use super::kept;
 use super::print::{self, Page};
+use crate::core::{Blueprint, DeadLetterError};
 use crate::journal::{LetterRecord, Number};
 use crate::protocol::refused_qname;
 use crate::shell::journal::{JournalReader, Options, SqliteJournal, StoreError};
@@ -66,16 +67,29 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
         Action::Requeue(chosen) => {
             // Said before anything is changed.
-            for (letter, _) in letters(&chosen.of.file()?)? {
-                let sendable = letter.payload.as_ref().is_some_and(|(qname, _)| *qname != refused_qname());
-                if !sendable && chosen.numbers.contains(&letter.number) {
-                    let number = letter.number;
-                    let why = format!("dead letter {number} holds no payload that could be sent again: drop it");
-                    return Err(Failure::no(why));
-                }
+            let blueprint = kept::blueprint(chosen.of.journal.as_deref())?;
+            let kept = letters(&chosen.of.file()?)?;
+            let chosen_ones = kept.iter().map(|(letter, _)| letter).filter(|it| chosen.numbers.contains(&it.number));
+            for letter in chosen_ones {
+                sendable(letter, blueprint.as_ref())
+                    .map_err(|error| Failure::no(format!("dead letter {}: {error}", letter.number)))?;
             }
-            change(chosen, SqliteJournal::requeue_letter)
+            change(chosen, SqliteJournal::requeue_letter)?;
+            for number in &chosen.numbers {
+                print::line(format_args!("dead letter {number} is queued again at the next start"))?;
+            }
+            Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Whether a dead letter can be queued again, as far as that is known before the start.
+fn sendable(letter: &LetterRecord, blueprint: Option<&Blueprint>) -> Result<(), DeadLetterError> {
+    let qname = letter.payload.as_ref().map(|(qname, _)| qname).filter(|qname| **qname != refused_qname());
+    let qname = qname.ok_or(DeadLetterError::NoPayload)?;
+    match blueprint {
+        Some(blueprint) => blueprint.may_requeue(&letter.from, qname),
+        None => Ok(()),
     }
 }
 

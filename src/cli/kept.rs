@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
+use crate::core::Blueprint;
 use crate::shell::config::Config;
 
 const ORGANISM: &str = "organism.yaml";
@@ -13,11 +14,22 @@ pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<P
         return Ok(named.to_owned());
     }
     let organism = organism.unwrap_or(Path::new(ORGANISM));
-    let shown = organism.display();
-    if !organism.exists() {
-        return Err(Failure::unusable(format!("there is no {shown} here: name the journal")));
+    let journal = config(organism)?.journal;
+    let none = || Failure::unusable(format!("{} has durability: off: name a journal", organism.display()));
+    Ok(journal.ok_or_else(none)?.file)
+}
+
+/// What the `organism.yaml` in this folder declares; nothing where a journal was named, of whatever organism that is.
+pub(super) fn blueprint(named: Option<&Path>) -> Result<Option<Blueprint>, Failure> {
+    match named {
+        Some(_) => Ok(None),
+        None => Ok(Some(config(Path::new(ORGANISM))?.blueprint)),
     }
-    let journal = Config::load(organism).map_err(Failure::Config)?.journal;
-    let journal = journal.ok_or_else(|| Failure::unusable(format!("{shown} has durability: off: name a journal")))?;
-    Ok(journal.file)
+}
+
+fn config(organism: &Path) -> Result<Config, Failure> {
+    if !organism.exists() {
+        return Err(Failure::unusable(format!("there is no {} here: name the journal", organism.display())));
+    }
+    Config::load(organism).map_err(Failure::Config)
 }

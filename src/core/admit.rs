@@ -242,6 +242,7 @@ impl Core {
         if fault.code == FaultCode::Route {
             let qname = payload.as_ref().map(|payload| payload.root().clone());
             self.root_event(entry.root, || EventKind::DeadLetter { payload: qname, reason: fault.code });
+            self.counts.made += 1;
             self.bury_entry(entry.client, entry.to(), payload, fault.clone());
         }
         let (id, _) = self.key.derive(about, protocol_index::FAULT);

@@ -84,7 +84,6 @@ impl Core {
     pub(super) fn fail_shown(&mut self, key: ThreadKey, fault: Fault) {
         let sender = sender_of(&self.threads[key]);
         self.counts.made += 1;
-        self.counts.dead += 1;
         self.bury(key, (sender, None), None, fault.clone());
         self.fail(key, fault);
     }

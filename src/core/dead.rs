@@ -12,7 +12,7 @@ use super::machine::Core;
 use super::thread::Sender;
 use crate::journal::{Number, Op};
 use crate::ladder::Canonical;
-use crate::vocab::{Fault, Limits, Name, ThreadPath, Time};
+use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
 
 /// A message that nobody could be given.
 #[derive(Debug, Clone)]
@@ -46,6 +46,17 @@ pub enum DeadLetterError {
     /// It was queued again, discarded, or pushed out by newer ones.
     #[error("there is no such dead letter any more: list them again")]
     Unknown,
+    /// Its sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
+    #[error(
+        "{from} may not call {payload}: a reply or a question to the core can't be queued again, since its conversation \
+         goes on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
+    )]
+    NotACall {
+        /// Its sender.
+        from: Name,
+        /// Its payload.
+        payload: QName,
+    },
     /// It is a fault, or what was sent could not be read.
     #[error("this dead letter holds no payload that could be sent again: discard it")]
     NoPayload,
@@ -145,6 +156,16 @@ impl DeadLetters {
         self.letters.iter()
     }
 
+    /// The number of letters.
+    pub fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
     /// Letters that the bounds pushed out.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -157,7 +178,6 @@ impl Core {
             Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
             Reply::Fault(fault) => (None, fault),
         };
-        self.counts.dead += 1;
         self.bury(key, (from, None), payload, reason);
     }
 
@@ -183,10 +203,10 @@ impl Core {
 
     /// Keeps the note that a message came from nobody who could be answered.
     pub(super) fn bury_stranger(&mut self) {
-        self.counts.dead += 1;
         self.keep((Name::system(), None), ThreadPath::new(Vec::new()), None, faults::stranger());
     }
 
+    /// Keeps a message as a dead letter, and counts it as one.
     pub(super) fn keep(
         &mut self,
         (from, to): (Name, Option<Name>),
@@ -194,6 +214,7 @@ impl Core {
         payload: Option<Canonical>,
         reason: Fault,
     ) {
+        self.counts.dead += 1;
         let id = match self.logs() {
             true => {
                 let number = self.next_number();

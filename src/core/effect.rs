@@ -72,7 +72,6 @@ impl Core {
         match verdict {
             // Replies are answers, and awaited calls are none.
             Verdict::Reply(payload) => {
-                self.counts.dead += 1;
                 let sender = Sender::Listener(site.listener);
                 self.bury(key, (sender, None), Some(payload.payload().clone()), faults::nobody_asked());
                 false
@@ -143,6 +142,7 @@ impl Core {
     fn refuse(&mut self, site: &Site, refusal: Refusal) -> bool {
         let Refusal { to, payload, fault, misroute, width } = refusal;
         if payload.is_some() || fault.code == FaultCode::Route {
+            self.counts.made += 1;
             self.bury(site.thread, (Sender::Listener(site.listener), to), payload, fault.clone());
         }
         let mut excused = true;

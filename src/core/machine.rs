@@ -82,7 +82,8 @@ pub struct Counts {
     pub injected: u64,
     /// Payloads that handlers emitted.
     pub emitted: u64,
-    /// Messages of the pump itself: boot, faults, answers of the core, copies of a broadcast.
+    /// Messages of the pump itself: boot, faults, answers of the core, copies of a broadcast, dead letters of what was
+    /// refused with a fault.
     pub made: u64,
     /// Dead letters that were queued again.
     pub requeued: u64,
@@ -92,7 +93,7 @@ pub struct Counts {
     pub delivered: u64,
     /// Refused with a fault, or faults that passed on.
     pub faulted: u64,
-    /// Given to nobody.
+    /// Given to nobody: the dead letters.
     pub dead: u64,
     /// Discarded because their thread was over.
     pub cancelled: u64,

@@ -65,7 +65,6 @@ impl Core {
                     self.enqueue(child, Queued::new(opened, Sender::System, content, share));
                 }
                 Err(fault) => {
-                    self.counts.dead += 1;
                     self.bury(parent, (Sender::System, None), None, fault);
                 }
             }

@@ -102,7 +102,7 @@ impl Core {
         for letter in requeue {
             // Nobody can guess the id of its root, and it is the same at each start.
             let (_, root) = self.key.derive_entry(ThreadId::from_uuid(Uuid::from_u128(letter.into())), 0);
-            self.requeue(self.dead.id_of(letter), root);
+            self.requeue_marked(self.dead.id_of(letter), root);
         }
     }
 
@@ -360,7 +360,6 @@ impl Core {
             BodyRecord::Fault(_) | BodyRecord::Fatal(_) => None,
         };
         self.counts.recovered += 1;
-        self.counts.dead += 1;
         self.keep((record.from, None), ThreadPath::new(Vec::new()), payload, reason);
     }
 

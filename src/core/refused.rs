@@ -64,6 +64,7 @@ impl Core {
 
     fn bury_output(&mut self, key: ThreadKey, listener: ListenerId, output: &str, fault: &Fault) {
         let payload = write_refused(output, fault);
+        self.counts.made += 1;
         self.bury(key, (Sender::Listener(listener), None), Some(payload), fault.clone());
     }
 

@@ -5,9 +5,10 @@
 //! from: whoever asked there has had the one answer that was due. It opens a tree below a root of
 //! its own instead, which belongs to nobody, as that of boot does: what it is answered with is a
 //! dead letter. So is the letter itself, with the new reason and a new number, if it is refused
-//! again: a reply, which no thread waits for any more, and a question to the core always are.
+//! again. What its sender may not call is not queued at all: a reply, which no thread waits for any
+//! more, and a question to the core.
 
-use super::blueprint::{ListenerId, Party};
+use super::blueprint::{Blueprint, ListenerId, Party};
 use super::dead::{DeadLetter, DeadLetterError, DeadLetterId};
 use super::event::EventKind;
 use super::faults;
@@ -20,7 +21,7 @@ use super::thread::{Origin, Owner, Sender};
 use crate::journal::{Number, Op};
 use crate::ladder::{Canonical, Element, Validated};
 use crate::protocol::refused_qname;
-use crate::vocab::{Fault, Name, ThreadId, ThreadPath, Time};
+use crate::vocab::{Fault, Name, QName, ThreadId, ThreadPath, Time, ns};
 
 /// A dead letter on Queue 1.
 pub(super) struct Requeued {
@@ -34,14 +35,51 @@ pub(super) struct Requeued {
     permit: Permit,
 }
 
+impl Blueprint {
+    /// Whether a dead letter of that sender and payload can be queued again: whether its sender may call it today.
+    ///
+    /// # Errors
+    /// [`DeadLetterError::NotACall`] if not.
+    pub(crate) fn may_requeue(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
+        let (_, calls) = self.sender(from);
+        match payload.namespace() != ns::META && calls.contains(payload) {
+            true => Ok(()),
+            false => Err(DeadLetterError::NotACall { from: from.clone(), payload: payload.clone() }),
+        }
+    }
+
+    /// The sender of a letter, and what it may call.
+    fn sender(&self, from: &Name) -> (Sender, &[QName]) {
+        match self.party(from.as_str()) {
+            Some(Party::Listener(id)) => (Sender::Listener(id), &self.contract(id).calls),
+            Some(Party::Client(id)) => (Sender::Client(id), &self.principal(id).calls),
+            // What the pump itself says is for the thread that it was made for.
+            None => (Sender::System, &[]),
+        }
+    }
+}
+
 impl Core {
     /// Puts a dead letter on Queue 1.
     pub(super) fn requeue(&mut self, letter: DeadLetterId, root: ThreadId) {
-        let result = self.take_up(letter, root).map(|requeued| {
-            self.counts.requeued += 1;
-            self.queue.push_back(Item::Requeued(requeued));
-        });
+        let result = self.put_back(letter, root);
         self.outputs.push_back(Output::Letter { letter, result });
+    }
+
+    /// The same for one that was marked in the journal. One that can't be sent loses its mark.
+    pub(super) fn requeue_marked(&mut self, letter: DeadLetterId, root: ThreadId) {
+        let result = self.put_back(letter, root);
+        if let Err(DeadLetterError::NotACall { .. } | DeadLetterError::NoPayload) = result {
+            self.log(|_| Op::Unmark { letter: letter.number() });
+        }
+        self.outputs.push_back(Output::Letter { letter, result });
+    }
+
+    fn put_back(&mut self, letter: DeadLetterId, root: ThreadId) -> Result<(), DeadLetterError> {
+        let requeued = self.take_up(letter, root)?;
+        self.counts.requeued += 1;
+        self.queue.push_back(Item::Requeued(requeued));
+        Ok(())
     }
 
     /// Forgets a dead letter.
@@ -57,6 +95,7 @@ impl Core {
         let letter = self.dead.get(id).ok_or(DeadLetterError::Unknown)?;
         let payload = letter.payload.clone().filter(|payload| *payload.root() != refused_qname());
         let payload = payload.ok_or(DeadLetterError::NoPayload)?;
+        self.blueprint.may_requeue(&letter.from, payload.root())?;
         if self.draining {
             return Err(DeadLetterError::Closed);
         }
@@ -67,15 +106,10 @@ impl Core {
 
     /// Judges a letter from the start.
     pub(super) fn reissue(&mut self, letter: Requeued) {
-        let blueprint = self.blueprint.clone();
         let number = letter.number;
         self.log(|_| Op::Unbury { letter: number });
-        let (sender, calls) = match blueprint.party(letter.from.as_str()) {
-            Some(Party::Listener(id)) => (Sender::Listener(id), blueprint.contract(id).calls.as_slice()),
-            Some(Party::Client(id)) => (Sender::Client(id), blueprint.principal(id).calls.as_slice()),
-            // What the pump itself says is for the thread that it was made for.
-            None => (Sender::System, Default::default()),
-        };
+        let blueprint = self.blueprint.clone();
+        let (sender, calls) = blueprint.sender(&letter.from);
         match self.judge_call(letter.to.as_ref(), calls, Sound::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => self.open_again(letter, sender, (first, others), payload),
             Verdict::Refused(refusal) => self.bury_again(letter, refusal.fault),
@@ -94,7 +128,6 @@ impl Core {
     /// Keeps a letter that is given to nobody once more.
     pub(super) fn bury_again(&mut self, letter: Requeued, reason: Fault) {
         let Requeued { from, to, payload, root, .. } = letter;
-        self.counts.dead += 1;
         self.root_event(root, || EventKind::DeadLetter { payload: Some(payload.root().clone()), reason: reason.code });
         self.keep((from, to), ThreadPath::new(Vec::new()), Some(payload), reason);
     }
@@ -129,7 +162,6 @@ impl Core {
                 permit: permit.take(),
             };
             if let Err(fault) = self.place(call) {
-                self.counts.dead += 1;
                 self.bury(parent, (from, to.clone()), Some(payload.payload().clone()), fault);
             }
         }

@@ -245,7 +245,6 @@ impl Core {
                     answer = Some(payload);
                 }
                 other => {
-                    self.counts.dead += 1;
                     let way = (Sender::Listener(listener), other.addressee(&self.blueprint));
                     self.bury(key, way, other.into_payload(), faults::superseded());
                 }

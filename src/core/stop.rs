@@ -143,7 +143,6 @@ impl Core {
 
     fn bury_message(&mut self, key: ThreadKey, message: Queued) {
         self.queued -= 1;
-        self.counts.dead += 1;
         // A request is for the thread's listener; an answer is for nobody but the thread.
         let to = self.threads[key].listener().filter(|_| message.in_reply_to.is_none());
         let to = to.map(|listener| self.blueprint.contract(listener).name.clone());
@@ -160,7 +159,6 @@ impl Core {
     fn bury_emission(&mut self, key: ThreadKey, to: Option<Name>, payload: Option<Canonical>) {
         match self.threads.get(key).and_then(|thread| thread.listener()) {
             Some(listener) => {
-                self.counts.dead += 1;
                 self.bury(key, (Sender::Listener(listener), to), payload, faults::cancelled());
             }
             None => self.counts.cancelled += 1,

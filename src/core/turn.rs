@@ -5,6 +5,7 @@ use super::faults;
 use super::io::{Body, JoinPosition, Message, Output, Remembered, ShardId, ShardMessage, Start};
 use super::key::{TaskId, ThreadKey};
 use super::machine::Core;
+use super::recover::stored;
 use super::slots::Waiter;
 use super::task::Task;
 use super::thread::{Content, Origin, Owner, Queued, Sender, Thread, Turn};
@@ -235,15 +236,22 @@ impl Core {
         drop(share);
         let body = match content {
             Content::Body(body) => Ok(body),
-            Content::Stored(payload) => self.restore(listener, payload),
-            Content::Fatal(fault) => Err(fault),
+            Content::Stored(payload) => self.restore(listener, payload.clone()).map_err(|fault| (Some(payload), fault)),
+            Content::Fatal(fault) => Err((None, fault)),
         };
         let body = match body {
             Ok(body) => body,
-            Err(fault) => {
-                self.counts.faulted += 1;
+            Err((payload, fault)) => {
                 self.leave_slot(listener, slot);
                 self.log_done(number, None);
+                match payload {
+                    // The contract has changed since it was sent.
+                    Some(payload) => {
+                        let to = Some(self.blueprint.contract(listener).name.clone());
+                        self.bury(key, (from, to), stored(payload).ok(), fault.clone());
+                    }
+                    None => self.counts.faulted += 1,
+                }
                 return self.fail(key, fault);
             }
         };
@@ -330,7 +338,6 @@ impl Core {
 
     /// A message that seems to end the process is not tried once more.
     fn give_up_message(&mut self, key: ThreadKey, message: Queued, fault: Fault) {
-        self.counts.dead += 1;
         self.log_done(message.number, None);
         let to = self.threads[key].listener().map(|listener| self.blueprint.contract(listener).name.clone());
         self.bury(key, (message.from, to), message.content.payload(), fault.clone());

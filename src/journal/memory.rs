@@ -112,6 +112,9 @@ impl MemoryJournal {
                 self.letters.remove(letter);
                 self.requeue.remove(letter);
             }
+            Op::Unmark { letter } => {
+                self.requeue.remove(letter);
+            }
             Op::Task(task) => {
                 self.tasks.insert((task.inbox.clone(), task.id), task.clone());
             }

@@ -140,6 +140,11 @@ pub enum Op {
         /// The letter.
         letter: Number,
     },
+    /// A dead letter that was to be queued again can't be: it stays.
+    Unmark {
+        /// The letter.
+        letter: Number,
+    },
     /// A task is as this says. A second one of the same inbox and id replaces the first.
     Task(TaskRecord),
     /// An inbox forgot a task.
@@ -500,7 +505,8 @@ pub struct Recovered {
     pub egress: Vec<EgressRecord>,
     /// The dead letters, in order of number.
     pub letters: Vec<LetterRecord>,
-    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] strikes them out.
+    /// Those of them that an operator wants queued again, in order of number; [`Op::Unbury`] and [`Op::Unmark`]
+    /// strike them out.
     pub requeue: Vec<Number>,
     /// The tasks of all inboxes, in order of inbox, then of place.
     pub tasks: Vec<TaskRecord>,

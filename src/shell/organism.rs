@@ -332,6 +332,12 @@ impl Organism {
         self.shared.look(Core::waiting).await.into_iter().sum::<u64>() as usize
     }
 
+    /// The number of dead letters.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn dead_letter_count(&self) -> usize {
+        self.shared.look(|core| core.dead_letters().len()).await.into_iter().sum()
+    }
+
     /// The open threads: those of one shard after those of another, each in order of opening.
     pub async fn snapshot(&self) -> Snapshot {
         let of_shards = self.shared.look(|core| core.snapshot().threads).await;
@@ -352,7 +358,8 @@ impl Organism {
     /// Whoever asked has had an answer already, so it doesn't go back to that conversation: its
     /// tree hangs below a root that belongs to nobody, as that of boot does, and what it is
     /// answered with is a dead letter. If it is refused again, so is the letter itself, under a new
-    /// number. A reply, which nobody waits for any more, and a question to the core always are.
+    /// number. What its sender may not call is not queued again: a reply, for which no thread waits any more, and a
+    /// question to the core.
     ///
     /// # Errors
     /// [`DeadLetterError`]: the letter stays where it is.

@@ -260,9 +260,12 @@ impl Shard {
             Output::Closed { root, .. } | Output::Gone { root } => self.exits.close(root),
             Output::Letter { letter, result } => {
                 let asked = self.letters.iter().position(|(other, _)| *other == letter);
-                if let Some((_, tell)) = asked.and_then(|at| self.letters.remove(at)) {
+                match (asked.and_then(|at| self.letters.remove(at)), result) {
                     // Whoever asked may have gone.
-                    let _ = tell.send(result);
+                    (Some((_, tell)), result) => drop(tell.send(result)),
+                    // It was marked in the journal.
+                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be queued again"),
+                    (None, Ok(())) => {}
                 }
             }
             Output::Shard { to, message } => {

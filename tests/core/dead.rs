@@ -80,16 +80,24 @@ fn what_is_refused_again_is_a_dead_letter_again() {
     let second = world.last_letter(0);
     assert!(second > first, "under a new number");
     assert_eq!(world.requeue(first), Err(DeadLetterError::Unknown));
+    assert_eq!(world.counts().requeued, 1);
+}
+
+#[test]
+fn what_its_sender_may_not_call_stays_where_it_is_and_the_operator_is_told_why() {
+    let mut world = workers();
     // A reply is for a thread that waits for it.
     world.send("alice", letter("ask", 2));
     world.finish(world.task("boss"), vec![reply("told", 1), reply("told", 2)]);
-    assert_eq!(world.requeue(world.last_letter(0)), Ok(()));
-    assert_eq!(world.dead(), ["job 1", "told 2"]);
+    let told = world.last_letter(0);
+    let refused = world.requeue(told).unwrap_err();
+    assert!(refused.to_string().starts_with("boss may not call {urn:test}told: a reply or a question"), "{refused}");
+    assert_eq!(world.last_letter(0), told);
     // And the core speaks to whoever asks.
     world.send("alice", letter_xml(&format!("<close-thread xmlns=\"{}\"/>", systole::vocab::ns::META)));
-    assert_eq!(world.requeue(world.last_letter(0)), Ok(()));
-    assert_eq!(world.dead(), ["job 1", "told 2", "close-thread"]);
-    assert_eq!(world.counts().requeued, 3);
+    assert!(matches!(world.requeue(world.last_letter(0)), Err(DeadLetterError::NotACall { .. })));
+    assert_eq!(world.dead(), ["told 2", "close-thread"]);
+    assert_eq!(world.counts().requeued, 0);
 }
 
 #[test]

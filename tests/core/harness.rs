@@ -81,6 +81,7 @@ pub(crate) struct World {
     pub(crate) gone: Vec<ThreadId>,
     /// What came of dead letters that were to be queued again or discarded.
     pub(crate) letters: Vec<Result<(), DeadLetterError>>,
+    discarded: u64,
     pub(crate) events: Vec<Event>,
     roots: u128,
     /// Every message that a handler or a client got.
@@ -167,6 +168,7 @@ impl Setup {
             closed: Vec::new(),
             gone: Vec::new(),
             letters: Vec::new(),
+            discarded: 0,
             events: Vec::new(),
             roots: 0,
             ids: HashSet::new(),
@@ -314,6 +316,9 @@ impl World {
     }
 
     pub(crate) fn handle(&mut self, shard: usize, input: Input) {
+        if let Input::Discard { letter } = &input {
+            self.discarded += u64::from(self.cores[shard].dead_letters().get(*letter).is_some());
+        }
         self.cores[shard].handle(input, self.now);
     }
 
@@ -562,6 +567,9 @@ impl World {
         let came = counts.injected + counts.emitted + counts.made + counts.requeued;
         let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
         assert_eq!(came, went + waiting, "{counts:?}, {waiting} waiting");
+        let kept = |core: &Core| core.dead_letters().len() as u64 + core.dead_letters().dropped();
+        let letters: u64 = self.cores.iter().map(kept).sum();
+        assert_eq!(counts.dead, letters + counts.requeued + self.discarded, "{counts:?}, {letters} dead letters");
     }
 
     /// Nothing is left but open roots; and nothing at all once the clients have left.

@@ -45,6 +45,7 @@ pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Response {
     let (waiting, dead_letters) = gate.mailboxes.look(|machine| (machine.waiting(), machine.dead_letters()));
     let gauges = [
         ("messages_waiting", gate.organism.waiting().await),
+        ("dead_letters", gate.organism.dead_letter_count().await),
         ("gateway_waiting", waiting),
         ("gateway_dead_letters", dead_letters),
         ("gateway_waiters", gate.mailboxes.waiters() + gate.submissions.waiters()),

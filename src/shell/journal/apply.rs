@@ -133,6 +133,7 @@ impl<'a> Apply<'a> {
             Op::Agent(agent) => self.agent(agent),
             Op::Addressee(addressee) => self.addressee(addressee),
             Op::Submitted(_) => Ok(()),
+            Op::Unmark { letter } => self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()]),
             Op::Unbury { letter } => {
                 self.end(gone!("letter", "number = ?1"), &[letter.cast_signed()])?;
                 self.end(gone!("requeue", "letter = ?1"), &[letter.cast_signed()])

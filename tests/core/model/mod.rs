@@ -13,7 +13,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use systole::core::*;
 use systole::ladder::Raw;
-use systole::vocab::{ThreadId, ns};
+use systole::vocab::{Name, QName, ThreadId, ns};
 
 use self::plan::{Plan, plans};
 use self::reference::{End, Model, Say};
@@ -247,6 +247,9 @@ impl Pair {
             None => Err(DeadLetterError::NoPayload),
             // An output that could not be read.
             Some(payload) if payload.root().namespace() == ns::CORE => Err(DeadLetterError::NoPayload),
+            Some(payload) if !self.may_call(&from, payload.root()) => {
+                Err(DeadLetterError::NotACall { from: from.clone(), payload: payload.root().clone() })
+            }
             Some(_) if self.model.draining => Err(DeadLetterError::Closed),
             Some(_) => Ok(()),
         };
@@ -259,6 +262,17 @@ impl Pair {
                 self.model.requeue(from.as_str(), to.as_ref().map(|to| to.as_str()), target, n);
             }
         }
+    }
+
+    /// Whether a payload is one of its sender's calls to listeners.
+    fn may_call(&self, from: &Name, payload: &QName) -> bool {
+        let blueprint = &self.world.blueprint;
+        let calls = match blueprint.party(from.as_str()) {
+            Some(Party::Listener(id)) => blueprint.listener(id).map(|listener| &listener.calls),
+            Some(Party::Client(id)) => blueprint.client(id).map(|client| &client.calls),
+            None => None,
+        };
+        payload.namespace() != ns::META && calls.is_some_and(|calls| calls.contains(payload))
     }
 
     fn awaits(&mut self, task: Task, calls: &[Saying], join: Join) {
