@@ -73,12 +73,12 @@ fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
     if calls.contains(payload) { None } else { near::payload(payload, calls.iter()) }
 }
 
-/// An envelope as an answer that says that it answers another message.
+/// An envelope of an answer, a field of which names another message or thread than the one that is answered.
 #[cfg(feature = "gateway")]
-pub(super) fn other_message(named: &str, message: crate::vocab::MessageId) -> Fault {
+pub(super) fn other_message(field: &str, named: &str, own: &dyn std::fmt::Display) -> Fault {
     let fault = Fault::new(FaultCode::Envelope, "the envelope of an answer names another message");
     let named: String = named.chars().take(64).collect();
-    with_rule(fault, format!("in-reply-to is '{named}': write {message}, or leave it out"), None, None)
+    with_rule(fault, format!("{field} is '{named}': write {own}, or leave it out"), None, None)
 }
 
 /// A payload that breaks its contract: with the rule, its place and an example.

@@ -9,7 +9,7 @@ use super::meta::is_for_threads;
 use crate::ladder::{Canonical, Claims, Envelope, Raw, climb_fragment};
 use crate::protocol::{MetaProblem, MetaRequest};
 use crate::schema::{self, Validator};
-use crate::vocab::{Fault, MessageId, Name, QName, ns};
+use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, ns};
 
 /// A message of a client that the pump will let in, unless it is full.
 pub(crate) struct Foreseen {
@@ -19,6 +19,14 @@ pub(crate) struct Foreseen {
     pub(crate) claims: Claims,
     /// What it carries.
     pub(crate) payload: Canonical,
+}
+
+/// A message that is answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answered {
+    pub(crate) message: MessageId,
+    /// Its thread.
+    pub(crate) thread: ThreadId,
 }
 
 /// Looks at the bytes of a message as the core will. What is asked of the core itself is left to it.
@@ -48,7 +56,7 @@ pub(crate) fn foresee(
 /// The fault of the first payload that the core would refuse.
 pub(crate) fn foresee_answer(
     raw: &Raw,
-    message: MessageId,
+    to: Answered,
     contract: &Contract,
     blueprint: &Blueprint,
     validator: &mut Validator,
@@ -75,18 +83,23 @@ pub(crate) fn foresee_answer(
             (None, element)
         };
         let payload = schema::guide(payload, sendable(), validator.catalog());
-        let to = claims.as_ref().and_then(|claims| claims.to.as_deref());
-        let names_thread = claims.as_ref().is_some_and(|claims| claims.thread.is_some());
-        let is_reply = to.is_none() && contract.replies.contains(payload.root());
+        let addressee = claims.as_ref().and_then(|claims| claims.to.as_deref());
+        let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
+        let is_reply = addressee.is_none() && contract.replies.contains(payload.root());
+        let is_call = contract.calls.contains(payload.root());
         let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
-        if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(message)) {
-            return Err(faults::other_message(other, message));
+        if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
+            return Err(faults::other_message("in-reply-to", other, &to.message));
         }
-        let verdict = match to.map(Name::parse).transpose() {
+        // What is a call, too, may be one to a thread that the listener has spawned.
+        if let Some(other) = thread.filter(|id| is_reply && !is_call && id.parse() != Ok(to.thread)) {
+            return Err(faults::other_message("thread", other, &to.thread));
+        }
+        let verdict = match addressee.map(Name::parse).transpose() {
             Err(_) => Err(faults::route(payload.root())),
             Ok(_) if is_reply => keeps_schema(&payload, validator),
             // The thread may be one that the listener has spawned, and says whom it is for.
-            Ok(None) if names_thread && contract.calls.contains(payload.root()) => keeps_schema(&payload, validator),
+            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator),
             Ok(to) => may_ask(payload, to.as_ref(), &contract.calls, blueprint, validator),
         };
         match verdict {

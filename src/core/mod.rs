@@ -54,7 +54,7 @@ pub use dead::{DeadLetter, DeadLetterError, DeadLetterId, DeadLetters};
 pub use directory::Directory;
 pub use event::{Event, EventKind};
 #[cfg(feature = "gateway")]
-pub(crate) use foresee::{Foreseen, foresee, foresee_answer};
+pub(crate) use foresee::{Answered, Foreseen, foresee, foresee_answer};
 pub use gauge::{Gauge, Overloaded, Permit};
 pub use io::{
     Answer, Attachment, Body, CallId, Draft, Egress, Emission, EmissionKind, Failure, Injected, Input, Join,

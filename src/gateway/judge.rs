@@ -8,11 +8,11 @@ use std::{fmt, io};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::core::{Blueprint, Client, Foreseen, ListenerId, Party, foresee, foresee_answer};
+use crate::core::{Answered, Blueprint, Client, Foreseen, ListenerId, Party, foresee, foresee_answer};
 use crate::ladder::Raw;
 use crate::schema::Validator;
 use crate::shell::Organism;
-use crate::vocab::{Fault, MessageId, Name};
+use crate::vocab::{Fault, Name};
 
 /// Documents of so many bytes are judged on the thread that asks: that takes less than the way to another one.
 const SHORT: usize = 16 << 10;
@@ -76,15 +76,10 @@ impl Judge {
     }
 
     /// The verdict of the pump on a listener's answer to a message, in advance; `None` if the thread has ended.
-    pub(super) async fn answer(
-        &self,
-        listener: ListenerId,
-        message: MessageId,
-        bytes: Bytes,
-    ) -> Option<Result<(), Fault>> {
+    pub(super) async fn answer(&self, listener: ListenerId, to: Answered, bytes: Bytes) -> Option<Result<(), Fault>> {
         let size = bytes.len();
         let look = move |blueprint: &Blueprint, validator: &mut Validator| {
-            foresee_answer(&Raw::new(bytes), message, blueprint.contract(listener), blueprint, validator)
+            foresee_answer(&Raw::new(bytes), to, blueprint.contract(listener), blueprint, validator)
         };
         self.look(size, look).await
     }

@@ -127,6 +127,14 @@ impl Gate {
         Ok(self.query.mail(id).await?.filter(|mail| mail.record.mailbox == *mailbox))
     }
 
+    /// One of these messages that is in a mailbox, ended or not.
+    pub(crate) async fn mail_among(&self, mailbox: &Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, Problem> {
+        match ids.is_empty() {
+            true => Ok(None),
+            false => Ok(self.query.mail_among(mailbox.clone(), ids).await?),
+        }
+    }
+
     /// Ends messages of a mailbox that its listener has read and goes on without an answer, durably.
     pub(crate) async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
         Ok(self.mailboxes.act(Input::Skipped { mailbox, ids })?.durable().await?)

@@ -12,12 +12,12 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::taken_up::TakenUp;
 use crate::core::Attachment;
-use crate::journal::{JournalError, MailState, Number, Op, Recovered};
+use crate::journal::{JournalError, Number, Op, Recovered};
 use crate::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
 use crate::shell::clock::Clock;
 use crate::shell::config::Mode;
 use crate::shell::{Following, Ledger, Resident};
-use crate::vocab::{MessageId, Name, Time};
+use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// Mailboxes of all remote listeners of an organism, for any thread.
 #[derive(Clone)]
@@ -245,9 +245,9 @@ impl MailboxService {
         }
     }
 
-    /// Place and state of a message that is remembered.
-    pub(super) fn find(&self, id: MessageId) -> Option<(Name, MailState)> {
-        self.look(|machine| machine.find(id).map(|(name, state)| (name.clone(), state)))
+    /// Mailbox of a message that is remembered, and its thread.
+    pub(super) fn place_of(&self, id: MessageId) -> Option<(Name, ThreadId)> {
+        self.look(|machine| machine.place_of(id).map(|(name, thread)| (name.clone(), thread)))
     }
 }
 

@@ -112,6 +112,8 @@ pub struct OpenMail {
     pub mailbox: Name,
     /// Id of the message in the pump.
     pub id: MessageId,
+    /// Its thread.
+    pub thread: ThreadId,
     /// Sender.
     pub from: Name,
     /// Size of the envelope, in bytes.

@@ -235,6 +235,7 @@ fn open_mail((mail, status): &(MailRecord, MailStatus)) -> OpenMail {
         seq: mail.seq,
         mailbox: mail.mailbox.clone(),
         id: mail.id,
+        thread: mail.thread,
         from: mail.from.clone(),
         bytes: mail.envelope.len() as u64,
         status: status.clone(),

@@ -22,6 +22,7 @@ impl Mailboxes {
             let (mail, status) = (MailRecord { seq, ..mail }, MailStatus::default());
             let entry = Entry {
                 id,
+                thread: mail.thread,
                 bytes,
                 status: status.clone(),
                 awaited: true,

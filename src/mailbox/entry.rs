@@ -2,12 +2,13 @@
 
 use super::io::Settlement;
 use crate::journal::{MailState, MailStatus};
-use crate::vocab::{MessageId, Time};
+use crate::vocab::{MessageId, ThreadId, Time};
 
 /// A message that has not ended, or whose end is not durable yet.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) id: MessageId,
+    pub(super) thread: ThreadId,
     pub(super) bytes: u64,
     pub(super) status: MailStatus,
     /// Whether the pump waits for its end.

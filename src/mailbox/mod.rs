@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::journal::{MailState, Number, Op, Registration};
-use crate::vocab::{MessageId, Name, Time};
+use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 pub use end::Repeated;
 use entry::{Entry, Reservation};
@@ -182,6 +182,12 @@ impl Mailboxes {
     pub fn find(&self, id: MessageId) -> Option<(&Name, MailState)> {
         let (name, seq) = self.places.get(&id)?;
         Some((name, self.boxes.get(name)?.entries.get(seq)?.status.state))
+    }
+
+    /// Mailbox that a message is in, and its thread, if it is remembered.
+    pub fn place_of(&self, id: MessageId) -> Option<(&Name, ThreadId)> {
+        let (name, seq) = self.places.get(&id)?;
+        Some((name, self.boxes.get(name)?.entries.get(seq)?.thread))
     }
 
     /// Whether a mailbox has a message that can be delivered now.

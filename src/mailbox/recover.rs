@@ -42,8 +42,16 @@ impl Mailboxes {
         if mailbox.delivery == Delivery::Pulled && status.state.is_open() && was_pushed {
             (status.due, status.deliveries) = (Time::default(), 0);
         }
-        let entry =
-            Entry { id, bytes: mail.bytes, status, awaited: false, reserved: None, indexed: None, counted: false };
+        let entry = Entry {
+            id,
+            thread: mail.thread,
+            bytes: mail.bytes,
+            status,
+            awaited: false,
+            reserved: None,
+            indexed: None,
+            counted: false,
+        };
         mailbox.entries.insert(mail.seq, entry);
         self.places.insert(id, (mail.mailbox.clone(), mail.seq));
         self.index(id, now);

@@ -43,7 +43,7 @@ pub(super) async fn send(room: Room) -> Result<Response, Problem> {
     let (said, request) = room.asked().await?;
     let send = Send::read(&request)?;
     let opened = match (speaker, person) {
-        (Some(own), _) => say(&said, &own, &to, target, send).await?,
+        (Some(own), _) => say(&said, &own, (&to, target), (send, &request)).await?,
         (None, Some(person)) => {
             let target = target.ok_or_else(nobody)?;
             let speaker = ("canvas_user", person.as_str());
@@ -88,9 +88,8 @@ pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
 async fn say(
     said: &room::Said,
     own: &Listener,
-    to: &str,
-    target: Option<Listener>,
-    send: Send,
+    (to, target): (&str, Option<Listener>),
+    (send, request): (Send, &Value),
 ) -> Result<Option<(MessageId, Listener)>, Problem> {
     let (gate, facade) = (&said.gate, &said.facade);
     let item = match (&send.in_reply_to, &target) {
@@ -100,7 +99,7 @@ async fn say(
     };
     match (item, target) {
         (Some(item), target) if is_between(facade, &item, to, target.as_ref()) => {
-            answer(gate, facade, own, &item, send.text).await.map(|()| None)
+            answer(gate, facade, own, &item, (send.text, request)).await.map(|()| None)
         }
         (Some(_), _) => Err(no_row(to)),
         (None, Some(target)) => {

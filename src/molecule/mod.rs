@@ -15,6 +15,7 @@ mod a2a;
 mod activity;
 mod heard;
 mod ids;
+mod named;
 mod nothing;
 mod notify;
 mod people;

@@ -2,13 +2,13 @@
 
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Facade;
 use super::people::Listener;
 use super::room::Room;
 use super::said::Said;
-use super::{a2a, said};
+use super::{a2a, named, said};
 use crate::gateway::seam::{Gate, MailState, Problem, StoredMail, document};
 use crate::vocab::MessageId;
 
@@ -22,17 +22,19 @@ struct Notice {
 /// `POST /workspaces/{id}/notify`
 pub(super) async fn notify(room: Room) -> Result<Response, Problem> {
     let own = room.workspace()?;
-    let (said, Notice { message, in_reply_to }) = room.said::<Notice>().await?;
+    let (said, body) = room.said::<Value>().await?;
+    let notice = Notice::deserialize(&body).map_err(|error| Problem::bad_request(format!("the body: {error}")))?;
+    let Notice { message, in_reply_to } = notice;
     let (gate, facade) = (&said.gate, &said.facade);
     let text = a2a::spoken(message)?;
     let item = match in_reply_to {
-        Some(id) => named(gate, &own, &id).await?,
+        Some(id) => named_row(gate, &own, &id).await?,
         None => {
             let shown = facade.turns.shown(&own.name).ok_or_else(unnamed)?;
             gate.mail(&own.name, shown).await?.ok_or_else(unnamed)?
         }
     };
-    answer(gate, facade, &own, &item, text).await?;
+    answer(gate, facade, &own, &item, (text, &body)).await?;
     Ok(document(&json!({ "status": "sent" })))
 }
 
@@ -43,7 +45,7 @@ fn unnamed() -> Problem {
 }
 
 /// The row that an answer names.
-async fn named(gate: &Gate, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
+async fn named_row(gate: &Gate, own: &Listener, id: &str) -> Result<StoredMail, Problem> {
     row(gate, own, id).await?.ok_or_else(|| Problem::not_found("'in_reply_to' is no row of this workspace"))
 }
 
@@ -55,14 +57,17 @@ pub(super) async fn row(gate: &Gate, own: &Listener, id: &str) -> Result<Option<
     }
 }
 
-/// Answers a row.
+/// Answers a row with a text, which stands in that request.
 pub(super) async fn answer(
     gate: &Gate,
     facade: &Facade,
     own: &Listener,
     item: &StoredMail,
-    text: String,
+    (text, request): (String, &Value),
 ) -> Result<(), Problem> {
+    if let Some(other) = gate.mail_among(&own.name, named::others(request, item.record.id)).await? {
+        return Err(named::ambiguous(other));
+    }
     if !own.replies {
         let detail = format!("'{}' may not answer with {}: add it to its 'replies' in organism.yaml", own.name, said());
         return Err(Problem::forbidden(detail));

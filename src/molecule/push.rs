@@ -5,10 +5,9 @@ use std::fmt;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::Facade;
 use super::rows::Row;
-use super::rpc;
 use super::said::Said;
+use super::{Facade, named, rpc};
 use crate::gateway::seam::{PushFormat, StoredMail};
 use crate::vocab::{MessageId, Name};
 
@@ -42,6 +41,10 @@ impl PushFormat for Facade {
         };
         body.extend(task);
         Some(Value::Object(body).to_string().into())
+    }
+
+    fn others(&self, id: MessageId, answer: &[u8]) -> Vec<MessageId> {
+        serde_json::from_slice(answer).map_or_else(|_| Vec::new(), |answer| named::others(&answer, id))
     }
 
     fn read(&self, listener: &Name, id: MessageId, answer: &[u8]) -> Result<Option<Bytes>, String> {

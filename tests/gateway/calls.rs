@@ -135,10 +135,17 @@ fn a_reply_that_breaks_the_contract_is_refused_to_its_author() {
     let problem = refuse(&to(text(&next[0]["id"])), "envelope");
     assert!(text(&problem["rule"]).contains(id), "{problem}");
 
+    // And of one in another thread.
+    let of_thread = |id: &str| envelope(&reply("two")).replace("</from>", &format!("</from><thread>{id}</thread>"));
+    let problem = refuse(&of_thread(text(&next[0]["thread"])), "envelope");
+    assert!(text(&problem["rule"]).contains(&format!("write {}", text(&leased[0]["thread"]))), "{problem}");
+    refuse(&of_thread("x"), "envelope");
+
     // Nothing has ended.
     let known = worker.get(&place).is(200).json();
     assert_eq!((text(&known["state"]), &known["attempts"]), ("waiting", &1.into()), "{known}");
-    worker.post(&format!("{place}/reply"), &to(id)).is(202);
+    let own = to(id).replace("</from>", &format!("</from><thread>{}</thread>", text(&leased[0]["thread"])));
+    worker.post(&format!("{place}/reply"), &own).is(202);
     let known = answered(&ada, &sent);
     assert!(text(&known["reply"]["envelope"]).contains(">two</answer>"), "{known}");
     // What stands beside a valid reply costs nothing.

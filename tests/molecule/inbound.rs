@@ -17,7 +17,7 @@ pub(crate) enum Act {
     Raise(&'static str),
     /// The process ends.
     Die,
-    /// Returns that when it is told to.
+    /// Returns that when it is told to, or what it is told.
     ReturnWhenTold(Value),
 }
 
@@ -38,7 +38,7 @@ impl Inbound {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     requests: Receiver<Inbound>,
-    go: Sender<()>,
+    go: Sender<Option<Value>>,
 }
 
 impl Server {
@@ -77,7 +77,12 @@ impl Server {
 
     /// Lets a handler that waits go on.
     pub(crate) fn go_on(&self) {
-        self.go.send(()).unwrap();
+        self.go.send(None).unwrap();
+    }
+
+    /// Lets a handler that waits return that.
+    pub(crate) fn go_on_with(&self, result: Value) {
+        self.go.send(Some(result)).unwrap();
     }
 }
 
@@ -86,7 +91,7 @@ fn serve(
     mut stream: TcpStream,
     acts: &mut impl Iterator<Item = Act>,
     requests: &Sender<Inbound>,
-    told: &Receiver<()>,
+    told: &Receiver<Option<Value>>,
 ) -> Option<()> {
     let mut bytes = Vec::new();
     while let Some((head, body)) = read(&mut stream, &mut bytes) {
@@ -110,7 +115,7 @@ fn serve(
             }
             Act::Die => return Some(()),
             Act::ReturnWhenTold(result) => {
-                told.recv().ok()?;
+                let result = told.recv().ok()?.unwrap_or(result);
                 write(&mut stream, "200 OK", &json!({ "status": "ok", "result": result }));
             }
         }

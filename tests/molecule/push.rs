@@ -262,6 +262,22 @@ fn what_is_no_answer_is_a_fault_that_says_why() {
 }
 
 #[test]
+fn an_answer_that_names_an_earlier_row_in_a_field_of_its_own_is_none_of_this_one() {
+    let server = Server::start([says("HELLO"), Act::ReturnWhenTold(Value::Null)]);
+    let site = declared(&server);
+    let ada = site.party("ada");
+    assert!(reply(&ada, &ask(&ada, "one")).contains("<text>HELLO</text>"));
+    let first = text(&server.next().body["task_id"]).to_owned();
+    let second = ask(&ada, "two");
+    server.next();
+    // That row has ended: the answer is a late one.
+    server.go_on_with(json!({ "contextId": first, "text": "for somebody else" }));
+    let (fault, envelope) = fault(&ada, &second);
+    assert_eq!(fault, "failed");
+    assert!(envelope.contains("answers another message, as the id"), "{envelope}");
+}
+
+#[test]
 fn a_pushed_workspace_speaks_too_and_reads_what_comes_back() {
     let server = Server::start([says("HELLO")]);
     let site = declared(&server);

@@ -23,6 +23,29 @@ fn an_answer_may_name_its_row() {
 }
 
 #[test]
+fn an_answer_that_names_another_row_in_any_field_is_refused() {
+    let site = office();
+    let (scout, ada, bob) = (site.party("scout"), site.party("ada"), site.party("bob"));
+    let sent = [ada.post("/v1/messages", &said("scout", "one")), bob.post("/v1/messages", &said("scout", "two"))];
+    let rows = rows(&scout, "scout", "", 2);
+    let [first, second] = [0, 1].map(|at| text(&rows[at]["id"]).to_owned());
+    for field in ["taskId", "contextId", "messageId", "anything"] {
+        let mut named = message("hi", "m");
+        named["params"]["message"][field] = serde_json::json!(second);
+        scout.post(&format!("/workspaces/{first}/a2a"), &named.to_string()).problem(409, "ambiguous");
+    }
+    let body = serde_json::json!({ "message": "hi", "in_reply_to": first, "task_id": second }).to_string();
+    scout.post("/workspaces/scout/notify", &body).problem(409, "ambiguous");
+    // Its own id, ids of the agent and a text that is an id name no other row.
+    let mut own = message(&second, "m");
+    own["params"]["message"]["taskId"] = serde_json::json!(first);
+    own["params"]["message"]["contextId"] = serde_json::json!("67e55044-10b1-426f-9247-bb680e5fe0c8");
+    scout.post(&format!("/workspaces/{first}/a2a"), &own.to_string()).is(200);
+    let asker = if texts(&rows)[0] == "one" { (&ada, &sent[0]) } else { (&bob, &sent[1]) };
+    assert!(reply(asker.0, asker.1).contains(&format!("<text>{second}</text>")));
+}
+
+#[test]
 fn two_workspaces_talk_to_each_other() {
     let site = office();
     let (scout, other) = (site.party("scout"), site.party(UUID));

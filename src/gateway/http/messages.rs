@@ -16,7 +16,7 @@ use super::door::Known;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
 use super::view::Reading;
 use super::{Gate, view};
-use crate::core::{Foreseen, Party};
+use crate::core::{Answered, Foreseen, Party};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
 use crate::gateway::submissions::{Kept, Submitted};
@@ -210,9 +210,10 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
 /// 422 for a reply that the pump would refuse: nothing has ended then.
 pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settlement) -> Result<(), Problem> {
     if let Settlement::Reply(reply) = &with {
-        let mailbox = gate.mailbox_of(id).await?.ok_or_else(no_message)?;
+        let (mailbox, thread) = gate.place_of(id).await?.ok_or_else(no_message)?;
         if let Some(listener) = gate.judge.listener(&mailbox) {
-            let verdict = gate.judge.answer(listener, id, reply.clone()).await.ok_or_else(Problem::stopping)?;
+            let to = Answered { message: id, thread };
+            let verdict = gate.judge.answer(listener, to, reply.clone()).await.ok_or_else(Problem::stopping)?;
             verdict.map_err(Problem::of_answer)?;
         }
     }

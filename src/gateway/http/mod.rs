@@ -42,7 +42,7 @@ use crate::accept::{Bounds, Room};
 use crate::shell::config::Gateway as Settings;
 use crate::shell::journal::JournalQuery;
 use crate::shell::{Organism, SendError};
-use crate::vocab::{MessageId, Name};
+use crate::vocab::{MessageId, Name, ThreadId};
 use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
@@ -111,9 +111,14 @@ pub(crate) struct Gate {
 impl Gate {
     /// Mailbox that a message is in.
     pub(super) async fn mailbox_of(&self, id: MessageId) -> Result<Option<Name>, Problem> {
-        match self.mailboxes.find(id) {
-            Some((mailbox, _)) => Ok(Some(mailbox)),
-            None => Ok(self.query.mail(id).await?.map(|mail| mail.record.mailbox)),
+        Ok(self.place_of(id).await?.map(|(mailbox, _)| mailbox))
+    }
+
+    /// Mailbox that a message is in, and its thread.
+    async fn place_of(&self, id: MessageId) -> Result<Option<(Name, ThreadId)>, Problem> {
+        match self.mailboxes.place_of(id) {
+            Some(place) => Ok(Some(place)),
+            None => Ok(self.query.mail(id).await?.map(|mail| (mail.record.mailbox, mail.record.thread))),
         }
     }
 }

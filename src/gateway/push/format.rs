@@ -15,6 +15,9 @@ pub(crate) trait PushFormat: fmt::Debug + Send + Sync {
     /// The body for a message; none if it can't carry the message.
     fn write(&self, mail: &StoredMail) -> Option<Bytes>;
 
+    /// The ids in an answer to that message, in whatever field, but for its own.
+    fn others(&self, id: MessageId, answer: &[u8]) -> Vec<MessageId>;
+
     /// The payload of the reply with which a listener answered that message; none if it answered with nothing.
     ///
     /// # Errors

@@ -7,10 +7,11 @@ use bytes::Bytes;
 
 use super::answer::{Verdict, judge, refused};
 use super::places::{Next, Places};
+use crate::core::Answered;
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, MailboxService};
 use crate::mailbox::{Input, Settlement};
-use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Stored};
+use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Said, Stored};
 use crate::shell::journal::JournalQuery;
 use crate::vocab::{MessageId, Name, Time};
 
@@ -59,19 +60,35 @@ impl MailStore {
 
     /// The reply in a body that a listener answered with.
     fn read(&self, id: MessageId, body: Bytes) -> Result<Option<Bytes>, String> {
-        let listener = self.mailboxes.find(id).map(|(name, _)| name);
+        let listener = self.mailboxes.place_of(id).map(|(name, _)| name);
         match listener.as_ref().and_then(|name| Some((name, self.places.format(name)?))) {
             Some((name, format)) => format.read(name, id, &body),
             None => Ok(Some(body)),
         }
     }
 
+    /// Another message of the same mailbox that an answer names.
+    async fn other(&self, id: MessageId, outcome: &Outcome) -> Result<Option<MessageId>, OutboxError> {
+        let (Ok(answer), Some((name, _))) = (outcome, self.mailboxes.place_of(id)) else { return Ok(None) };
+        let Said::Reply(body) = answer.clone().said() else { return Ok(None) };
+        let others = self.places.format(&name).map_or_else(Vec::new, |format| format.others(id, &body));
+        if others.is_empty() {
+            return Ok(None);
+        }
+        self.query.mail_among(name, others).await.map_err(|error| {
+            tracing::error!(%error, "an answer can't be judged: it is asked for again after the next start");
+            OutboxError::Closed
+        })
+    }
+
     /// The end of a message by what its listener answered: a reply that the pump would refuse is a failure.
     async fn judged(&self, id: MessageId, settlement: Settlement) -> Result<Settlement, OutboxError> {
         let Settlement::Reply(reply) = &settlement else { return Ok(settlement) };
-        let listener = self.mailboxes.find(id).and_then(|(name, _)| self.judge.listener(&name));
-        let Some(listener) = listener else { return Ok(settlement) };
-        let verdict = self.judge.answer(listener, id, reply.clone()).await.ok_or(OutboxError::Closed)?;
+        let place = self.mailboxes.place_of(id);
+        let place = place.and_then(|(name, thread)| Some((self.judge.listener(&name)?, thread)));
+        let Some((listener, thread)) = place else { return Ok(settlement) };
+        let to = Answered { message: id, thread };
+        let verdict = self.judge.answer(listener, to, reply.clone()).await.ok_or(OutboxError::Closed)?;
         Ok(verdict.map_or_else(|fault| Settlement::Fail(refused(&fault.to_string()).into()), |()| settlement))
     }
 
@@ -100,7 +117,12 @@ impl DeliveryStore for MailStore {
 
     fn settle(&self, id: MessageId, outcome: Outcome, _: Duration, _: Time, _: bool) -> Stored<'_, bool> {
         Box::pin(async move {
-            match judge(outcome, |body| self.read(id, body)) {
+            let other = self.other(id, &outcome).await?;
+            let read = |body| match other {
+                Some(other) => Err(format!("it answers another message, as the id {other} in it says")),
+                None => self.read(id, body),
+            };
+            match judge(outcome, read) {
                 Verdict::End(settlement) => {
                     let settlement = self.judged(id, settlement).await?;
                     self.act(Input::Settle { id, settlement }).await

@@ -206,6 +206,20 @@ impl JournalQuery {
         self.run(move |reader| Ok(mail(reader, "WHERE id = ?1", [id.as_uuid().as_bytes()])?.pop())).await
     }
 
+    /// One of these messages that is in a mailbox, ended or not.
+    pub(crate) async fn mail_among(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, QueryError> {
+        self.run(move |reader| {
+            let mut look = reader.db.prepare_cached("SELECT 1 FROM mail WHERE id = ?1 AND mailbox = ?2")?;
+            for id in ids {
+                if look.exists((id.as_uuid().as_bytes(), mailbox.as_str()))? {
+                    return Ok(Some(id));
+                }
+            }
+            Ok(None)
+        })
+        .await
+    }
+
     /// The messages at these places, in their order, without those that are gone.
     pub(crate) async fn mail_at(&self, seqs: Vec<Number>) -> Result<Vec<StoredMail>, QueryError> {
         self.run(move |reader| {

@@ -67,6 +67,7 @@ fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
             seq: mail.seq,
             mailbox: mail.mailbox,
             id: mail.id,
+            thread: mail.thread,
             from: mail.from,
             bytes: mail.envelope.len() as u64,
             status: MailStatus::default(),

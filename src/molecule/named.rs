@@ -1,0 +1,62 @@
+//! Rows that a document of an agent names, in whatever field.
+//!
+//! What agents call the id of a task differs (`task_id`, `taskId`, `contextId`, `in_reply_to`, …), and they have ids of
+//! their own in the same fields. So each string that is an id counts, and those that are rows of the workspace are told
+//! apart from all others by its mailbox.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::gateway::seam::Problem;
+use crate::vocab::MessageId;
+
+/// Fields whose string is what is said: an id there names nothing.
+const TEXTS: [&str; 3] = ["text", "message", "result"];
+
+/// The ids in a document, but for one.
+pub(super) fn others(document: &Value, own: MessageId) -> Vec<MessageId> {
+    let (mut found, mut rest) = (HashSet::new(), vec![document]);
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::Object(fields) => {
+                let is_text = |key: &str, value: &Value| value.is_string() && TEXTS.contains(&key);
+                rest.extend(fields.iter().filter(|(key, value)| !is_text(key, value)).map(|(_, value)| value));
+            }
+            Value::Array(items) => rest.extend(items),
+            Value::String(text) => found.extend(text.parse::<MessageId>()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found.remove(&own);
+    found.into_iter().collect()
+}
+
+/// An answer to a row that names another row of the same workspace, too.
+pub(super) fn ambiguous(other: MessageId) -> Problem {
+    let detail = format!("the answer names the row {other}, too: say which one row it answers, and no other");
+    Problem::conflict("ambiguous", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ids_count_in_any_field_but_as_a_text() {
+        let [own, other] = [1, 2].map(|n| MessageId::from_uuid(uuid::Uuid::from_u128(n)));
+        let id = other.to_string();
+        for named in [
+            json!({ "task_id": id }),
+            json!({ "result": { "kind": "message", "taskId": id, "parts": [] } }),
+            json!({ "params": { "message": { "metadata": { "anything": [own.to_string(), id] } } } }),
+        ] {
+            assert_eq!(others(&named, own), [other], "{named}");
+        }
+        for none in [json!({ "task_id": own.to_string() }), json!({ "text": id }), json!({ "result": id, "id": 7 })] {
+            assert_eq!(others(&none, own), [], "{none}");
+        }
+    }
+}
