@@ -21,7 +21,7 @@ use work::work;
 const TOKEN: &str = "SYSTOLE_TOKEN";
 
 const HELP: &str = "\
-Exit codes: 0 it was told to end or to rest, 1 the gateway lets it in no more, 2 it could not begin. SIGINT, SIGTERM and \
+Exit codes: 0 it was told to end or to rest, 1 the gateway lets it in no more, 2 it could not begin, or the messages of the listener are pushed. SIGINT, SIGTERM and \
 SIGHUP let what is being handled end first; a second one ends it at once, and somebody else gets the message later.
 
 The token comes from --token-file (/dev/stdin is standard input) or the variable SYSTOLE_TOKEN. A command of --exec \

@@ -50,6 +50,8 @@ pub enum LoopEnd {
     Paused,
     /// It is let in no more: its token was revoked, or its listener is declared no longer.
     Removed,
+    /// The mailbox is none for it: it is another's, or its messages are pushed.
+    Refused,
     /// It had as many rounds as it was to have.
     MaxIterations,
     /// Its own program told it to, by [`LoopOptions::stop`].
@@ -69,7 +71,7 @@ pub async fn run_agent_loop(
     presence: &dyn Presence,
     options: LoopOptions<'_>,
 ) -> LoopEnd {
-    let mut life = Life { presence, state: AgentState::Active, said: None, options };
+    let mut life = Life { presence, state: AgentState::Active, refused: false, said: None, options };
     let end = life.rounds(delivery, handler).await;
     delivery.stop().await;
     end
@@ -78,6 +80,8 @@ pub async fn run_agent_loop(
 struct Life<'p, 'o> {
     presence: &'p dyn Presence,
     state: AgentState,
+    /// Whether the mailbox was refused.
+    refused: bool,
     /// When it last said that it is there.
     said: Option<Instant>,
     options: LoopOptions<'o>,
@@ -95,13 +99,14 @@ impl Life<'_, '_> {
             self.heartbeat().await;
             if self.state == AgentState::Active && !self.is_stopped() {
                 let wait = self.batch(delivery, handler).await;
-                if self.state == AgentState::Active {
+                if self.state == AgentState::Active && !self.refused {
                     self.rest(wait).await;
                 }
             }
             match self.state {
                 AgentState::Paused => return LoopEnd::Paused,
                 AgentState::Removed => return LoopEnd::Removed,
+                AgentState::Active if self.refused => return LoopEnd::Refused,
                 AgentState::Active if self.is_stopped() => return LoopEnd::Stopped,
                 AgentState::Active => {}
             }
@@ -124,7 +129,8 @@ impl Life<'_, '_> {
         self.said = Some(Instant::now());
         match self.presence.heartbeat().await {
             Ok(state) => self.state = state,
-            Err(error) => tracing::warn!(%error, "nobody heard the heartbeat"),
+            Err(error) if error.is_unanswered() => tracing::debug!(%error, "no answer to the heartbeat"),
+            Err(error) => tracing::warn!(%error, "the heartbeat was refused"),
         }
     }
 
@@ -155,7 +161,12 @@ impl Life<'_, '_> {
         if error.is_unauthorized() {
             self.state = AgentState::Removed;
         }
-        tracing::warn!(%error, "a batch failed");
+        self.refused = error.is_of_mailbox();
+        match error {
+            error if self.refused => tracing::error!(%error, "the gateway refuses the mailbox"),
+            error if error.is_unanswered() => tracing::debug!(%error, "no answer to a batch"),
+            error => tracing::warn!(%error, "a batch failed"),
+        }
     }
 
     async fn rest(&self, wait: Duration) {

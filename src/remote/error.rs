@@ -92,6 +92,17 @@ impl RemoteError {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 409 | 410 | 411 | 413 | 414 | 415 | 422 | 431))
     }
 
+    /// Whether no answer came: [`Link`](super::link::Link) has said so.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Unanswered { .. })
+    }
+
+    /// Whether the mailbox is none for this agent, as long as the configuration of the organism stays as it is: it is
+    /// another's, or its messages are pushed.
+    pub(super) fn is_of_mailbox(&self) -> bool {
+        matches!(self, Self::Refused { status, code, .. } if *status == 403 || code == "pushed")
+    }
+
     pub(super) fn retry_after(&self) -> Option<Duration> {
         if let Self::Refused { retry_after, .. } = self { *retry_after } else { None }
     }

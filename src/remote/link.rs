@@ -1,6 +1,7 @@
 //! One call to a gateway: tried again as far as the policy says, until there is an answer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -51,6 +52,8 @@ pub(super) struct Link {
     base: Url,
     token: HeaderValue,
     pub(super) options: Options,
+    /// Attempts in a row that got no answer, of all that share it.
+    unanswered: AtomicU32,
 }
 
 /// What is asked of it.
@@ -117,7 +120,7 @@ impl Link {
         let mut token = bearer.ok_or(RemoteError::Token)?;
         token.set_sensitive(true);
         let http = Client::new(tls(&options.certificates)?, None, Some(options.policy.connect));
-        Ok(Arc::new(Self { http, base, token, options }))
+        Ok(Arc::new(Self { http, base, token, options, unanswered: AtomicU32::new(0) }))
     }
 
     /// Makes a call until there is an answer, and reads it.
@@ -127,7 +130,9 @@ impl Link {
         let mut tried = Tried { attempts: 0, since: clock.now() };
         loop {
             tried.attempts += 1;
-            let error = match self.attempt(call, &clock).await {
+            let attempt = self.attempt(call, &clock).await;
+            self.note(&attempt);
+            let error = match attempt {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
@@ -150,8 +155,30 @@ impl Link {
             .map_err(|error| RemoteError::Unusable { what: call.name(), problem: format!("it is no JSON: {error}") })
     }
 
-    /// Makes a call once; what comes back is read by somebody else, for as long as it takes.
+    /// Says that the gateway doesn't answer: at once, then after 2, 4, 8… attempts in a row; and that it answers again.
+    fn note<T>(&self, attempt: &Result<T, RemoteError>) {
+        match attempt {
+            Err(error) if error.is_unanswered() => {
+                let attempts = self.unanswered.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+                if attempts.is_power_of_two() {
+                    tracing::warn!(%error, attempts, gateway = %self.base, "the gateway doesn't answer: tried again");
+                }
+            }
+            _ if self.unanswered.swap(0, Ordering::Relaxed) > 0 => {
+                tracing::info!(gateway = %self.base, "the gateway answers again");
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes a call once; what comes back is read by the caller, for as long as it takes.
     pub(super) async fn open(&self, call: &Call<'_>) -> Result<Response, RemoteError> {
+        let opened = self.open_once(call).await;
+        self.note(&opened);
+        opened
+    }
+
+    async fn open_once(&self, call: &Call<'_>) -> Result<Response, RemoteError> {
         let clock = Clock::of_runtime();
         let limit = self.options.policy.read;
         let answered = async {

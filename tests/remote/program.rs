@@ -20,15 +20,19 @@ struct Beside {
 
 impl Beside {
     /// Starts it, and waits until it is there.
-    fn start(mut command: Command) -> Self {
+    fn start(command: Command) -> Self {
+        let mut beside = Self::spawn(command);
+        beside.until("the agent is there");
+        beside
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (tell, said) = channel();
         // It ends with the log, or with who reads it.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        let mut beside = Self { child: Some(child), said };
-        beside.until("the agent is there");
-        beside
+        Self { child: Some(child), said }
     }
 
     /// Reads its log up to a line with these words.
@@ -212,6 +216,40 @@ fn an_agent_that_can_not_begin_says_why() {
     let mut by_variable = site.systole(&["agent", "worker", "--url", "ftp://x", "--exec", "cat"]);
     let output = by_variable.env("SYSTOLE_TOKEN", &worker.token).output().unwrap();
     refused(&output, "is no URL of a gateway");
+}
+
+#[test]
+fn an_agent_says_at_once_that_the_gateway_does_not_answer_and_then_ever_more_rarely() {
+    let site = Site::idle(&crate::kit::organism("requests: 1000", "7d"));
+    // Bound, and nothing listens: connections are refused.
+    let taken = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&taken, &std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address: std::net::SocketAddr = rustix::net::getsockname(&taken).unwrap().try_into().unwrap();
+    let url = format!("http://{address}");
+    let mut command = site.systole(&["agent", "worker", "--url", &url, "--exec", "cat"]);
+    command.env("SYSTOLE_TOKEN", "syt_anything");
+    let mut agent = Beside::spawn(command);
+    let mut said = Vec::new();
+    for attempts in [1, 2, 4] {
+        let line = agent.until("");
+        assert!(line.contains("the gateway doesn't answer") && line.contains(&url), "{line}");
+        assert!(line.contains(&format!("attempts={attempts} ")), "{line}");
+        said.push(line);
+    }
+    agent.signal();
+    let (code, rest) = agent.end();
+    assert_eq!((code, rest.as_str()), (Some(0), ""), "{said:?}");
+}
+
+#[test]
+fn an_agent_of_a_listener_that_is_pushed_ends_and_says_why() {
+    let pushed = "mode: push, url: \"http://127.0.0.1:9/in\", allow_private: true";
+    let site = Site::of(&crate::kit::organism("requests: 1000", "7d").replacen("mode: poll", pushed, 1));
+    let worker = site.party("worker");
+    let agent = Beside::start(command(&site, &worker, "agent", &["--exec", "cat", "--workers", "3"]));
+    let (code, said) = agent.end();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("409 pushed") && said.contains("an agent takes those of a listener of its own"), "{said}");
 }
 
 /// Nobody gets anything of the worker's mailbox.

@@ -48,8 +48,9 @@ async fn greet(mailbox: &Mailbox) -> Result<(), Failure> {
         Err(error) if error.status().is_some_and(|status| (400..500).contains(&status) && status != 429) => {
             Err(Failure::unusable(error.to_string()))
         }
+        Err(error) if error.is_unanswered() => Ok(()),
         Err(error) => {
-            tracing::warn!(%error, "the gateway is away");
+            tracing::warn!(%error, "the gateway lets nobody in at the moment");
             Ok(())
         }
     }
@@ -97,6 +98,11 @@ async fn worker(
 fn verdict(why: LoopEnd, mailbox: &Mailbox) -> Result<ExitCode, Failure> {
     match why {
         LoopEnd::Removed => Err(Failure::no(format!("'{}' is let in no more", mailbox.name()))),
+        LoopEnd::Refused => Err(Failure::unusable(format!(
+            "the gateway gives no messages of '{name}' to this agent: an agent takes those of a listener of its own \
+             with `mode: poll` or `mode: stream`; those of `mode: push` are sent to its URL",
+            name = mailbox.name()
+        ))),
         LoopEnd::Paused => {
             tracing::info!(listener = %mailbox.name(), "the agent was told to rest");
             Ok(ExitCode::SUCCESS)
