@@ -105,16 +105,21 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// Somebody must be able to begin: `systole run` speaks as the client `cli`.
+/// A message must be able to come in: `systole run` speaks as the client `cli`, others through the gateway.
 pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
-    let cli = organism.clients.iter().any(|client| client.name.value.as_str() == "cli");
+    if organism.gateway.is_some() || !organism.complete {
+        return;
+    }
+    for client in organism.clients.iter().map(|client| &client.name).filter(|name| name.value.as_str() != "cli") {
+        reader.report(Mistake::Mute { client: client.value.clone() }, client.span);
+    }
     let boots = organism
         .listeners
         .iter()
         .any(|listener| listener.accepts.iter().any(|accepted| accepted.value == boot_qname()));
     // What is elsewhere needs a gateway, which is told by itself.
     let remote = organism.listeners.iter().any(|listener| matches!(listener.kind, Written::Remote(_)));
-    if !cli && !boots && !remote && organism.gateway.is_none() && organism.complete {
+    if organism.clients.is_empty() && !boots && !remote {
         let first = organism.listeners.first().map(|listener| listener.name.span);
         first.into_iter().for_each(|span| reader.report(Mistake::NoSpeaker, span));
     }

@@ -63,6 +63,7 @@ impl Mistake {
             Self::NoSpeaker => {
                 "add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()
             }
+            Self::Mute { .. } => "name it cli, or add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
             Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),

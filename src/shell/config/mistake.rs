@@ -311,6 +311,14 @@ pub enum Mistake {
     /// Nobody can send a first message.
     #[error("no message can ever come in: there is no client 'cli', no gateway, and no listener accepts <boot>")]
     NoSpeaker,
+    /// A client that can't send a message.
+    #[error(
+        "nobody can speak as the client '{client}': there is no gateway, and `systole run` speaks as the client 'cli'"
+    )]
+    Mute {
+        /// The client.
+        client: Name,
+    },
     /// What the organism as a whole gets wrong.
     #[error(transparent)]
     Organism(Problem),
@@ -322,9 +330,8 @@ impl Mistake {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
         match self {
-            Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoSpeaker | Self::NoListener => {
-                true
-            }
+            Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,
+            Self::NoSpeaker | Self::Mute { .. } => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,
