@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
 use crate::inbox::payload;
+use crate::protocol::boot_qname;
 use crate::vocab::{Limits, Name, QName, ns};
 
 /// The organism as it was registered: who is there, and who may say what to whom. Immutable.
@@ -107,12 +108,15 @@ pub enum Problem {
         /// The payload.
         payload: QName,
     },
+    /// No message can come in.
+    #[error("no message can ever come in: there is no client, and no listener accepts <boot>")]
+    NoSpeaker,
 }
 
 impl Problem {
     /// Whether the organism can run in spite of it.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::Unreturned { .. } | Self::Replyless { .. })
+        matches!(self, Self::Unreturned { .. } | Self::Replyless { .. } | Self::NoSpeaker)
     }
 }
 
@@ -143,6 +147,11 @@ impl Blueprint {
             parties,
             accepting,
         }
+    }
+
+    /// Whether a message can come in from within: there is a client, or a listener that accepts `<boot>`.
+    pub(crate) fn has_speaker(&self) -> bool {
+        !self.clients.is_empty() || self.listeners.iter().any(|listener| listener.accepts.contains(&boot_qname()))
     }
 
     /// The listeners in the order of registration.

@@ -304,8 +304,12 @@ impl OrganismBuilder {
         blueprint.limits = self.limits;
         blueprint.scheduling = self.scheduling;
         blueprint.meta = self.meta;
-        let (warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
+        let (mut warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
+        // Tasks of jobs and messages of remote listeners come in by other ways.
+        if self.residents.is_empty() && self.tasks.is_empty() && !blueprint.has_speaker() {
+            warnings.push(Problem::NoSpeaker);
+        }
         let listeners = blueprint.listeners().map(|(_, listener)| listener.name.clone());
         let clients = blueprint.clients().map(|(_, client)| client.name.clone());
         self.words.refusals.extend(self.tasks.reserve(listeners.chain(clients).collect()));

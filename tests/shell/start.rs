@@ -62,3 +62,14 @@ fn a_listener_that_can_not_answer_is_warned_of() {
     assert_eq!(start(true), [""; 0]);
     assert!(matches!(&start(false)[..], [one] if one.contains("'adder', which accepts it, has no replies")));
 }
+
+#[test]
+fn an_organism_into_which_no_message_can_come_is_warned_of() {
+    let builder =
+        || Organism::builder("deaf").listener("adder", || Calculator, |c| c.accepts::<Add>().replies::<Sum>());
+    let warnings = |organism: &Organism| organism.warnings().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let deaf = builder().shards(1).start().unwrap();
+    assert_eq!(warnings(&deaf), ["no message can ever come in: there is no client, and no listener accepts <boot>"]);
+    let heard = builder().client("ada", |c| c.calls::<Add>()).shards(1).start().unwrap();
+    assert_eq!(warnings(&heard), [""; 0]);
+}

@@ -121,7 +121,7 @@ pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
     let remote = organism.listeners.iter().any(|listener| matches!(listener.kind, Written::Remote(_)));
     if organism.clients.is_empty() && !boots && !remote {
         let first = organism.listeners.first().map(|listener| listener.name.span);
-        first.into_iter().for_each(|span| reader.report(Mistake::NoSpeaker, span));
+        first.into_iter().for_each(|span| reader.report(Mistake::Organism(Problem::NoSpeaker), span));
     }
 }
 
@@ -157,7 +157,8 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
             Problem::DuplicateName { .. }
             | Problem::NoSlot { .. }
             | Problem::Unreturned { .. }
-            | Problem::Replyless { .. } => false,
+            | Problem::Replyless { .. }
+            | Problem::NoSpeaker => false,
         };
         if moot {
             continue;
@@ -201,6 +202,7 @@ fn place(organism: &Organism, problem: &Problem, nth: usize) -> (Span, Other) {
             pick(find(organism, listener).map(|found| listed(&found.accepts, payload)).unwrap_or_default())
         }
         Problem::NoSlot { name } => find(organism, name).map(|listener| listener.name.span),
+        Problem::NoSpeaker => organism.listeners.first().map(|listener| listener.name.span),
     };
     (found.unwrap_or(START), None)
 }

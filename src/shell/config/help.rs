@@ -60,9 +60,6 @@ impl Mistake {
             Self::TwoRegistries => "remove one of the two".into(),
             Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
             Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
-            Self::NoSpeaker => {
-                "add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()
-            }
             Self::Mute { .. } => "name it cli, or add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
             Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
@@ -117,6 +114,7 @@ fn organism_help(problem: &Problem) -> Option<String> {
             Some("add replies, or write silence: idle where no caller waits for an answer".into())
         }
         Problem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
+        Problem::NoSpeaker => Some("add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()),
         Problem::NoSlot { .. } => Some("write at least 1".into()),
         Problem::Ambiguous { .. } | Problem::Reserved { .. } => None,
     }

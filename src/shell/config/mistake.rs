@@ -308,9 +308,6 @@ pub enum Mistake {
         /// What has that name and declares no payload: where it is, and what to write.
         namesake: Option<String>,
     },
-    /// Nobody can send a first message.
-    #[error("no message can ever come in: there is no client 'cli', no gateway, and no listener accepts <boot>")]
-    NoSpeaker,
     /// A client that can't send a message.
     #[error(
         "nobody can speak as the client '{client}': there is no gateway, and `systole run` speaks as the client 'cli'"
@@ -331,7 +328,7 @@ impl Mistake {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,
-            Self::NoSpeaker | Self::Mute { .. } => true,
+            Self::Mute { .. } => true,
             Self::Objection { .. } | Self::Lenient { .. } | Self::NoOpinion { .. } | Self::Pitfall { .. } => true,
             Self::Organism(problem) => problem.is_warning(),
             _ => false,

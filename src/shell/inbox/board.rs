@@ -143,6 +143,11 @@ impl TaskBoard {
         None
     }
 
+    /// Whether there is no job, and no registry of jobs.
+    pub(in crate::shell) fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.registries.is_empty()
+    }
+
     /// All that lives in a journal.
     pub(in crate::shell) fn residents(&self) -> impl Iterator<Item = Arc<dyn Resident>> {
         let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Resident> { job });
