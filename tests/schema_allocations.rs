@@ -1,8 +1,8 @@
 //! What a clean message allocates on its way up the ladder: what it owns afterwards, and nothing else. Alone in its
 //! program, because the allocator counts for all of it.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -12,49 +12,7 @@ use systole::ladder::{Canonical, Envelope, Raw, climb};
 use systole::schema::{Catalog, Payload, PayloadSchema, Validator, decode};
 use systole::vocab::XmlLimits;
 
-/// Counts the allocations of each thread, and its bytes.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-    /// What the thread has allocated less what it has freed, and the most that this was.
-    static BYTES: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
-}
-
-fn count(more: usize, less: usize) {
-    let change = more.cast_signed() - less.cast_signed();
-    let _ = BYTES.try_with(|bytes| {
-        let (held, most) = bytes.get();
-        bytes.set((held + change, most.max(held + change)));
-    });
-}
-
-#[allow(unsafe_code, reason = "an allocator can't be written without")]
-// SAFETY: everything is handed on to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        count(layout.size(), 0);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        count(size, layout.size());
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::{BYTES, COUNT};
 
 const SCHEMA: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">
   <xs:element name="list"><xs:complexType><xs:choice maxOccurs="unbounded">
@@ -232,6 +190,15 @@ fn a_clean_message_allocates_what_it_owns() {
         assert_eq!(allocations, own + owned + written, "{quote}");
         assert_eq!(own, 1 + 1 + 4 * 2, "a clone allocates what the value owns");
     }
+}
+
+#[test]
+fn the_schema_of_a_type_is_made_once() {
+    let first = PayloadSchema::of::<Order>().unwrap();
+    let before = COUNT.get();
+    let again: Vec<PayloadSchema> = (0..100).map(|_| PayloadSchema::of::<Order>().unwrap()).collect();
+    assert_eq!(COUNT.get() - before, 1, "allocations, one for the list of them");
+    assert!(again.iter().all(|schema| std::ptr::eq(schema.document(), first.document())));
 }
 
 #[test]

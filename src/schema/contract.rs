@@ -314,7 +314,7 @@ impl DocumentProblem {
         let Node { prefix, local, namespace, .. } = root;
         let colon = if prefix.is_empty() { "" } else { ":" };
         let name = format!("<{prefix}{colon}{local}>");
-        Self::NotASchema(match (&**local, &**namespace) {
+        Self::NotASchema(match (*local, *namespace) {
             ("schema", "") => format!("but {name} is in no namespace: write <xs:schema xmlns:xs=\"{}\">", ns::XSD),
             ("schema", other) => format!("but {name} is in {other}: write {}, letter for letter", ns::XSD),
             (_, ns::XSD) => format!("but it is {name}: write <xs:schema> around it"),

@@ -57,6 +57,6 @@ pub trait Payload: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     /// # Errors
     /// [`ContractError`] if XML can't carry the type.
     fn contract() -> Result<PayloadSchema, ContractError> {
-        PayloadSchema::derive::<Self>()
+        PayloadSchema::derived::<Self>()
     }
 }

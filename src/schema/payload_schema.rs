@@ -1,4 +1,6 @@
-use std::sync::{Arc, OnceLock};
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use schemars::SchemaGenerator;
 use serde_json::Value;
@@ -28,7 +30,6 @@ struct Inner {
     /// The grammar that judges the payload, shared by all threads, and the payload's declaration there.
     grammar: (Arc<Grammar>, ElementId),
     document: Arc<str>,
-    embeddable: Canonical,
     /// The part of the documents that the payload needs.
     part: OnceLock<Option<Canonical>>,
     example: Option<Canonical>,
@@ -48,8 +49,19 @@ impl PayloadSchema {
         T::contract()
     }
 
-    /// The schema that the fields and docs of a Rust type make.
-    pub(super) fn derive<T: Payload>() -> Result<Self, ContractError> {
+    /// The schema that the fields and docs of a Rust type make. It is made once in a process, and shared.
+    pub(super) fn derived<T: Payload>() -> Result<Self, ContractError> {
+        static DERIVED: LazyLock<Mutex<HashMap<TypeId, PayloadSchema>>> = LazyLock::new(Mutex::default);
+        let derived = || DERIVED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = derived().get(&TypeId::of::<T>()) {
+            return Ok(known.clone());
+        }
+        // Made outside of the lock: threads that make it at once use the one that is there first.
+        let made = Self::derive::<T>()?;
+        Ok(derived().entry(TypeId::of::<T>()).or_insert(made).clone())
+    }
+
+    fn derive<T: Payload>() -> Result<Self, ContractError> {
         let type_name = T::schema_name().into_owned();
         let qname = name_of::<T>(&type_name)?;
         let model = types::model_of::<T>(T::NAMESPACE, T::ROOT)?;
@@ -73,35 +85,26 @@ impl PayloadSchema {
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
         let example = valid_example(&model, checker()).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        let embeddable = embed::embeddable(&document);
-        let embeddable = embeddable.map_err(|problem| round_trip(RoundTrip::Schema(problem.to_string())))?;
         let digest = digest([document.as_str()]);
-        Ok(Self::assemble(
-            qname,
-            (digest, path),
-            (document.into(), embeddable),
-            &model,
-            Some(example),
-            Some(json_schema),
-        ))
+        Ok(Self::assemble(qname, (digest, path), document.into(), &model, Some(example), Some(json_schema)))
     }
 
     /// The schema of a global element of `.xsd` documents.
     pub(super) fn of_element(
         digest: Digest,
         grammar: (Arc<Grammar>, ElementId),
-        texts: (Arc<str>, Canonical),
+        document: Arc<str>,
         model: &Model,
         qname: QName,
     ) -> Self {
         let example = valid_example(model, Checker::new(&grammar.0, grammar.1));
-        Self::assemble(qname, (digest, grammar), texts, model, example, None)
+        Self::assemble(qname, (digest, grammar), document, model, example, None)
     }
 
     fn assemble(
         qname: QName,
         (digest, grammar): (Digest, (Arc<Grammar>, ElementId)),
-        (document, embeddable): (Arc<str>, Canonical),
+        document: Arc<str>,
         model: &Model,
         example: Option<Canonical>,
         json_schema: Option<Value>,
@@ -115,7 +118,6 @@ impl PayloadSchema {
             digest,
             grammar,
             document,
-            embeddable,
             part: OnceLock::new(),
             example,
             json_schema,
@@ -136,7 +138,7 @@ impl PayloadSchema {
     /// canonical schema for inside of a message: each prefix that its references use is bound where canonicalization
     /// keeps it. What else the document declares is not in it.
     pub fn embeddable_document(&self) -> Option<&Canonical> {
-        self.0.part.get_or_init(|| embed::part(&self.0.embeddable, &self.0.qname)).as_ref()
+        self.0.part.get_or_init(|| embed::part(&self.0.document, &self.0.qname)).as_ref()
     }
 
     /// A valid instance; a Rust type always has one, an `.xsd` contract if one was found.

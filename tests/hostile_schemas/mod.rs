@@ -1,11 +1,20 @@
 //! Schemas that cost as much as they can: shared by `tests/schema_hostile.rs` and `benches/hostile.rs`.
 
+mod wide;
+
 use systole::schema::XsdDocument;
 
 /// Documents that are given together, and what is hostile about them.
 pub(crate) struct Hostile {
     pub(crate) name: &'static str,
     pub(crate) documents: Vec<XsdDocument>,
+}
+
+impl Hostile {
+    /// Documents by their names.
+    fn of(name: &'static str, documents: Vec<(String, String)>) -> Self {
+        Self { name, documents: documents.into_iter().map(|(name, text)| XsdDocument { name, text }).collect() }
+    }
 }
 
 impl std::fmt::Display for Hostile {
@@ -16,7 +25,18 @@ impl std::fmt::Display for Hostile {
 
 /// One of each class.
 pub(crate) fn schemas() -> Vec<Hostile> {
-    let classes = [declarations(), models(), counts(), types(), attributes(), simple(), patterns(), keys(), sets()];
+    let classes = [
+        declarations(),
+        models(),
+        counts(),
+        types(),
+        attributes(),
+        simple(),
+        patterns(),
+        keys(),
+        sets(),
+        wide::schemas(),
+    ];
     classes.into_iter().flatten().collect()
 }
 
@@ -25,7 +45,7 @@ fn schema(attributes: &str, inside: &str) -> String {
 }
 
 fn one(name: &'static str, inside: String) -> Hostile {
-    Hostile { name, documents: vec![XsdDocument { name: "h.xsd".to_owned(), text: schema("", &inside) }] }
+    Hostile::of(name, vec![("h.xsd".to_owned(), schema("", &inside))])
 }
 
 fn many(n: usize, item: impl Fn(usize) -> String) -> String {
@@ -376,13 +396,17 @@ fn keys() -> Vec<Hostile> {
     ]
 }
 
+/// `n` documents that are given together.
+fn set(name: &'static str, n: usize, text: &dyn Fn(usize) -> String) -> Hostile {
+    Hostile::of(name, (0..n).map(|i| (format!("{i}.xsd"), text(i))).collect())
+}
+
+fn link(kind: &str, to: usize) -> String {
+    format!("<xs:{kind} schemaLocation='{to}.xsd'/>")
+}
+
 fn sets() -> Vec<Hostile> {
-    let link = |kind: &str, to: usize| format!("<xs:{kind} schemaLocation='{to}.xsd'/>");
     let import = |to: usize| format!("<xs:import namespace='urn:{to}' schemaLocation='{to}.xsd'/>");
-    let set = |name, n: usize, text: &dyn Fn(usize) -> String| Hostile {
-        name,
-        documents: (0..n).map(|i| XsdDocument { name: format!("{i}.xsd"), text: text(i) }).collect(),
-    };
     let target = |i: usize| format!(" targetNamespace='urn:{i}'");
     vec![
         set("300 imports in a circle", 300, &|i| {

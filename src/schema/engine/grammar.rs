@@ -172,11 +172,24 @@ pub(super) struct Derivations {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attributes {
     pub(super) uses: Vec<AttributeUse>,
+    /// The places of more than [`FEW`] of them, in the order of their names.
+    pub(super) by_name: Vec<u32>,
     /// How many of them are required.
     pub(super) required: u32,
     /// Whether one that is left out has a value that refers to an ID.
     pub(super) refers: bool,
     pub(super) wildcard: Option<Wildcard>,
+}
+
+impl Attributes {
+    pub(super) fn find(&self, namespace: Namespace, local: &str) -> Option<&AttributeUse> {
+        if self.by_name.is_empty() {
+            return self.uses.iter().find(|used| used.name.is(namespace, local));
+        }
+        let used = |place: &u32| &self.uses[*place as usize];
+        let found = self.by_name.binary_search_by(|place| used(place).name.order(namespace, local));
+        found.ok().map(|at| used(&self.by_name[at]))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -902,3 +902,31 @@ proptest! {
         })?;
     }
 }
+
+#[test]
+fn attributes_are_found_however_many_a_type_has() {
+    let uses: String = (0..40)
+        .rev()
+        .map(|i| {
+            let (ty, used) = if i % 2 == 0 { ("xs:int", "required") } else { ("xs:boolean", "optional") };
+            format!("<xs:attribute name='a{i}' type='{ty}' use='{used}'/><xs:attribute name='a{i}' type='xs:date' form='qualified'/>")
+        })
+        .collect();
+    let schema = format!("<xs:element name='r'><xs:complexType>{uses}</xs:complexType></xs:element>");
+    let grammar = whole(&documents(&[&schema])).unwrap();
+    let root = grammar.element("urn:t", "r");
+    let required: String = (0..40).step_by(2).map(|i| format!(" a{i}='{i}'")).collect();
+    for (more, violations) in [
+        ("", 0),
+        (" a1='true' a39='0' p:a0='2000-01-01' p:a1='2000-01-01'", 0),
+        (" a1='2' p:a2='2' a40='1' p:b='1'", 4),
+    ] {
+        let payload = canonical(&format!("<p:r xmlns:p='urn:t'{required}{more}/>"));
+        let found = Judge::default().judge(&grammar, root, &payload, 10);
+        assert_eq!(found.len(), violations, "{more}: {found:?}");
+    }
+    // As many as are asked for are told.
+    let empty = canonical("<p:r xmlns:p='urn:t'/>");
+    assert_eq!(Judge::default().judge(&grammar, root, &empty, 10).len(), 10);
+    assert_eq!(Judge::default().judge(&grammar, root, &empty, 100).len(), 20);
+}

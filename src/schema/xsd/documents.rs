@@ -10,7 +10,7 @@ use super::prolog::plain;
 use super::read::Place;
 use super::tree::{NodeId, Tree};
 use super::versions::included;
-use super::{XsdDocument, document_error, embed, structure};
+use super::{XsdDocument, document_error, structure};
 use crate::ladder::Canonical;
 use crate::ladder::strict::{attribute_offset, canonicalize};
 use crate::schema::contract::{ContractError, DocumentProblem};
@@ -36,13 +36,11 @@ pub(in crate::schema) struct Document {
     pub(super) name: String,
     /// The text as it was given.
     pub(in crate::schema) given: Arc<str>,
-    /// The text without XML declaration and DOCTYPE, with the same lines.
-    text: String,
+    /// Of the text without XML declaration and DOCTYPE, with the same lines.
     pub(in crate::schema) tree: Tree,
     /// Its target namespace; empty for none.
     pub(in crate::schema) target: String,
     pub(in crate::schema) links: Vec<Link>,
-    pub(in crate::schema) embeddable: Canonical,
 }
 
 /// A location where no document is, and the link that names it.
@@ -155,7 +153,7 @@ impl Documents {
 
     /// The digest of a document and all that it leads to.
     pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
-        digest(self.closure(root).iter().map(|index| self.documents[*index].text.as_str()))
+        digest(self.closure(root).iter().map(|index| self.documents[*index].tree.document()))
     }
 
     /// The error of a rule that the schema breaks.
@@ -219,7 +217,7 @@ impl Documents {
         let tree = &document.tree;
         let (mut links, mut missing) = (Vec::new(), Vec::new());
         for node in tree.parts(0) {
-            let import = match tree.node(node).local.as_str() {
+            let import = match tree.node(node).local {
                 "import" => true,
                 "include" | "redefine" => false,
                 _ => continue,
@@ -313,40 +311,56 @@ impl Document {
             depth: 256,
             attributes: 1 << 12,
             namespaces: 1 << 12,
-            name_bytes: 1 << 12,
+            name_bytes: 1 << 10,
             value_bytes: 64 << 20,
             comment_bytes: 64 << 20,
             instruction_bytes: 64 << 20,
             relative_namespaces: true,
         };
         let error = |at, problem| document_error(name, at, problem);
-        let mut text = plain(given).map_err(|(at, problem)| {
+        let text = plain(given).map_err(|(at, problem)| {
             error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
-        let read = |text: &str| {
-            let canonical = canonicalize(&Bytes::copy_from_slice(text.as_bytes()), &LIMITS).map_err(|strict| {
+        let shared: Arc<str> = given.into();
+        // Most documents have neither, so that both texts are one.
+        let text = if *text == *given { shared.clone() } else { text.into() };
+        let read = |text: Arc<str>| {
+            let canonical = canonicalize(&Bytes::from_owner(Shared(text.clone())), &LIMITS).map_err(|strict| {
                 error(Some(strict.position()), DocumentProblem::Malformed(strict.kind().to_string()))
             })?;
             let tree = Tree::parse(text).ok_or_else(|| error(None, DocumentProblem::no_element()))?;
             Ok::<_, ContractError>((canonical, tree))
         };
-        let (mut canonical, mut tree) = read(&text)?;
-        if let Some(included) = included(&text, &tree) {
-            (canonical, tree) = read(&included)?;
-            text = included;
+        let (mut canonical, mut tree) = read(text)?;
+        if let Some(included) = included(&tree) {
+            (canonical, tree) = read(included.into())?;
         }
         let root = tree.node(0);
-        if &*root.namespace != ns::XSD || root.local != "schema" {
+        if root.namespace != ns::XSD || root.local != "schema" {
+            let text = tree.document().as_bytes();
             let declaration =
                 if root.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", root.prefix) };
-            let declaration = attribute_offset(text.as_bytes(), root.tag.start, &declaration);
+            let declaration = attribute_offset(text, root.tag.start, &declaration);
             let at = declaration.filter(|_| root.local == "schema").unwrap_or(root.tag.start);
-            return Err(error(Some(Position::of(text.as_bytes(), at)), DocumentProblem::no_schema(root)));
+            return Err(error(Some(Position::of(text, at)), DocumentProblem::no_schema(&root)));
         }
         let target = tree.get(0, "targetNamespace").unwrap_or_default().to_owned();
-        let embeddable = embed::of_tree(&tree).ok_or_else(|| error(None, DocumentProblem::no_element()))?;
-        let (name, given) = (name.to_owned(), given.into());
-        Ok((Self { name, given, text, tree, target, links: Vec::new(), embeddable }, canonical))
+        let document = Self { name: name.to_owned(), given: shared, tree, target, links: Vec::new() };
+        match document.long_name(LIMITS.name_bytes) {
+            None => Ok((document, canonical)),
+            Some((node, attribute)) => {
+                let rule = format!("the {attribute} has more than {} bytes: choose a shorter one", LIMITS.name_bytes);
+                Err(error(Some(document.position_of_attribute(node, attribute)), DocumentProblem::Rule(rule)))
+            }
+        }
+    }
+
+    /// The first name, or target namespace, of more than `most` bytes: each payload has its own ones in its prompt, its
+    /// example and more.
+    fn long_name(&self, most: usize) -> Option<(NodeId, &'static str)> {
+        let names = self.tree.parts(0).map(|part| (part, "name"));
+        let mut all = std::iter::once((0, "targetNamespace")).chain(names);
+        all.find(|(node, name)| self.tree.get(*node, name).is_some_and(|name| name.len() > most))
     }
 
     fn imports(&self, namespace: &str) -> bool {
@@ -355,14 +369,32 @@ impl Document {
     }
 
     pub(super) fn position(&self, node: NodeId) -> Position {
-        Position::of(self.text.as_bytes(), self.tree.node(node).tag.start)
+        Position::of(self.tree.document().as_bytes(), self.tree.node(node).tag.start)
     }
 
     /// The place of an attribute, or of its element if that doesn't have it.
     pub(super) fn position_of_attribute(&self, node: NodeId, attribute: &str) -> Position {
-        let text = self.text.as_bytes();
+        let text = self.tree.document().as_bytes();
         let tag = self.tree.node(node).tag.start;
         Position::of(text, attribute_offset(text, tag, attribute).unwrap_or(tag))
+    }
+}
+
+/// A text that is read where it is.
+struct Shared(Arc<str>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// The tree of a document that was read before, as it was given then.
+pub(super) fn tree(given: &str) -> Option<Tree> {
+    let tree = Tree::parse(plain(given).ok()?)?;
+    match included(&tree) {
+        Some(included) => Tree::parse(included),
+        None => Some(tree),
     }
 }
 

@@ -7,11 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::documents::{attribute, canonical};
+use super::documents::{attribute, canonical, tree};
 use super::needed::{is_kept, needed};
 use super::tree::{Child, NodeId, Tree};
 use crate::ladder::Canonical;
-use crate::schema::contract::DocumentProblem;
 use crate::vocab::{QName, ns};
 
 /// The attributes whose values are QNames, or lists of them (XSD 1.0 part 1).
@@ -20,20 +19,9 @@ const REFERENCES: [&str; 8] =
 /// The attributes with paths of QNames.
 const PATHS: [&str; 1] = ["xpath"];
 
-/// The embeddable form of a document that was made here.
-pub(in crate::schema) fn embeddable(document: &str) -> Result<Canonical, DocumentProblem> {
-    let element = document.split_once("?>").map_or(document, |(_, element)| element.trim_start());
-    Tree::parse(element).and_then(|tree| of_tree(&tree)).ok_or_else(DocumentProblem::no_element)
-}
-
-/// The embeddable form of a schema document.
-pub(super) fn of_tree(tree: &Tree) -> Option<Canonical> {
-    embed(tree, |_| true)
-}
-
-/// The part of an embeddable document that a global element needs, as one document.
-pub(in crate::schema) fn part(whole: &Canonical, element: &QName) -> Option<Canonical> {
-    let tree = Tree::parse(whole.as_str())?;
+/// The part of a schema document that a global element needs, as one document.
+pub(in crate::schema) fn part(document: &str, element: &QName) -> Option<Canonical> {
+    let tree = tree(document)?;
     let needed = needed(&tree, element);
     embed(&tree, |id| is_kept(&tree, id, &needed))
 }
@@ -43,11 +31,11 @@ fn embed(tree: &Tree, is_kept: impl Fn(NodeId) -> bool) -> Option<Canonical> {
     let mut out = Embedding { tree, prefixes: BTreeMap::new() };
     let mut body = String::new();
     let mut between = None;
-    for child in &tree.node(0).children {
+    for child in tree.children(0) {
         match child {
-            Child::Element(id) if is_kept(*id) => {
+            Child::Element(id) if is_kept(id) => {
                 between.take().into_iter().for_each(|text| escape(&mut body, text));
-                out.element(&mut body, *id);
+                out.element(&mut body, id);
             }
             Child::Element(_) => {}
             Child::Text(text) => between = Some(text),
@@ -85,9 +73,9 @@ struct Embedding<'a> {
 impl Embedding<'_> {
     /// Schema documents nest no deeper than 256, which they were checked for.
     fn children(&mut self, out: &mut String, id: NodeId) {
-        for child in &self.tree.node(id).children {
+        for child in self.tree.children(id) {
             match child {
-                Child::Element(child) => self.element(out, *child),
+                Child::Element(child) => self.element(out, child),
                 Child::Text(text) => escape(out, text),
             }
         }
@@ -96,11 +84,11 @@ impl Embedding<'_> {
     fn element(&mut self, out: &mut String, id: NodeId) {
         let node = self.tree.node(id);
         // What is no part of the schema keeps its names, under a default namespace.
-        let own = &*node.namespace == ns::XSD;
-        let name = if own { format!("xs:{}", node.local) } else { node.local.clone() };
+        let own = node.namespace == ns::XSD;
+        let name = if own { format!("xs:{}", node.local) } else { node.local.to_owned() };
         let _ = write!(out, "<{name}");
         if !own {
-            let _ = write!(out, " xmlns=\"{}\"", attribute(&node.namespace));
+            let _ = write!(out, " xmlns=\"{}\"", attribute(node.namespace));
         }
         self.attributes(out, id);
         out.push('>');
@@ -111,19 +99,19 @@ impl Embedding<'_> {
     fn attributes(&mut self, out: &mut String, id: NodeId) {
         let node = self.tree.node(id);
         let mut foreign = 0;
-        for (name, value) in &node.attributes {
+        for (name, value) in self.tree.attributes(id) {
             let Some((prefix, local)) = name.split_once(':') else {
-                let own = &*node.namespace == ns::XSD;
-                let value = match name.as_str() {
+                let own = node.namespace == ns::XSD;
+                let value = match name {
                     reference if own && REFERENCES.contains(&reference) => self.references(id, value),
                     path if own && PATHS.contains(&path) => self.path(id, value),
-                    _ => value.clone(),
+                    _ => value.to_owned(),
                 };
                 let _ = write!(out, " {name}=\"{}\"", attribute(&value));
                 continue;
             };
             // Such a mark of an earlier embedding is written again where it is needed.
-            if (local, value.as_str()) == ("used", "") && id == 0 {
+            if (local, value) == ("used", "") && id == 0 {
                 continue;
             }
             if prefix == "xml" {

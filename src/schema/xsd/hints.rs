@@ -109,10 +109,10 @@ const ATTRIBUTES_OF_1_1: [(&str, &[&str]); 9] = [
 /// The advice for an element that breaks the structure, or an attribute of it, in brackets; empty for none.
 pub(super) fn hint(tree: &Tree, element: NodeId, part: &engine::Part) -> String {
     let node = tree.node(element);
-    if &*node.namespace != ns::XSD {
+    if node.namespace != ns::XSD {
         return String::new();
     }
-    let local = node.local.as_str();
+    let local = node.local;
     let advice = if OF_1_1.contains(&local) {
         Some(format!(
             "xs:{local} is of XSD 1.1, and schemas here are XSD 1.0: check it in the handler, and remove it or leave it out by vc:minVersion=\"1.1\""
@@ -132,8 +132,8 @@ pub(super) fn hint(tree: &Tree, element: NodeId, part: &engine::Part) -> String 
 
 /// The advice for an attribute that its element doesn't have, or not with this value.
 fn of_attribute(tree: &Tree, element: NodeId, attribute: &str) -> Option<String> {
-    let local = tree.node(element).local.as_str();
-    let parent = tree.ancestors(element).nth(1).map(|parent| tree.node(parent).local.as_str());
+    let local = tree.node(element).local;
+    let parent = tree.ancestors(element).nth(1).map(|parent| tree.node(parent).local);
     let value = tree.get(element, attribute).unwrap_or_default();
     if ATTRIBUTES_OF_1_1.iter().any(|(name, elements)| *name == attribute && elements.contains(&local)) {
         return Some(format!("{attribute} is of XSD 1.1, and schemas here are XSD 1.0: remove it"));
@@ -216,15 +216,15 @@ fn is_any_number(value: &str) -> bool {
 
 /// The advice for an element of XSD that stands where it can't.
 fn of_place(tree: &Tree, element: NodeId) -> Option<&'static str> {
-    let local = tree.node(element).local.as_str();
-    let above = |levels: usize| tree.ancestors(element).nth(levels).map(|node| tree.node(node).local.as_str());
+    let local = tree.node(element).local;
+    let above = |levels: usize| tree.ancestors(element).nth(levels).map(|node| tree.node(node).local);
     let parent = tree.ancestors(element).nth(1)?;
     let stands_behind = |is_one: &dyn Fn(&str) -> bool| {
         let mut before = tree.parts(parent).take_while(|part| *part != element);
-        before.any(|part| is_one(&tree.node(part).local))
+        before.any(|part| is_one(tree.node(part).local))
     };
     let is_model = |local: &str| is_content(local) || matches!(local, "simpleContent" | "complexContent");
-    match tree.node(parent).local.as_str() {
+    match tree.node(parent).local {
         _ if matches!(local, "documentation" | "appinfo") => Some("write xs:annotation around it"),
         _ if local == "annotation" && stands_behind(&|_| true) => Some("write it first in its element"),
         "schema" => below_schema(local, stands_behind(&is_declaration)),

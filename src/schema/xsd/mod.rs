@@ -105,8 +105,8 @@ impl XsdSet {
             }
             let document = documents.get(element.document);
             let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
-            let texts = (document.given.clone(), document.embeddable.clone());
-            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), texts, &model, qname));
+            let text = document.given.clone();
+            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), text, &model, qname));
         }
         if schemas.is_empty() {
             return Err(documents.no_element());

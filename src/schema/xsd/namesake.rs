@@ -14,12 +14,11 @@ pub(super) fn namesake(documents: &Documents, payload: &QName) -> Option<String>
         }
         let named = |id: &NodeId| is_own(tree, *id) && tree.get(*id, "name") == Some(local);
         let mut all = tree.ids().filter(named);
-        let of = |kinds: &'static [&str]| move |id: &NodeId| kinds.contains(&&*tree.node(*id).local);
+        let of = |kinds: &'static [&str]| move |id: &NodeId| kinds.contains(&tree.node(*id).local);
         let at = |id| format!("{}:{}", document.name, document.position(id));
         if let Some(ty) = all.clone().find(of(&["complexType", "simpleType"])) {
-            let xs = prefixed(&tree.node(0).prefix);
-            let own =
-                tree.node(0).declarations.iter().find(|(prefix, to)| !prefix.is_empty() && **to == *document.target);
+            let xs = prefixed(tree.node(0).prefix);
+            let own = tree.declarations(0).find(|(prefix, to)| !prefix.is_empty() && *to == document.target);
             let own = prefixed(own.map_or("", |(prefix, _)| prefix));
             return Some(format!(
                 "a type of that name is at {}: write <{xs}element name=\"{local}\" type=\"{own}{local}\"/> directly below <{xs}schema>",
@@ -31,7 +30,7 @@ pub(super) fn namesake(documents: &Documents, payload: &QName) -> Option<String>
             return Some(format!(
                 "an element of that name is at {}{outer}, where it is no payload: declare it directly below <{}schema>",
                 at(element),
-                prefixed(&tree.node(0).prefix)
+                prefixed(tree.node(0).prefix)
             ));
         }
     }

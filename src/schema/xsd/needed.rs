@@ -40,7 +40,7 @@ struct Search<'a> {
 
 impl<'a> Global<'a> {
     fn of(tree: &'a Tree, id: NodeId) -> Option<Self> {
-        let space = match tree.node(id).local.as_str() {
+        let space = match tree.node(id).local {
             "simpleType" | "complexType" => TYPE,
             "element" => "element",
             "attribute" => "attribute",
@@ -77,8 +77,8 @@ impl Search<'_> {
         while let Some(id) = pending.pop() {
             pending.extend(self.tree.parts(id));
             let node = self.tree.node(id);
-            for (attribute, value) in &node.attributes {
-                let space = match (attribute.as_str(), node.local.as_str()) {
+            for (attribute, value) in self.tree.attributes(id) {
+                let space = match (attribute, node.local) {
                     ("type" | "base" | "itemType" | "memberTypes", _) => TYPE,
                     ("substitutionGroup", _) => "element",
                     ("ref", "element") => "element",
@@ -127,9 +127,8 @@ impl Search<'_> {
                 return true;
             }
             // A derivation stands in the content model of a type; what is below that are other types.
-            let below = |part: &NodeId| {
-                matches!(self.tree.node(*part).local.as_str(), "complexContent" | "extension" | "restriction")
-            };
+            let below =
+                |part: &NodeId| matches!(self.tree.node(*part).local, "complexContent" | "extension" | "restriction");
             pending.extend(self.tree.parts(id).filter(below));
         }
         false
@@ -148,13 +147,12 @@ impl Search<'_> {
 pub(super) fn is_kept(tree: &Tree, id: NodeId, needed: &BTreeSet<NodeId>) -> bool {
     let node = tree.node(id);
     needed.contains(&id)
-        || &*node.namespace == ns::XSD
-            && matches!(node.local.as_str(), "import" | "include" | "redefine" | "defaultOpenContent")
+        || node.namespace == ns::XSD && matches!(node.local, "import" | "include" | "redefine" | "defaultOpenContent")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::embed::{embeddable, part};
+    use super::super::embed::part;
 
     /// The names of the top-level components that are shown with an element.
     fn shown(schema: &str, element: &str) -> Vec<String> {
@@ -162,8 +160,7 @@ mod tests {
             "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t'>\
              <xs:annotation><xs:documentation>secret</xs:documentation></xs:annotation>{schema}</xs:schema>"
         );
-        let whole = embeddable(&schema).unwrap();
-        let part = part(&whole, &format!("{{urn:t}}{element}").parse().unwrap()).unwrap();
+        let part = part(&schema, &format!("{{urn:t}}{element}").parse().unwrap()).unwrap();
         let tree = super::Tree::parse(part.as_str()).unwrap();
         tree.parts(0).filter_map(|id| tree.get(id, "name").map(str::to_owned)).collect()
     }

@@ -53,8 +53,8 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
 
 /// Whether an element is of XML Schema and outside of annotations.
 pub(super) fn is_own(tree: &Tree, id: NodeId) -> bool {
-    let is_annotation = |id| &*tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation";
-    &*tree.node(id).namespace == ns::XSD && !tree.ancestors(id).any(is_annotation)
+    let is_annotation = |id| tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation";
+    tree.node(id).namespace == ns::XSD && !tree.ancestors(id).any(is_annotation)
 }
 
 /// Whether it declares an element inside of others without saying whether that is in a namespace.

@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                 let namespace = tree.get(node, "namespace").unwrap_or_default().to_owned();
                 self.imported.entry(index).or_default().insert(namespace);
             }
-            let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
+            let (Some(kind), Some(name)) = (kind(tree.node(node).local), tree.get(node, "name")) else { continue };
             let place = Place { document: index, node, target: target.clone() };
             if let (Kind::Element, true, Ok(qname)) = (kind, own, QName::new(target, name)) {
                 self.elements.push((qname, place.clone()));
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         let parts = redefines.flat_map(|redefine| tree.parts(redefine).map(move |node| (redefine, node)));
         let mut reached: Option<(NodeId, Vec<bool>)> = None;
         for (redefine, node) in parts {
-            let (Some(kind), Some(name)) = (kind(&tree.node(node).local), tree.get(node, "name")) else { continue };
+            let (Some(kind), Some(name)) = (kind(tree.node(node).local), tree.get(node, "name")) else { continue };
             let place = Place { document: index, node, target: target.clone() };
             let places = self.components[kind as usize].entry((target.clone(), name.to_owned())).or_default();
             let original = places.iter().position(|known| !self.originals.contains_key(&key(known)));

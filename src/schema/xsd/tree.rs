@@ -1,92 +1,189 @@
+mod builder;
+
+use std::ops::Range;
 use std::sync::Arc;
 
-use quick_xml::Reader;
-use quick_xml::events::{BytesRef, BytesStart, Event};
-
-use crate::ladder::scan::declared_prefix;
 use crate::vocab::ns;
+use builder::Builder;
 
 /// The elements of a schema document, in document order; the first is its root.
-#[derive(Debug, Clone)]
+///
+/// Names and values are ranges of the document, and elements have their attributes and texts in lists that all share:
+/// an element takes some 60 bytes.
+#[derive(Debug)]
 pub(in crate::schema) struct Tree {
-    nodes: Vec<Node>,
-    /// The namespace of the prefix `xml`, which needs no declaration.
-    xml: Arc<str>,
-    /// The namespace of names without one.
-    none: Arc<str>,
+    document: Arc<str>,
+    /// Values and texts that differ from how they are written in the document.
+    resolved: String,
+    elements: Vec<Element>,
+    /// Of all elements, one after the other; no declarations.
+    attributes: Vec<Attribute>,
+    /// Of all elements, one after the other, behind [`NONE`](Tree::NONE) and [`XML`](Tree::XML).
+    declarations: Vec<Declaration>,
+    texts: Vec<Text>,
 }
 
 pub(in crate::schema) type NodeId = usize;
 
+/// An element.
 #[derive(Debug, Clone)]
-pub(in crate::schema) struct Node {
+pub(in crate::schema) struct Node<'a> {
     /// As it is written.
-    pub(in crate::schema) prefix: String,
-    pub(in crate::schema) namespace: Arc<str>,
-    pub(in crate::schema) local: String,
-    /// Names as they are written, values without references; no declarations.
-    pub(in crate::schema) attributes: Vec<(String, String)>,
-    /// Prefix and namespace name.
-    pub(in crate::schema) declarations: Vec<(String, Arc<str>)>,
-    pub(in crate::schema) children: Vec<Child>,
-    parent: Option<NodeId>,
+    pub(in crate::schema) prefix: &'a str,
+    pub(in crate::schema) namespace: &'a str,
+    pub(in crate::schema) local: &'a str,
     /// The bytes of the start tag.
-    pub(in crate::schema) tag: std::ops::Range<usize>,
-    /// The byte behind its end tag.
-    end: usize,
-}
-
-impl Node {
+    pub(in crate::schema) tag: Range<usize>,
     /// The bytes of the element.
-    pub(in crate::schema) fn whole(&self) -> std::ops::Range<usize> {
-        self.tag.start..self.end
-    }
+    pub(in crate::schema) whole: Range<usize>,
 }
 
-#[derive(Debug, Clone)]
-pub(in crate::schema) enum Child {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::schema) enum Child<'a> {
     Element(NodeId),
-    Text(String),
+    Text(&'a str),
 }
+
+/// An element, by offsets into the document and places in the lists of the tree.
+#[derive(Debug)]
+struct Element {
+    /// Where the start tag begins and ends, and where the element ends.
+    tag: u32,
+    content: u32,
+    end: u32,
+    /// How long the prefix and the whole name are.
+    prefix: u32,
+    name: u32,
+    parent: u32,
+    /// The first element behind its own ones.
+    next: u32,
+    /// The declaration of its prefix.
+    namespace: u32,
+    /// Its first attribute, declaration and text; those of the next element stand behind its own, texts apart.
+    attributes: u32,
+    declarations: u32,
+    text: u32,
+}
+
+#[derive(Debug)]
+struct Attribute {
+    /// As it is written.
+    name: Span,
+    value: Span,
+}
+
+#[derive(Debug)]
+struct Declaration {
+    prefix: Span,
+    name: Arc<str>,
+}
+
+/// Text between two tags.
+#[derive(Debug)]
+struct Text {
+    span: Span,
+    /// The element that starts next.
+    before: u32,
+    /// The next text of the same parent.
+    next: u32,
+}
+
+/// Bytes of the document, or of what is resolved, which counts on behind it.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// No place in a list.
+const NOWHERE: u32 = u32::MAX;
 
 impl Tree {
+    /// The place of the declaration that a name without prefix has if there is no other.
+    const NONE: u32 = 0;
+    /// That of the prefix `xml`, which needs none.
+    const XML: u32 = 1;
+
     /// The tree of a text that passed the strict pass; what did not yields some tree or none.
-    pub(in crate::schema) fn parse(text: &str) -> Option<Self> {
-        let mut reader = Reader::from_str(text);
-        let mut tree = Self { nodes: Vec::new(), xml: ns::XML.into(), none: "".into() };
-        let mut open: Vec<NodeId> = Vec::new();
-        loop {
-            let start = usize::try_from(reader.buffer_position()).ok()?;
-            let event = reader.read_event().ok()?;
-            let end = usize::try_from(reader.buffer_position()).ok()?;
-            match event {
-                Event::Start(tag) => open.push(tree.open(&tag, open.last().copied(), start..end)),
-                Event::Empty(tag) => drop(tree.open(&tag, open.last().copied(), start..end)),
-                Event::End(_) => tree.nodes[open.pop()?].end = end,
-                Event::Text(text) => tree.text(open.last(), &text.xml10_content()),
-                Event::CData(text) => tree.text(open.last(), &text.xml10_content()),
-                Event::GeneralRef(reference) => tree.text(open.last(), &character(&reference).unwrap_or_default()),
-                Event::Eof => return Some(tree).filter(|tree| !tree.nodes.is_empty()),
-                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
-            }
-        }
+    pub(in crate::schema) fn parse(document: impl Into<Arc<str>>) -> Option<Self> {
+        let document = document.into();
+        // What is resolved is no longer than what is written.
+        u32::try_from(document.len().checked_mul(2)?).ok()?;
+        let nowhere = Span { start: 0, end: 0 };
+        let declarations = ["", ns::XML].map(|name| Declaration { prefix: nowhere, name: name.into() });
+        let mut tree = Self {
+            document,
+            resolved: String::new(),
+            elements: Vec::new(),
+            attributes: Vec::new(),
+            declarations: declarations.into(),
+            texts: Vec::new(),
+        };
+        Builder::new(&mut tree).read()?;
+        tree.elements.shrink_to_fit();
+        tree.attributes.shrink_to_fit();
+        (!tree.elements.is_empty()).then_some(tree)
+    }
+
+    /// The text that it is the tree of.
+    pub(in crate::schema) fn document(&self) -> &str {
+        &self.document
     }
 
     /// All elements, in document order.
-    pub(in crate::schema) fn ids(&self) -> std::ops::Range<NodeId> {
-        0..self.nodes.len()
+    pub(in crate::schema) fn ids(&self) -> Range<NodeId> {
+        0..self.elements.len()
     }
 
-    pub(in crate::schema) fn node(&self, id: NodeId) -> &Node {
-        &self.nodes[id]
+    pub(in crate::schema) fn node(&self, id: NodeId) -> Node<'_> {
+        let element = &self.elements[id];
+        let (prefix, local) = element.names(&self.document);
+        let [tag, content, end] = [element.tag, element.content, element.end].map(index);
+        let namespace = &*self.declarations[index(element.namespace)].name;
+        Node { prefix, namespace, local, tag: tag..content, whole: tag..end }
+    }
+
+    /// The attributes of an element but for declarations: names as they are written, values without references.
+    pub(in crate::schema) fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&str, &str)> {
+        let end = self.elements.get(id + 1).map_or(self.attributes.len(), |next| index(next.attributes));
+        let own = &self.attributes[index(self.elements[id].attributes)..end];
+        own.iter().map(|attribute| (self.text(attribute.name), self.text(attribute.value)))
+    }
+
+    /// The prefixes that an element declares, each with its namespace name.
+    pub(in crate::schema) fn declarations(&self, id: NodeId) -> impl Iterator<Item = (&str, &str)> {
+        let own = &self.declarations[self.declared(id)];
+        own.iter().map(|declaration| (self.text(declaration.prefix), &*declaration.name))
+    }
+
+    /// What stands directly inside of an element.
+    pub(in crate::schema) fn children(&self, id: NodeId) -> impl Iterator<Item = Child<'_>> {
+        let (mut next, mut text) = (id + 1, self.elements[id].text);
+        let end = index(self.elements[id].next);
+        std::iter::from_fn(move || {
+            if let Some(found) = self.texts.get(index(text))
+                && (index(found.before) <= next || next >= end)
+            {
+                text = found.next;
+                return Some(Child::Text(self.text(found.span)));
+            }
+            let child = (next < end).then_some(next)?;
+            next = index(self.elements[child].next);
+            Some(Child::Element(child))
+        })
     }
 
     /// The child elements in the namespace of XML Schema.
     pub(in crate::schema) fn parts(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        self.nodes[id].children.iter().filter_map(|child| match child {
-            Child::Element(id) if &*self.nodes[*id].namespace == ns::XSD => Some(*id),
-            Child::Element(_) | Child::Text(_) => None,
-        })
+        let end = index(self.elements[id].next);
+        let children =
+            std::iter::successors(Some(id + 1), |child| self.elements.get(*child).map(|child| index(child.next)));
+        children.take_while(move |child| *child < end).filter(|child| self.is_part(*child))
+    }
+
+    /// Whether an element is in the namespace of XML Schema.
+    fn is_part(&self, id: NodeId) -> bool {
+        *self.declarations[index(self.elements[id].namespace)].name == *ns::XSD
     }
 
     /// The value of an attribute without namespace.
@@ -96,8 +193,7 @@ impl Tree {
 
     /// The value of an attribute without namespace, white space around it included.
     pub(in crate::schema) fn untrimmed(&self, id: NodeId, attribute: &str) -> Option<&str> {
-        let found = self.nodes[id].attributes.iter().find(|(name, _)| name == attribute);
-        found.map(|(_, value)| value.as_str())
+        self.attributes(id).find(|(name, _)| *name == attribute).map(|(_, value)| value)
     }
 
     /// The namespace name that a prefix is bound to at a node; empty for none.
@@ -106,38 +202,52 @@ impl Tree {
     }
 
     /// The same, to be kept.
-    pub(in crate::schema) fn bound(&self, mut id: NodeId, prefix: &str) -> &Arc<str> {
+    pub(in crate::schema) fn bound(&self, id: NodeId, prefix: &str) -> &Arc<str> {
+        &self.declarations[index(self.declaration(id, prefix))].name
+    }
+
+    /// The place of the declaration that a prefix has at a node.
+    fn declaration(&self, mut id: NodeId, prefix: &str) -> u32 {
         if prefix == "xml" {
-            return &self.xml;
+            return Self::XML;
         }
         loop {
-            let node = &self.nodes[id];
-            if let Some((_, uri)) = node.declarations.iter().find(|(declared, _)| declared == prefix) {
-                return uri;
+            if let Some(at) = self.declared(id).find(|at| self.text(self.declarations[*at].prefix) == prefix) {
+                return place(at);
             }
-            match node.parent {
+            match self.parent(id) {
                 Some(parent) => id = parent,
-                None => return &self.none,
+                None => return Self::NONE,
             }
         }
     }
 
+    /// The places of the declarations of an element.
+    fn declared(&self, id: NodeId) -> Range<usize> {
+        let end = self.elements.get(id + 1).map_or(self.declarations.len(), |next| index(next.declarations));
+        index(self.elements[id].declarations)..end
+    }
+
     /// A prefix that is bound to a namespace at a node.
     pub(in crate::schema) fn prefix_of(&self, id: NodeId, namespace: &str) -> Option<&str> {
-        let declared = self.ancestors(id).flat_map(|id| &self.nodes[id].declarations);
-        let mut prefixes = declared.map(|(prefix, _)| &**prefix).filter(|prefix| !prefix.is_empty());
+        let declared = self.ancestors(id).flat_map(|id| self.declarations(id));
+        let mut prefixes = declared.map(|(prefix, _)| prefix).filter(|prefix| !prefix.is_empty());
         prefixes.find(|prefix| self.resolve(id, prefix) == namespace)
     }
 
     /// An element and all that it stands in, from inside out.
     pub(in crate::schema) fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        std::iter::successors(Some(id), |id| self.nodes[*id].parent)
+        std::iter::successors(Some(id), |id| self.parent(*id))
+    }
+
+    fn parent(&self, id: NodeId) -> Option<NodeId> {
+        Some(self.elements[id].parent).filter(|parent| *parent != NOWHERE).map(index)
     }
 
     /// The docs of a component.
     pub(in crate::schema) fn documentation(&self, id: NodeId) -> String {
-        let notes = self.parts(id).filter(|part| self.nodes[*part].local == "annotation");
-        let docs = notes.flat_map(|note| self.parts(note)).filter(|part| self.nodes[*part].local == "documentation");
+        let notes = self.parts(id).filter(|part| self.node(*part).local == "annotation");
+        let docs = notes.flat_map(|note| self.parts(note)).filter(|part| self.node(*part).local == "documentation");
         let texts: Vec<String> = docs.map(|doc| unindented(&self.text_of(doc))).filter(|doc| !doc.is_empty()).collect();
         texts.join("\n\n")
     }
@@ -145,76 +255,102 @@ impl Tree {
     /// All text inside of an element.
     fn text_of(&self, id: NodeId) -> String {
         let mut text = String::new();
-        let mut pending: Vec<&Child> = self.nodes[id].children.iter().rev().collect();
-        while let Some(child) = pending.pop() {
-            match child {
-                Child::Text(part) => text.push_str(part),
-                Child::Element(id) => pending.extend(self.nodes[*id].children.iter().rev()),
+        let mut open = vec![self.children(id)];
+        while let Some(children) = open.last_mut() {
+            match children.next() {
+                Some(Child::Text(part)) => text.push_str(part),
+                Some(Child::Element(id)) => open.push(self.children(id)),
+                None => drop(open.pop()),
             }
         }
         text
     }
 
-    fn open(&mut self, tag: &BytesStart, parent: Option<NodeId>, span: std::ops::Range<usize>) -> NodeId {
-        let name = tag.name().into_inner().to_owned();
-        let (prefix, local) = name.split_once(':').unwrap_or(("", &name));
-        let (mut attributes, mut declarations) = (Vec::new(), Vec::new());
-        for attribute in tag.attributes().with_checks(false).flatten() {
-            let name = attribute.key.into_inner();
-            let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).unwrap_or_default().into_owned();
-            match declared_prefix(name) {
-                Some(prefix) => declarations.push((prefix.to_owned(), value.into())),
-                None => attributes.push((name.to_owned(), value)),
-            }
-        }
-        let id = self.nodes.len();
-        let (prefix, local) = (prefix.to_owned(), local.to_owned());
-        let node = Node {
-            prefix,
-            local,
-            attributes,
-            declarations,
-            parent,
-            end: span.end,
-            tag: span,
-            namespace: self.none.clone(),
-            children: Vec::new(),
-        };
-        self.nodes.push(node);
-        self.nodes[id].namespace = self.bound(id, &self.nodes[id].prefix).clone();
-        if let Some(parent) = parent {
-            self.nodes[parent].children.push(Child::Element(id));
-        }
-        id
-    }
-
-    fn text(&mut self, open: Option<&NodeId>, text: &str) {
-        let Some(&open) = open else { return };
-        match self.nodes[open].children.last_mut() {
-            Some(Child::Text(before)) => before.push_str(text),
-            _ => self.nodes[open].children.push(Child::Text(text.to_owned())),
+    fn text(&self, span: Span) -> &str {
+        let [start, end] = [span.start, span.end].map(index);
+        match start < self.document.len() {
+            true => &self.document[start..end],
+            false => &self.resolved[start - self.document.len()..end - self.document.len()],
         }
     }
 }
 
-/// The character of a reference.
-fn character(reference: &BytesRef) -> Option<String> {
-    if let Some(character) = reference.resolve_char_ref().ok()? {
-        return Some(character.to_string());
+impl Element {
+    /// Its prefix and local name.
+    fn names<'a>(&self, document: &'a str) -> (&'a str, &'a str) {
+        let start = index(self.tag) + "<".len();
+        let prefix = index(self.prefix);
+        let colon = usize::from(prefix > 0);
+        (&document[start..start + prefix], &document[start + prefix + colon..start + index(self.name)])
     }
-    let character = match &*reference.xml10_content() {
-        "amp" => "&",
-        "lt" => "<",
-        "gt" => ">",
-        "quot" => "\"",
-        "apos" => "'",
-        _ => return None,
-    };
-    Some(character.to_owned())
+}
+
+/// Offsets and places in lists fit: the document is shorter than 2 GiB.
+fn place(at: usize) -> u32 {
+    at as u32
+}
+
+fn index(place: u32) -> usize {
+    place as usize
 }
 
 /// Docs without the indentation that they have in the document.
 fn unindented(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in an element, and in that: names, texts, and the bytes of elements.
+    fn shown(tree: &Tree, id: NodeId) -> String {
+        let node = tree.node(id);
+        let attributes: String = tree.attributes(id).map(|(name, value)| format!(" {name}={value}")).collect();
+        let inside = tree.children(id).map(|child| match child {
+            Child::Element(id) => shown(tree, id),
+            Child::Text(text) => format!("'{text}'"),
+        });
+        format!("{{{}}}{}{attributes}({})", node.namespace, node.local, inside.collect::<String>())
+    }
+
+    #[test]
+    fn a_tree_has_what_stands_in_its_document() {
+        for (document, expected) in [
+            ("<a/>", "{}a()"),
+            ("<a>1<b/>2<c>3<d/></c><e>4</e>5</a>", "{}a('1'{}b()'2'{}c('3'{}d()){}e('4')'5')"),
+            ("<a>1&amp;2<![CDATA[<]]>&#x41;<b/>&lt;</a>", "{}a('1''&''2''<''A'{}b()'<')"),
+            ("<a k='1' l='&lt;2&gt;' m=' 3\n'/>", "{}a k=1 l=<2> m= 3 ()"),
+            ("<a k=''><b k=\"x\"/></a>", "{}a k=({}b k=x())"),
+            (
+                "<a xmlns='urn:1' xmlns:p='urn:2'><p:b p:k='1' xml:lang='en'/><c xmlns=''/></a>",
+                "{urn:1}a({urn:2}b p:k=1 xml:lang=en(){}c())",
+            ),
+            ("<!-- x --><a>1<!-- y -->2<?z?>3</a>\n", "{}a('1''2''3')"),
+        ] {
+            let tree = Tree::parse(document).unwrap();
+            assert_eq!(shown(&tree, 0), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn a_node_knows_its_bytes_and_what_is_around_it() {
+        let document =
+            "<s:a xmlns:s='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t'>\n<b><s:c k='t:x'>1</s:c></b><s:d/></s:a>";
+        let tree = Tree::parse(document).unwrap();
+        let [a, b, c, d] = [0, 1, 2, 3];
+        assert_eq!(&document[tree.node(c).tag], "<s:c k='t:x'>");
+        assert_eq!(&document[tree.node(c).whole], "<s:c k='t:x'>1</s:c>");
+        assert_eq!(&document[tree.node(d).whole.clone()], "<s:d/>");
+        assert_eq!(tree.node(a).whole, 0..document.len());
+        assert_eq!((tree.parts(a).collect::<Vec<_>>(), tree.parts(b).collect::<Vec<_>>()), (vec![d], vec![c]));
+        assert_eq!(tree.ancestors(c).collect::<Vec<_>>(), [c, b, a]);
+        assert_eq!((tree.resolve(c, "t"), tree.resolve(c, ""), tree.resolve(c, "u")), ("urn:t", "", ""));
+        assert_eq!(tree.resolve(c, "xml"), ns::XML);
+        assert_eq!(tree.prefix_of(c, "urn:t"), Some("t"));
+        assert_eq!((tree.get(c, "k"), tree.get(c, "l")), (Some("t:x"), None));
+        assert_eq!(tree.declarations(a).count(), 2);
+        assert_eq!(tree.text_of(a), "\n1");
+    }
 }

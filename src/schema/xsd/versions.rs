@@ -14,7 +14,8 @@ const VERSIONING: &str = "http://www.w3.org/2007/XMLSchema-versioning";
 const OWN: f64 = 1.0;
 
 /// The text without elements that are for other versions, with the same lines; `None` if all of it is for this one.
-pub(super) fn included(text: &str, tree: &Tree) -> Option<String> {
+pub(super) fn included(tree: &Tree) -> Option<String> {
+    let text = tree.document();
     if !text.contains(VERSIONING) {
         return None;
     }
@@ -24,8 +25,8 @@ pub(super) fn included(text: &str, tree: &Tree) -> Option<String> {
         match (is_excluded(tree, id), id) {
             (false, _) => pending.extend(tree.parts(id)),
             // A document that is for other versions is an empty one.
-            (true, 0) => excluded.extend(tree.parts(id).map(|part| tree.node(part).whole())),
-            (true, _) => excluded.push(tree.node(id).whole()),
+            (true, 0) => excluded.extend(tree.parts(id).map(|part| tree.node(part).whole)),
+            (true, _) => excluded.push(tree.node(id).whole),
         }
     }
     if excluded.is_empty() {
@@ -39,8 +40,7 @@ pub(super) fn included(text: &str, tree: &Tree) -> Option<String> {
 }
 
 fn is_excluded(tree: &Tree, id: NodeId) -> bool {
-    let attributes = tree.node(id).attributes.iter();
-    let mut versioning = attributes.filter_map(|(name, value)| {
+    let mut versioning = tree.attributes(id).filter_map(|(name, value)| {
         let (prefix, local) = name.split_once(':')?;
         (tree.resolve(id, prefix) == VERSIONING).then_some((local, value.trim()))
     });

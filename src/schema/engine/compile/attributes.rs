@@ -1,10 +1,9 @@
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::simple::{Scope, check_notation};
 use super::{Compiler, Wrong, key, value_constraint, wrong};
 use crate::schema::engine::grammar::{
-    Attribute, AttributeUse, Attributes, Derivations, Name, ProcessContents, ValueConstraint, Wildcard,
+    Attribute, AttributeUse, Attributes, Derivations, FEW, Name, ProcessContents, ValueConstraint, Wildcard,
 };
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
 use crate::schema::shorten::quoted;
@@ -29,8 +28,8 @@ impl Compiler<'_, '_> {
         while let Some(original) = self.reader.original(redefined) {
             let base = self.group_attributes(original)?;
             if !self.refers_to_itself(redefined, "attributeGroup").map_err(|wrong| wrong.at(redefined))? {
-                self.check_attributes(&written.alone()?, &base.clone().alone()?, false)
-                    .map_err(|wrong| wrong.at(redefined))?;
+                let [own, base] = [&written, &base].map(|group| Written::clone(group).alone());
+                self.check_attributes(&own?, &base?, false).map_err(|wrong| wrong.at(redefined))?;
             }
             (written, redefined) = (base, original);
         }
@@ -38,7 +37,7 @@ impl Compiler<'_, '_> {
     }
 
     /// The attributes of an attribute group, read once.
-    fn group_attributes(&mut self, place: &Place) -> Result<Written, Wrong> {
+    fn group_attributes(&mut self, place: &Place) -> Result<Arc<Written>, Wrong> {
         if let Some(known) = self.attribute_groups.get(&key(place)) {
             return Ok(known.clone());
         }
@@ -47,11 +46,11 @@ impl Compiler<'_, '_> {
         }
         self.reading_groups.push(key(place));
         let written = self.nested(|compiler| compiler.written_attributes(place));
-        let written = written.and_then(|written| check_uses(&written.uses).map(|()| written));
-        let written = written.map_err(|wrong| wrong.at(place));
+        let written = written.and_then(|written| by_name(&written.uses).map(|_| Arc::new(written)));
+        let written = written.map_err(|wrong| wrong.at(place))?;
         self.reading_groups.pop();
-        self.attribute_groups.insert(key(place), written.clone()?);
-        written
+        self.attribute_groups.insert(key(place), written.clone());
+        Ok(written)
     }
 
     /// The attributes that are written inside of a type, derivation or attribute group.
@@ -61,7 +60,7 @@ impl Compiler<'_, '_> {
         let mut groups: Vec<Wildcard> = Vec::new();
         for node in tree.parts(place.node) {
             let part = Place { node, ..place.clone() };
-            match tree.node(node).local.as_str() {
+            match tree.node(node).local {
                 "attribute" => {
                     let used = self.attribute_use(&part).map_err(|wrong| wrong.at(&part))?;
                     match tree.get(node, "use") {
@@ -75,8 +74,8 @@ impl Compiler<'_, '_> {
                     let found = self.find(Kind::AttributeGroup, &name, &part)?;
                     let group = self.group_attributes(found)?;
                     self.spend_on_attributes(group.uses.len())?;
-                    written.uses.extend(group.uses);
-                    groups.extend(group.wildcard);
+                    written.uses.extend(group.uses.iter().cloned());
+                    groups.extend(group.wildcard.clone());
                 }
                 "anyAttribute" => written.wildcard = Some(self.wildcard(&part)),
                 _ => {}
@@ -163,14 +162,15 @@ impl Compiler<'_, '_> {
 
     /// An attribute declaration.
     pub(super) fn attribute(&mut self, place: &Place) -> Result<Attribute, Wrong> {
-        if let Some(known) = self.attributes.get(&key(place)) {
+        let tree = self.tree(place);
+        let is_global = tree.ancestors(place.node).nth(1) == Some(0);
+        if is_global && let Some(known) = self.attributes.get(&key(place)) {
             return Ok(known.clone());
         }
-        let tree = self.tree(place);
         if tree.get(place.node, "name") == Some("xmlns") {
             return wrong("no attribute can be called xmlns");
         }
-        if *place.target == *crate::vocab::ns::XSI && tree.ancestors(place.node).nth(1) == Some(0) {
+        if *place.target == *crate::vocab::ns::XSI && is_global {
             return wrong("no attribute can be declared in the namespace of xsi:type");
         }
         let inner = tree.parts(place.node).find(|part| tree.node(*part).local == "simpleType");
@@ -189,7 +189,10 @@ impl Compiler<'_, '_> {
         if let Some(constraint) = attribute.value.take() {
             attribute.value = Some(self.checked_value(place, &attribute, constraint)?);
         }
-        self.attributes.insert(key(place), attribute.clone());
+        // Others are read once, with the type or group that they stand in.
+        if is_global {
+            self.attributes.insert(key(place), attribute.clone());
+        }
         Ok(attribute)
     }
 
@@ -241,10 +244,9 @@ impl Compiler<'_, '_> {
     /// The attributes of a restriction restrict those of its base (section 3.4.6, derivation-ok-restriction, clauses
     /// 2 to 4).
     pub(super) fn check_attributes(&self, own: &Attributes, base: &Attributes, of_any: bool) -> Result<(), Wrong> {
-        let known: HashMap<&Name, &AttributeUse> = base.uses.iter().map(|used| (&used.name, used)).collect();
         for used in &own.uses {
             let local = &used.name.local;
-            let Some(before) = known.get(&used.name) else {
+            let Some(before) = base.find(used.name.namespace, local) else {
                 if base.wildcard.as_ref().is_some_and(|wildcard| wildcard.namespaces.contains(used.name.namespace)) {
                     continue;
                 }
@@ -272,10 +274,8 @@ impl Compiler<'_, '_> {
                 }
             }
         }
-        let mut names: Vec<&Name> = own.uses.iter().map(|used| &used.name).collect();
-        names.sort_unstable();
-        if let Some(missing) = base.uses.iter().find(|used| used.required && names.binary_search(&&used.name).is_err())
-        {
+        let is_there = |used: &AttributeUse| own.find(used.name.namespace, &used.name.local).is_some();
+        if let Some(missing) = base.uses.iter().find(|used| used.required && !is_there(used)) {
             return wrong(format!(
                 "the attribute '{}' is required in the base, so a restriction can't prohibit it",
                 missing.name.local
@@ -324,17 +324,19 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// No attribute stands twice, and at most one is an ID (section 3.4.6, ct-props-correct, clauses 4 and 5).
-pub(super) fn check_uses(uses: &[AttributeUse]) -> Result<(), Wrong> {
-    let mut names: Vec<_> = uses.iter().map(|used| &used.name).collect();
-    names.sort_unstable();
-    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return wrong(format!("the attribute '{}' stands here twice", pair[0].local));
+/// The places of attributes in the order of their names. None stands twice, and at most one is an ID (section 3.4.6,
+/// ct-props-correct, clauses 4 and 5).
+fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, Wrong> {
+    let name = |place: u32| &uses[place as usize].name;
+    let mut places: Vec<u32> = (0..).take(uses.len()).collect();
+    places.sort_unstable_by(|one, other| name(*one).cmp(name(*other)));
+    if let Some(pair) = places.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
+        return wrong(format!("the attribute '{}' stands here twice", name(pair[0]).local));
     }
     if uses.iter().filter(|used| used.attribute.ty.is_id()).count() > 1 {
         return wrong("two attributes of one element can't both be IDs");
     }
-    Ok(())
+    Ok(places)
 }
 
 impl Written {
@@ -369,10 +371,10 @@ impl Written {
 }
 
 fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attributes, Wrong> {
-    check_uses(&uses)?;
+    let by_name = Some(by_name(&uses)?).filter(|places| places.len() > FEW).unwrap_or_default();
     let required = uses.iter().filter(|used| used.required).count();
     let refers = uses.iter().any(|used| used.attribute.value.is_some() && used.attribute.ty.identity().refers());
-    Ok(Attributes { uses, required: u32::try_from(required).unwrap_or(u32::MAX), refers, wildcard })
+    Ok(Attributes { uses, by_name, required: u32::try_from(required).unwrap_or(u32::MAX), refers, wildcard })
 }
 
 /// For values that were checked where their prefixes are known.

@@ -35,9 +35,8 @@ impl Compiler<'_, '_> {
     pub(super) fn complex(&mut self, place: &Place) -> Result<Draft, Wrong> {
         let tree = self.tree(place);
         let mixed = is_true(tree, place, "mixed");
-        let content = tree
-            .parts(place.node)
-            .find(|part| matches!(tree.node(*part).local.as_str(), "simpleContent" | "complexContent"));
+        let content =
+            tree.parts(place.node).find(|part| matches!(tree.node(*part).local, "simpleContent" | "complexContent"));
         let Derived { base, derivation, attributes, content, text, narrowed } = match content {
             None => {
                 if self.reader.original(place).is_some() {
@@ -78,7 +77,7 @@ impl Compiler<'_, '_> {
         let is_simple = tree.node(place.node).local == "simpleContent";
         let mixed = tree.get(place.node, "mixed").map_or(mixed, |mixed| matches!(mixed, "true" | "1"));
         let found = tree.parts(place.node).find_map(|part| {
-            let derivation = match tree.node(part).local.as_str() {
+            let derivation = match tree.node(part).local {
                 "extension" => Derivation::Extension,
                 "restriction" => Derivation::Restriction,
                 _ => return None,
@@ -124,7 +123,7 @@ impl Compiler<'_, '_> {
                     (text, narrowed) = (inner, None);
                 }
                 let tree = self.tree(&place);
-                if tree.parts(place.node).any(|part| is_facet(&tree.node(part).local)) {
+                if tree.parts(place.node).any(|part| is_facet(tree.node(part).local)) {
                     narrowed = Some(Arc::new(Narrowed { at: place.clone(), before: narrowed }));
                 }
                 (self.restricted_attributes(written, &base)?, content)
@@ -220,7 +219,7 @@ impl Compiler<'_, '_> {
     /// The content that is written inside of a type or derivation.
     fn own_content(&mut self, place: &Place, mixed: bool) -> Result<DraftContent, Wrong> {
         let tree = self.tree(place);
-        let group = tree.parts(place.node).find(|part| is_group(&tree.node(*part).local));
+        let group = tree.parts(place.node).find(|part| is_group(tree.node(*part).local));
         let particle = match group {
             Some(node) if !self.says_nothing(place, node) => self.particle(&Place { node, ..place.clone() })?,
             _ => None,
@@ -239,7 +238,7 @@ impl Compiler<'_, '_> {
     fn says_nothing(&self, place: &Place, group: NodeId) -> bool {
         let tree = self.tree(place);
         let has_parts = tree.parts(group).any(|part| tree.node(part).local != "annotation");
-        match tree.node(group).local.as_str() {
+        match tree.node(group).local {
             "sequence" | "all" => !has_parts,
             "choice" => !has_parts && tree.get(group, "minOccurs") == Some("0"),
             _ => false,

@@ -98,7 +98,7 @@ impl Spots<'_> {
         let at = |part: NodeId| parts.iter().position(|other| *other == part);
         let are_neighbours = at(before).zip(at(behind)).is_some_and(|(before, behind)| behind == before + 1);
         let are_whole = before == first.node && behind == second.node;
-        match tree.node(group).local.as_str() {
+        match tree.node(group).local {
             "choice" | "all" if are_whole => format!("remove one of them, or {rename}"),
             "choice" => format!("write <{local}> once, and an xs:choice of what differs behind it"),
             "sequence" if are_whole && are_neighbours => {

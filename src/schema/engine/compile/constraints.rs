@@ -28,7 +28,7 @@ impl Compiler<'_, '_> {
         let tree = self.tree(place);
         let start = u32::try_from(self.constraints.len()).unwrap_or(u32::MAX);
         for node in tree.parts(place.node) {
-            let kind = match tree.node(node).local.as_str() {
+            let kind = match tree.node(node).local {
                 "unique" => ConstraintKind::Unique,
                 "key" => ConstraintKind::Key,
                 "keyref" => ConstraintKind::Keyref(0),
@@ -55,7 +55,7 @@ impl Compiler<'_, '_> {
         for node in tree.parts(place.node) {
             let part = Place { node, ..place.clone() };
             let path = tree.get(node, "xpath").unwrap_or_default();
-            match tree.node(node).local.as_str() {
+            match tree.node(node).local {
                 "selector" => selector = Some(self.paths(&part, path, false).map_err(|wrong| wrong.at(&part))?),
                 "field" => fields.push(self.paths(&part, path, true).map_err(|wrong| wrong.at(&part))?),
                 _ => {}

@@ -148,7 +148,8 @@ struct Compiler<'r, 'a> {
     depth: usize,
     /// Attribute groups that are being read, for those that hold themselves.
     reading_groups: Vec<Key>,
-    attribute_groups: HashMap<Key, Written>,
+    attribute_groups: HashMap<Key, Arc<Written>>,
+    /// Global ones.
     attributes: HashMap<Key, Attribute>,
     /// Model groups that are being read, likewise.
     reading_models: Vec<Key>,
@@ -297,8 +298,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
 
     fn element_type(&mut self, place: &Place, head: Option<ElementId>) -> Result<TypeId, Wrong> {
         let tree = self.tree(place);
-        let inner =
-            tree.parts(place.node).find(|part| matches!(tree.node(*part).local.as_str(), "simpleType" | "complexType"));
+        let inner = tree.parts(place.node).find(|part| matches!(tree.node(*part).local, "simpleType" | "complexType"));
         match (tree.get(place.node, "type"), inner, head) {
             (Some(_), Some(_), _) => wrong("an element has either a type or one inside of it, not both"),
             (Some(name), _, _) => self.named_type(place, name),
@@ -320,7 +320,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             let name = Name { namespace: self.namespaces.intern(&place.target), local: local.into() };
             self.global_types.push((name, id));
         }
-        match tree.node(place.node).local.as_str() {
+        match tree.node(place.node).local {
             "simpleType" => drop(self.read(id)?),
             _ => self.pending.push(id),
         }
@@ -341,7 +341,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
             let Slot::Waiting(place) = std::mem::replace(&mut self.types[id.index()], Slot::Reading) else {
                 unreachable!("the slot was just looked at")
             };
-            let draft = match self.tree(&place).node(place.node).local.as_str() {
+            let draft = match self.tree(&place).node(place.node).local {
                 "simpleType" => self.nested(|compiler| compiler.simple_draft(&place)),
                 _ => self.nested(|compiler| compiler.complex(&place)),
             };

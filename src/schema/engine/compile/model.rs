@@ -222,12 +222,13 @@ impl Projection<'_, '_, '_> {
         let tree = &self.components.reader.document(restriction).tree;
         let (mut patterns, mut values) = (Vec::new(), Vec::new());
         let is_enumerated = !facets.values.is_empty();
+        // All of them at once, so that too many are never kept.
+        self.spend(tree.parts(restriction.node).count())?;
         for node in tree.parts(restriction.node) {
             let Some(value) = tree.untrimmed(node, "value") else { continue };
-            self.spend(1)?;
             let bound = |exclusive| Bound { value: value.trim().to_owned(), exclusive };
             let number = || value.trim().parse().ok();
-            match tree.node(node).local.as_str() {
+            match tree.node(node).local {
                 "length" => {
                     facets.min_length = facets.min_length.or_else(number);
                     facets.max_length = facets.max_length.or_else(number);

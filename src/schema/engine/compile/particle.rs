@@ -46,7 +46,7 @@ impl Compiler<'_, '_> {
             return Ok(None);
         }
         let max = if max >= MANY { UNBOUNDED } else { max };
-        let term = match tree.node(place.node).local.as_str() {
+        let term = match tree.node(place.node).local {
             "element" => Term::Element(self.element_term(place)?),
             "any" => Term::Wildcard(self.wildcard(place)),
             "group" => {
@@ -96,7 +96,7 @@ impl Compiler<'_, '_> {
 
     fn model_group(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
         let tree = self.tree(place);
-        let Some(node) = tree.parts(place.node).find(|part| is_group(&tree.node(*part).local)) else {
+        let Some(node) = tree.parts(place.node).find(|part| is_group(tree.node(*part).local)) else {
             return Ok(None);
         };
         if self.reading_models.contains(&key(place)) {
@@ -147,8 +147,7 @@ impl Compiler<'_, '_> {
         let Some(reference) = tree.get(place.node, "ref") else { return self.element_at(place, false) };
         let other = ["name", "nillable", "default", "fixed", "form", "block", "type"];
         let other = other.into_iter().find(|name| tree.get(place.node, name).is_some());
-        let inner =
-            tree.parts(place.node).map(|part| tree.node(part).local.as_str()).find(|local| *local != "annotation");
+        let inner = tree.parts(place.node).map(|part| tree.node(part).local).find(|local| *local != "annotation");
         if let Some(other) = other.or(inner) {
             let rule =
                 format!("an element with a ref has no {other} of its own: the declaration that it refers to has it");

@@ -88,7 +88,7 @@ impl<'r> Compiler<'r, '_> {
     pub(super) fn wrong_value(&self, place: &Place, value: &ValueConstraint, mismatch: &str) -> Wrong {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").or_else(|| tree.get(place.node, "ref")).unwrap_or_default();
-        let (what, name) = match tree.node(place.node).local.as_str() {
+        let (what, name) = match tree.node(place.node).local {
             "attribute" => ("attribute", format!("'{}'", quoted(name))),
             _ => ("element", format!("<{}>", quoted(name))),
         };

@@ -23,7 +23,7 @@ impl Compiler<'_, '_> {
             return wrong("a simple type says nothing");
         };
         let derived = Place { node, ..place.clone() };
-        match tree.node(node).local.as_str() {
+        match tree.node(node).local {
             "restriction" => {
                 let base = self.one_type(&derived, "base")?;
                 self.check_redefinition(&derived, base)?;
@@ -127,28 +127,28 @@ impl Compiler<'_, '_> {
     /// A type with the facets of a restriction.
     pub(super) fn restrict(&mut self, base: &SimpleType, place: &Place) -> Result<SimpleType, Wrong> {
         let tree = self.tree(place);
-        let nodes: Vec<NodeId> = tree.parts(place.node).filter(|part| is_facet(&tree.node(*part).local)).collect();
-        let scopes: Vec<Scope> = nodes.iter().map(|facet| Scope::new(tree, *facet)).collect();
-        let facets = nodes.iter().zip(&scopes).map(|(facet, scope)| Facet {
-            name: &tree.node(*facet).local,
-            value: tree.untrimmed(*facet, "value").unwrap_or_default(),
-            fixed: matches!(tree.get(*facet, "fixed"), Some("true" | "1")),
+        let parts = tree.parts(place.node).filter(|part| is_facet(tree.node(*part).local));
+        let scopes: Vec<Scope> = parts.map(|facet| Scope::new(tree, facet)).collect();
+        let facets = scopes.iter().map(|scope| Facet {
+            name: tree.node(scope.node).local,
+            value: tree.untrimmed(scope.node, "value").unwrap_or_default(),
+            fixed: matches!(tree.get(scope.node, "fixed"), Some("true" | "1")),
             prefixes: scope,
         });
         let facets: Vec<Facet> = facets.collect();
-        self.spend_on_patterns(&facets, place, &nodes)?;
+        self.spend_on_patterns(&facets, place, &scopes)?;
         let name = tree.get(place.node, "base").unwrap_or("the type inside of it");
         let made = base.restrict(name, &facets).map_err(|Unsupported(rule, facet)| {
             let Some(facet) = facet else { return Wrong::new(None, rule) };
-            let at = Place { node: nodes[facet], ..place.clone() };
+            let at = Place { node: scopes[facet].node, ..place.clone() };
             match base.has_facet(facets[facet].name) {
                 true => Wrong::of_attribute(&at, "value", rule),
                 false => Wrong::new(Some(at), rule),
             }
         })?;
         if base.is_notation() {
-            for (facet, node) in facets.iter().zip(&nodes).filter(|(facet, _)| facet.name == "enumeration") {
-                let at = Place { node: *node, ..place.clone() };
+            for (facet, scope) in facets.iter().zip(&scopes).filter(|(facet, _)| facet.name == "enumeration") {
+                let at = Place { node: scope.node, ..place.clone() };
                 let name = self.reference(Kind::Notation, &at, facet.value.trim())?;
                 self.find(Kind::Notation, &name, &at)?;
             }
@@ -159,10 +159,10 @@ impl Compiler<'_, '_> {
 
 impl Compiler<'_, '_> {
     /// Bounds the automata of all patterns together. One that stands there again is made once.
-    fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, nodes: &[NodeId]) -> Result<(), Wrong> {
+    fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), Wrong> {
         /// States: about 16 MiB of automata.
         const MOST: usize = 250_000;
-        for (facet, node) in facets.iter().zip(nodes).filter(|(facet, _)| facet.name == "pattern") {
+        for (facet, scope) in facets.iter().zip(scopes).filter(|(facet, _)| facet.name == "pattern") {
             if !self.patterns.insert(facet.value.to_owned()) {
                 continue;
             }
@@ -171,7 +171,7 @@ impl Compiler<'_, '_> {
             if self.pattern_states > MOST {
                 let why = if states > MOST { pattern::TOO_LARGE } else { TOO_MANY };
                 let rule = format!("the pattern '{}': {why}", quoted(facet.value));
-                return Err(Wrong::of_attribute(&Place { node: *node, ..place.clone() }, "value", rule));
+                return Err(Wrong::of_attribute(&Place { node: scope.node, ..place.clone() }, "value", rule));
             }
         }
         Ok(())

@@ -22,7 +22,7 @@ impl<'a> Walk<'_, 'a> {
                 "" => Namespace::NONE,
                 prefix => self.judge.scope.namespace(self.text, prefix),
             };
-            if let Some(used) = attributes.uses.iter().find(|used| used.name.is(namespace, local)) {
+            if let Some(used) = attributes.find(namespace, local) {
                 required += u32::from(used.required);
                 used_ids += u32::from(used.attribute.ty.identity() == Identity::Id);
                 self.attribute(started, name, written, &used.attribute);
@@ -122,6 +122,9 @@ impl<'a> Walk<'_, 'a> {
     /// Tells which required attributes aren't there.
     fn missing(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
         for used in uses.iter().filter(|used| used.required) {
+            if self.violations.len() >= self.most {
+                return;
+            }
             if !self.is_there(started, used) {
                 let clause = format!("the attribute '{}' is required but missing", self.attribute_name(used));
                 self.refuse(started, Part::Tag, clause);

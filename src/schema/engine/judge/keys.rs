@@ -159,7 +159,7 @@ impl<'a> Walk<'_, 'a> {
             if !test.allows(namespace, attribute.local()) {
                 continue;
             }
-            let used = ty.attributes.uses.iter().find(|used| used.name.is(namespace, attribute.local()));
+            let used = ty.attributes.find(namespace, attribute.local());
             let declared = match used {
                 Some(used) => Some(&used.attribute),
                 None => grammar.global_attributes.get(namespace, attribute.local()),

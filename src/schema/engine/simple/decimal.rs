@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt::{self, Write};
 
 use super::value::owned;
 
@@ -34,6 +35,14 @@ impl<'a> Decimal<'a> {
     /// The digits that the facet `fractionDigits` counts.
     pub(super) fn fraction_digits(&self) -> usize {
         self.fraction.len()
+    }
+
+    /// Writes what equal numbers have in common, and others don't.
+    pub(super) fn key(&self, out: &mut impl Write) -> fmt::Result {
+        out.write_str(if self.negative { "-" } else { "" })?;
+        out.write_str(&self.whole)?;
+        out.write_char('.')?;
+        out.write_str(&self.fraction)
     }
 
     pub(super) fn into_owned(self) -> Decimal<'static> {

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt::{self, Write};
 
 use super::mismatch::Rule;
 use super::moment::days_from_civil;
@@ -108,6 +109,12 @@ impl<'a> Duration<'a> {
     /// Whether a negative fraction takes one from the seconds.
     fn borrows(&self) -> bool {
         self.negative && !self.fraction.is_empty()
+    }
+
+    /// Writes what equal durations have in common, and others don't.
+    pub(super) fn key(&self, out: &mut impl Write) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        write!(out, "{sign}{}M{}.{}", self.months, self.seconds, self.fraction)
     }
 
     pub(super) fn into_owned(self) -> Duration<'static> {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
@@ -13,28 +14,49 @@ pub(super) enum Enumeration {
     Texts(Vec<Box<str>>),
     /// At most [`FEW`].
     Few(Vec<Value<'static>>),
-    /// By the hashes of their keys, in order.
-    Many(Vec<(u64, Value<'static>)>),
+    Many(Keys),
 }
 
+/// The keys of many values.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// One after the other, [`END`] behind each.
+    keys: String,
+    /// The hash of each key and where that begins, in order.
+    places: Vec<(u32, u32)>,
+    longest_list: usize,
+}
+
+/// No value of a document has this character, so no key does.
+const END: char = '\u{0}';
+
 impl Enumeration {
-    pub(super) fn new(values: Vec<Value<'static>>) -> Self {
-        let text = |value: &Value| match value {
-            Value::Text(text) => Some(Box::from(text.as_ref())),
-            _ => None,
-        };
-        match values.iter().map(text).collect::<Option<Vec<Box<str>>>>() {
-            Some(mut texts) => {
-                texts.sort_unstable();
-                Self::Texts(texts)
+    /// Of `count` values, of which none is kept while the others are made: they take more room than their keys.
+    pub(super) fn new<'v, E>(count: usize, mut values: impl Iterator<Item = Result<Value<'v>, E>>) -> Result<Self, E> {
+        let (mut texts, mut few, mut keys) = (Vec::new(), Vec::new(), Keys::default());
+        texts.reserve_exact(count);
+        values.try_for_each(|value| {
+            match value? {
+                Value::Text(text) if few.is_empty() && keys.places.is_empty() => texts.push(Box::from(text)),
+                value if count <= FEW => {
+                    few.extend(texts.drain(..).map(|text: Box<str>| Value::Text(String::from(text).into())));
+                    few.push(value.into_owned());
+                }
+                value => {
+                    keys.places.reserve_exact(count - keys.places.len());
+                    texts.drain(..).for_each(|text| keys.push(&Value::Text(Cow::Borrowed(&text))));
+                    keys.push(&value);
+                }
             }
-            None if values.len() <= FEW => Self::Few(values),
-            None => {
-                let mut values: Vec<_> = values.into_iter().map(|value| (hash(&value), value)).collect();
-                values.sort_by_key(|(hash, _)| *hash);
-                Self::Many(values)
-            }
-        }
+            Ok(())
+        })?;
+        texts.sort_unstable();
+        keys.places.sort_unstable();
+        Ok(match (few.is_empty(), keys.places.is_empty()) {
+            (false, _) => Self::Few(few),
+            (true, false) => Self::Many(keys),
+            (true, true) => Self::Texts(texts),
+        })
     }
 
     pub(super) fn contains(&self, value: &Value) -> bool {
@@ -44,33 +66,55 @@ impl Enumeration {
             }
             (Self::Texts(_), _) => false,
             (Self::Few(values), value) => values.contains(value),
-            (Self::Many(values), value) => {
-                let hash = hash(value);
-                let first = values.partition_point(|(known, _)| *known < hash);
-                values[first..].iter().take_while(|(known, _)| *known == hash).any(|(_, known)| known == value)
-            }
+            (Self::Many(keys), value) => keys.contains(value),
         }
     }
 
     /// The items of the longest list among the values.
     pub(super) fn longest_list(&self) -> usize {
-        let items = |value: &Value| match value {
-            Value::List(items) => items.len(),
-            _ => 0,
-        };
         match self {
             Self::Texts(_) => 0,
             Self::Few(values) => values.iter().map(items).max().unwrap_or(0),
-            Self::Many(values) => values.iter().map(|(_, value)| items(value)).max().unwrap_or(0),
+            Self::Many(keys) => keys.longest_list,
         }
     }
 }
 
+fn items(value: &Value) -> usize {
+    match value {
+        Value::List(items) => items.len(),
+        _ => 0,
+    }
+}
+
+impl Keys {
+    fn push(&mut self, value: &Value) {
+        let start = self.keys.len();
+        value.key(&mut self.keys);
+        self.keys.push(END);
+        // Keys are about as long as the values, which stand in documents of 64 MiB at most.
+        self.places.push((hash(value), u32::try_from(start).unwrap_or(u32::MAX)));
+        self.longest_list = self.longest_list.max(items(value));
+    }
+
+    fn contains(&self, value: &Value) -> bool {
+        let hash = hash(value);
+        let first = self.places.partition_point(|(known, _)| *known < hash);
+        let same = self.places[first..].iter().take_while(|(known, _)| *known == hash);
+        same.into_iter().any(|(_, start)| {
+            let mut left = Left(self.keys.get(*start as usize..));
+            value.key(&mut left);
+            left.0.is_some_and(|left| left.starts_with(END))
+        })
+    }
+}
+
 /// The same for equal values; takes no memory.
-fn hash(value: &Value) -> u64 {
+fn hash(value: &Value) -> u32 {
     let mut hashed = Hashed(DefaultHasher::new());
     value.key(&mut hashed);
-    hashed.0.finish()
+    // Any half of it will do.
+    hashed.0.finish() as u32
 }
 
 struct Hashed(DefaultHasher);
@@ -79,5 +123,15 @@ impl fmt::Write for Hashed {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.write(text.as_bytes());
         Ok(())
+    }
+}
+
+/// The rest of a known text behind what is written; `None` where they differ.
+struct Left<'k>(Option<&'k str>);
+
+impl fmt::Write for Left<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.and_then(|known| known.strip_prefix(text));
+        self.0.map(|_| ()).ok_or(fmt::Error)
     }
 }

@@ -25,25 +25,11 @@ pub(super) struct Facets {
     pub(super) fixed: Fixed,
 }
 
-/// The facets that are fixed.
+/// The facets that are fixed, a bit for each of [`FACETS`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fixed(u16);
 
 impl Fixed {
-    /// Those that can be.
-    const NAMES: [&str; 10] = [
-        "length",
-        "minLength",
-        "maxLength",
-        "whiteSpace",
-        "minInclusive",
-        "minExclusive",
-        "maxInclusive",
-        "maxExclusive",
-        "totalDigits",
-        "fractionDigits",
-    ];
-
     pub(super) fn insert(&mut self, facet: &str) {
         self.0 |= Self::bit(facet);
     }
@@ -53,13 +39,29 @@ impl Fixed {
     }
 
     fn bit(facet: &str) -> u16 {
-        Self::NAMES.iter().position(|name| *name == facet).map_or(0, |at| 1 << at)
+        FACETS.iter().position(|name| *name == facet).map_or(0, |at| 1 << at)
     }
 }
 
-/// Whether XSD 1.0 has a constraining facet of this name (part 2, section 4.3).
+/// The constraining facets of XSD 1.0 (part 2, section 4.3).
+pub(super) const FACETS: [&str; 12] = [
+    "length",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "enumeration",
+    "whiteSpace",
+    "minInclusive",
+    "minExclusive",
+    "maxInclusive",
+    "maxExclusive",
+    "totalDigits",
+    "fractionDigits",
+];
+
+/// Whether XSD 1.0 has a constraining facet of this name.
 pub(in crate::schema) fn is_facet(name: &str) -> bool {
-    Fixed::NAMES.contains(&name) || matches!(name, "pattern" | "enumeration")
+    FACETS.contains(&name)
 }
 
 /// The patterns of one step of restriction, of which one must match.

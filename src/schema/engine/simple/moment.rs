@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt::{self, Write};
 
 use super::decimal::is_digits;
 use super::mismatch::Rule;
@@ -84,6 +85,12 @@ impl<'a> Moment<'a> {
             _ if order(-FURTHEST) == Ordering::Greater => Some(Ordering::Greater),
             _ => None,
         }
+    }
+
+    /// Writes what equal moments have in common, and others don't.
+    pub(super) fn key(&self, out: &mut impl Write) -> fmt::Result {
+        let zone = if self.zoned { "Z" } else { "" };
+        write!(out, "{}{zone}{}.{}", self.kind as u8, self.seconds, self.fraction)
     }
 
     pub(super) fn into_owned(self) -> Moment<'static> {

@@ -5,9 +5,10 @@ use super::bound::Bound;
 use super::decimal::Decimal;
 use super::definition::{Definition, Variety};
 use super::enumeration::Enumeration;
-use super::facets::{Facets, Pattern};
+use super::facets::{FACETS, Facets, Pattern};
 use super::lexis::Lexis;
 use super::space::{Space, WHITE};
+use super::value::Value;
 use super::{Facet, SimpleType, Unsupported, words};
 use crate::schema::pattern::{self, Flaw};
 use crate::schema::shorten::quoted;
@@ -56,11 +57,12 @@ pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result
 
 /// The values of an enumeration as written, those of the base if there are none of its own.
 fn enumerators<'a>(base: &SimpleType, given: &[Facet<'a>]) -> words::Enumerators<'a> {
-    let own: Vec<&str> = given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value).collect();
-    match (own.is_empty(), &base.definition.facets.values) {
+    let own = || given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value);
+    let all = own().count();
+    match (all == 0, &base.definition.facets.values) {
         (true, Some(_)) => words::Enumerators::OfBase(base.words().to_owned()),
         (true, None) => words::Enumerators::None,
-        (false, _) => words::Enumerators::Own(own),
+        (false, _) => words::Enumerators::Own(own().take(words::MOST).collect(), all),
     }
 }
 
@@ -215,39 +217,31 @@ impl Step<'_> {
     }
 
     fn add_enumeration(&mut self, given: &[Facet]) -> Result<(), Unsupported> {
-        let value =
-            |(number, facet): (usize, &Facet)| match self.base.definition.value(facet.value, facet.prefixes, true) {
-                Ok(value) => Ok(value.into_owned()),
-                Err(_) => {
-                    let (name, words) = (self.name, self.base.words());
-                    let value = quoted(facet.value);
-                    let reason = format!("the enumerated '{value}' is no value of {name}: expected {words}");
-                    Err(Unsupported::of(number, reason))
-                }
-            };
-        let enumerated = given.iter().enumerate().filter(|(_, facet)| facet.name == "enumeration").map(value);
-        let values = enumerated.collect::<Result<Vec<_>, _>>()?;
-        if !values.is_empty() {
-            self.facets.values = Some(Arc::new(Enumeration::new(values)));
+        let enumerated = || given.iter().enumerate().filter(|(_, facet)| facet.name == "enumeration");
+        let count = enumerated().count();
+        if count > 0 {
+            let values = enumerated().map(|(number, facet)| self.enumerated(number, facet));
+            self.facets.values = Some(Arc::new(Enumeration::new(count, values)?));
         }
         Ok(())
     }
-}
 
-const FACETS: [&str; 12] = [
-    "length",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "enumeration",
-    "whiteSpace",
-    "minInclusive",
-    "minExclusive",
-    "maxInclusive",
-    "maxExclusive",
-    "totalDigits",
-    "fractionDigits",
-];
+    fn enumerated<'v>(&'v self, number: usize, facet: &Facet<'v>) -> Result<Value<'v>, Unsupported> {
+        /// Items of an enumerated list, of which each is a value while the list is read.
+        const MOST: usize = 100_000;
+        let is_list = matches!(self.base.definition.variety, Variety::List(_));
+        if is_list && facet.value.split(WHITE).filter(|item| !item.is_empty()).nth(MOST).is_some() {
+            let reason = format!("an enumerated list has more than {MOST} items: give it a maxLength instead");
+            return Err(Unsupported::of(number, reason));
+        }
+        self.base.definition.value(facet.value, facet.prefixes, true).map_err(|_| {
+            let (name, words) = (self.name, self.base.words());
+            let value = quoted(facet.value);
+            let reason = format!("the enumerated '{value}' is no value of {name}: expected {words}");
+            Unsupported::of(number, reason)
+        })
+    }
+}
 
 /// Whether a facet may restrict a type of this variety (section 4.1.5).
 pub(super) fn has_facet(variety: &Variety, facet: &str) -> bool {

@@ -131,6 +131,23 @@ fn facets_restrict_in_the_value_space() {
     }
 }
 
+/// Many values are kept in another form than few.
+#[test]
+fn an_enumeration_has_the_same_values_however_long_it_is() {
+    for (base, facets, valid, invalid) in RESTRICTIONS {
+        if facets.iter().any(|(name, _)| *name == "enumeration") {
+            let (values, others): (Vec<_>, Vec<_>) =
+                facets.iter().copied().partition(|(name, _)| *name == "enumeration");
+            let long = [others, values.repeat(20)].concat();
+            judges(&format!("{base} {facets:?}, 20 times"), &restricted(&builtin(base), &long), valid, invalid);
+        }
+    }
+    let either = SimpleType::union(vec![builtin("int"), builtin("token")]).unwrap();
+    let values: Vec<String> = (0..40).map(|i| if i < 20 { format!("v{i}") } else { i.to_string() }).collect();
+    let facets: Vec<_> = values.iter().map(|value| ("enumeration", value.as_str())).collect();
+    judges("union", &restricted(&either, &facets), &["v0", " v19 ", "020", "39"], &["v20", "19", "v", "40", ""]);
+}
+
 #[rustfmt::skip]
 const RESTRICTIONS: [Restriction; 49] = [
     ("string", &[("length", "2")], &["ab", "éé", "\u{10000}\u{10000}", "  "], &["", "a", "abc"]),

@@ -76,15 +76,20 @@ impl Value<'_> {
                 let digits = binary::characters(text).map(char::from);
                 std::iter::once('b').chain(digits).try_for_each(|digit| out.write_char(digit))
             }
-            Self::Text(text) => write!(out, "t{text}"),
-            Self::Uri(text) => write!(out, "u{text}"),
+            Self::Text(text) => out.write_char('t').and_then(|()| out.write_str(text)),
+            Self::Uri(text) => out.write_char('u').and_then(|()| out.write_str(text)),
+            Self::Boolean(value) => out.write_str(if *value { "o1" } else { "o0" }),
+            Self::Decimal(decimal) => out.write_char('n').and_then(|()| decimal.key(out)),
+            Self::Duration(duration) => out.write_char('p').and_then(|()| duration.key(out)),
+            Self::Moment(moment) => out.write_char('m').and_then(|()| moment.key(out)),
+            // Local names have no spaces.
+            Self::Name { namespace, local } => write!(out, "q{local} {namespace}"),
             Self::List(items) => out.write_char('l').and_then(|()| {
                 items.iter().try_for_each(|item| {
                     item.key(out);
                     out.write_char('\u{1}')
                 })
             }),
-            value => write!(out, "{value:?}"),
         };
     }
 

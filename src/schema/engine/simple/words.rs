@@ -13,11 +13,12 @@ pub(super) enum Enumerators<'a> {
     None,
     /// The words of the base say them.
     OfBase(String),
-    Own(Vec<&'a str>),
+    /// The first of them, and how many there are.
+    Own(Vec<&'a str>, usize),
 }
 
 /// Values that are named at most.
-const MOST: usize = 24;
+pub(super) const MOST: usize = 24;
 
 pub(super) fn list(item: &str) -> String {
     bounded(format!("any number of values between spaces, each: {item}"))
@@ -34,7 +35,7 @@ fn bounded(words: String) -> String {
 
 pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumerators: Enumerators) -> String {
     match enumerators {
-        Enumerators::Own(values) => bounded(enumeration(&values)),
+        Enumerators::Own(values, all) => bounded(enumeration(&values, all)),
         Enumerators::OfBase(words) => words,
         Enumerators::None => {
             let mut out = noun.to_owned();
@@ -51,9 +52,9 @@ pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumer
     }
 }
 
-fn enumeration(values: &[&str]) -> String {
+fn enumeration(values: &[&str], all: usize) -> String {
     let named: Vec<String> = values.iter().take(MOST).map(|value| format!("'{value}'")).collect();
-    match (named.as_slice(), values.len().saturating_sub(MOST)) {
+    match (named.as_slice(), all.saturating_sub(MOST)) {
         ([one], 0) => one.clone(),
         (named, 0) => format!("one of {}", named.join(", ")),
         (named, more) => format!("one of {} and {more} others", named.join(", ")),

@@ -51,7 +51,7 @@ impl Documents {
     /// The text of a document with its links leading to the URLs that the loader knows.
     fn linked_text(&self, index: usize, wrappers: &mut Vec<Source>) -> String {
         let document = &self.documents[index];
-        let mut text = document.text.clone();
+        let mut text = document.tree.document().to_owned();
         let mut links: Vec<(NodeId, Option<String>)> = Vec::new();
         for link in &document.links {
             let location = self.location(&link.to, &format!("{index}.{}", link.node), wrappers);
@@ -64,7 +64,7 @@ impl Documents {
         links.sort_unstable_by_key(|(node, _)| *node);
         for (node, location) in links.into_iter().rev() {
             let tag = document.tree.node(node).tag.clone();
-            let linked = relocated(&document.text[tag.clone()], location.as_deref());
+            let linked = relocated(&document.tree.document()[tag.clone()], location.as_deref());
             text.replace_range(tag, &linked);
         }
         text
