@@ -617,6 +617,20 @@ fn redefinitions_are_judged_wherever_they_stand() {
         ("base.xsd", base.to_owned()),
     ]);
     assert!(beside.unwrap_err().contains("redefined twice"));
+    // A simple type restricts itself: it is no list and no union of itself (clause 5).
+    let simple = |inside: &str| {
+        let redefinition = redefine("base.xsd", &format!("<xs:simpleType name='s'>{inside}</xs:simpleType>"));
+        let base = "<xs:simpleType name='s'><xs:restriction base='xs:int'/></xs:simpleType>";
+        judge(&[("top.xsd", redefinition + element), ("base.xsd", base.to_owned())])
+    };
+    assert_eq!(simple("<xs:restriction base='s'/>"), Ok(()));
+    for inside in [
+        "<xs:list itemType='s'/>",
+        "<xs:union memberTypes='s xs:string'/>",
+        "<xs:union><xs:simpleType><xs:restriction base='s'/></xs:simpleType></xs:union>",
+    ] {
+        assert!(simple(inside).unwrap_err().contains("its base is its own name"), "{inside}");
+    }
     // Documents that redefine each other.
     let circle =
         judge(&[("top.xsd", redefine("base.xsd", longer) + element), ("base.xsd", redefine("top.xsd", longer) + base)]);

@@ -298,6 +298,11 @@ pub(crate) const STRUCTURES: &[Row] = &[
         "<xs:complexType name='c'><xs:sequence minOccurs='2' maxOccurs='2'><xs:element name='a'/></xs:sequence></xs:complexType>",
     ),
     (
+        "p-props-correct.2.1 (empty)",
+        "<xs:complexType name='c'><xs:sequence minOccurs='2'/></xs:complexType>",
+        "<xs:complexType name='c'><xs:sequence minOccurs='2' maxOccurs='2'/></xs:complexType>",
+    ),
+    (
         "w-props-correct",
         "<xs:complexType name='c'><xs:sequence><xs:any namespace='##any urn:o'/></xs:sequence></xs:complexType>",
         "<xs:complexType name='c'><xs:sequence><xs:any namespace='##local urn:o'/></xs:sequence></xs:complexType>",

@@ -221,8 +221,11 @@ impl Compiler<'_, '_> {
         let tree = self.tree(place);
         let group = tree.parts(place.node).find(|part| is_group(tree.node(*part).local));
         let particle = match group {
-            Some(node) if !self.says_nothing(place, node) => self.particle(&Place { node, ..place.clone() })?,
-            _ => None,
+            Some(node) => {
+                let particle = self.particle(&Place { node, ..place.clone() })?;
+                particle.filter(|_| !self.says_nothing(place, node))
+            }
+            None => None,
         };
         Ok(match particle {
             Some(particle) => DraftContent::Children { particle: particle.into(), mixed },

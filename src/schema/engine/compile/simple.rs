@@ -23,6 +23,9 @@ impl Compiler<'_, '_> {
             return wrong("a simple type says nothing");
         };
         let derived = Place { node, ..place.clone() };
+        if tree.node(node).local != "restriction" {
+            self.check_redefinition(&derived, self.builtin("anySimpleType")?)?;
+        }
         match tree.node(node).local {
             "restriction" => {
                 let base = self.one_type(&derived, "base")?;
