@@ -95,6 +95,7 @@ fn each_rule_and_each_refusal_has_a_golden_pair() {
         "second top-level element",
         "is ambiguous here",
         "internal subset",
+        "CDATA section ends at its first",
         "is bound to no namespace",
         "can't be bound to nothing",
         "belong to XML itself",

@@ -10,7 +10,7 @@ use crate::files::{contract, run, run_by};
 use crate::meaning;
 
 /// How many texts are repaired to what was meant, or refused as they should be; it may only grow.
-const RIGHT: usize = 95;
+const RIGHT: usize = 97;
 
 /// A text and what was meant by it.
 struct Case<'t> {

@@ -168,7 +168,7 @@ impl<'t> Scanner<'t> {
         }
         self.tree.push(&tag, declarations, is_typed);
         if (is_void(&tag) || self.holds_nothing()) && !self.pairs.is_closed(tag.start) {
-            self.close_missing(tag.end);
+            self.close_missing(tag.end)?;
             self.left_element();
         }
         Ok(())
@@ -297,14 +297,12 @@ impl<'t> Scanner<'t> {
         let is_innermost = self.tree.last().is_some_and(|open| open.name == name);
         if is_innermost || self.tree.is_open(name) {
             let kind = if well_formed { None } else { Some(RepairKind::EndTagSyntax) };
-            self.close(name, end, kind);
-            return Ok(());
+            return self.close(name, end, kind);
         }
         match self.meant(name, at, end) {
             Some(meant) => self.close(meant, end, Some(RepairKind::EndTagName)),
-            None => self.no_end_tag(name, end, well_formed)?,
+            None => self.no_end_tag(name, end, well_formed),
         }
-        Ok(())
     }
 
     /// The open element for which an end tag was meant that names none.
@@ -342,10 +340,10 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    fn close(&mut self, name: &str, end: usize, kind: Option<RepairKind>) {
+    fn close(&mut self, name: &str, end: usize, kind: Option<RepairKind>) -> Result<(), RepairError> {
         let at = self.pos;
         while self.tree.last().is_some_and(|open| open.name != name) {
-            self.close_missing(at);
+            self.close_missing(at)?;
         }
         match kind {
             Some(kind) => self.close_last(end, kind),
@@ -357,6 +355,7 @@ impl<'t> Scanner<'t> {
                 self.pass_tag(end);
             }
         }
+        Ok(())
     }
 
     /// Closes the innermost element by what stands between here and `end`.
@@ -389,13 +388,15 @@ impl<'t> Scanner<'t> {
         self.left_element();
     }
 
-    /// Closes the innermost element, whose end tag is missing at `at`.
-    pub(super) fn close_missing(&mut self, at: usize) {
-        let Some(open) = self.tree.pop() else { return };
+    /// Closes the innermost element, whose end tag is missing at `at`: unless its text ends with what may be that tag.
+    pub(super) fn close_missing(&mut self, at: usize) -> Result<(), RepairError> {
+        let Some(open) = self.tree.pop() else { return Ok(()) };
+        self.check_written_end(at, open.name)?;
         self.tree.counts[open.number].torn += 1;
         self.namespaces.leave(open.declarations);
         self.write_end_tag(open.name);
         self.mark(at, at, RepairKind::MissingEndTag);
+        Ok(())
     }
 
     /// Forgets the open elements.

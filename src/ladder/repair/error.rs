@@ -37,6 +37,14 @@ pub enum RepairError {
         /// Where the subset starts.
         at: Position,
     },
+    /// A second `]]>` behind one CDATA section.
+    #[error(
+        "{at}: this CDATA section ends at its first ]]>, and another one follows: write ]]]]><![CDATA[> for a ]]> inside of it"
+    )]
+    SecondSectionEnd {
+        /// Start of the section.
+        at: Position,
+    },
     /// A prefix that nothing binds.
     #[error("{at}: the prefix '{prefix}' is bound to no namespace: add xmlns:{prefix}=\"…\"")]
     UnboundPrefix {
@@ -172,6 +180,7 @@ impl RepairError {
             | Self::Ambiguous { at, .. }
             | Self::SecondElement { at }
             | Self::InternalSubset { at }
+            | Self::SecondSectionEnd { at }
             | Self::UnboundPrefix { at, .. }
             | Self::EmptyNamespace { at, .. }
             | Self::ReservedNamespace { at }
@@ -206,6 +215,7 @@ impl RepairError {
             | Self::Ambiguous { .. }
             | Self::SecondElement { .. }
             | Self::InternalSubset { .. }
+            | Self::SecondSectionEnd { .. }
             | Self::UnboundPrefix { .. }
             | Self::EmptyNamespace { .. }
             | Self::ReservedNamespace { .. }

@@ -85,6 +85,24 @@ pub(super) fn find_any(text: &str, at: usize, stops: [u8; 3]) -> usize {
     found.or_else(far).map_or(text.len(), |length| at + length)
 }
 
+/// Where a text ends with an end tag that isn't written as one: `[/name]`, `/name>`, `< /name>`, `&lt;/name&gt;`.
+///
+/// White space is looked over for some 256 bytes, so that a long run of it below many open elements is no trouble.
+pub(super) fn written_end(text: &str, name: &str) -> Option<usize> {
+    const NEAR: usize = 256;
+    let near = (text.len().saturating_sub(NEAR + name.len())..).find(|at| text.is_char_boundary(*at))?;
+    written_end_near(&text[near..], name).map(|length| near + length)
+}
+
+fn written_end_near(text: &str, name: &str) -> Option<usize> {
+    let closed = text.trim_end_matches(is_space_char);
+    let closed = closed.strip_suffix("&gt;").or_else(|| closed.strip_suffix(['>', ']', ')', '}']))?;
+    let named = closed.trim_end_matches(is_space_char);
+    let at = named.len().checked_sub(name.len()).filter(|at| named.is_char_boundary(*at))?;
+    let before = named[..at].trim_end_matches(is_space_char);
+    (named[at..].eq_ignore_ascii_case(name) && before.ends_with(['/', '\\'])).then(|| before.len() - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +121,23 @@ mod tests {
             [("a", true), ("a:b", true), ("a:b:c", false), (":a", false), ("a:", false), ("a:1", false)]
         {
             assert_eq!(is_qname(name), qualified, "{name}");
+        }
+    }
+
+    #[test]
+    fn end_tags_are_found_where_text_ends_with_one() {
+        for (text, found) in [
+            ("x[/name]", Some(2)),
+            ("x/Name>\n", Some(1)),
+            ("x < / name >", Some(4)),
+            ("x&lt;/name&gt;", Some(5)),
+            ("é\\name)", Some(2)),
+            ("x[name]", None),
+            ("x/name", None),
+            ("x/a-name>", None),
+            ("é>", None),
+        ] {
+            assert_eq!(written_end(text, "name"), found, "{text}");
         }
     }
 }

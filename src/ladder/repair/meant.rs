@@ -4,7 +4,7 @@
 //! Well-formed input is never touched by the lexical rules: there every start tag has its end tag. The contract decides
 //! first, where it says anything about the innermost open element.
 
-use super::lexis::{excerpt, is_blank, is_space_char, name_end, skip_space};
+use super::lexis::{excerpt, is_blank, is_space_char, name_end, skip_space, written_end};
 use super::pairs::key;
 use super::scan::Scanner;
 use super::tag::{Attribute, Form, StartTag};
@@ -27,6 +27,11 @@ impl<'t> Scanner<'t> {
     /// Takes a start tag inside of an element for what it was meant as.
     pub(super) fn inner_tag(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
         let tag = self.reopened(tag);
+        if let Some((name, start)) = self.tree.last().map(|open| (open.name, open.start))
+            && !self.pairs.is_closed(start)
+        {
+            self.check_written_end(tag.start, name)?;
+        }
         match self.meaning(&tag)? {
             Meaning::Element => self.start_tag(tag),
             Meaning::Text => {
@@ -41,7 +46,7 @@ impl<'t> Scanner<'t> {
                 Ok(())
             }
             Meaning::Behind(levels) => {
-                (0..levels).for_each(|_| self.close_missing(tag.start));
+                (0..levels).try_for_each(|_| self.close_missing(tag.start))?;
                 self.start_tag(tag)
             }
         }
@@ -71,6 +76,12 @@ impl<'t> Scanner<'t> {
             self.mark(slash, slash + 1, RepairKind::EmptyTag);
         }
         StartTag { empty: !reopened, rewritten: tag.rewritten || reopened, ..tag }
+    }
+
+    /// An element without an end tag, whose text ends with what may be that tag (`[/name]`), may end there or go on.
+    pub(super) fn check_written_end(&self, at: usize, name: &str) -> Result<(), RepairError> {
+        let text = self.text.get(self.tail..at).unwrap_or_default();
+        written_end(text, name).map_or(Ok(()), |length| self.ambiguous(self.tail + length, name))
     }
 
     fn meaning(&mut self, tag: &StartTag<'t>) -> Result<Meaning, RepairError> {

@@ -22,11 +22,10 @@ impl<'t> Scanner<'t> {
         let (before, behind) = self.text.split_at(tag.start);
         let behind = &behind[tag.end - tag.start..];
         let (Some(last), Some(next)) = (before.chars().next_back(), behind.chars().next()) else { return false };
-        let stands_free =
-            !next.is_alphanumeric() && (next != '<' || (!last.is_alphanumeric() && behind.starts_with("</")));
+        let stands_free = !next.is_alphanumeric() && (next != '<' || behind.starts_with("</"));
         let words = tag.count > 0 && self.tags.attributes.iter().all(|attribute| attribute.form == Form::Valueless);
         let is_text = is_pair(last, next)
-            || (stands_free && next != '<' && (last.is_alphanumeric() || last == '<'))
+            || (stands_free && (last.is_alphanumeric() || last == '<'))
             || (is_amid_text(before)
                 && (is_foreign(tag.name) || !(self.tree.is_empty() || is_formatting(tag.name)))
                 && (words || (tag.count == 0 && stands_free)))

@@ -44,7 +44,9 @@
 //! **End tags.** One that names an open element closes it and all elements inside of it. Another case
 //! of letters, another prefix, one slip (`</totl>`), `</>` and `<\name>` name the element, too, if
 //! none is open that has the very name. Behind nothing but text, an end tag that belongs to no start
-//! tag closes an element without one, if more markup follows. Any other goes. So a missing end tag is
+//! tag closes an element without one, if more markup follows. Any other goes, but not where prose stands between it and
+//! the end of a top-level element of its name: that is refused, and so is what may be the end tag of an element without
+//! one (`[/name]`, `&lt;/name>`), where text ends with it. So a missing end tag is
 //! supplied where the parent ends, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
 //! `img` end at once if no end tag of theirs follows, `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
 //! where the next one begins.
@@ -63,8 +65,8 @@
 //! text. What is closed stays as it is: validation judges it.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
-//! `;` nothing is a reference. `]]>` loses its meaning. Comments get spaces between their hyphens.
-//! An XML declaration stays only at the start.
+//! `;` nothing is a reference. `]]>` loses its meaning; a second one behind a CDATA section is refused.
+//! Comments get spaces between their hyphens. An XML declaration stays only at the start; where text stands beside it on the line, it is text.
 //!
 //! **Namespaces** are checked and never invented: unbound prefixes, relative or reserved names and
 //! `xmlns:p=""` are refused. (Schema-guided repair, elsewhere, adds [`RepairKind::Namespace`].)

@@ -37,6 +37,8 @@ pub(super) struct Root<'t> {
     pub(super) in_prose: bool,
     /// Whether it has text of its own, outside of its children.
     pub(super) has_text: bool,
+    /// Whether prose stands behind it.
+    prose_behind: bool,
     name: &'t str,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
@@ -177,6 +179,10 @@ impl<'t> Scanner<'t> {
             }
             Markup::EndTag { name, end, well_formed: true } => {
                 self.flush(at);
+                // The end tag behind the prose may be the one that was meant, and the first one text.
+                if self.outside.root.prose_behind && self.outside.root.name == name {
+                    return self.ambiguous(at, name);
+                }
                 self.end_tag(name, end, true)?;
                 self.outside.gap = end;
             }
@@ -264,9 +270,9 @@ impl<'t> Scanner<'t> {
         self.count_root(&tag)?;
         let gap = self.outside.gap;
         let (out, marks) = (self.out.len(), self.marks.len());
-        self.outside.root =
-            Root { in_prose: self.outside.in_prose, has_text: false, name: tag.name, twin: None, gap, out, marks };
         self.flush(tag.start);
+        let in_prose = self.outside.in_prose;
+        self.outside.root = Root { in_prose, name: tag.name, gap, out, marks, ..Root::default() };
         self.start_tag(tag)
     }
 
@@ -314,7 +320,7 @@ impl<'t> Scanner<'t> {
     /// Records fences one by one, and the lines between them together.
     fn record_prose(&mut self, start: usize, core: &str) {
         let mut prose: Option<(usize, usize)> = None;
-        let mut at = start;
+        let (mut at, marks) = (start, self.marks.len());
         for line in core.split_inclusive('\n') {
             let bare = line.trim_matches(is_space_char);
             let bare_start = at + (line.len() - line.trim_start_matches(is_space_char).len());
@@ -332,5 +338,6 @@ impl<'t> Scanner<'t> {
         if let Some((start, end)) = prose {
             self.mark(start, end, RepairKind::Prose);
         }
+        self.outside.root.prose_behind |= self.marks[marks..].iter().any(|mark| mark.kind == RepairKind::Prose);
     }
 }

@@ -3,6 +3,7 @@
 use super::elements::{Open, Tree};
 use super::lexis::{excerpt, find_any, is_blank, is_space_char, may_start_markup, name_end, skip_space};
 use super::markup::{self, Markup};
+use super::meant::is_amid_text;
 use super::namespaces::Namespaces;
 use super::outside::{Outside, Root};
 use super::pairs::Pairs;
@@ -38,6 +39,8 @@ pub(super) struct Scanner<'t> {
     pub(super) limits: &'t XmlLimits,
     /// Where the last tag ended.
     pub(super) tail: usize,
+    /// Start of the last CDATA section inside of an element.
+    section: Option<usize>,
     /// Whether it is a guess that the last tag ended there.
     pub(super) guessed: bool,
     /// How many top-level elements there are.
@@ -88,6 +91,7 @@ impl<'t> Scanner<'t> {
             shape,
             limits,
             tail: 0,
+            section: None,
             guessed: false,
             roots: 0,
             source,
@@ -145,6 +149,10 @@ impl<'t> Scanner<'t> {
                 self.pos = self.write_reference(stop, self.text.len());
             }
             Some(b'>') if self.out.ends_with("]]") => {
+                // What stands before it may be of the section, and the first end of that text.
+                if let Some(section) = self.section.filter(|start| *start >= self.tail) {
+                    return self.refuse(section, |at| RepairError::SecondSectionEnd { at });
+                }
                 self.out.push_str("&gt;");
                 let brackets = if self.text[..stop].ends_with("]]") { 2 } else { 0 };
                 self.mark(stop - brackets, stop + 1, RepairKind::SectionEnd);
@@ -178,7 +186,10 @@ impl<'t> Scanner<'t> {
         }
         match markup::read(self.text, at) {
             Markup::Comment { end } => self.comment(end)?,
-            Markup::Section { end } => self.copy_text(end),
+            Markup::Section { end } => {
+                self.section = Some(at);
+                self.copy_text(end);
+            }
             Markup::Instruction { end, target, well_formed } => self.instruction(end, target, well_formed)?,
             Markup::EndTag { name, end, well_formed } => self.end_tag(name, end, well_formed)?,
             Markup::Cut => return Err(self.truncated(at)),
@@ -258,7 +269,7 @@ impl<'t> Scanner<'t> {
         } else {
             (well_formed, RepairKind::ProcessingInstruction)
         };
-        if !keep && kind == RepairKind::XmlDeclaration && self.contract_here().is_some_and(|(place, _)| place.text) {
+        if !keep && kind == RepairKind::XmlDeclaration && self.is_quoted_declaration(end) {
             self.stray_less_than();
             return Ok(());
         }
@@ -273,6 +284,15 @@ impl<'t> Scanner<'t> {
         }
         self.pos = end;
         Ok(())
+    }
+
+    /// Whether an XML declaration inside of an element is what its text talks about: by the contract, or as text stands
+    /// beside it on the line.
+    fn is_quoted_declaration(&self, end: usize) -> bool {
+        let behind = self.text[end..].trim_start_matches([' ', '\t']);
+        let is_amid =
+            is_amid_text(&self.text[..self.pos]) || !(behind.is_empty() || behind.starts_with(['<', '\r', '\n']));
+        !self.tree.is_empty() && (is_amid || self.contract_here().is_some_and(|(place, _)| place.text))
     }
 
     /// Writes what the `&` at `at` starts before `end`; returns the offset behind it.
@@ -313,7 +333,7 @@ impl<'t> Scanner<'t> {
             self.mark(end, end + rest.len(), RepairKind::Fence);
         }
         while !self.tree.is_empty() {
-            self.close_missing(end);
+            self.close_missing(end)?;
         }
         self.outside.gap = self.text.len();
         Ok(())
