@@ -321,15 +321,16 @@ impl<'t> Scanner<'t> {
     /// Takes an end tag of nothing for text, if its start tag is, or drops it.
     fn no_end_tag(&mut self, name: &'t str, end: usize, well_formed: bool) -> Result<(), RepairError> {
         let Texts { tags, failed } = self.tree.texts.get(name).copied().unwrap_or_default();
+        let is_declared = self.vocabulary.knows(split_prefix(name).1);
+        let is_foreign = !is_declared && self.contract_here().is_some_and(|(place, _)| place.text);
         if tags > 0 && !self.tree.is_empty() {
             *self.tree.textual(name) -= 1;
             self.stray_less_than();
         } else if !well_formed {
             self.stray_less_than();
-        } else if failed > 0 && !self.tree.is_empty() {
+        } else if failed > 0 && !self.tree.is_empty() && !is_foreign {
             return self.ambiguous(self.pos, name);
         } else {
-            let is_declared = self.vocabulary.knows(split_prefix(name).1);
             let is_torn = self.tree.counts(name).is_some_and(|counts| counts.torn > 0);
             match self.contract_here() {
                 Some((place, _)) if place.text && is_declared => return self.ambiguous(self.pos, name),
