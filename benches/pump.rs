@@ -4,7 +4,7 @@
 //! memory are what `systole bench` is for.
 
 use divan::counter::ItemsCount;
-use systole::bench::{Latencies, Load, Scale, groups};
+use systole_bench::{Latencies, Load, Scale, groups};
 
 fn main() {
     divan::main();

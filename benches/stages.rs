@@ -3,7 +3,7 @@
 use std::fmt;
 
 use divan::counter::BytesCount;
-use systole::bench::{Side, specimens};
+use systole_bench::{Side, specimens};
 
 fn main() {
     divan::main();

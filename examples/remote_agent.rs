@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Without arguments it plays all the parts: it starts that organism in a process of its own, asks as a client over
-//! HTTP, and is the agent until the client has its answer.
+//! HTTP, and is the agent until the client has its answer. The program is `SYSTOLE`, or the one that `cargo build` puts
+//! beside the examples.
 
 use std::error::Error;
 use std::fs;
@@ -32,8 +33,7 @@ fn main() -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         [] => play().map(|()| ExitCode::SUCCESS),
-        // The process of the organism is the program itself.
-        _ => Ok(systole::cli::main()),
+        _ => Err("give the address of the gateway and the files of the token and the cursor, or nothing".into()),
     }
 }
 
@@ -113,7 +113,7 @@ impl Organism {
             fs::write(folder.join(file), text)?;
         }
         let folder = folder.join("remote");
-        let mut run = Command::new(std::env::current_exe()?);
+        let mut run = Command::new(program()?);
         let run = run.args(["run", "organism.yaml"]).current_dir(&folder).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut process = run.spawn()?;
         let mut log = BufReader::new(process.stderr.take().ok_or("no log")?);
@@ -131,10 +131,19 @@ impl Organism {
     }
 
     fn token(&self, name: &str) -> Result<String, Failure> {
-        let made =
-            Command::new(std::env::current_exe()?).args(["token", "new", name]).current_dir(&self.folder).output()?;
+        let made = Command::new(program()?).args(["token", "new", name]).current_dir(&self.folder).output()?;
         Ok(String::from_utf8(made.stdout)?.trim().to_owned())
     }
+}
+
+/// The program `systole`.
+fn program() -> Result<PathBuf, Failure> {
+    if let Some(program) = std::env::var_os("SYSTOLE") {
+        return Ok(program.into());
+    }
+    let example = std::env::current_exe()?;
+    let beside = example.parent().and_then(Path::parent).map(|folder| folder.join("systole"));
+    beside.filter(|program| program.exists()).ok_or_else(|| "no program: `cargo build --bin systole` first".into())
 }
 
 impl Drop for Organism {

@@ -1,7 +1,8 @@
 //! Systole is a message pump for organisms of actors.
 //!
 //! Listeners talk in XML envelopes; every envelope is repaired, canonicalized and checked
-//! against its schemas before a listener sees it as a typed value. The layers, lowest first:
+//! against its schemas before a listener sees it as a typed value. The parts, lowest first, of which those above [`shell`]
+//! are the crates `systole-xml` and `systole-core`:
 //!
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
@@ -10,15 +11,15 @@
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
 //! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
+//! - [`settings`]: settings of the entrance over HTTP and of remote listeners;
+//! - `config`: organisms that an `organism.yaml` describes, with the feature `yaml`;
 //! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
 //! - `outbound`: the one way to other machines over HTTP, with the feature `gateway`;
 //! - `remote`: what a program needs to be an agent of an organism elsewhere, with the feature `gateway`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
-//! A module may use its own layer and those below; `tests/tidy.rs` enforces it.
-//!
-//! [`prelude`] has what a program of listeners needs, [`testing`] runs an organism on a simulated clock, and
-//! [`Organism::builder`](shell::Organism::builder) is where one begins.
+//! [`prelude`] has what a program of listeners needs; [`Organism::builder`](shell::Organism::builder) is where it begins. With
+//! the feature `testing`, `testing` runs an organism on a simulated clock.
 //!
 //! ```
 //! use systole::prelude::*;
@@ -57,6 +58,9 @@
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
 
+pub use systole_core::{core, inbox, journal, mailbox, protocol, vocab};
+pub use systole_xml::{ladder, schema};
+
 // The derives of the prelude name these two crates through this one.
 pub use {schemars, serde};
 
@@ -65,26 +69,18 @@ pub use systole_macros::remove as __remove;
 
 #[cfg(feature = "gateway")]
 mod accept;
-#[doc(hidden)]
-#[cfg(feature = "libxml")]
-pub mod bench;
-pub mod cli;
-pub mod core;
+#[cfg(feature = "yaml")]
+pub mod config;
 #[cfg(feature = "gateway")]
 pub mod gateway;
-pub mod inbox;
-pub mod journal;
-pub mod ladder;
-pub mod mailbox;
 #[cfg(feature = "compat-molecule")]
 pub mod molecule;
 #[cfg(feature = "gateway")]
 pub mod outbound;
 pub mod prelude;
-pub mod protocol;
 #[cfg(feature = "gateway")]
 pub mod remote;
-pub mod schema;
+pub mod settings;
 pub mod shell;
+#[cfg(feature = "testing")]
 pub mod testing;
-pub mod vocab;

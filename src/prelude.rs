@@ -14,15 +14,15 @@ pub use systole_macros::{Deserialize, JsonSchema, Serialize};
 
 pub use self::traits::*;
 
-pub use crate::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
-pub use crate::ladder::Element;
-pub use crate::protocol::Boot;
-pub use crate::schema::Payload;
 pub use crate::shell::{
     Answers, AskError, AtomicResponse, BlockingHandler, Client, Conversation, Delivery, Emit, Organism, Response,
     SendError, StartError, Thread, block_on, call, call_on, call_to, continue_with, none, reply, spawn_thread, write,
 };
-pub use crate::vocab::{Fault, FaultCode, Limits};
+pub use systole_core::core::{Answer, Egress, Failure, Join, JoinPosition, Routing, Scheduling, Silence};
+pub use systole_core::protocol::Boot;
+pub use systole_core::vocab::{Fault, FaultCode, Limits};
+pub use systole_xml::ladder::Element;
+pub use systole_xml::schema::Payload;
 
 /// A trait of the same name as a derive: a glob imports what of it no name imports, the trait alone.
 mod traits {

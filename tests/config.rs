@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use systole::config::{Config, Kind, Tasks, TasksOf};
 use systole::core::{Access, Contract, MetaFlags, Routing, Scheduling, Silence};
 use systole::inbox::Absent;
+use systole::settings::Mode;
 use systole::shell::command::Variable;
-use systole::shell::config::{Config, Kind, Mode, Tasks, TasksOf};
 use systole::shell::journal::Durability;
 use systole::vocab::{Limits, QName, XmlLimits};
 

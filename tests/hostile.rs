@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use systole::bench::hostile::{DOCUMENTS, verdict};
 use systole::ladder::repair::Vocabulary;
 use systole::ladder::split::{Piece, Splitter};
 use systole::ladder::strict::{self, StrictErrorKind};
 use systole::ladder::{Canonical, Envelope, Raw, StrictError, climb_fragment, properties};
 use systole::schema::{self, Catalog, PayloadSchema, Validator};
 use systole::vocab::XmlLimits;
+use systole_bench::hostile::{DOCUMENTS, verdict};
 
 fn strict(text: impl Into<Bytes>) -> Result<Canonical, StrictError> {
     strict::canonicalize(&text.into(), &XmlLimits { message_bytes: 64 << 20, ..XmlLimits::default() })

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| systole::ladder::properties::c14n(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| systole_xml::ladder::properties::c14n(data));

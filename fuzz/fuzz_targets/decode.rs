@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| systole::schema::properties::decoding(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| systole_xml::schema::properties::decoding(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| systole::ladder::properties::fragment(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| systole_xml::ladder::properties::fragment(data));

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use systole_core::vocab::Name;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::address::Source;
-use crate::vocab::Name;
 
 /// Time for which a new connection keeps its place without a request: so long a client may take to write what it
 /// came for.

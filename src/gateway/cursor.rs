@@ -1,6 +1,6 @@
 //! Places in a mailbox, for readers: opaque, good in that mailbox alone, and nobody can make one.
 
-use crate::vocab::Name;
+use systole_core::vocab::Name;
 
 /// Bytes of the seal.
 const SEAL: usize = 16;

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use bytes::Bytes;
+use systole_core::core::{Answered, Blueprint, Client, Foreseen, ListenerId, Party, foresee, foresee_answer};
+use systole_core::vocab::{Fault, Name};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::Validator;
 use tokio::sync::oneshot;
 
-use crate::core::{Answered, Blueprint, Client, Foreseen, ListenerId, Party, foresee, foresee_answer};
-use crate::ladder::Raw;
-use crate::schema::Validator;
 use crate::shell::Organism;
-use crate::vocab::{Fault, Name};
 
 /// Documents of so many bytes are judged on the thread that asks: that takes less than the way to another one.
 const SHORT: usize = 16 << 10;

@@ -1,16 +1,16 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use systole_core::core::{Body, Failure, Message, Outcome};
+use systole_core::journal::MailRecord;
+use systole_core::mailbox::{Refused, Settlement};
+use systole_core::protocol::write_fault;
+use systole_core::vocab::{MessageId, Name, Time};
+use systole_xml::ladder::{Meta, Raw, write_envelope};
 use tokio::sync::oneshot;
 
 use super::service::{ActError, Ended, MailboxService, UNPLACED};
-use crate::core::{Body, Failure, Message, Outcome};
-use crate::journal::MailRecord;
-use crate::ladder::{Meta, Raw, write_envelope};
-use crate::mailbox::{Refused, Settlement};
-use crate::protocol::write_fault;
 use crate::shell::{LocalBoxFuture, RawListener, RunContext, Thread};
-use crate::vocab::{MessageId, Name, Time};
 
 /// A listener that is elsewhere: each of its messages waits in its mailbox until the listener answers there.
 ///

@@ -23,7 +23,6 @@ pub(crate) mod seam;
 mod service;
 mod submissions;
 mod taken_up;
-mod token;
 
 use std::collections::HashMap;
 use std::io;
@@ -34,31 +33,31 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+pub use crate::shell::Token;
 pub use crate::shell::principal::{Kind, Principal};
 pub use listener::RemoteListener;
 pub use notices::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 pub use push::PushError;
 pub use service::MailboxService;
-pub use token::Token;
 
 use crate::accept::{Entrance, Times, serve};
-use crate::shell::config::{Gateway as Settings, Journaled, Mode, Tls, TlsProblem};
+use crate::settings::{GatewaySettings, Mode, Tls, TlsProblem};
 use crate::shell::descriptors::for_connections;
-use crate::shell::journal::{JournalQuery, StoreError, Takeover};
+use crate::shell::journal::{JournalQuery, Journaled, StoreError, Takeover};
 use crate::shell::{Organism, OrganismBuilder};
-use crate::vocab::{IdKey, Name};
 use http::{Edge, Gate};
 use judge::Judge;
 use notices::{MailboxDelegate, Sessions};
 use push::{MailStore, Places, PushFormat, Pusher};
 use submissions::Submissions;
+use systole_core::vocab::{IdKey, Name};
 
 /// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
 const BACKLOG: i32 = 4096;
 
 /// A gateway that waits for its organism.
 pub struct Gateway {
-    settings: Settings,
+    settings: GatewaySettings,
     journal: Journaled,
     mailboxes: MailboxService,
     delegate: Option<Arc<dyn QueueDelegate>>,
@@ -110,7 +109,7 @@ pub enum GatewayError {
     System(#[from] io::Error),
 }
 
-crate::vocab::debug_is_display!(GatewayError);
+systole_core::vocab::debug_is_display!(GatewayError);
 
 impl Gateway {
     /// Lays out the gateway of an organism with a journal; `listeners` are the remote ones.
@@ -118,7 +117,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if the secret of a listener can't be read.
     pub fn new(
-        settings: &Settings,
+        settings: &GatewaySettings,
         journal: &Journaled,
         listeners: impl IntoIterator<Item = (Name, Mode)>,
     ) -> Result<Self, GatewayError> {
@@ -162,7 +161,7 @@ impl Gateway {
     /// # Examples
     /// ```
     /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
-    /// use systole::shell::config::{Gateway as Settings, Journaled};
+    /// use systole::settings::GatewaySettings;
     /// use systole::shell::journal::{Durability, Retention};
     ///
     /// /// Nothing is ever pending; `QueueDelegate` shows one that has something to say.
@@ -182,7 +181,7 @@ impl Gateway {
     ///
     /// # let folder = std::env::temp_dir().join(format!("systole-doc-{}", std::process::id()));
     /// # std::fs::create_dir_all(&folder)?;
-    /// let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
+    /// let settings = GatewaySettings { listen: ([127, 0, 0, 1], 0).into(), ..GatewaySettings::default() };
     /// let file = folder.join("office.journal");
     /// let journal = Journaled { file, durability: Durability::Process, retention: Retention::default() };
     /// let gateway = Gateway::new(&settings, &journal, [])?.with_delegate(Quiet);
@@ -259,7 +258,7 @@ impl Gateway {
         });
         let pusher = pusher.transpose()?.flatten();
         let connections = for_connections(self.settings.connections);
-        let settings = Settings { connections, ..self.settings };
+        let settings = GatewaySettings { connections, ..self.settings };
         let gate = Arc::new(Gate {
             edge: Edge::new(&settings, answer),
             description: http::describe(&self.descriptions),
@@ -281,7 +280,7 @@ impl Gateway {
 }
 
 impl Door {
-    fn open(settings: &Settings) -> Result<Self, GatewayError> {
+    fn open(settings: &GatewaySettings) -> Result<Self, GatewayError> {
         let tls = settings.tls.as_ref().map(Tls::load).transpose()?.map(|config| Arc::new(config).into());
         let address = settings.listen;
         let listener = TcpListener::bind(address).map_err(|cause| GatewayError::Listen { address, cause })?;
@@ -294,6 +293,7 @@ impl Door {
 impl Gateway {
     /// Joins the gateway to an organism on a simulated clock: its calls, and the work besides them, which runs until the
     /// sender is told so or dropped. On the runtime of the organism.
+    #[cfg(feature = "testing")]
     pub(crate) fn simulate(
         self,
         organism: &Arc<Organism>,

@@ -4,17 +4,17 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use systole_core::inbox::{InboxError, InboxProblem, JobError};
+use systole_core::mailbox::Refused;
+use systole_core::vocab::{Fault, FaultCode};
 
 use super::notices::Trouble;
 use super::service::{ActError, Ending};
 use super::submissions::SubmitError;
 use crate::accept::Full;
-use crate::inbox::{InboxError, InboxProblem, JobError};
-use crate::mailbox::Refused;
 use crate::shell::SendError;
 use crate::shell::inbox::BoardError;
 use crate::shell::journal::QueryError;
-use crate::vocab::{Fault, FaultCode};
 
 /// The media type of problem details.
 pub(super) const PROBLEM: &str = "application/problem+json";

@@ -19,11 +19,11 @@ pub(crate) use super::http::{Caller, Gate, Known, Routes};
 pub(crate) use super::problem::Problem;
 pub(crate) use super::push::PushFormat;
 use super::{Gateway, Kind, Principal};
-pub(crate) use crate::journal::MailState;
-use crate::mailbox::{Input, Settlement};
-use crate::shell::config::Mode;
+use crate::settings::Mode;
 pub(crate) use crate::shell::journal::{History, Of, SentAnswer, StoredMail};
-use crate::vocab::{MessageId, Name, Time};
+pub(crate) use systole_core::journal::MailState;
+use systole_core::mailbox::{Input, Settlement};
+use systole_core::vocab::{MessageId, Name, Time};
 
 impl Gateway {
     /// Serves these routes, too; `description` is a document with their `paths` (OpenAPI).

@@ -1,4 +1,4 @@
-//! The mailboxes of remote listeners at work: the machine of [`crate::mailbox`], the journal that its changes go into,
+//! The mailboxes of remote listeners at work: the machine of [`systole_core::mailbox`], the journal that its changes go into,
 //! the handlers that wait for ends, and the readers that wait for messages.
 //!
 //! A request asks by [`MailboxService::act`] and awaits [`Acted::durable`]; nothing depends on whether it still does.
@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use systole_core::core::Attachment;
+use systole_core::journal::{JournalError, Number, Op, Recovered};
+use systole_core::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::taken_up::TakenUp;
-use crate::core::Attachment;
-use crate::journal::{JournalError, Number, Op, Recovered};
-use crate::mailbox::{Change, Delivery, End, Input, MailboxLimits, Mailboxes, Refused, Settlement};
+use crate::settings::Mode;
 use crate::shell::clock::Clock;
-use crate::shell::config::Mode;
 use crate::shell::{Following, Ledger, Resident};
-use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// Mailboxes of all remote listeners of an organism, for any thread.
 #[derive(Clone)]
@@ -212,7 +212,7 @@ impl MailboxService {
     }
 
     /// Has the pump wait for the end of a message that came for a listener.
-    pub(super) fn arrive(&self, mail: crate::journal::MailRecord) -> Result<oneshot::Receiver<Ended>, ActError> {
+    pub(super) fn arrive(&self, mail: systole_core::journal::MailRecord) -> Result<oneshot::Receiver<Ended>, ActError> {
         let id = mail.id;
         let (tell, told) = oneshot::channel();
         lock(&self.0.handlers).insert(id, tell);

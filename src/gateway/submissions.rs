@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use systole_core::core::Egress;
+use systole_core::journal::{MailRecord, Number, SubmissionRecord};
+use systole_core::mailbox::Input;
+use systole_core::vocab::{IdKey, MessageId, Name, ThreadId};
 use tokio::sync::{Notify, watch};
 
 use super::service::{MailboxService, UNPLACED};
-use crate::core::Egress;
-use crate::journal::{MailRecord, Number, SubmissionRecord};
-use crate::mailbox::Input;
 use crate::shell::journal::{JournalQuery, QueryError, SentAnswer, Takeover};
 use crate::shell::{Client, Organism, SendError, Unread};
-use crate::vocab::{IdKey, MessageId, Name, ThreadId};
 
 /// Submissions of all clients that come in over the network.
 pub(super) struct Submissions {

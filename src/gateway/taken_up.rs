@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::journal::{MailState, Number, Op, Recovered};
-use crate::vocab::MessageId;
+use systole_core::journal::{MailState, Number, Op, Recovered};
+use systole_core::vocab::MessageId;
 
 /// Messages of an earlier run that wait in mailboxes, by what a core calls them.
 #[derive(Debug, Default)]

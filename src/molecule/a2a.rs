@@ -7,6 +7,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use systole_core::protocol::read_fault;
+use systole_core::vocab::{MessageId, Name, ns};
 
 use super::Facade;
 use super::ids::parse;
@@ -17,8 +19,6 @@ use super::rpc::{METHOD, Send};
 use super::said;
 use super::said::Said;
 use crate::gateway::seam::{Gate, Problem, SentAnswer, StoredMail, document};
-use crate::protocol::read_fault;
-use crate::vocab::{MessageId, Name, ns};
 
 /// Code of an error within (JSON-RPC 2.0, section 5.1).
 const INTERNAL_ERROR: i32 = -32603;

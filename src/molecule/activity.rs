@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
+use systole_core::vocab::{MessageId, Name, Time, ns};
 use uuid::Uuid;
 
 use super::Facade;
@@ -16,7 +17,6 @@ use super::room::Room;
 use super::rows::{BYTES, ERROR, RECEIVED, Row, rows};
 use super::said;
 use crate::gateway::seam::{Gate, History, Of, Problem, document, long_document};
-use crate::vocab::{MessageId, Name, Time, ns};
 
 /// Rows of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use systole_core::vocab::{Name, Time};
+
 use crate::gateway::seam::Gate;
-use crate::vocab::{Name, Time};
 
 /// Time for which an agent counts as online after its last call: the time to live of that platform.
 const ONLINE: Duration = Duration::from_secs(60);

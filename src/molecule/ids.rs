@@ -1,9 +1,8 @@
 //! Ids of workspaces: UUIDs, made of the names of listeners and nothing else.
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use systole_core::vocab::Name;
 use uuid::{Builder, Uuid};
-
-use crate::vocab::Name;
 
 /// What a name is written behind before it is hashed.
 const PREFIX: &str = "urn:systole:workspace:";

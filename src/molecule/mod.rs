@@ -34,15 +34,15 @@ use axum::Extension;
 use axum::http::Method;
 use axum::routing::{MethodRouter, get, post};
 
-use crate::core::Blueprint;
 use crate::gateway::Gateway;
 use crate::gateway::seam::{Gate, Routes};
-use crate::schema::{Payload, PayloadSchema};
-use crate::vocab::{Name, QName};
 use heard::Heard;
 use people::People;
 pub(crate) use people::voice;
 pub use said::{Said, Speaker};
+use systole_core::core::Blueprint;
+use systole_core::vocab::{Name, QName};
+use systole_xml::schema::{Payload, PayloadSchema};
 use turns::Turns;
 
 /// What all of its calls know.
@@ -67,7 +67,7 @@ pub(crate) fn schemas() -> &'static [PayloadSchema] {
 }
 
 /// Serves the workspaces of an organism by way of its gateway.
-pub(crate) fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
+pub fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     let people = People::of(blueprint);
     let letters: HashMap<Name, Name> = people.voices().collect();
     let facade = Arc::new(Facade { people, turns: Turns::default(), heard: Heard::default() });

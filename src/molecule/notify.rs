@@ -3,6 +3,7 @@
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use systole_core::vocab::MessageId;
 
 use super::Facade;
 use super::people::Listener;
@@ -10,7 +11,6 @@ use super::room::Room;
 use super::said::Said;
 use super::{a2a, named, said};
 use crate::gateway::seam::{Gate, MailState, Problem, StoredMail, document};
-use crate::vocab::MessageId;
 
 #[derive(Deserialize)]
 struct Notice {

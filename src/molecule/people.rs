@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
+use systole_core::core::{Blueprint, Contract, Party};
+use systole_core::vocab::{Name, NameError};
 use uuid::Uuid;
 
 use super::ids::{id_of, parse};
 use super::said;
 use super::said::Said;
-use crate::core::{Blueprint, Contract, Party};
 use crate::gateway::seam::StoredMail;
 use crate::remote::{Source, SourceKind};
-use crate::vocab::{Name, NameError};
 
 /// What the client of a workspace is called behind the workspace's name.
 const VOICE: &str = ".voice";

@@ -4,12 +4,12 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use systole_core::vocab::{MessageId, Name};
 
 use super::rows::Row;
 use super::said::Said;
 use super::{Facade, named, rpc};
 use crate::gateway::seam::{PushFormat, StoredMail};
-use crate::vocab::{MessageId, Name};
 
 /// Results within results that are looked into: that of the server, of JSON-RPC, and a task's message.
 const DEPTH: usize = 4;

@@ -8,11 +8,11 @@ use axum::extract::{FromRequest, Path, Query, Request};
 use axum::http::HeaderMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use systole_core::vocab::Name;
 
 use super::people::Listener;
 use super::{Facade, rpc};
 use crate::gateway::seam::{Caller, Gate, Known, Problem};
-use crate::vocab::Name;
 
 /// The headers by which a workspace says who it is, besides its token.
 const CLAIMS: [&str; 2] = ["x-source-workspace-id", "x-workspace-id"];

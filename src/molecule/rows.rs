@@ -1,14 +1,14 @@
 //! Rows of activity: messages of a mailbox, in both shapes that are in use.
 
 use serde_json::{Value, json};
+use systole_core::protocol::read_fault;
+use systole_core::vocab::Name;
 
 use super::ids::id_of;
 use super::people::{People, Sender};
 use super::said::{self, Said};
 use crate::gateway::seam::{Gate, History, Problem, StoredMail};
-use crate::protocol::read_fault;
 use crate::remote::SourceKind;
-use crate::vocab::Name;
 
 /// Bytes of text in a page, at least one row of which is in it.
 pub(super) const BYTES: usize = 1 << 20;

@@ -1,12 +1,12 @@
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use systole_core::vocab::XmlLimits;
+use systole_xml::ladder::{Canonical, Envelope, strict};
+use systole_xml::schema::{ContractError, Payload, PayloadSchema, decode_canonical, encode};
 
 use super::schemas;
 use crate::gateway::seam::Problem;
-use crate::ladder::{Canonical, Envelope, strict};
-use crate::schema::{ContractError, Payload, PayloadSchema, decode_canonical, encode};
-use crate::vocab::XmlLimits;
 
 /// Somebody said something. It is answered by what is said back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //!
 //! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. It
 //! answers a person with `notify`, which has no addressee. So `canvas_user` is said of the rows of one person per
-//! workspace alone, whom the journal has ([`AddresseeRecord`](crate::journal::AddresseeRecord)), and of one row at a
+//! workspace alone, whom the journal has ([`AddresseeRecord`](systole_core::journal::AddresseeRecord)), and of one row at a
 //! time; rows of other people are answered at their `source_id`, like those of peers. `notify` without a name can't
 //! reach another person.
 //!
@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::vocab::{MessageId, Name};
+use systole_core::vocab::{MessageId, Name};
 
 /// Turn of each workspace. It is lost when the process ends: then `notify` has to name its row until one is shown.
 #[derive(Default)]

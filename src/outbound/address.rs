@@ -23,7 +23,7 @@ pub struct AddressRefused {
     pub what: &'static str,
 }
 
-crate::vocab::debug_is_display!(AddressRefused);
+systole_core::vocab::debug_is_display!(AddressRefused);
 
 impl Guard {
     /// Public addresses only.

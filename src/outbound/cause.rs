@@ -33,7 +33,7 @@ pub enum Cause {
 #[error("no cause of that name is known")]
 pub struct UnknownCause;
 
-crate::vocab::debug_is_display!(UnknownCause);
+systole_core::vocab::debug_is_display!(UnknownCause);
 
 impl Cause {
     /// All there are.

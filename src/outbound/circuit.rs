@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::vocab::Time;
+use systole_core::vocab::Time;
 
 /// When a circuit opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
+use systole_core::vocab::{Name as Target, Time};
 
 use super::address::{AddressRefused, Guard};
 use super::answer::{Answer, media_type, refusal};
@@ -23,7 +24,6 @@ use super::progress::{Outgoing, Phase, Progress};
 use super::retry::{Ended, Policy};
 use super::signature::{self, Secret};
 use super::{retry_after, tls};
-use crate::vocab::{Name as Target, Time};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);

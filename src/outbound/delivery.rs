@@ -1,11 +1,11 @@
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use systole_core::vocab::{MessageId, Name};
 use url::Url;
 
 use super::address::{AddressRefused, Guard};
 use super::error::OutboxError;
 use super::signature;
-use crate::vocab::{MessageId, Name};
 
 /// Something that is to be sent: the body of a `POST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub enum DeliveryError {
     Outbox(#[from] OutboxError),
 }
 
-crate::vocab::debug_is_display!(DeliveryError);
+systole_core::vocab::debug_is_display!(DeliveryError);
 
 /// Headers that are ours, or those of the connection.
 const RESERVED: [&str; 14] = [

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use systole_core::vocab::{MessageId, Name};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -14,7 +15,6 @@ use super::lines::Lines;
 use super::options::Options;
 use super::store::DeliveryStore;
 use crate::shell::clock::Clock;
-use crate::vocab::{MessageId, Name};
 
 /// Sender of the deliveries of a store. When it is dropped, everything stops where it is, as in a crash.
 #[derive(Debug)]

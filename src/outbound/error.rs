@@ -2,10 +2,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use systole_core::vocab::{MessageId, Name};
+
 use super::answer::Answer;
 use super::cause::Cause;
 use crate::shell::sqlite::Problem;
-use crate::vocab::{MessageId, Name};
 
 /// How a delivery has ended.
 pub type Outcome = Result<Answer, Undelivered>;
@@ -32,7 +33,7 @@ pub struct Undelivered {
     pub elapsed: Duration,
 }
 
-crate::vocab::debug_is_display!(Undelivered);
+systole_core::vocab::debug_is_display!(Undelivered);
 
 /// Why an outbox can't be opened, read or written.
 #[derive(Clone, thiserror::Error)]
@@ -50,7 +51,7 @@ pub enum OutboxError {
     Closed,
 }
 
-crate::vocab::debug_is_display!(OutboxError);
+systole_core::vocab::debug_is_display!(OutboxError);
 
 /// Why nothing can be sent.
 #[derive(thiserror::Error)]
@@ -66,4 +67,4 @@ pub enum OutboundError {
     Http(String),
 }
 
-crate::vocab::debug_is_display!(OutboundError);
+systole_core::vocab::debug_is_display!(OutboundError);

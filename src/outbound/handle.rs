@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use systole_core::vocab::{MessageId, Time};
 use tokio::sync::watch;
 
 use super::error::{OutboxError, Outcome};
-use crate::vocab::{MessageId, Time};
 
 /// How far a delivery has come.
 #[derive(Debug, Clone, PartialEq, Eq)]

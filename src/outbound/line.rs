@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use systole_core::vocab::{MessageId, Name, Time};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::answer::Answer;
@@ -18,7 +19,6 @@ use super::retry::{Decision, Ended, Tried};
 use super::store::{DeliveryStore, Job};
 use crate::shell::clock::Clock;
 use crate::shell::entropy::Entropy;
-use crate::vocab::{MessageId, Name, Time};
 
 /// What all lines have in common.
 #[derive(Debug)]

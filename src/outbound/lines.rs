@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use systole_core::vocab::{MessageId, Name, Time};
 use tokio::sync::Notify;
 
 use super::circuit::{Circuit, CircuitPolicy, CircuitState};
-use crate::vocab::{MessageId, Name, Time};
 
 /// Past so many targets those that nothing waits for are forgotten, unless their circuit is open.
 const KEPT: usize = 1024;

@@ -62,10 +62,10 @@ pub(crate) use tls::config as tls;
 pub use crate::shell::sqlite::{Durability, Problem, Retention};
 
 use crate::shell::clock::Clock;
-use crate::vocab::{MessageId, Name, Time};
 use client::Client;
 use line::Shared;
 use outbox::{Keeper, Outbox, Put};
+use systole_core::vocab::{MessageId, Name, Time};
 
 /// What sends. Clones are the same; when the last one is dropped, everything stops where it is, as in a crash.
 #[derive(Debug, Clone)]

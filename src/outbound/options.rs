@@ -2,13 +2,14 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use systole_core::vocab::Name;
+
 use super::address::Guard;
 use super::circuit::CircuitPolicy;
 use super::delivery::{Delivery, OutboundLimits};
 use super::retry::Policy;
 use super::signature::Secret;
 use crate::shell::sqlite::{Durability, Retention};
-use crate::vocab::Name;
 
 /// Where the secrets of targets come from. It is asked at each attempt.
 pub type Secrets = Arc<dyn Fn(&Name) -> Option<Secret> + Send + Sync>;

@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
+use systole_core::vocab::Time;
+
 use super::cause::Cause;
 use super::failure::Failure;
-use crate::vocab::Time;
 
 /// How often, how long and how patiently a delivery is tried.
 #[derive(Debug, Clone, PartialEq)]

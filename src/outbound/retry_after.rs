@@ -3,8 +3,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-
-use crate::vocab::Time;
+use systole_core::vocab::Time;
 
 /// The three ways to write a date of HTTP: RFC 9110, section 5.6.7.
 const DATES: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];

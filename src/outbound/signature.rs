@@ -7,8 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ring::hmac;
-
-use crate::vocab::Time;
+use systole_core::vocab::Time;
 
 /// The name of the header.
 pub const HEADER: &str = "systole-signature";
@@ -39,7 +38,7 @@ pub enum SignatureError {
     Mismatch,
 }
 
-crate::vocab::debug_is_display!(SignatureError);
+systole_core::vocab::debug_is_display!(SignatureError);
 
 impl Secret {
     /// A secret of these bytes; 32 random ones are best.

@@ -2,9 +2,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
+use systole_core::vocab::{MessageId, Name, Time};
+
 use super::delivery::Delivery;
 use super::error::{OutboxError, Outcome};
-use crate::vocab::{MessageId, Name, Time};
 
 /// Future of a [`DeliveryStore`].
 pub(crate) type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, OutboxError>> + Send + 'a>>;

@@ -5,6 +5,7 @@
 //! handler doesn't run again.
 
 use serde_json::Value;
+use systole_core::vocab::MessageId;
 
 use super::cursor::Cursor;
 use super::error::RemoteError;
@@ -12,7 +13,6 @@ use super::handler::{Failed, Handled, Handler, handle};
 use super::inbound::{Inbound, Item};
 use super::mailbox::Mailbox;
 use super::source::Source;
-use crate::vocab::MessageId;
 
 /// How often an outcome is refused without a good reason before it is given up: nothing may block a mailbox for ever.
 const REFUSALS: u32 = 5;

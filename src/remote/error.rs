@@ -74,7 +74,7 @@ pub enum RemoteError {
     },
 }
 
-crate::vocab::debug_is_display!(RemoteError);
+systole_core::vocab::debug_is_display!(RemoteError);
 
 impl RemoteError {
     /// The status with which the gateway refused, if it did.
@@ -93,7 +93,7 @@ impl RemoteError {
     }
 
     /// Whether no answer came: [`Link`](super::link::Link) has said so.
-    pub(crate) fn is_unanswered(&self) -> bool {
+    pub fn is_unanswered(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }
 

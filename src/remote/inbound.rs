@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use systole_core::vocab::{MessageId, QName, ThreadId, Time, XmlLimits};
+use systole_xml::ladder::{Claim, Envelope, strict};
 
 use super::source::Source;
-use crate::ladder::{Claim, Envelope, strict};
-use crate::vocab::{MessageId, QName, ThreadId, Time, XmlLimits};
 
 /// A message for this agent. Its envelope was taken apart; what it says was judged by the gateway's organism.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ pub enum BrokenInbound {
     Envelope(String),
 }
 
-crate::vocab::debug_is_display!(BrokenInbound);
+systole_core::vocab::debug_is_display!(BrokenInbound);
 
 impl Inbound {
     /// The key under which to do a thing once, however often the message comes.

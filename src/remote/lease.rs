@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use systole_core::vocab::MessageId;
+
 use super::BoxFuture;
 use super::backoff::Backoff;
 use super::delivery::InboundDelivery;
@@ -11,7 +13,6 @@ use super::handler::{Failed, Handler, handle};
 use super::inbound::{Inbound, Item};
 use super::mailbox::{LONGEST_WAIT, Leased, Mailbox};
 use crate::outbound::retry::Policy;
-use crate::vocab::MessageId;
 
 /// How long a message is a worker's, unless it says that it takes longer.
 const VISIBILITY: Duration = Duration::from_secs(30);
@@ -37,8 +38,7 @@ pub struct LeaseDelivery {
 
 impl LeaseDelivery {
     /// How short and how long a lease may be.
-    pub(crate) const LEASES: std::ops::RangeInclusive<Duration> =
-        Duration::from_secs(1)..=Duration::from_secs(12 * 3600);
+    pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(12 * 3600);
 
     /// Waits 60 s for a message, and has it for 30 s at a time.
     pub fn new(mailbox: Mailbox) -> Self {

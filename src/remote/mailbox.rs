@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
+use systole_core::vocab::{MessageId, Name};
 
 use super::BoxFuture;
 use super::error::RemoteError;
@@ -13,7 +14,6 @@ use super::inbound::Item;
 use super::link::{Call, Link, Options};
 use super::presence::{AgentState, Presence};
 use crate::outbound::http::Response;
-use crate::vocab::{MessageId, Name};
 
 /// The longest that the gateway waits for a message: 60 s.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use systole_core::vocab::Name;
 
 use super::BoxFuture;
 use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
 use crate::shell::command::{About, CommandSpec, Variable, call};
-use crate::vocab::Name;
 
 /// Bytes that a program may write: those of the largest message of an organism, unless its limits say otherwise.
 const OUTPUT: usize = 1 << 20;

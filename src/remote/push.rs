@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use systole_core::vocab::{MessageId, XmlLimits};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -17,7 +18,6 @@ use super::handler::{Handled, Handler, handle};
 use super::inbound::Inbound;
 use crate::outbound::signature::{Secret, TOLERANCE};
 use crate::shell::clock::Clock;
-use crate::vocab::{MessageId, XmlLimits};
 
 /// How long a batch waits for a message.
 const WAIT: Duration = Duration::from_secs(20);

@@ -39,7 +39,7 @@ pub enum Transport<'a> {
 #[error("the source of the message is unknown: nobody can be sent a reply, and nobody is guessed")]
 pub struct UnknownSource;
 
-crate::vocab::debug_is_display!(UnknownSource);
+systole_core::vocab::debug_is_display!(UnknownSource);
 
 impl Source {
     /// Normalizes what an item says of its source.

@@ -1,11 +1,11 @@
 use std::any::TypeId;
 
 use actix::{Actor, Context, Handler};
+use systole_xml::schema::Decoded;
 
 use super::delivery::{Delivery, Parcel};
 use super::response::Response;
 use super::result::{HandlerResult, Reply};
-use crate::schema::Decoded;
 
 /// A listener of kind `K` that has a handler for `T`.
 ///

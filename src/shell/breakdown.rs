@@ -4,9 +4,10 @@
 //! runs the organism awaits [`Organism::broken`](super::Organism::broken) and ends it; its journal holds all that was
 //! confirmed.
 
+use systole_core::journal::JournalError;
+
 #[cfg(feature = "gateway")]
 use super::link::Links;
-use crate::journal::JournalError;
 
 /// Why an organism can't go on.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +25,7 @@ pub enum Breakdown {
     },
 }
 
-crate::vocab::debug_is_display!(Breakdown);
+systole_core::vocab::debug_is_display!(Breakdown);
 
 /// A piece of work without which an organism can't go on. If it panics while it has this, the organism breaks down.
 #[cfg(feature = "gateway")]

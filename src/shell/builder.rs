@@ -4,6 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Actor, Context};
+use systole_core::core::{Blueprint, Client, Contract, Decoders, Event, ListenerId, MetaFlags, Problem, Scheduling};
+use systole_core::journal::{Journal, JournalError, Recovered};
+use systole_core::vocab::{Limits, Name, QName};
+use systole_xml::schema::{Catalog, DecodeFn, PayloadSchema};
 use tokio::sync::broadcast;
 
 use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
@@ -19,10 +23,6 @@ use super::ledger::Resident;
 use super::organism::Organism;
 use super::raw::RawListener;
 use super::start::{Refusal, StartError};
-use crate::core::{Blueprint, Client, Contract, Decoders, Event, ListenerId, MetaFlags, Problem, Scheduling};
-use crate::journal::{Journal, JournalError, Recovered};
-use crate::schema::{Catalog, DecodeFn, PayloadSchema};
-use crate::vocab::{Limits, Name, QName};
 
 /// Events that wait for a subscriber; past it the oldest are missed.
 const EVENTS: usize = 16_384;

@@ -4,6 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use systole_core::core::{Answer, Attachment, ClientId, Egress, Injected, Input, Overloaded, ShardId};
+#[cfg(feature = "gateway")]
+use systole_core::journal::{Op, SubmissionRecord};
+use systole_core::vocab::{Fault, Name, ThreadId};
+use systole_xml::ladder::Raw;
 use tokio::sync::mpsc::WeakUnboundedSender;
 
 use super::exit::{Inlet, Outlet, Unread, way};
@@ -11,11 +16,6 @@ use super::letter::Letter;
 use super::link::Command;
 use super::organism::Shared;
 use super::thread::IntoRequest;
-use crate::core::{Answer, Attachment, ClientId, Egress, Injected, Input, Overloaded, ShardId};
-#[cfg(feature = "gateway")]
-use crate::journal::{Op, SubmissionRecord};
-use crate::ladder::Raw;
-use crate::vocab::{Fault, Name, ThreadId};
 
 /// Somebody outside who speaks to an organism, under one name.
 ///
@@ -49,7 +49,7 @@ pub enum SendError {
     },
 }
 
-crate::vocab::debug_is_display!(SendError);
+systole_core::vocab::debug_is_display!(SendError);
 
 /// Why a question has no answer.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +70,7 @@ pub enum AskError {
     Ended,
 }
 
-crate::vocab::debug_is_display!(AskError);
+systole_core::vocab::debug_is_display!(AskError);
 
 /// Options of an injected message: the exit of its answers, and the operations that are written with it.
 #[derive(Default)]
@@ -182,7 +182,7 @@ impl Client {
     }
 
     /// The next message that [`receive`](Self::receive) would give, not read yet.
-    pub(crate) async fn receive_unread(&self) -> Option<Unread> {
+    pub async fn receive_unread(&self) -> Option<Unread> {
         self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
     }
 
@@ -239,7 +239,7 @@ impl Client {
     }
 
     /// The next such message, if it is there, not read yet.
-    pub(crate) fn try_receive_unread(&self) -> Option<Unread> {
+    pub fn try_receive_unread(&self) -> Option<Unread> {
         self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next_unread()
     }
 

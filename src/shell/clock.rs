@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::vocab::Time;
+use systole_core::vocab::Time;
 
 /// Where the time of an organism comes from. It never goes back.
 #[derive(Debug, Clone)]
-pub(crate) enum Clock {
+pub enum Clock {
     /// The machine's: the date at the start, and what its monotonic clock adds to it.
     Real {
         /// The date at the start.
@@ -26,7 +26,7 @@ pub(crate) enum Clock {
 
 impl Clock {
     /// The machine's clock.
-    pub(crate) fn real() -> Self {
+    pub fn real() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::Real { epoch: Time::default().after(since), start: Instant::now() }
     }
@@ -43,7 +43,7 @@ impl Clock {
     }
 
     /// The time.
-    pub(crate) fn now(&self) -> Time {
+    pub fn now(&self) -> Time {
         match self {
             Self::Real { epoch, start } => epoch.after(start.elapsed()),
             Self::Simulated { epoch, start } => epoch.after(start.elapsed()),

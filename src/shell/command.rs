@@ -24,14 +24,14 @@ use std::rc::Rc;
 #[cfg(feature = "gateway")]
 use bytes::Bytes;
 
-use crate::core::{Body, Failure, JoinPosition, Message, Outcome, Remembered};
-use crate::ladder::Raw;
-use crate::protocol::write_fault;
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
 use environment::variables;
 use history::History;
 use process::{CommandError, Invocation};
+use systole_core::core::{Body, Failure, JoinPosition, Message, Outcome, Remembered};
+use systole_core::protocol::write_fault;
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time};
+use systole_xml::ladder::Raw;
 
 pub use conceal::conceal;
 pub use guard::kill_all;
@@ -194,17 +194,26 @@ impl RawListener for CommandListener {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
 
     #[cfg(not(feature = "gateway"))]
     use bytes::Bytes;
+    use systole_core::vocab::XmlLimits;
+    use systole_xml::ladder::{Canonical, Element, Validated, strict};
+    use systole_xml::schema::{Catalog, PayloadSchema, Validator};
     use uuid::Uuid;
 
     use super::*;
-    use crate::ladder::{Canonical, Validated, strict};
-    use crate::vocab::XmlLimits;
 
     fn canonical(xml: &'static str) -> Canonical {
         strict::canonicalize(&Bytes::from_static(xml.as_bytes()), &XmlLimits::default()).unwrap()
+    }
+
+    /// A payload `a` that keeps its schema, text.
+    fn proven(payload: Canonical) -> Validated<Element> {
+        let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a" type="xs:string"/></xs:schema>"#;
+        let catalog = Catalog::only(PayloadSchema::from_xsd("a.xsd", schema).unwrap());
+        Validator::new(Arc::new(catalog)).validate(payload).unwrap()
     }
 
     fn message(xml: &'static str) -> Message {
@@ -214,8 +223,8 @@ mod tests {
             from: Name::parse("asker").unwrap(),
             in_reply_to: Some(MessageId::from_uuid(Uuid::from_u128(3))),
             body: Body::Payload {
-                payload: Validated::by_schema(canonical(xml)),
-                value: crate::core::Value::new(Box::new(())),
+                payload: proven(canonical(xml)),
+                value: systole_core::core::Value::new(Box::new(())),
             },
             join: Some(JoinPosition { index: 1, total: 3, remaining: 0 }),
             deadline: Some("2031-05-07T12:00:00Z".parse().unwrap()),

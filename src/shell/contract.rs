@@ -1,12 +1,13 @@
 use std::time::Duration;
 
+use systole_core::core::{Client, Contract, Routing, Silence};
+use systole_core::protocol::{Boot, boot_qname};
+use systole_core::vocab::{Fault, Name, QName, ns};
+use systole_xml::ladder::Element;
+use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
+
 use super::accepts::{Accepts, Kind};
 use super::start::Refusal;
-use crate::core::{Client, Contract, Routing, Silence};
-use crate::ladder::Element;
-use crate::protocol::{Boot, boot_qname};
-use crate::schema::{DecodeFn, Payload, PayloadSchema, decoder};
-use crate::vocab::{Fault, Name, QName, ns};
 
 /// Says what a listener of type `L` promises and may do. What it doesn't list is refused.
 pub struct ContractBuilder<L, K: Kind<L>> {

@@ -2,18 +2,19 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use systole_core::core::{Body, JoinPosition, Message};
+use systole_core::vocab::{Fault, MessageId, Name, Time};
+use systole_xml::ladder::{Element, Repair, Validated};
+use systole_xml::schema::{Decoded, Proven};
+
 use super::Thread;
 use super::handler::HandlerKey;
 use super::response::{Emit, Response, call, call_to, reply};
-use crate::core::{Body, JoinPosition, Message};
-use crate::ladder::{Element, Repair, Validated};
-use crate::schema::{Decoded, Payload};
-use crate::vocab::{Fault, MessageId, Name, Time};
 
 /// A message as a handler gets it: the payload, by `Deref`, and what the pump knows of it.
 ///
 /// `T` is a [`Payload`] type; [`Element`] for payloads of `.xsd` contracts; [`Fault`] in listeners
-/// that accept faults; [`Boot`](crate::protocol::Boot).
+/// that accept faults; [`Boot`](systole_core::protocol::Boot).
 pub struct Delivery<T> {
     value: Box<T>,
     parcel: Parcel,
@@ -120,20 +121,6 @@ impl<T: Proven> Delivery<T> {
     pub fn send_back(&self) -> Emit {
         reply(self.proof().clone())
     }
-}
-
-/// Whatever comes as a payload that was checked: everything but a fault.
-pub trait Proven: sealed::Sealed {}
-
-impl<T: Payload> Proven for T {}
-impl Proven for Element {}
-
-mod sealed {
-    use super::{Element, Payload};
-
-    pub trait Sealed {}
-    impl<T: Payload> Sealed for T {}
-    impl Sealed for Element {}
 }
 
 impl<T> Deref for Delivery<T> {

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 const RESERVE: u64 = 256;
 
 /// Raises the limit of open descriptors as far as the system lets this process.
-pub(crate) fn raise() {
+pub fn raise() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
         // Refused where the hard limit is above what the system has: then the soft one stays.

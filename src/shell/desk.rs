@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use systole_core::core::contain::Panicked;
+use systole_core::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
+use systole_core::vocab::{Fault, FaultCode};
+use systole_xml::schema::Catalog;
+
 use super::clock::Clock;
 use super::handler::{Handler, HandlerKey, Handlers, Place};
 use super::link::{Command, Links};
 use super::watchdog::Pulse;
-use crate::core::contain::Panicked;
-use crate::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
-use crate::schema::Catalog;
-use crate::vocab::{Fault, FaultCode};
 
 /// What everything in one shard shares: the local queue into its core, the handlers that run, the
 /// links to other shards. Handlers find it through their key, on the shard's thread only.
@@ -155,6 +156,7 @@ impl Desk {
     }
 
     /// A number that changes whenever something runs.
+    #[cfg(feature = "testing")]
     pub(super) fn activity(&self) -> u64 {
         self.activity.get()
     }

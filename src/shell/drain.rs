@@ -1,12 +1,12 @@
 use std::time::Duration;
 
+use systole_core::core::{Counts, Input};
+use systole_core::vocab::Time;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::link::Command;
 use super::organism::Shared;
-use crate::core::{Counts, Input};
-use crate::vocab::Time;
 
 /// How long a shard may take to do what it is told. Longer takes only a listener that blocks it.
 const GRACE: Duration = Duration::from_secs(1);

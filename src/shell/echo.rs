@@ -1,6 +1,8 @@
 use std::rc::Rc;
 
-use crate::core::{Body, Draft, Emission, EmissionKind, Message, Outcome};
+use systole_core::core::{Body, Emission, EmissionKind, Message, Outcome};
+use systole_xml::schema::Draft;
+
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
 
 /// A listener that answers with the payload that it got: for tests, and to try an organism out.
@@ -13,7 +15,7 @@ impl EchoListener {
     /// The answer to a message.
     pub fn answer(self, message: Message) -> Outcome {
         match message.body {
-            Body::Payload { payload, .. } if *payload.payload().root() != crate::protocol::boot_qname() => {
+            Body::Payload { payload, .. } if *payload.payload().root() != systole_core::protocol::boot_qname() => {
                 let draft = Draft::Proved(payload);
                 Outcome::Emitted(vec![Emission { kind: EmissionKind::Reply, to: None, thread: None, payload: draft }])
             }

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use systole_core::vocab::{IdKey, ThreadId, Time};
 use uuid::Uuid;
-
-use crate::vocab::{IdKey, ThreadId, Time};
 
 /// Where the ids of roots come from.
 #[derive(Debug, Clone)]
-pub(crate) enum Entropy {
+pub enum Entropy {
     /// The operating system.
     Real,
     /// A counter, so that a test sees the same ids on each run.
@@ -19,7 +18,7 @@ pub(crate) enum Entropy {
 
 impl Entropy {
     /// The same ids on each run.
-    pub(crate) fn counted() -> Self {
+    pub fn counted() -> Self {
         Self::Counted(Arc::new(AtomicU64::new(1)))
     }
 
@@ -77,7 +76,7 @@ impl Entropy {
     }
 
     /// A secret of 244 random bits.
-    pub(crate) fn secret(&self) -> [u8; 32] {
+    pub fn secret(&self) -> [u8; 32] {
         let mut secret = [0; 32];
         for half in secret.chunks_exact_mut(16) {
             half.copy_from_slice(self.random().as_bytes());

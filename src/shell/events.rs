@@ -1,7 +1,6 @@
+use systole_core::core::Event;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-
-use crate::core::Event;
 
 /// A subscription to what happens in an organism: the operator's view, thread paths included.
 #[derive(Debug)]

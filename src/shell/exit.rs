@@ -1,23 +1,23 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use systole_core::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit, ShardId};
+use systole_core::journal::Number;
+use systole_core::protocol::write_fault;
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId};
+use systole_xml::ladder::{Meta, write_envelope};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::entropy::Entropy;
 use super::link::{Command, Links};
 use super::organism::Shared;
-use crate::core::{Blueprint, ClientId, Directory, Egress, Gauge, Input, Permit, ShardId};
-use crate::journal::Number;
-use crate::ladder::{Meta, write_envelope};
-use crate::protocol::write_fault;
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId};
 
 /// Where messages for a client go in.
 pub(super) type Outlet = UnboundedSender<Unread>;
 
 /// A message that waits for its client to read it, with its place in what the client may leave
 /// unread.
-pub(crate) struct Unread {
+pub struct Unread {
     egress: Egress,
     receipt: Option<Receipt>,
     _permit: Permit,
@@ -68,12 +68,12 @@ impl Given {
 
 impl Unread {
     /// The message.
-    pub(crate) fn egress(&self) -> &Egress {
+    pub fn egress(&self) -> &Egress {
         &self.egress
     }
 
     /// The message, which is read with that.
-    pub(crate) fn read(self) -> Egress {
+    pub fn read(self) -> Egress {
         self.receipt.into_iter().for_each(Receipt::read);
         self.egress
     }

@@ -1,8 +1,8 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::core::{CallId, ListenerId, Settled, ShardId, TaskId};
-use crate::vocab::Fault;
+use systole_core::core::{CallId, ListenerId, Settled, ShardId, TaskId};
+use systole_core::vocab::Fault;
 
 /// A handler that was started and has not finished: which desk serves it, whose task it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 use std::sync::{Arc, Weak};
 
+#[cfg(feature = "gateway")]
+use systole_core::core::Attachment;
+use systole_core::journal::{JournalError, Op, Recovered, Step};
+use systole_core::vocab::Time;
+
 use super::clock::Clock;
 use super::journal::Written;
 use super::scribe::Scribe;
 use super::ticket::Tickets;
-#[cfg(feature = "gateway")]
-use crate::core::Attachment;
-use crate::journal::{JournalError, Op, Recovered, Step};
-use crate::vocab::Time;
 
 /// Something beside the cores that lives in the journal of the organism as well.
 pub(crate) trait Resident: Send + Sync {

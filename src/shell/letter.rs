@@ -1,9 +1,10 @@
 use bytes::Bytes;
+use systole_core::core::Emission;
+use systole_core::vocab::{Name, Time, ns};
+use systole_xml::schema::Draft;
 
 use super::client::SendError;
 use super::thread::IntoRequest;
-use crate::core::{Draft, Emission};
-use crate::vocab::{Name, Time, ns};
 
 /// What a client writes on the outside of a request.
 pub(super) struct Letter<'a> {

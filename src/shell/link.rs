@@ -1,16 +1,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use systole_core::core::{
+    CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, ListenerId, Outcome, Settled, ShardId, Start, TaskId,
+};
+use systole_core::vocab::{Fault, ThreadId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::breakdown::Breakdown;
 use super::exit::Outlet;
 use super::handler::HandlerKey;
-use crate::core::{
-    CallId, ClientId, Core, DeadLetterError, DeadLetterId, Input, ListenerId, Outcome, Settled, ShardId, Start, TaskId,
-};
-use crate::vocab::{Fault, ThreadId};
 
 /// What the threads of an organism say to a shard.
 ///

@@ -9,17 +9,16 @@ mod block_on;
 mod breakdown;
 mod builder;
 mod client;
-pub(crate) mod clock;
+pub mod clock;
 pub mod command;
-pub mod config;
 mod contract;
 mod delivery;
-pub(crate) mod descriptors;
+pub mod descriptors;
 mod desk;
 mod drain;
 /// A listener that answers with what it got.
 pub mod echo;
-pub(crate) mod entropy;
+pub mod entropy;
 mod events;
 mod exit;
 mod handler;
@@ -39,12 +38,15 @@ mod response;
 mod result;
 mod scribe;
 mod seed;
+#[cfg(feature = "testing")]
 pub(crate) mod simulation;
 pub(crate) mod sqlite;
 mod start;
 pub mod terminal;
 mod thread;
 mod ticket;
+#[cfg(feature = "gateway")]
+pub(crate) mod token;
 mod watchdog;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
@@ -53,17 +55,18 @@ pub use breakdown::Breakdown;
 pub use builder::OrganismBuilder;
 pub use client::{AskError, Client, Conversation, SendError};
 pub use contract::{ClientBuilder, ContractBuilder};
-pub use delivery::{Delivery, Proven};
+pub use delivery::Delivery;
 pub use drain::Drained;
 pub use events::{Events, Observed};
-pub(crate) use exit::Unread;
+pub use exit::Unread;
 #[cfg(feature = "gateway")]
 pub(crate) use ledger::{Following, Ledger, Resident};
 pub use organism::{NoSuchClient, Organism};
 pub use raw::{LocalBoxFuture, RawListener, RunContext};
-pub use response::{
-    Emit, IntoDraft, Response, call, call_on, call_to, continue_with, none, reply, spawn_thread, write,
-};
+pub use response::{Emit, Response, call, call_on, call_to, continue_with, none, reply, spawn_thread, write};
 pub use result::{AtomicResponse, HandlerResult};
 pub use start::{Refusal, StartError};
+pub use systole_xml::schema::{IntoDraft, Proven};
 pub use thread::{Answers, Calling, CallingAll, IntoRequest, Thread};
+#[cfg(feature = "gateway")]
+pub use token::Token;

@@ -3,6 +3,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use systole_core::core::{
+    Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
+    Party, Problem, ShardId, Snapshot,
+};
+use systole_core::journal::{JournalError, SHARDS};
+use systole_core::vocab::{IdKey, ThreadId, Time};
+use systole_xml::schema::Catalog;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::breakdown::Breakdown;
@@ -24,13 +31,6 @@ use super::seed::Seed;
 use super::start::StartError;
 use super::ticket::Tickets;
 use super::watchdog::Watchdog;
-use crate::core::{
-    Blueprint, Core, Counts, DeadLetter, DeadLetterError, DeadLetterId, Directory, Event, Gauge, Input, OpenThread,
-    Party, Problem, ShardId, Snapshot,
-};
-use crate::journal::{JournalError, SHARDS};
-use crate::schema::Catalog;
-use crate::vocab::{IdKey, ThreadId, Time};
 
 /// A running organism: its shards are threads of their own, this is the handle to them.
 ///
@@ -80,7 +80,7 @@ pub struct NoSuchClient {
     pub name: String,
 }
 
-crate::vocab::debug_is_display!(NoSuchClient);
+systole_core::vocab::debug_is_display!(NoSuchClient);
 
 impl Organism {
     /// Lays out an organism.

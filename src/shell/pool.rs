@@ -77,7 +77,7 @@ impl Pool {
                 std::mem::take(&mut state.queue)
             };
             threads.work.notify_all();
-            crate::core::contain::discard(dropped);
+            systole_core::core::contain::discard(dropped);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(feature = "gateway"), expect(unreachable_pub, reason = "the gateway shows them"))]
 
-use crate::vocab::{Name, Time};
+use systole_core::vocab::{Name, Time};
 
 /// Somebody who is known to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,11 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+use systole_core::core::{
+    Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start,
+};
+use systole_core::journal::{Recovered, Step};
+use systole_core::vocab::Time;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{Instant, Sleep};
@@ -17,9 +22,6 @@ use super::host::{Host, HostFactory};
 use super::link::Command;
 use super::organism::Shared;
 use super::scribe::Scribe;
-use crate::core::{Core, CoreConfig, DeadLetterError, DeadLetterId, Event, Input, ListenerId, Output, ShardId, Start};
-use crate::journal::{Recovered, Step};
-use crate::vocab::Time;
 
 /// Steps of the core before everything else on the thread gets a turn.
 const BATCH: usize = 64;
@@ -311,7 +313,7 @@ impl Shard {
         }
     }
 
-    fn abort(&self, origin: ShardId, task: crate::core::TaskId) {
+    fn abort(&self, origin: ShardId, task: systole_core::core::TaskId) {
         let key = self.desk.key(origin, task);
         let found = match self.desk.handlers.borrow_mut().get(origin, task) {
             None => return,

@@ -3,10 +3,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use systole_core::core::{Blueprint, Contract, ListenerId, Message, Outcome};
+use systole_core::vocab::Limits;
+use systole_xml::schema::Catalog;
+
 use super::Thread;
-use crate::core::{Blueprint, Contract, ListenerId, Message, Outcome};
-use crate::schema::Catalog;
-use crate::vocab::Limits;
 
 /// A future that stays on the thread of its shard.
 pub type LocalBoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
-
-use crate::core::{Answer, Draft, Emission, EmissionKind, Failure, Outcome};
-use crate::ladder::{Canonical, Element, Raw, Validated, climb};
-use crate::schema::{Payload, encode};
-use crate::vocab::{Fault, Name, ThreadId, XmlLimits, ns};
+use systole_core::core::{Emission, EmissionKind, Failure, Outcome};
+use systole_core::vocab::{Name, ThreadId, XmlLimits, ns};
+use systole_xml::ladder::{Raw, climb};
+use systole_xml::schema::{Draft, IntoDraft};
 
 /// What a handler returns: what it says, or why it failed.
 ///
@@ -144,63 +143,11 @@ pub(super) fn outcome_of(response: Response) -> Outcome {
     }
 }
 
-/// Whatever can be the payload of an emission: a typed value, canonical XML, or a payload that was
-/// checked before (its proof still holds).
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no payload",
-    label = "no payload",
-    note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
-)]
-pub trait IntoDraft {
-    /// The payload as the core takes it.
-    fn into_draft(self) -> Draft;
-}
-
-impl<T: Payload> IntoDraft for T {
-    fn into_draft(self) -> Draft {
-        match encode(&self) {
-            Ok(canonical) => Draft::Canonical(canonical),
-            Err(error) => Draft::Unencodable(error),
-        }
-    }
-}
-
-impl IntoDraft for Canonical {
-    fn into_draft(self) -> Draft {
-        Draft::Canonical(self)
-    }
-}
-
-impl IntoDraft for Validated<Element> {
-    fn into_draft(self) -> Draft {
-        Draft::Proved(self)
-    }
-}
-
-impl IntoDraft for Answer {
-    fn into_draft(self) -> Draft {
-        Draft::Proved(self.payload)
-    }
-}
-
-impl Failure {
-    /// A failure in a sentence, for whoever called.
-    pub fn new(message: impl Into<std::sync::Arc<str>>) -> Self {
-        Self { message: message.into(), fault: None }
-    }
-}
-
-impl<E: std::error::Error + 'static> From<E> for Failure {
-    fn from(error: E) -> Self {
-        let fault = (&error as &(dyn std::error::Error + 'static)).downcast_ref::<Fault>().cloned();
-        Self { message: error.to_string().into(), fault }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use systole_core::vocab::{Fault, FaultCode};
+
     use super::*;
-    use crate::vocab::FaultCode;
 
     fn fails(result: Result<(), impl std::error::Error + 'static>) -> Failure {
         let attempt = || -> Result<(), Failure> { Ok(result?) };

@@ -2,13 +2,14 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use systole_core::core::{Input, ShardId};
+use systole_core::journal::{Journal, JournalError, Step};
+
 use super::breakdown::Breakdown;
 use super::journal::{Durability, JournalSender, JournalWriter, Written};
 use super::ledger::{Following, Resident};
 use super::link::{Command, Links};
 use super::start::StartError;
-use crate::core::{Input, ShardId};
-use crate::journal::{Journal, JournalError, Step};
 
 /// Whoever writes the steps of all shards into the journal.
 ///

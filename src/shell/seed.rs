@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+use systole_core::core::{CoreConfig, Decoders, Event, ShardId};
+use systole_core::journal::Recovered;
+use systole_core::vocab::IdKey;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::{JoinHandle, spawn_local, unconstrained};
@@ -17,9 +20,6 @@ use super::organism::Shared;
 use super::pump::{Shard, Ways};
 use super::scribe::Scribe;
 use super::watchdog::Pulse;
-use crate::core::{CoreConfig, Decoders, Event, ShardId};
-use crate::journal::Recovered;
-use crate::vocab::IdKey;
 
 /// What a shard is made from, on its way to its thread.
 pub(super) struct Seed {

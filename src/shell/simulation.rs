@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use systole_core::vocab::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -11,7 +12,6 @@ use super::desk::Desk;
 use super::entropy::Entropy;
 use super::organism::Organism;
 use super::start::StartError;
-use crate::vocab::Time;
 
 /// The part of a simulated organism that its test drives.
 pub(crate) struct Simulation {

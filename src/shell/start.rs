@@ -1,10 +1,10 @@
 use std::fmt;
 use std::io;
 
-use crate::core::Problem;
-use crate::journal::JournalError;
-use crate::schema::ContractError;
-use crate::vocab::{Name, NameError, QNameError};
+use systole_core::core::Problem;
+use systole_core::journal::JournalError;
+use systole_core::vocab::{Name, NameError, QNameError};
+use systole_xml::schema::ContractError;
 
 /// Why an organism doesn't start.
 #[derive(thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum StartError {
     Shard,
 }
 
-crate::vocab::debug_is_display!(StartError);
+systole_core::vocab::debug_is_display!(StartError);
 
 /// One thing that keeps an organism from starting.
 #[derive(Clone, PartialEq, thiserror::Error)]
@@ -69,7 +69,7 @@ pub enum Refusal {
     Problem(#[from] Problem),
 }
 
-crate::vocab::debug_is_display!(Refusal);
+systole_core::vocab::debug_is_display!(Refusal);
 
 struct Lines<'a>(&'a [Refusal]);
 

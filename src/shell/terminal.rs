@@ -78,7 +78,7 @@ pub(crate) fn defuse(text: &str) -> String {
 }
 
 /// At most `max` characters from the start of the text; the last of them is `…` where it was cut.
-pub(crate) fn shorten(text: &str, max: usize) -> String {
+pub fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
     }

@@ -4,18 +4,18 @@ use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+#[cfg(feature = "gateway")]
+use systole_core::core::Attachment;
+use systole_core::core::{Answer, CallId, Emission, EmissionKind, Failure, Input, Join, Message, Remembered, Settled};
+use systole_core::journal::{NoteRecord, Number};
+use systole_core::vocab::{Fault, FaultCode, ThreadId, Time};
+use systole_xml::schema::{DecodeError, Draft, IntoDraft, Payload};
 
 use super::clock::Clock;
 use super::desk::Desk;
 use super::entropy::Entropy;
 use super::handler::HandlerKey;
-use super::response::{Emit, IntoDraft, call_on, call_to};
-#[cfg(feature = "gateway")]
-use crate::core::Attachment;
-use crate::core::{Answer, CallId, Draft, Emission, EmissionKind, Failure, Input, Join, Message, Remembered, Settled};
-use crate::journal::{NoteRecord, Number};
-use crate::schema::{DecodeError, Payload, decode};
-use crate::vocab::{Fault, FaultCode, ThreadId, Time};
+use super::response::{Emit, call_on, call_to};
 
 /// The thread of the message that a handler works on: what it may call from.
 ///
@@ -186,7 +186,7 @@ impl Thread {
     }
 
     /// Says that all that was called before a crash, and is still wanted, was called again: the rest is given up. For
-    /// listeners that [reattach](crate::core::Contract::reattaches).
+    /// listeners that [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn reattached(&self) {
         if let Some(desk) = Desk::here(self.key.desk) {
             desk.tell(self.key.origin, Input::Reattached { task: self.key.task });
@@ -226,12 +226,6 @@ impl<T: IntoDraft> IntoRequest for T {
 impl IntoRequest for Emit {
     fn into_request(self) -> Result<Vec<Emission>, Failure> {
         self.into_calls()
-    }
-}
-
-impl IntoRequest for Emission {
-    fn into_request(self) -> Result<Vec<Emission>, Failure> {
-        Emit::from(self).into_calls()
     }
 }
 
@@ -299,7 +293,7 @@ impl Calling {
     }
 
     /// Says that what came of it is kept elsewhere, durable before anything that comes later. For listeners that
-    /// [reattach](crate::core::Contract::reattaches).
+    /// [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn forget(self) {
         let CallingAll { key, state } = &self.0;
         if let (Stage::Done(Some(call)), Some(desk)) = (state, Desk::here(key.desk)) {
@@ -402,15 +396,5 @@ impl IntoIterator for Answers {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
-    }
-}
-
-impl Answer {
-    /// The reply as a value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if it is none of that type.
-    pub fn decode<T: Payload>(&self) -> Result<T, DecodeError> {
-        decode(&self.payload)
     }
 }

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use systole_core::core::contain::{Panicked, contain};
+use systole_core::core::{Blueprint, Event, EventKind, ListenerId, ShardId};
+use systole_core::vocab::{ThreadId, ThreadPath, Time};
 use tokio::sync::{broadcast, mpsc};
 use uuid::Uuid;
 
 use super::clock::Clock;
-use crate::core::contain::{Panicked, contain};
-use crate::core::{Blueprint, Event, EventKind, ListenerId, ShardId};
-use crate::vocab::{ThreadId, ThreadPath, Time};
 
 /// Interval between two looks at the pulses.
 const LOOK: Duration = Duration::from_millis(250);

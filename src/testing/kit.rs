@@ -3,14 +3,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{System, SystemRunner};
+use systole_core::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
+use systole_core::vocab::{Name, Time};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-use crate::core::{Answer, Counts, DeadLetter, Event, OpenThread, Snapshot};
 use crate::shell::simulation::{self, Simulation};
 use crate::shell::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
-use crate::vocab::{Name, Time};
 
 /// How often nothing may happen in a row before the kit believes that nothing will.
 const STILL: usize = 64;

@@ -2,12 +2,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::{Actor, Context, Handler, ResponseFuture};
+use systole_core::core::Failure;
+use systole_core::vocab::{MessageId, Name};
+use systole_xml::schema::Payload;
 use tokio::sync::oneshot;
 
-use crate::core::Failure;
-use crate::schema::Payload;
 use crate::shell::{Delivery, Response};
-use crate::vocab::{MessageId, Name};
 
 /// A listener that a test speaks through: it records what it gets, and answers as it is told.
 ///

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
+use systole_core::vocab::Name;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::accept::Carrying;
 use crate::gateway::problem::Problem;
-use crate::vocab::Name;
 
 /// Bytes of messages that are read for answers at once.
 const READING: usize = 32 << 20;

@@ -2,16 +2,16 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use systole_core::core::Party;
+use systole_core::inbox;
+use systole_core::vocab::Name;
+use systole_xml::schema::Payload;
 
 use super::Gate;
 use super::door::Known;
 use super::failures::Reason;
-use crate::core::Party;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Kind, Principal};
-use crate::inbox;
-use crate::schema::Payload;
-use crate::vocab::Name;
 
 /// The principal that makes a request, as the door has found out by its token.
 pub(crate) struct Caller(pub(in crate::gateway) Principal);

@@ -4,6 +4,7 @@ use axum::RequestExt;
 use axum::extract::{FromRequest, Path, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use systole_core::vocab::{MessageId, Name};
 
 use super::Gate;
 use super::caller::Caller;
@@ -11,7 +12,6 @@ use super::door::Known;
 use super::request::{Query, json, message_id};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::vocab::{MessageId, Name};
 
 /// A request about a mailbox that its caller may see to.
 pub(super) struct Desk {

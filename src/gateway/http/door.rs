@@ -20,9 +20,9 @@ use super::protocol;
 use super::strangers::{Lane, RATE, Turn};
 use crate::accept::Visit;
 use crate::gateway::problem::Problem;
-use crate::gateway::token;
 use crate::gateway::{Kind, Principal};
 use crate::shell::principal::TokenHash;
+use crate::shell::token;
 
 /// Calls of monitoring. They need no token, and always find room.
 const MONITORING: [&str; 3] = ["/livez", "/readyz", "/metrics"];

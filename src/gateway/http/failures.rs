@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use systole_core::vocab::Time;
+
 use crate::accept::Source;
-use crate::vocab::Time;
 
 /// Addresses that are remembered; past it the one that failed last of all the longest time ago is forgotten.
 const ADDRESSES: usize = 4096;

@@ -8,6 +8,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use systole_core::inbox::payload::{Find, Register, Remove, Submit};
+use systole_core::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox, page};
+use systole_core::vocab::{Name, TaskId, Time};
 
 use super::about::About;
 use super::caller::Caller;
@@ -15,10 +18,7 @@ use super::request::{Query, given, idempotency_key, json, large_json};
 use super::{Gate, view};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::inbox::payload::{Find, Register, Remove, Submit};
-use crate::inbox::{JobCard, Status, Submission, Task, TaskContext, TaskInbox, page};
 use crate::shell::entropy::Entropy;
-use crate::vocab::{Name, TaskId, Time};
 
 /// Entries of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);

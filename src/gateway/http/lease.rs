@@ -6,6 +6,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
+use systole_core::journal::MailState;
+use systole_core::mailbox::{Action, Input, Refused, Repeated, Settlement};
+use systole_core::vocab::{MessageId, Name, Time};
 use tokio::time::Instant;
 
 use super::desk::Desk;
@@ -15,10 +18,7 @@ use super::request::{WAIT, Whole, no_message, within};
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
-use crate::journal::MailState;
-use crate::mailbox::{Action, Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
-use crate::vocab::{MessageId, Name, Time};
 
 /// The most messages that are leased at once.
 const MAX: u64 = 100;

@@ -7,18 +7,18 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
+use systole_core::core::{Contract, Party};
+use systole_core::journal::Registration as Registered;
+use systole_core::mailbox::Input;
+use systole_core::vocab::{Name, QName, Time};
 
 use super::caller::Caller;
 use super::request::{Query, json};
 use super::{Gate, view};
-use crate::core::{Contract, Party};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
 use crate::gateway::push::may_register;
-use crate::journal::Registration as Registered;
-use crate::mailbox::Input;
-use crate::shell::config::Mode;
-use crate::vocab::{Name, QName, Time};
+use crate::settings::Mode;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

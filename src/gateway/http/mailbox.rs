@@ -6,6 +6,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
+use systole_core::mailbox::Input;
+use systole_core::vocab::{MessageId, Name, QName};
 use tokio::time::Instant;
 
 use super::bodies::Held;
@@ -15,9 +17,7 @@ use super::view::Reading;
 use super::{Gate, view};
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::mailbox::Input;
 use crate::shell::journal::{Page, Position, Range};
-use crate::vocab::{MessageId, Name, QName};
 
 /// Messages of a page, unless something else is asked for, and at most.
 const LIMIT: (u64, u64) = (100, 500);

@@ -9,6 +9,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
+use systole_core::core::{Answered, Foreseen, Party};
+use systole_core::journal::{MailState, SubmissionRecord};
+use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
+use systole_core::vocab::{MessageId, Name, Time};
+use systole_xml::ladder::{Meta, write_envelope};
 use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
@@ -16,17 +21,12 @@ use super::door::Known;
 use super::request::{Query, body, idempotency_key, json, message_id, no_message};
 use super::view::Reading;
 use super::{Gate, view};
-use crate::core::{Answered, Foreseen, Party};
 use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
 use crate::gateway::submissions::{Kept, Submitted};
 use crate::gateway::{Kind, Principal};
-use crate::journal::{MailState, SubmissionRecord};
-use crate::ladder::{Meta, write_envelope};
-use crate::mailbox::{Input, Refused, Repeated, Settlement};
 use crate::shell::entropy::Entropy;
 use crate::shell::journal::SentAnswer;
-use crate::vocab::{MessageId, Name, Time};
 
 /// `POST /v1/messages`
 pub(super) async fn submit(

@@ -39,10 +39,9 @@ use super::problem::{PROBLEM, Problem};
 use super::service::MailboxService;
 use super::submissions::Submissions;
 use crate::accept::{Bounds, Room};
-use crate::shell::config::Gateway as Settings;
+use crate::settings::GatewaySettings;
 use crate::shell::journal::JournalQuery;
 use crate::shell::{Organism, SendError};
-use crate::vocab::{MessageId, Name, ThreadId};
 use bodies::Bodies;
 #[cfg(feature = "facade")]
 pub(crate) use caller::Caller;
@@ -52,6 +51,7 @@ use failures::Failures;
 pub(super) use openapi::describe;
 use rate::Rate;
 use strangers::Strangers;
+use systole_core::vocab::{MessageId, Name, ThreadId};
 #[cfg(feature = "facade")]
 pub(super) use {
     listeners::place,
@@ -75,8 +75,8 @@ pub(crate) struct Edge {
 
 impl Edge {
     /// The resources under these settings; a message has at most `message_bytes` bytes.
-    pub(super) fn new(settings: &Settings, message_bytes: usize) -> Self {
-        let Settings { connections, reserve, .. } = *settings;
+    pub(super) fn new(settings: &GatewaySettings, message_bytes: usize) -> Self {
+        let GatewaySettings { connections, reserve, .. } = *settings;
         let (per_address, per_principal) = (settings.connections_per_address, settings.connections_per_principal);
         let (all, one) = (settings.bodies.max(message_bytes), settings.bodies_per_principal.max(message_bytes));
         Self {
@@ -91,7 +91,7 @@ impl Edge {
 
 /// What every request can see.
 pub(crate) struct Gate {
-    pub(super) settings: Settings,
+    pub(super) settings: GatewaySettings,
     /// Whether an unknown token is told 404 at a path.
     pub(super) obituary: fn(&str) -> bool,
     pub(super) organism: Arc<Organism>,

@@ -6,14 +6,14 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
+use systole_core::mailbox::Input;
+use systole_core::vocab::Name;
 
 use super::caller::Caller;
 use super::request::{Query, json};
 use super::{Gate, view};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
-use crate::mailbox::Input;
-use crate::vocab::Name;
 
 /// `POST /v1/listeners/{name}/heartbeat`
 pub(super) async fn heartbeat(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::vocab::{Name, Time};
+use systole_core::vocab::{Name, Time};
 
 /// The buckets of all principals; there are as many as tokens.
 pub(in crate::gateway) struct Rate {

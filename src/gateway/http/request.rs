@@ -11,11 +11,11 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
+use systole_core::vocab::MessageId;
 
 use super::Gate;
 use super::door::{Known, LONG};
 use crate::gateway::problem::Problem;
-use crate::vocab::MessageId;
 
 /// The longest that a request may ask to wait, in seconds.
 pub(super) const WAIT: u64 = 60;

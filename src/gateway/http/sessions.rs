@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
+use systole_core::vocab::Name;
 
 use super::about::About;
 use super::caller::Caller;
@@ -13,7 +14,6 @@ use super::{Gate, view};
 use crate::gateway::notices::{self, Block, NoticeToken, QueueRead, SESSIONS, SessionId, Told};
 use crate::gateway::problem::Problem;
 use crate::shell::journal::SentAnswer;
-use crate::vocab::Name;
 
 /// `POST /v1/sessions/{session}/call`
 pub(super) async fn call(about: About) -> Result<Response, Problem> {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use systole_core::vocab::Time;
+
 use crate::accept::Source;
-use crate::vocab::Time;
 
 /// Requests of an address in a second.
 pub(super) const RATE: u32 = 100;
@@ -115,8 +116,9 @@ mod tests {
     fn the_memory_of_addresses_is_bounded_and_keeps_those_that_wait() {
         let strangers = Strangers::default();
         let turn = |number| strangers.turn(source(number), Lane::Other, at(0));
-        (0..200).for_each(|_| drop(turn(1)));
-        (2..3 * ADDRESSES as u32).for_each(|number| drop(turn(number)));
+        for number in [1; 200].into_iter().chain(2..3 * ADDRESSES as u32) {
+            turn(number);
+        }
         assert_eq!(strangers.turns.lock().unwrap().len(), ADDRESSES);
         assert_eq!(turn(1), Turn::Refused(REFUSED));
     }

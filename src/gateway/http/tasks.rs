@@ -8,18 +8,18 @@ use axum::routing::{MethodRouter, post};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use systole_core::inbox::payload::{
+    Accept, ArtifactPayload, Cancel, Complete, Fail, Input, InputRequired, Progress as Progressed, Reject,
+};
+use systole_core::inbox::{ArtifactPart, Change, InboxError, Principal, TaskInbox};
+use systole_core::vocab::{TaskId, Time};
+use systole_xml::schema::Payload;
 
 use super::about::About;
 use super::request::large_json;
 use super::{Gate, view};
 use crate::gateway::problem::Problem;
-use crate::inbox::payload::{
-    Accept, ArtifactPayload, Cancel, Complete, Fail, Input, InputRequired, Progress as Progressed, Reject,
-};
-use crate::inbox::{ArtifactPart, Change, InboxError, Principal, TaskInbox};
-use crate::schema::Payload;
 use crate::shell::inbox::BoardError;
-use crate::vocab::{TaskId, Time};
 
 /// `GET /v1/tasks/{id}`
 pub(super) async fn look(about: About) -> Result<Response, Problem> {

@@ -5,14 +5,14 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::{Value, json};
+use systole_core::inbox::{JobCard, Task};
+use systole_core::journal::MailState;
+use systole_core::vocab::{Name, Time};
 
 use super::Gate;
 use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
-use crate::inbox::{JobCard, Task};
-use crate::journal::MailState;
 use crate::shell::journal::{Sent, SentAnswer, StoredMail};
-use crate::vocab::{Name, Time};
 
 /// A JSON document.
 pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Response {

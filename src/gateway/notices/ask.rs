@@ -4,8 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use systole_core::core::contain::{contain, discard};
+
 use super::delegate::{BoxFuture, DelegateError};
-use crate::core::contain::{contain, discard};
 
 /// How long a delegate may think about an answer.
 const TIME: Duration = Duration::from_secs(5);

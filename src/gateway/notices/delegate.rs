@@ -6,10 +6,10 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use serde::Serialize;
+use systole_core::vocab::Name;
 use uuid::Uuid;
 
 use crate::shell::entropy::Entropy;
-use crate::vocab::Name;
 
 /// A future of a [`QueueDelegate`].
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

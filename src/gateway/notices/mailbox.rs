@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use systole_core::mailbox::Input;
+use systole_core::vocab::{MessageId, Name};
+
 use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
 use crate::gateway::service::{ActError, MailboxService};
-use crate::mailbox::Input;
 use crate::shell::journal::{JournalQuery, StoredMail};
-use crate::vocab::{MessageId, Name};
 
 /// Tells clients what waits in the mailbox that is theirs by the configuration.
 ///

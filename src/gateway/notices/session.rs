@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use systole_core::vocab::Time;
+
 use super::delegate::{NoticeToken, SessionId};
-use crate::vocab::Time;
 
 /// How long a session may be silent.
 pub(super) const SILENCE: Duration = Duration::from_secs(120);

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use systole_core::vocab::{Name, Time};
 use tokio::sync::Notify;
 
 use super::ask::{Trouble, ask};
 use super::delegate::{Call, NoticeToken, QueueDelegate, QueueRead, Room, Row, SessionId};
 use super::session::{SESSIONS, Session, Told};
 use crate::shell::clock::Clock;
-use crate::vocab::{Name, Time};
 
 /// What rides on one response.
 const ROOM: Room = Room { rows: 100, bytes: 64 << 10 };

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
+use systole_core::mailbox::Settlement;
 
-use crate::mailbox::Settlement;
 use crate::outbound::{Cause, Outcome, Said, Undelivered};
 
 /// What becomes of a message.
@@ -92,9 +92,10 @@ fn names_address(text: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
+    use systole_core::vocab::MessageId;
+
     use super::*;
     use crate::outbound::{Answer, Taken};
-    use crate::vocab::MessageId;
 
     fn judge(outcome: Outcome) -> Verdict {
         super::judge(outcome, |body| Ok(Some(body)))

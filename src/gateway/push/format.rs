@@ -3,9 +3,9 @@
 use std::fmt;
 
 use bytes::Bytes;
+use systole_core::vocab::{MessageId, Name};
 
 use crate::shell::journal::StoredMail;
-use crate::vocab::{MessageId, Name};
 
 /// Body of a delivery that is not the envelope, and its answer. What is read becomes a reply, which the pump judges.
 pub(crate) trait PushFormat: fmt::Debug + Send + Sync {

@@ -22,7 +22,7 @@ pub(super) use store::MailStore;
 
 use super::service::{MailboxService, Push};
 use crate::outbound::Engine;
-use crate::shell::config::Journaled;
+use crate::shell::journal::Journaled;
 
 /// Time for attempts that run when the gateway ends.
 const GRACE: Duration = Duration::from_secs(2);

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use systole_core::journal::Registration;
+use systole_core::vocab::Name;
+
 use super::format::PushFormat;
 use crate::gateway::service::MailboxService;
-use crate::journal::Registration;
 use crate::outbound::retry::Policy;
 use crate::outbound::{Delivery, Guard, Options, OutboundError, OutboundLimits, Secret, check_url, is_below};
-use crate::shell::config::{Format, Journaled, Mode, Push, read_secret};
+use crate::settings::{Format, Mode, Push, read_secret};
+use crate::shell::journal::Journaled;
 use crate::shell::journal::StoredMail;
-use crate::vocab::Name;
 
 /// Why nothing can be pushed.
 #[derive(thiserror::Error)]
@@ -39,7 +41,7 @@ pub enum PushError {
     Outbound(#[from] OutboundError),
 }
 
-crate::vocab::debug_is_display!(PushError);
+systole_core::vocab::debug_is_display!(PushError);
 
 /// Where the messages of each listener go.
 #[derive(Debug)]

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use systole_core::core::Answered;
+use systole_core::mailbox::{Input, Settlement};
+use systole_core::vocab::{MessageId, Name, Time};
 
 use super::answer::{Verdict, judge, refused};
 use super::places::{Next, Places};
-use crate::core::Answered;
 use crate::gateway::judge::Judge;
 use crate::gateway::service::{ActError, MailboxService};
-use crate::mailbox::{Input, Settlement};
 use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Said, Stored};
 use crate::shell::journal::JournalQuery;
-use crate::vocab::{MessageId, Name, Time};
 
 /// Mailboxes of listeners that are pushed to.
 #[derive(Debug)]

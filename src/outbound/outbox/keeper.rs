@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use systole_core::vocab::{MessageId, Name, Time};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -9,7 +10,6 @@ use super::{End, Outbox};
 use crate::outbound::error::{OutboxError, Outcome};
 use crate::outbound::store::{DeliveryStore, Job, Stored};
 use crate::shell::sqlite::Problem;
-use crate::vocab::{MessageId, Name, Time};
 
 /// At most so many orders wait, and are one transaction.
 const BATCH: usize = 64;
@@ -139,9 +139,10 @@ fn fail(failed: &OnceLock<OutboxError>, file: PathBuf, problem: Problem) {
 
 #[cfg(test)]
 mod tests {
+    use systole_core::vocab::Time;
+
     use super::*;
     use crate::shell::sqlite::{Durability, Retention};
-    use crate::vocab::Time;
 
     #[tokio::test]
     async fn after_an_error_nothing_more_is_taken_and_everybody_hears_why() {

@@ -18,7 +18,7 @@ use super::delivery::{Delivery, OutboundLimits, shown};
 use super::error::{Outcome, Undelivered};
 use super::store::Job;
 use crate::shell::sqlite::{Database, Durability, Format, Opened, Opening, Problem, Retention, used};
-use crate::vocab::{MessageId, Name, Time};
+use systole_core::vocab::{MessageId, Name, Time};
 
 pub(super) use keeper::Keeper;
 pub use row::{Report, Settled};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
+use systole_core::vocab::{MessageId, Name, Time};
 
 use super::End;
 use crate::outbound::answer::{Answer, Taken};
@@ -12,7 +13,6 @@ use crate::outbound::delivery::{Delivery, shown};
 use crate::outbound::error::{Outcome, Undelivered};
 use crate::outbound::store::Job;
 use crate::shell::sqlite::Problem;
-use crate::vocab::{MessageId, Name, Time};
 
 /// What is known of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use systole_core::core::Remembered;
+
 use super::memory::sealed;
-use crate::core::Remembered;
 
 /// The history of a thread as a sealed file in memory, which the process of a command inherits.
 ///

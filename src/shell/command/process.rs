@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::io::Errno;
+use systole_core::vocab::Name;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
@@ -16,7 +17,6 @@ use super::guard::{self, Group};
 use super::memory::sealed;
 use super::{CommandSpec, streams};
 use crate::shell::descriptors;
-use crate::vocab::Name;
 
 /// One run of a program.
 pub(super) struct Invocation<'a> {

@@ -1,11 +1,11 @@
 use std::io;
 
+use systole_core::vocab::Name;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::STDERR_TARGET;
 use super::process::CommandError;
 use crate::shell::terminal::Escaped;
-use crate::vocab::Name;
 
 /// The longest line of standard error that is logged whole, in bytes.
 const LINE: usize = 4096;

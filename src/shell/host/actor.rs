@@ -8,6 +8,8 @@ use std::task::{Poll, Waker};
 
 use actix::dev::ContextFut;
 use actix::{Actor, AsyncContext, Context};
+use systole_core::core::contain::{Panicked, discard};
+use systole_core::core::{ListenerId, Message, Outcome};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -15,8 +17,6 @@ use super::Host;
 use super::acts::Acts;
 use super::feed::Feed;
 use super::restart::{COOL_DOWN, Restarts, Verdict};
-use crate::core::contain::{Panicked, discard};
-use crate::core::{ListenerId, Message, Outcome};
 use crate::shell::accepts::ActorRoute;
 use crate::shell::desk::Desk;
 use crate::shell::handler::HandlerKey;

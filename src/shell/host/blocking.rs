@@ -3,11 +3,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use systole_core::core::contain::{contain, discard};
+use systole_core::core::{Failure, ListenerId, Message, Outcome};
+use systole_core::protocol::boot_qname;
+
 use super::Host;
 use super::lives::Lives;
-use crate::core::contain::{contain, discard};
-use crate::core::{Failure, ListenerId, Message, Outcome};
-use crate::protocol::boot_qname;
 use crate::shell::accepts::BlockingRoute;
 use crate::shell::delivery::Parcel;
 use crate::shell::desk::Desk;

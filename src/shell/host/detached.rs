@@ -3,10 +3,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use systole_core::core::contain::discard;
+use systole_core::core::{ListenerId, Outcome};
 use tokio::task::AbortHandle;
 
-use crate::core::contain::discard;
-use crate::core::{ListenerId, Outcome};
 use crate::shell::desk::Desk;
 use crate::shell::handler::{Cancel, HandlerKey, Place};
 use crate::shell::raw::LocalBoxFuture;

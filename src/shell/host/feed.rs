@@ -5,18 +5,18 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use actix::dev::MessageResponse;
 use actix::fut::ActorFuture;
 use actix::{Actor, AsyncContext, Context, ResponseActFuture};
+use systole_core::core::contain::{Panicked, discard};
+use systole_core::core::{Failure, Outcome};
+use systole_core::vocab::Fault;
 use tokio::sync::oneshot;
 
 use super::actor::{ActorHost, Held, Job};
 use super::acts::Act;
 use super::detached::detach;
-use crate::core::contain::{Panicked, discard};
-use crate::core::{Failure, Outcome};
 use crate::shell::delivery::{Delivery, Parcel};
 use crate::shell::handler::HandlerKey;
 use crate::shell::response::{Response, outcome_of};
 use crate::shell::result::Reply;
-use crate::vocab::Fault;
 
 /// How many handlers run before others on the thread get a turn.
 const BUDGET: usize = 64;

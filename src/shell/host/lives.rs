@@ -2,9 +2,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use systole_core::core::ListenerId;
+use systole_core::core::contain::discard;
+
 use super::restart::{COOL_DOWN, Restarts, Verdict};
-use crate::core::ListenerId;
-use crate::core::contain::discard;
 use crate::shell::desk::Desk;
 
 /// The instance of a listener whose handlers run apart from it, made by its factory when it is

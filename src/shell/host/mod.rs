@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use super::desk::Desk;
 use super::handler::HandlerKey;
-use crate::core::{ListenerId, Message, Outcome};
+use systole_core::core::{ListenerId, Message, Outcome};
 
 /// One listener in one shard.
 pub(super) trait Host {

@@ -1,11 +1,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use systole_core::core::contain::discard;
+use systole_core::core::{ListenerId, Message, Outcome};
+
 use super::Host;
 use super::detached::detach;
 use super::lives::Lives;
-use crate::core::contain::discard;
-use crate::core::{ListenerId, Message, Outcome};
 use crate::shell::desk::Desk;
 use crate::shell::handler::HandlerKey;
 use crate::shell::raw::{RawListener, RunContext};

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::vocab::Time;
+use systole_core::vocab::Time;
 
 /// How often a listener may be made anew.
 pub(super) const RESTARTS: usize = 5;

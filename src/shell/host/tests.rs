@@ -8,21 +8,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::prelude::*;
-use tokio::task::yield_now;
-
-use super::{ActorHost, Host};
-use crate::core::{
+use systole_core::core::{
     Blueprint, Body, Contract, Emission, EmissionKind, Failure, Input, ListenerId, Message as Incoming, Outcome,
     ShardId, TaskId,
 };
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
+use tokio::task::yield_now;
+
+use super::{ActorHost, Host};
 use crate::shell::accepts::{Accepts, AsActor};
 use crate::shell::clock::Clock;
 use crate::shell::delivery::Delivery;
 use crate::shell::desk::Desk;
 use crate::shell::handler::Place;
 use crate::shell::link::{Command, links};
-use crate::shell::response::{Response, none};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
+use crate::shell::response::{Emit, Response, none};
 
 const HERE: ShardId = ShardId(0);
 const LISTENER: ListenerId = ListenerId(0);
@@ -161,11 +161,11 @@ fn test(run: impl AsyncFnOnce()) {
     System::new().block_on(run());
 }
 
-fn some_call() -> Emission {
+fn some_call() -> Emit {
     let text = "<x xmlns='urn:test'/>".to_owned();
-    let payload = crate::ladder::climb(&crate::ladder::Raw::new(text), &XmlLimits::default()).unwrap();
-    let payload = crate::core::Draft::Canonical(payload);
-    Emission { kind: EmissionKind::Call, to: None, thread: None, payload }
+    let payload = systole_xml::ladder::climb(&systole_xml::ladder::Raw::new(text), &XmlLimits::default()).unwrap();
+    let payload = systole_xml::schema::Draft::Canonical(payload);
+    Emit::from(Emission { kind: EmissionKind::Call, to: None, thread: None, payload })
 }
 
 /// Does what the text of the fault says.

@@ -2,11 +2,11 @@ use std::fmt;
 use std::io::BufRead;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use systole_core::vocab::XmlLimits;
+use systole_xml::schema::PayloadSchema;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::questions::{Question, Questions, Typed};
-use crate::schema::PayloadSchema;
-use crate::vocab::XmlLimits;
 
 /// Prints text for the person at the terminal; it may end in the middle of a line. An empty text says that a line was
 /// typed.

@@ -2,14 +2,15 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use systole_core::core::{Body, Contract, Failure, Message, Outcome};
+use systole_core::protocol::{boot_qname, write_fault};
+use systole_core::vocab::{Name, XmlLimits, near, ns};
+use systole_xml::ladder::{Canonical, Envelope, Raw, climb_fragment};
+use systole_xml::schema::{Catalog, PayloadSchema, Validator, guide, vocabulary};
+
 use super::console::{Asked, Console};
 use super::questions::{DECLINE, Typed};
-use crate::core::{Body, Contract, Failure, Message, Outcome};
-use crate::ladder::{Canonical, Envelope, Raw, climb_fragment};
-use crate::protocol::{boot_qname, write_fault};
-use crate::schema::{Catalog, PayloadSchema, Validator, guide, vocabulary};
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
-use crate::vocab::{Name, XmlLimits, near, ns};
 
 /// A listener that is a person.
 ///
@@ -185,9 +186,10 @@ fn unwrap(element: Canonical) -> Result<(Option<Name>, Canonical), String> {
 
 #[cfg(test)]
 mod tests {
+    use systole_core::vocab::Name;
+    use systole_xml::schema::PayloadSchema;
+
     use super::*;
-    use crate::schema::PayloadSchema;
-    use crate::vocab::Name;
 
     const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:a">
         <xs:element name="yes" type="xs:int"/><xs:element name="ask" type="xs:string"/>

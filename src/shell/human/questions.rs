@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use systole_core::vocab::XmlLimits;
+use systole_xml::ladder::strict;
+use systole_xml::schema::{Form, PayloadSchema, Turn};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::ladder::strict;
-use crate::schema::{Form, PayloadSchema, Turn};
 use crate::shell::terminal::{Escaped, shorten};
-use crate::vocab::XmlLimits;
 
 /// A question that waits.
 #[derive(Debug)]

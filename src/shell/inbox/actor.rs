@@ -2,25 +2,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
+use systole_core::core::Failure;
+use systole_core::inbox::payload::{
+    Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
+    Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
+};
+use systole_core::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox, page};
+use systole_core::protocol::Boot;
+use systole_core::vocab::{Name, TaskId, Time};
 
 use super::inboxes::Inboxes;
 use super::outbox::send;
 use super::place::{Place, may_wait};
 use super::shared::{Shared, Written, failure};
-use crate::core::Failure;
-use crate::inbox::payload::{
-    Accept, ArtifactPayload, Brief, Cancel, Changed, Complete, Fail, Get, Input, InputRequired, List, Progress,
-    Question, Reject, ResultPayload, Submit, Submitted, TaskPayload, Tasks,
-};
-use crate::inbox::{ArtifactPart, Change, InboxError, Principal, Submission, Task, TaskInbox, page};
-use crate::protocol::Boot;
 use crate::shell::accepts::AsActor;
 use crate::shell::clock::Clock;
 use crate::shell::contract::ContractBuilder;
 use crate::shell::delivery::Delivery;
 use crate::shell::response::{Response, none, reply};
 use crate::shell::thread::Thread;
-use crate::vocab::{Name, TaskId, Time};
 
 /// Handlers that may run beside those that wait for tasks.
 pub(super) const SLOTS: u32 = 64;

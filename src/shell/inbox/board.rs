@@ -1,14 +1,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use systole_core::inbox::payload::Submitted;
+use systole_core::inbox::{
+    Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox,
+};
+use systole_core::journal::Op;
+use systole_core::vocab::{Fault, Name, TaskId, Time};
+
 use super::inboxes::Inboxes;
 use super::shared::{Kept, Shared, Written};
-use crate::inbox::payload::Submitted;
-use crate::inbox::{Change, InboxError, JobCard, JobError, Jobs, Principal, Status, Submission, Task, TaskInbox};
-use crate::journal::Op;
 use crate::shell::ledger::Resident;
 use crate::shell::start::Refusal;
-use crate::vocab::{Fault, Name, TaskId, Time};
 
 /// The tasks of an organism, for entrances beside the pump: its gateway. A caller of these methods has authenticated the
 /// party that it acts for, and has judged whether that party may.
@@ -31,7 +34,7 @@ pub enum BoardError {
     Lost(Fault),
 }
 
-crate::vocab::debug_is_display!(BoardError);
+systole_core::vocab::debug_is_display!(BoardError);
 
 impl From<InboxError> for BoardError {
     fn from(error: InboxError) -> Self {

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::board::TaskBoard;
-use super::shared::Shared;
-use crate::inbox::payload::Submitted as Taken;
-use crate::inbox::{
+use systole_core::inbox::payload::Submitted as Taken;
+use systole_core::inbox::{
     Change, ImportError, InboxError, InboxLimits, JobError, Jobs, Principal, Status, Submission, Submitted, TaskInbox,
 };
-use crate::journal::{Op, Recovered};
-use crate::vocab::{Name, TaskId, Time};
+use systole_core::journal::{Op, Recovered};
+use systole_core::vocab::{Name, TaskId, Time};
+
+use super::board::TaskBoard;
+use super::shared::Shared;
 
 pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     /// The inbox that holds a task.

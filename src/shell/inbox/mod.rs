@@ -1,7 +1,7 @@
-//! A job: a listener with a [task inbox](crate::inbox). A registry: a listener with the inboxes of all jobs that register
+//! A job: a listener with a [task inbox](systole_core::inbox). A registry: a listener with the inboxes of all jobs that register
 //! with it while the organism runs.
 //!
-//! Others submit tasks to it, its owner takes them on, in payloads of [`crate::inbox::payload`]. A task that is waited
+//! Others submit tasks to it, its owner takes them on, in payloads of [`systole_core::inbox::payload`]. A task that is waited
 //! for is an open child of the submitting thread: `submit` is answered when it has ended, and when that thread is
 //! cancelled, so is the task. What comes of a detached one opens a new conversation at its submitter.
 //!
@@ -32,11 +32,11 @@ use setting::{Setting, contract, install, settings};
 use shared::{Shared, failure};
 
 use super::builder::OrganismBuilder;
-use crate::core::{Contract, Failure, Routing};
-use crate::inbox::{Change, Event, InboxError, InboxLimits, Principal, TaskInbox};
 use crate::shell::raw::LocalBoxFuture;
 use crate::shell::thread::Thread;
-use crate::vocab::{Name, Time};
+use systole_core::core::{Contract, Failure, Routing};
+use systole_core::inbox::{Change, Event, InboxError, InboxLimits, Principal, TaskInbox};
+use systole_core::vocab::{Name, Time};
 
 /// A listener with an inbox. Clones are the same job.
 ///
@@ -84,7 +84,7 @@ impl Job {
         TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
     }
 
-    pub(in crate::shell) fn named(name: Name, owner: Principal) -> Self {
+    pub(crate) fn named(name: Name, owner: Principal) -> Self {
         Self::of(TaskInbox::named(name, owner))
     }
 

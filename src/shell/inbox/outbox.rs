@@ -1,6 +1,6 @@
 //! What comes of detached tasks is sent from the thread of `<boot>`: each call is a new conversation at its submitter.
 //!
-//! Each is made once. The contract of the listener [reattaches](crate::core::Contract::reattaches): what is owed after a
+//! Each is made once. The contract of the listener [reattaches](systole_core::core::Contract::reattaches): what is owed after a
 //! crash is called again, and that is the call that was made before, if there was one, with all that came of it. It is
 //! forgotten when the inbox knows.
 
@@ -11,14 +11,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use systole_core::core::Answer;
+use systole_core::inbox::payload::{EventPayload, Input, Question, ResultPayload};
+use systole_core::inbox::{Event, EventKind, Principal, Task, TaskInbox};
+use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
+
 use super::inboxes::Inboxes;
 use super::shared::Shared;
-use crate::core::Answer;
-use crate::inbox::payload::{EventPayload, Input, Question, ResultPayload};
-use crate::inbox::{Event, EventKind, Principal, Task, TaskInbox};
 use crate::shell::clock::Clock;
 use crate::shell::thread::{Calling, Thread};
-use crate::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 /// Calls at once that are answered soon, and questions at once, which may wait for a person.
 const MOST: [usize; 2] = [64, 512];

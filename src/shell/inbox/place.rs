@@ -1,16 +1,16 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use systole_core::core::Failure;
+use systole_core::inbox::Principal;
+use systole_core::inbox::payload::ResultPayload;
+use systole_core::vocab::{Fault, FaultCode, TaskId};
 use tokio::sync::Notify;
 
 use super::inboxes::Inboxes;
 use super::shared::{Shared, lock};
-use crate::core::Failure;
-use crate::inbox::Principal;
-use crate::inbox::payload::ResultPayload;
 use crate::shell::clock::Clock;
 use crate::shell::ledger::Ledger;
-use crate::vocab::{Fault, FaultCode, TaskId};
 
 /// Why a task is cancelled whose submitter doesn't wait any more.
 pub(super) const GONE: &str = "the thread that submitted it ended";

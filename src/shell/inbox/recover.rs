@@ -1,13 +1,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use systole_core::inbox::{Change, Principal, Task, TaskInbox};
+use systole_core::journal::{JournalError, Owner, Recovered};
+use systole_core::vocab::{Name, Time};
+
 use super::inboxes::Inboxes;
 use super::place::GONE;
 use super::shared::Shared;
-use crate::inbox::{Change, Principal, Task, TaskInbox};
-use crate::journal::{JournalError, Owner, Recovered};
 use crate::shell::ledger::{Ledger, Resident};
-use crate::vocab::{Name, Time};
 
 impl<I: Inboxes> Resident for Shared<I> {
     /// What the journal holds of a job counts; what it never held is written down.

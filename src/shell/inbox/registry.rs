@@ -2,13 +2,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix::{Context, Handler, ResponseFuture};
+use systole_core::core::{Contract, Failure, Routing};
+use systole_core::inbox::payload::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};
+use systole_core::inbox::{Absent, Change, Event, InboxError, JobError, Jobs, Principal, page};
+use systole_core::vocab::{Name, Time};
 
 use super::actor::{JobActor, LISTED};
 use super::setting::{Setting, contract, install, settings};
 use super::shared::{Shared, failure};
-use crate::core::{Contract, Failure, Routing};
-use crate::inbox::payload::{Find, JobPayload, JobsPayload, Register, Registered, Remove, Removed};
-use crate::inbox::{Absent, Change, Event, InboxError, JobError, Jobs, Principal, page};
 use crate::shell::accepts::AsActor;
 use crate::shell::builder::OrganismBuilder;
 use crate::shell::contract::ContractBuilder;
@@ -16,7 +17,6 @@ use crate::shell::delivery::Delivery;
 use crate::shell::raw::LocalBoxFuture;
 use crate::shell::response::{Response, reply};
 use crate::shell::thread::Thread;
-use crate::vocab::{Name, Time};
 
 /// A listener with which jobs register while the organism runs. It holds the inbox of each: a task is submitted to it,
 /// with the name of the job. Clones are the same registry; an organism has at most one.
@@ -78,7 +78,7 @@ impl JobRegistry {
         Ok(Self::named(Principal::parse(name)?.name().clone(), jobs))
     }
 
-    pub(in crate::shell) fn named(name: Name, jobs: Jobs) -> Self {
+    pub(crate) fn named(name: Name, jobs: Jobs) -> Self {
         Self { shared: Arc::new(Shared::new(name, jobs)), setting: Setting::default() }
     }
 

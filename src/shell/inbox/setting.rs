@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use systole_core::core::{Contract, Routing};
+use systole_core::inbox::payload::{EventPayload, Question, ResultPayload};
+
 use super::actor::{self, JobActor};
 use super::inboxes::Inboxes;
 use super::shared::Shared;
-use crate::core::{Contract, Routing};
-use crate::inbox::payload::{EventPayload, Question, ResultPayload};
 use crate::shell::accepts::AsActor;
 use crate::shell::builder::OrganismBuilder;
 use crate::shell::contract::ContractBuilder;
@@ -100,7 +101,7 @@ macro_rules! settings {
             }
 
             /// Sends the results of detached tasks to their submitters: at least one listener accepts
-            /// [`ResultPayload`](crate::inbox::payload::ResultPayload). Without it they ask for them.
+            /// [`ResultPayload`](systole_core::inbox::payload::ResultPayload). Without it they ask for them.
             #[must_use]
             pub fn sends_results(mut self) -> Self {
                 self.setting.sends.results = true;
@@ -108,7 +109,7 @@ macro_rules! settings {
             }
 
             /// Sends the events of watched tasks: at least one listener accepts
-            /// [`EventPayload`](crate::inbox::payload::EventPayload). Without it no task can be watched.
+            /// [`EventPayload`](systole_core::inbox::payload::EventPayload). Without it no task can be watched.
             #[must_use]
             pub fn sends_events(mut self) -> Self {
                 self.setting.sends.events = true;
@@ -116,7 +117,7 @@ macro_rules! settings {
             }
 
             /// Sends questions to submitters: at least one listener accepts
-            /// [`Question`](crate::inbox::payload::Question), and replies [`Input`](crate::inbox::payload::Input).
+            /// [`Question`](systole_core::inbox::payload::Question), and replies [`Input`](systole_core::inbox::payload::Input).
             /// Without it they look whether there is one.
             #[must_use]
             pub fn sends_questions(mut self) -> Self {

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use systole_core::core::Failure;
+use systole_core::inbox::payload::ResultPayload;
+use systole_core::inbox::{Change, Event, InboxError, InboxProblem, JobError, Principal, Task};
+use systole_core::journal::{Op, StateRecord};
+use systole_core::vocab::{Fault, FaultCode, Name, TaskId, Time};
 use tokio::sync::{Notify, watch};
 
 use super::inboxes::Inboxes;
 use super::place::Waiter;
 use super::setting::{Sends, Setting};
-use crate::core::Failure;
-use crate::inbox::payload::ResultPayload;
-use crate::inbox::{Change, Event, InboxError, InboxProblem, JobError, Principal, Task};
-use crate::journal::{Op, StateRecord};
 use crate::shell::ledger::Ledger;
 use crate::shell::thread::{Noted, Thread};
-use crate::vocab::{Fault, FaultCode, Name, TaskId, Time};
 
 /// What the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the actor.
 pub(super) struct Shared<I> {

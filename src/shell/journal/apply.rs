@@ -1,14 +1,14 @@
 //! Steps as statements, within a transaction that the caller opens and ends.
 
 use rusqlite::{Connection, ErrorCode, Params, Row, params_from_iter};
+use systole_core::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord};
+use systole_core::vocab::ThreadId;
 use uuid::Uuid;
 
 use super::recover::Known;
 use super::row::{Loaded, Record, load, write};
 use super::sum::Sums;
-use crate::journal::{MessageRecord, Number, Op, Outcome, Step, ThreadRecord};
 use crate::shell::sqlite::Problem;
-use crate::vocab::ThreadId;
 
 /// What reads the sums (and more) of rows of a key that are not over, and what ends them at the moment of a parameter:
 /// the sum covers it, and `a ^ b` is `(a | b) - (a & b)`.

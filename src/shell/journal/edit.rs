@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use systole_core::journal::{Number, Op, Step};
+
 use super::apply::Apply;
 use super::error::StoreError;
 use super::meta::Meta;
 use super::records::Requeue;
 use super::{Options, SqliteJournal};
-use crate::journal::{Number, Op, Step};
 use crate::shell::clock::Clock;
 use crate::shell::sqlite::{Problem, place, truncate_log};
 

@@ -2,9 +2,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use systole_core::journal::JournalError;
 
 use super::row::Record;
-use crate::journal::JournalError;
 use crate::shell::sqlite::Problem;
 
 /// Why a journal on disk can't be opened, written or read.
@@ -17,7 +17,7 @@ pub struct StoreError {
     pub problem: Problem,
 }
 
-crate::vocab::debug_is_display!(StoreError);
+systole_core::vocab::debug_is_display!(StoreError);
 
 impl Problem {
     /// A row that is not as it was written.
@@ -30,7 +30,7 @@ impl Problem {
     }
 
     /// What is wrong, and what can be done about it where the file is a journal.
-    pub(crate) fn advised(&self) -> String {
+    pub fn advised(&self) -> String {
         let more = match self {
             Self::Damaged { .. } => "; `systole journal verify` says more",
             Self::DamagedLog { .. } => {

@@ -2,12 +2,12 @@
 //! written once however many come.
 
 use rusqlite::types::ToSqlOutput;
+use systole_core::journal::{AnswerRecord, CallRecord, FanId, FanRecord, Number, Outcome, SettledRecord};
+use systole_core::vocab::MessageId;
 
 use super::records::message_id;
 use super::row::{Cells, Record, blob, number, optional_number, optional_owned_text, optional_text, statements, text};
 use super::text::{self as write, ResultText};
-use crate::journal::{AnswerRecord, CallRecord, FanId, FanRecord, Number, Outcome, SettledRecord};
-use crate::vocab::MessageId;
 
 /// A [`FanRecord`] without the answers to awaited calls.
 pub(super) struct FanRow {

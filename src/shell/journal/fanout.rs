@@ -1,10 +1,11 @@
 //! Changes of fan-outs and awaited calls as statements.
 
+use systole_core::journal::{FanId, FanRecord, Outcome, SettledRecord};
+
 use super::apply::{Apply, over};
 use super::fan::{CallRow, FanRow, OutcomeRow, SettledRow, call_number};
 use super::row::{Loaded, Record, load};
 use super::text::{FaultText, ResultText};
-use crate::journal::{FanId, FanRecord, Outcome, SettledRecord};
 use crate::shell::sqlite::Problem;
 
 impl Apply<'_> {
@@ -91,7 +92,7 @@ impl Apply<'_> {
     fn result(
         &mut self,
         id: FanId,
-        result: &Result<Vec<SettledRecord>, crate::vocab::Fault>,
+        result: &Result<Vec<SettledRecord>, systole_core::vocab::Fault>,
     ) -> Result<ResultText, Problem> {
         let answers = match result {
             Err(fault) => return Ok(ResultText::Fault(FaultText::of(fault))),

@@ -6,6 +6,11 @@
 
 use bytes::Bytes;
 use rusqlite::ToSql;
+use systole_core::journal::{
+    BodyRecord, FanId, MessageRecord, MessageState, Owner, RememberedRecord, Step, ThreadRecord,
+};
+use systole_core::vocab::{IdKey, MessageId, Name, QName, ThreadId, Time, XmlLimits};
+use systole_xml::ladder::{Element, LadderError, Raw, Validated, climb};
 
 use super::SqliteJournal;
 use super::apply::Apply;
@@ -16,11 +21,8 @@ use super::moment::Moment;
 use super::reader::JournalReader;
 use super::renew::Renewal;
 use super::retain::horizon;
-use crate::journal::{BodyRecord, FanId, MessageRecord, MessageState, Owner, RememberedRecord, Step, ThreadRecord};
-use crate::ladder::{Element, LadderError, Raw, Validated, climb};
 use crate::shell::clock::Clock;
 use crate::shell::sqlite::Problem;
-use crate::vocab::{IdKey, MessageId, Name, QName, ThreadId, Time, XmlLimits};
 
 /// What is to be forked, and how.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ pub enum ForkError {
     },
 }
 
-crate::vocab::debug_is_display!(ForkError);
+systole_core::vocab::debug_is_display!(ForkError);
 
 impl SqliteJournal {
     /// Writes a new conversation that the next start takes up; its id.

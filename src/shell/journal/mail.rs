@@ -1,6 +1,10 @@
 //! The records of mailboxes, remote listeners and submissions as rows.
 
 use rusqlite::types::ToSqlOutput;
+use systole_core::journal::{
+    AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, Number, Registration, SubmissionRecord,
+};
+use systole_core::vocab::{MessageId, Name, Time};
 use uuid::Uuid;
 
 use super::records::{message_id, thread_id};
@@ -8,10 +12,6 @@ use super::row::{
     Cells, Record, blob, number, optional_blob, optional_number, optional_text, owned_text, parse_time, statements,
     text, time,
 };
-use crate::journal::{
-    AddresseeRecord, AgentRecord, MailRecord, MailState, MailStatus, Number, Registration, SubmissionRecord,
-};
-use crate::vocab::{MessageId, Name, Time};
 
 type Cell<'a> = &'a mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>;
 

@@ -1,14 +1,14 @@
 //! Changes of mailboxes, of remote listeners and of submissions as statements.
 
 use rusqlite::{Connection, OptionalExtension, Row};
+use systole_core::journal::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, Number, SubmissionRecord};
+use systole_core::vocab::{Name, ThreadId};
 
 use super::apply::{Apply, over};
 use super::mail::{Gone, StatusRow};
 use super::row::{Record, load, write};
 use super::sum::Sums;
-use crate::journal::{AddresseeRecord, AgentRecord, MailRecord, MailStatus, Number, SubmissionRecord};
 use crate::shell::sqlite::Problem;
-use crate::vocab::{Name, ThreadId};
 
 impl Apply<'_> {
     /// A message comes into its mailbox, once.

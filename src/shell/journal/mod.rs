@@ -1,6 +1,6 @@
 //! The journal on disk: an SQLite file that people can look into.
 //!
-//! [`SqliteJournal`] is the store behind [`Journal`](crate::journal::Journal); `docs/journal.md` says what its tables
+//! [`SqliteJournal`] is the store behind [`Journal`](systole_core::journal::Journal); `docs/journal.md` says what its tables
 //! hold, what each durability promises, and what to do with a damaged file.
 
 mod apply;
@@ -34,6 +34,8 @@ mod text;
 mod verify;
 mod writer;
 
+use std::path::PathBuf;
+
 pub use super::sqlite::{Cut, Durability, Problem, Retention};
 pub use edit::Compacted;
 pub use error::StoreError;
@@ -50,6 +52,17 @@ pub use sqlite::SqliteJournal;
 pub use takeover::Takeover;
 pub use verify::Verdict;
 pub use writer::{JournalSender, JournalWriter, Told, Written};
+
+/// Where an organism keeps what must survive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journaled {
+    /// The file.
+    pub file: PathBuf,
+    /// What survives what.
+    pub durability: Durability,
+    /// How long what is over is kept.
+    pub retention: Retention,
+}
 
 /// How a journal is opened.
 #[derive(Debug, Clone)]

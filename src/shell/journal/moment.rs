@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use super::fan::{FanRow, SettledRow, call_number};
-use super::reader::JournalReader;
-use crate::journal::{
+use systole_core::journal::{
     FanId, FanRecord, MessageRecord, NoteRecord, Number, Origin, Outcome, RememberedRecord, ThreadRecord,
 };
+
+use super::fan::{FanRow, SettledRow, call_number};
+use super::reader::JournalReader;
 use crate::shell::sqlite::Problem;
 
 /// What was open of a conversation after the step of a moment.

@@ -3,6 +3,10 @@
 use std::path::Path;
 
 use rusqlite::Connection;
+use systole_core::journal::{
+    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
+    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
+};
 
 use super::Options;
 use super::error::StoreError;
@@ -15,10 +19,6 @@ use super::row::{Loaded, Record, load, write};
 use super::schema::{FORMAT, ORDERED, TIMED};
 use super::sum::Sums;
 use super::text::parse_name;
-use crate::journal::{
-    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
-    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
-};
 use crate::shell::sqlite::{Opened, Opening, Problem, place};
 
 /// Tables whose rows are added up in `meta`, and what says when a row is over.

@@ -1,10 +1,10 @@
 //! Principals that may come in over a network, as rows.
 
 use rusqlite::types::ToSqlOutput;
+use systole_core::vocab::Time;
 
 use super::row::{Cells, Record, blob, number, statements, text};
 use crate::shell::principal::{Kind, Principal, TokenHash};
-use crate::vocab::Time;
 
 /// Somebody, and what is kept of their token.
 pub(super) struct PrincipalRow {

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use systole_core::vocab::{Name, Time};
 
 use super::principal::PrincipalRow;
 use super::row::{Record, load, write};
 use super::schema::FORMAT;
 use super::sum::Sums;
 use super::{Options, SqliteJournal, StoreError};
-use crate::gateway::Token;
+use crate::shell::Token;
 use crate::shell::principal::{Kind, Principal};
 use crate::shell::sqlite::{Database, Problem, join, transaction};
-use crate::vocab::{Name, Time};
 
 /// Tries to open a journal that another process may be about to make, or to bring to this version.
 const TRIES: u32 = 50;

@@ -6,18 +6,18 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{OptionalExtension, Params, named_params};
+use systole_core::core::Egress;
+use systole_core::journal::{EgressRecord, MailRecord, MailStatus, Number, SubmissionRecord};
+use systole_core::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
+use systole_xml::ladder::{Raw, climb};
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
 use super::mail::{Gone, StatusRow};
 use super::principal::PrincipalRow;
 use super::reader::{JournalReader, time};
-use crate::core::Egress;
-use crate::journal::{EgressRecord, MailRecord, MailStatus, Number, SubmissionRecord};
-use crate::ladder::{Raw, climb};
 use crate::shell::principal::{Principal, TokenHash};
 use crate::shell::sqlite::Problem;
-use crate::vocab::{FaultCode, MessageId, Name, QName, Time, XmlLimits};
 
 /// Looks into the journal of an organism from any task: what may take long is read on a thread of its own.
 ///

@@ -3,12 +3,13 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use systole_core::core::ShardId;
+use systole_core::core::contain::contain;
+use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::vocab::Time;
+
 use super::writer::{Told, Written};
-use crate::core::ShardId;
-use crate::core::contain::contain;
-use crate::journal::{Journal, JournalError, Step};
 use crate::shell::clock::Clock;
-use crate::vocab::Time;
 
 /// At most so many steps are one transaction.
 pub(super) const BATCH: usize = 64;

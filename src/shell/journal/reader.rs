@@ -3,6 +3,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Params, Row};
+use systole_core::journal::{
+    EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord,
+};
+use systole_core::vocab::{IdKey, MessageId, ThreadId, Time};
 use uuid::Uuid;
 
 use super::error::StoreError;
@@ -12,11 +16,9 @@ use super::records::Requeue;
 use super::row::{Record, load};
 use super::schema::FORMAT;
 use super::sum::Sums;
-use crate::journal::{EgressRecord, LetterRecord, MessageRecord, NoteRecord, Number, SettledRecord, ThreadRecord};
 #[cfg(feature = "gateway")]
 use crate::shell::sqlite::transaction;
 use crate::shell::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
-use crate::vocab::{IdKey, MessageId, ThreadId, Time};
 
 /// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
 #[derive(Debug)]

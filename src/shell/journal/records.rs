@@ -1,6 +1,11 @@
 //! The records of the journal as rows.
 
 use rusqlite::types::ToSqlOutput;
+use systole_core::journal::{
+    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
+    StateRecord, TaskRecord, ThreadRecord,
+};
+use systole_core::vocab::{MessageId, TaskId, ThreadId, Time};
 use uuid::Uuid;
 
 use super::row::{
@@ -8,11 +13,6 @@ use super::row::{
     parse_time, statements, text, time,
 };
 use super::text as write;
-use crate::journal::{
-    BodyRecord, EgressRecord, LetterRecord, MessageRecord, MessageState, NoteRecord, Number, Owner, RememberedRecord,
-    StateRecord, TaskRecord, ThreadRecord,
-};
-use crate::vocab::{MessageId, TaskId, ThreadId, Time};
 
 type Cell<'a> = &'a mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>;
 
@@ -60,7 +60,7 @@ impl Record for ThreadRecord {
             root: cells.number()?,
             owner: match (cells.optional_name()?, cells.optional_name()?) {
                 (Some(name), None) => Owner::Listener(name),
-                (None, Some(name)) if name == crate::vocab::Name::root() => Owner::Boot,
+                (None, Some(name)) if name == systole_core::vocab::Name::root() => Owner::Boot,
                 (None, Some(name)) => Owner::Client(name),
                 (None, None) => Owner::Nobody,
                 (Some(_), Some(_)) => return None,

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::Connection;
+use systole_core::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
+use systole_core::vocab::ThreadId;
 
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
@@ -10,15 +12,13 @@ use super::meta::Meta;
 use super::records::Requeue;
 use super::row::{Record, load};
 use super::sum::Sums;
-use crate::journal::{FanId, MailRecord, MailStatus, Number, OpenMail, Recovered, SubmissionRecord};
 use crate::shell::sqlite::Problem;
-use crate::vocab::ThreadId;
 
 /// What is not over.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
     let mut open = Open { db, total: 0, sums: Sums::default() };
     let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
-    let mut messages: Vec<crate::journal::MessageRecord> = open.rows("WHERE ended IS NULL")?;
+    let mut messages: Vec<systole_core::journal::MessageRecord> = open.rows("WHERE ended IS NULL")?;
     messages.sort_unstable_by_key(|message| (message.place, message.number));
     let rows: Vec<FanRow> = open.rows("WHERE ended IS NULL ORDER BY message, call")?;
     let mut settled: BTreeMap<FanId, Vec<SettledRow>> = BTreeMap::new();

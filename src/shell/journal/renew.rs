@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::moment::Moment;
-use crate::journal::{
+use systole_core::journal::{
     FanId, FanRecord, MessageRecord, MessageState, NoteRecord, Number, Op, Origin, Outcome, Owner, RememberedRecord,
     ThreadRecord, numbers_after,
 };
+use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
+
+use super::moment::Moment;
 use crate::shell::sqlite::Problem;
-use crate::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 
 /// What is new for what was.
 pub(super) struct Renewal {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
+use systole_core::vocab::Time;
 
 use super::Retention;
 use super::mailbox::{delete_mail, note_gone};
@@ -11,7 +12,6 @@ use super::meta::Horizon;
 use super::row::{Record, load, write};
 use super::sum::Sums;
 use crate::shell::sqlite::{Problem, used};
-use crate::vocab::Time;
 
 /// So many steps are written between two looks at what may go.
 const EVERY: usize = 64;

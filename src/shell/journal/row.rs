@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, Statement};
+use systole_core::vocab::{Name, Time};
 
 use super::sum::Sums;
 use crate::shell::sqlite::Problem;
-use crate::vocab::{Name, Time};
 
 /// A record that is one row.
 pub(super) trait Record: Sized {

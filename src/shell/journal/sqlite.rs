@@ -1,6 +1,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use systole_core::journal::{Journal, JournalError, Recovered, Step};
+use systole_core::vocab::Time;
+
 use super::Options;
 use super::apply::Apply;
 use super::error::StoreError;
@@ -10,9 +13,7 @@ use super::recover::{Known, known, recover};
 use super::retain::Retain;
 use super::row::{Record, write};
 use super::sum::Sums;
-use crate::journal::{Journal, JournalError, Recovered, Step};
 use crate::shell::sqlite::{Cut, Database, Opened, Problem, truncate_log};
-use crate::vocab::Time;
 
 /// A journal in an SQLite file.
 ///
@@ -145,10 +146,11 @@ impl Journal for SqliteJournal {
 
 #[cfg(test)]
 mod tests {
+    use systole_core::journal::{BodyRecord, MessageRecord, MessageState, Number, Op, Origin};
+    use systole_core::vocab::{MessageId, Name};
+
     use super::*;
-    use crate::journal::{BodyRecord, MessageRecord, MessageState, Number, Op, Origin};
     use crate::shell::journal::Durability;
-    use crate::vocab::{MessageId, Name};
 
     fn put(number: Number) -> Step {
         let message = MessageRecord {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-
-use crate::journal::{FanId, Origin, Request};
-use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
+use systole_core::journal::{FanId, Origin, Request};
+use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
 /// `single`, or `MESSAGE#INDEX`, or `MESSAGE/CALL#INDEX`; nothing for no origin.
 pub(super) fn origin(origin: Origin) -> Option<String> {

@@ -1,5 +1,10 @@
 //! Looks at every row of a journal, kept ones included.
 
+use systole_core::journal::{
+    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
+    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
+};
+
 use super::error::StoreError;
 use super::fan::{FanRow, SettledRow};
 use super::mail::{Gone, StatusRow, TakenOver};
@@ -11,10 +16,6 @@ use super::records::Requeue;
 use super::retain::horizon;
 use super::row::{Record, load};
 use super::sum::Sums;
-use crate::journal::{
-    AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
-    StateRecord, SubmissionRecord, TaskRecord, ThreadRecord,
-};
 use crate::shell::sqlite::{Problem, inspect};
 
 /// At most so many faults are told.

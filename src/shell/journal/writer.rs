@@ -3,12 +3,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use systole_core::core::ShardId;
+use systole_core::journal::{Journal, JournalError, Step};
+use systole_core::vocab::Time;
+
 use super::Durability;
 use super::queue::{End, Order, Pen, Queue, Turn};
-use crate::core::ShardId;
-use crate::journal::{Journal, JournalError, Step};
 use crate::shell::clock::Clock;
-use crate::vocab::Time;
 
 /// How long a writer that has not been idle waits for more, where each transaction waits for the disk.
 const GATHER: Duration = Duration::from_millis(2);
@@ -164,9 +165,10 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::thread::ThreadId;
 
+    use systole_core::journal::{FailingJournal, MemoryJournal, Op, Recovered};
+
     use super::super::queue::{BATCH, FEW};
     use super::*;
-    use crate::journal::{FailingJournal, MemoryJournal, Op, Recovered};
 
     /// Time after which a test fails that waits for something.
     const DEADLINE: Duration = Duration::from_secs(60);

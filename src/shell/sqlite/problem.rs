@@ -102,7 +102,7 @@ pub enum Problem {
     Io(io::Error),
 }
 
-crate::vocab::debug_is_display!(Problem);
+systole_core::vocab::debug_is_display!(Problem);
 
 impl Problem {
     pub(crate) fn damaged(what: impl Into<String>) -> Self {

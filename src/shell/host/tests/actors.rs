@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use actix::fut::wrap_future;
 use actix::prelude::*;
+use systole_core::core::{CallId, TaskId};
+use systole_core::vocab::{Fault, FaultCode};
 
 use super::{Bench, HERE, Seen, counted, obey, test};
-use crate::core::{CallId, TaskId};
 use crate::shell::delivery::Delivery;
 use crate::shell::response::{Response, none};
 use crate::shell::result::AtomicResponse;
-use crate::vocab::{Fault, FaultCode};
 
 struct Detaching;
 impl Actor for Detaching {

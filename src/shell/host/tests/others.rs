@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use systole_core::core::{Body, Join, Message as Incoming, Outcome, TaskId};
+use systole_core::vocab::Fault;
 use tokio::task::yield_now;
 
 use super::{Bench, LISTENER, Seen, counted, some_call, test};
-use crate::core::{Body, Join, Message as Incoming, Outcome, TaskId};
 use crate::shell::accepts::{Accepts, AsBlocking, BlockingHandler};
 use crate::shell::delivery::Delivery;
 use crate::shell::host::{BlockingHost, RawHost, Routed, Run};
 use crate::shell::link::Command;
 use crate::shell::raw::{LocalBoxFuture, RawListener, RunContext};
 use crate::shell::response::{Response, none};
-use crate::vocab::Fault;
 
 struct Plain {
     seen: RefCell<Vec<String>>,

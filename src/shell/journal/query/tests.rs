@@ -1,11 +1,11 @@
+use systole_core::journal::{Journal, MailState, Op, Step};
+use systole_core::vocab::{Fault, ThreadId};
 use uuid::Uuid;
 
 use super::super::{Options, Principals, SqliteJournal};
 use super::*;
-use crate::journal::{Journal, MailState, Op, Step};
 use crate::shell::block_on;
 use crate::shell::principal::Kind;
-use crate::vocab::{Fault, ThreadId};
 
 /// A journal that is open, and a query beside it; the file goes with it.
 struct Fixture {

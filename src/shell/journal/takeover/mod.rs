@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use rusqlite::OptionalExtension;
+use systole_core::journal::{AddresseeRecord, EgressRecord, MailRecord, MailState, MailStatus, SubmissionRecord};
+use systole_core::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
+use systole_xml::ladder::{Envelope, Raw, climb};
 
 use self::old::{Old, OldAnswer, OldItem, OldSent, Taken};
 use super::apply::{Apply, over};
@@ -18,10 +21,7 @@ use super::meta::Meta;
 use super::recover::known;
 use super::row::{Record, write};
 use super::sqlite::SqliteJournal;
-use crate::journal::{AddresseeRecord, EgressRecord, MailRecord, MailState, MailStatus, SubmissionRecord};
-use crate::ladder::{Envelope, Raw, climb};
 use crate::shell::sqlite::{Problem, beside};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, XmlLimits};
 
 /// The outcome of a takeover of the files of an older organism.
 #[derive(Debug, Default)]

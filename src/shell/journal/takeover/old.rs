@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::{Connection, OpenFlags, Row};
+use systole_core::journal::{AgentRecord, MailRecord, MailState, MailStatus, Number, Registration, SubmissionRecord};
+use systole_core::vocab::{MessageId, Name, ThreadId, Time};
 use uuid::Uuid;
 
-use crate::journal::{AgentRecord, MailRecord, MailState, MailStatus, Number, Registration, SubmissionRecord};
 use crate::shell::journal::error::StoreError;
 use crate::shell::journal::principal::PrincipalRow;
 use crate::shell::journal::text::parse_name;
 use crate::shell::principal::{Kind, Principal, TokenHash};
 use crate::shell::sqlite::{Cut, Held, Problem, beside, inspect, place, truncate_log};
-use crate::vocab::{MessageId, Name, ThreadId, Time};
 
 /// Due time of a message that is held without a time limit.
 const HELD: i64 = i64::MAX;

@@ -1,0 +1,233 @@
+//! Every case: what it is called, what it does, how much of it, and the bar that it is held to.
+
+use super::bare::{ActixSend, TokioMpsc};
+use super::beside::Beside;
+use super::dispatch::Dispatch;
+use super::fan_out::{FanOut, Style};
+use super::idle::{Chains, Conversations, Sleepers};
+use super::load::{Load, LoadError, Scale};
+use super::messages::{Note, Order};
+use super::ping_pong::PingPong;
+use super::two_hop::TwoHop;
+use systole::shell::journal::Durability;
+
+/// What makes a load.
+type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;
+
+/// One load under a name.
+pub struct Case {
+    /// Its name, which `--filter` looks into.
+    pub name: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    start: Start,
+}
+
+impl Case {
+    /// Starts its load.
+    ///
+    /// # Errors
+    /// [`LoadError`] if its organism does not start.
+    pub fn start(&self, scale: Scale) -> Result<Box<dyn Load>, LoadError> {
+        (self.start)(scale)
+    }
+}
+
+/// A case, and those of the same run that it is compared with: their rounds take turns.
+pub struct Group {
+    /// The letter of the list that these cases come from.
+    pub letter: char,
+    /// The case, then what all others are compared with, then more of the same kind.
+    pub cases: Vec<Case>,
+    pub(super) rounds: u32,
+    pub(super) by: By,
+    pub(super) bar: Option<Bar>,
+}
+
+/// What a group is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// CPU time of a delivery.
+    Cpu,
+    /// The latency that 99 of 100 stay within.
+    P99,
+    /// The memory of so many threads, which the load leaves behind.
+    Memory { threads: u64 },
+}
+
+/// What the specification asks for: at most so much.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bar {
+    pub(super) what: &'static str,
+    pub(super) of: Figure,
+    pub(super) must: Option<f64>,
+    pub(super) aim: Option<f64>,
+}
+
+/// Which figure of the first case of a group a bar speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Figure {
+    CpuMicros,
+    /// The CPU time of a delivery, as a multiple of that of the second case.
+    RatioToNext,
+    BytesOfThread,
+}
+
+const THREADS: u64 = 100_000;
+
+/// All groups, in the order in which they run: what measures memory needs a fresh heap, and what
+/// leaves most behind comes last.
+pub fn groups() -> Vec<Group> {
+    vec![
+        waiting(),
+        memory("idle-roots", "100,000 conversations, answered and open", |scale| {
+            boxed(Conversations::start(scale, THREADS))
+        }),
+        memory("asleep", "100,000 threads that continue in an hour", |scale| boxed(Sleepers::start(scale, THREADS))),
+        Group {
+            bar: Some(Bar {
+                what: "two hops of 1 KB, CPU \u{b5}s a delivery",
+                of: Figure::CpuMicros,
+                must: Some(16.0),
+                aim: Some(10.0),
+            }),
+            ..single('a', "two-hop", "1 KB of text, 64 under way, 1 shard", |scale| {
+                boxed(TwoHop::<Note>::start(scale, Some(1), 4000, 64))
+            })
+        },
+        single('a', "two-hop-alone", "1 KB of text, 1 under way, 1 shard", |scale| {
+            boxed(TwoHop::<Note>::start(scale, Some(1), 1000, 1))
+        }),
+        single('a', "two-hop-cores", "1 KB of text, 64 under way, all cores", |scale| {
+            boxed(TwoHop::<Note>::start(scale, None, 4000, 64))
+        }),
+        single('b', "elements", "945 B, 28 elements, 64 under way, 1 shard", |scale| {
+            boxed(TwoHop::<Order>::start(scale, Some(1), 4000, 64))
+        }),
+        single('d', "fan-out", "100 calls, answers as messages", |scale| boxed(FanOut::start(scale, Style::Messages))),
+        single('d', "fan-out-await", "100 calls, answers awaited", |scale| boxed(FanOut::start(scale, Style::Awaited))),
+        single('e', "ping-pong", "awaits one answer after the other", |scale| boxed(PingPong::start(scale))),
+        durable(),
+        beside(),
+        dispatch_1k(),
+        dispatch_100k(),
+        dispatch_1m(),
+    ]
+}
+
+fn waiting() -> Group {
+    let bar = Bar { what: "idle thread, bytes", of: Figure::BytesOfThread, must: Some(200.0), aim: None };
+    let group =
+        memory("waiting", "100,000 threads that wait for an answer", |scale| boxed(Chains::start(scale, THREADS)));
+    Group { bar: Some(bar), ..group }
+}
+
+fn memory(name: &'static str, what: &'static str, start: Start) -> Group {
+    Group { rounds: 1, by: By::Memory { threads: THREADS }, ..single('f', name, what, start) }
+}
+
+fn durable() -> Group {
+    let case = |name, what, start| Case { name, what, start };
+    let cases = vec![
+        case("durable-process", "two hops, survives kill -9, all cores", |scale| {
+            boxed(TwoHop::<Note>::durable(scale, Durability::Process, 4000, 256))
+        }),
+        case("durable-off", "the same without a journal", |scale| boxed(TwoHop::<Note>::start(scale, None, 4000, 256))),
+        case("durable-power", "the same, survives the loss of power", |scale| {
+            boxed(TwoHop::<Note>::durable(scale, Durability::Power, 4000, 256))
+        }),
+    ];
+    Group { letter: 'j', cases, rounds: 5, by: By::Cpu, bar: None }
+}
+
+fn beside() -> Group {
+    let beside = Case {
+        name: "beside-slow",
+        what: "a fast listener beside two slow ones",
+        start: |scale| boxed(Beside::start(scale, true)),
+    };
+    let alone =
+        Case { name: "fast-alone", what: "the fast listener alone", start: |scale| boxed(Beside::start(scale, false)) };
+    Group { letter: 'h', cases: vec![beside, alone], rounds: 7, by: By::P99, bar: None }
+}
+
+fn dispatch_1k() -> Group {
+    let dispatch = Case {
+        name: "dispatch-1k",
+        what: "1,000 threads take turns",
+        start: |scale| boxed(Dispatch::start(scale, 1000, 200)),
+    };
+    let calls = Case {
+        name: "calls-1k",
+        what: "1,000 threads open, reply and close",
+        start: |scale| boxed(Dispatch::start(scale, 1000, 0)),
+    };
+    let send = Case {
+        name: "actix-send-1k",
+        what: "1,000 tasks, bare actix send",
+        start: |scale| Ok(Box::new(ActixSend::start(scale, 1000, 200))),
+    };
+    let mpsc = Case {
+        name: "tokio-mpsc-1k",
+        what: "1,000 tokens, bare tokio mpsc",
+        start: |scale| Ok(Box::new(TokioMpsc::start(scale, 1000, 200))),
+    };
+    Group { letter: 'c', cases: vec![dispatch, send, mpsc, calls], rounds: 7, by: By::Cpu, bar: None }
+}
+
+fn dispatch_100k() -> Group {
+    let dispatch = Case {
+        name: "dispatch-100k",
+        what: "100,000 threads take turns",
+        start: |scale| boxed(Dispatch::start(scale, THREADS, 8)),
+    };
+    let calls = Case {
+        name: "calls-100k",
+        what: "100,000 threads open, reply and close",
+        start: |scale| boxed(Dispatch::start(scale, THREADS, 0)),
+    };
+    let send = Case {
+        name: "actix-send-100k",
+        what: "100,000 tasks, bare actix send",
+        start: |scale| Ok(Box::new(ActixSend::start(scale, THREADS, 8))),
+    };
+    let mpsc = Case {
+        name: "tokio-mpsc-100k",
+        what: "100,000 tokens, bare tokio mpsc",
+        start: |scale| Ok(Box::new(TokioMpsc::start(scale, THREADS, 8))),
+    };
+    let bar = Bar {
+        what: "dispatch, 100,000 threads, multiple of a bare actix send",
+        of: Figure::RatioToNext,
+        must: Some(1.5),
+        aim: Some(0.5),
+    };
+    Group { letter: 'c', cases: vec![dispatch, send, mpsc, calls], rounds: 5, by: By::Cpu, bar: Some(bar) }
+}
+
+fn dispatch_1m() -> Group {
+    let dispatch = Case {
+        name: "dispatch-1m",
+        what: "1,000,000 threads take turns",
+        start: |scale| boxed(Dispatch::start(scale, 1_000_000, 4)),
+    };
+    let send = Case {
+        name: "actix-send-1m",
+        what: "1,000,000 tasks, bare actix send",
+        start: |scale| Ok(Box::new(ActixSend::start(scale, 1_000_000, 4))),
+    };
+    let mpsc = Case {
+        name: "tokio-mpsc-1m",
+        what: "1,000,000 tokens, bare tokio mpsc",
+        start: |scale| Ok(Box::new(TokioMpsc::start(scale, 1_000_000, 4))),
+    };
+    Group { letter: 'c', cases: vec![dispatch, send, mpsc], rounds: 3, by: By::Cpu, bar: None }
+}
+
+fn single(letter: char, name: &'static str, what: &'static str, start: Start) -> Group {
+    Group { letter, cases: vec![Case { name, what, start }], rounds: 7, by: By::Cpu, bar: None }
+}
+
+fn boxed<L: Load + 'static>(load: Result<L, LoadError>) -> Result<Box<dyn Load>, LoadError> {
+    Ok(Box::new(load?))
+}

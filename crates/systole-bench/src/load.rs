@@ -1,0 +1,135 @@
+//! What a case does: a load that starts once and then runs round after round.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use systole::shell::{AskError, Client, Conversation, NoSuchClient, Organism, SendError, StartError, block_on};
+use systole_core::vocab::Fault;
+use systole_xml::schema::ContractError;
+
+use super::latency::Latencies;
+use super::stopwatch;
+
+/// Something that can be measured again and again.
+pub trait Load {
+    /// One round: adds how long its conversations took, and gives the number of deliveries.
+    ///
+    /// # Errors
+    /// [`LoadError`] if the organism does not do what it should.
+    fn round(&mut self, latencies: &mut Latencies) -> Result<u64, LoadError>;
+}
+
+/// How much a load does in one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// As much as a figure needs.
+    Full,
+    /// As little as shows that it works.
+    Smoke,
+}
+
+impl Scale {
+    /// `full`, or so much less that a debug build does it in no time.
+    pub(super) fn of(self, full: u64) -> u64 {
+        match self {
+            Self::Full => full,
+            Self::Smoke => (full / 500).clamp(1, 100),
+        }
+    }
+}
+
+/// Why a case has no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A payload of the benchmarks is no contract.
+    #[error(transparent)]
+    Contract(#[from] ContractError),
+    /// The organism did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It has no such client.
+    #[error(transparent)]
+    Client(#[from] NoSuchClient),
+    /// It did not take a message.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// A question had no answer.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// An answer was a fault.
+    #[error("a fault came back: {0}")]
+    Fault(#[from] Fault),
+    /// A conversation closed without an answer.
+    #[error("a conversation closed without an answer")]
+    Silent,
+    /// No runtime for a load without an organism.
+    #[error("no runtime: {0}")]
+    Runtime(#[from] std::io::Error),
+    /// A load without an organism lost what it passes on.
+    #[error("a bare load ended early")]
+    Lost,
+}
+
+/// An organism with one client, and what it delivered so far.
+pub(super) struct Pump {
+    pub(super) organism: Organism,
+    pub(super) client: Client,
+    delivered: u64,
+}
+
+impl Pump {
+    /// Contract: the organism has a client `cli`.
+    pub(super) fn new(organism: Organism) -> Result<Self, LoadError> {
+        let client = organism.client("cli")?;
+        Ok(Self { organism, client, delivered: 0 })
+    }
+
+    /// What was given to a handler, to the core or to a client since this was last asked.
+    ///
+    /// Waits until the organism has nothing left to do: every round pays for all that it began.
+    pub(super) fn delivered(&mut self) -> u64 {
+        let counts = block_on(async {
+            self.organism.run_until_idle().await;
+            self.organism.counts().await
+        });
+        counts.delivered - std::mem::replace(&mut self.delivered, counts.delivered)
+    }
+
+    /// Opens `count` conversations with the same envelope, `window` of them at a time, and waits
+    /// for the one answer of each.
+    pub(super) fn converse(
+        &self,
+        envelope: &Bytes,
+        count: u64,
+        window: usize,
+        latencies: &mut Latencies,
+    ) -> Result<(), LoadError> {
+        let mut open: VecDeque<(std::time::Duration, Conversation)> = VecDeque::with_capacity(window);
+        block_on(async {
+            for _ in 0..count {
+                if open.len() == window {
+                    answered(&mut open, latencies).await?;
+                }
+                let mut conversation = self.client.converse();
+                let sent = stopwatch::wall();
+                conversation.send_bytes(envelope.clone())?;
+                open.push_back((sent, conversation));
+            }
+            while !open.is_empty() {
+                answered(&mut open, latencies).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Waits for the answer of the oldest conversation.
+async fn answered(
+    open: &mut VecDeque<(std::time::Duration, Conversation)>,
+    latencies: &mut Latencies,
+) -> Result<(), LoadError> {
+    let Some((sent, mut conversation)) = open.pop_front() else { return Ok(()) };
+    let egress = conversation.receive().await.ok_or(LoadError::Silent)?;
+    latencies.add(stopwatch::wall() - sent);
+    egress.fault.map_or(Ok(()), |fault| Err(fault.into()))
+}

@@ -1,0 +1,192 @@
+//! What the benchmarks send: payload types, and envelopes as a client writes them.
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use systole_core::vocab::ns;
+use systole_xml::schema::Payload;
+
+const NAMESPACE: &str = "urn:systole:bench:v1";
+
+/// Two numbers: the smallest payload that says anything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Add {
+    /// Left operand.
+    pub(super) a: i64,
+    /// Right operand.
+    pub(super) b: i64,
+}
+
+/// One long text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Note {
+    /// The text.
+    pub(super) text: String,
+}
+
+/// Many small elements of several types.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Order {
+    /// Who orders.
+    pub(super) customer: String,
+    /// The customer's own name for it.
+    pub(super) reference: String,
+    /// What the prices are in.
+    pub(super) currency: Currency,
+    /// Whether it is urgent.
+    pub(super) express: bool,
+    /// When it was placed.
+    pub(super) placed: String,
+    /// What it costs.
+    pub(super) total: f64,
+    /// What is ordered.
+    #[serde(default)]
+    pub(super) item: Vec<Item>,
+}
+
+/// What a price is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(super) enum Currency {
+    /// Euro.
+    #[serde(rename = "EUR")]
+    Euro,
+    /// Pound sterling.
+    #[serde(rename = "GBP")]
+    Pound,
+}
+
+/// One line of an order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Item {
+    /// Its number.
+    #[serde(rename = "@line")]
+    pub(super) line: u32,
+    /// What the quantity counts.
+    #[serde(rename = "@unit")]
+    pub(super) unit: String,
+    /// What it is.
+    pub(super) name: String,
+    /// How many.
+    pub(super) quantity: u32,
+    /// For one.
+    pub(super) price: f64,
+}
+
+/// The ball of ping-pong, and the token of bare dispatch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Ball {
+    /// How often it was thrown.
+    pub(super) turn: u32,
+}
+
+impl Payload for Add {
+    const NAMESPACE: &'static str = NAMESPACE;
+    const ROOT: &'static str = "add";
+}
+
+impl Payload for Note {
+    const NAMESPACE: &'static str = NAMESPACE;
+    const ROOT: &'static str = "note";
+}
+
+impl Payload for Order {
+    const NAMESPACE: &'static str = NAMESPACE;
+    const ROOT: &'static str = "order";
+}
+
+impl Payload for Ball {
+    const NAMESPACE: &'static str = NAMESPACE;
+    const ROOT: &'static str = "ball";
+}
+
+/// A payload with an envelope around it, as a client would write it.
+pub(super) trait Sample: Payload + Clone {
+    /// The envelope.
+    fn envelope() -> Bytes;
+}
+
+impl Sample for Add {
+    /// 171 bytes, 7 elements.
+    fn envelope() -> Bytes {
+        Self::to("calculator")
+    }
+}
+
+impl Add {
+    /// A question to a listener by name.
+    pub(super) fn to(listener: &str) -> Bytes {
+        envelope("", &format!("<to>{listener}</to>"), "<add xmlns=\"urn:systole:bench:v1\"><a>4</a><b>2</b></add>")
+    }
+}
+
+impl Sample for Note {
+    /// 1,000 bytes of text, some of them not ASCII, some of them escaped.
+    fn envelope() -> Bytes {
+        let sentence = "The pump keeps every word it's given: prose, code &amp; “quotes”, line\nafter line. ";
+        let mut text = sentence.repeat(1000usize.div_ceil(sentence.len()));
+        let end = (0..=1000).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default();
+        text.truncate(end);
+        text.truncate(text.rfind('.').map_or(end, |stop| stop + 1));
+        let filler = 1000 - text.len();
+        text.extend(std::iter::repeat_n('.', filler));
+        envelope("", "", &format!("<note xmlns=\"{NAMESPACE}\"><text>{text}</text></note>"))
+    }
+}
+
+impl Sample for Order {
+    /// 945 bytes, 28 elements.
+    fn envelope() -> Bytes {
+        orders(4)
+    }
+}
+
+impl Sample for Ball {
+    fn envelope() -> Bytes {
+        envelope("", "", &format!("<ball xmlns=\"{NAMESPACE}\"><turn>0</turn></ball>"))
+    }
+}
+
+/// An envelope with an order of so many lines, not canonical: a declaration, attributes out of
+/// order, apostrophes around values.
+pub(super) fn orders(lines: usize) -> Bytes {
+    let names = [
+        "hinge &amp; four screws, brass, 80 mm, a pair",
+        "door handle, left, with rose, satin iron",
+        "washer 12 mm, zinc, thin",
+    ];
+    let item = |line: usize| {
+        let (name, quantity, price) = (names[line % names.len()], 1 + line * 7 % 120, 75 + line * 1234 % 20_000);
+        format!(
+            "<item unit='piece' line=\"{line}\"><name>{name}</name><quantity>{quantity}</quantity><price>{}.{:02}</price></item>",
+            price / 100,
+            price % 100
+        )
+    };
+    let items: String = (1..=lines).map(item).collect();
+    let payload = format!(
+        "<order xmlns=\"{NAMESPACE}\"><customer>ada.lovelace@example.org</customer><reference>2026-11-000417</reference>\
+         <currency>EUR</currency><express>true</express><placed>2026-11-22T01:42:36Z</placed><total>402.50</total>{items}</order>"
+    );
+    let meta = "<to>front</to><thread>67e55044-10b1-426f-9247-bb680e5fe0c8</thread>";
+    envelope("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", meta, &payload)
+}
+
+fn envelope(declaration: &str, meta: &str, payload: &str) -> Bytes {
+    let around = ns::ENVELOPE;
+    format!("{declaration}<message xmlns=\"{around}\"><meta><from>cli</from>{meta}</meta>{payload}</message>").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_have_the_sizes_that_the_bars_speak_of() {
+        let elements = |bytes: &Bytes| bytes.windows(2).filter(|pair| pair == b"</").count();
+        assert_eq!((Add::envelope().len(), elements(&Add::envelope())), (171, 7));
+        assert_eq!((Order::envelope().len(), elements(&Order::envelope())), (945, 28));
+        let note = String::from_utf8(Note::envelope().to_vec()).unwrap();
+        let text = note.split("<text>").nth(1).and_then(|rest| rest.split("</text>").next()).unwrap();
+        assert_eq!(text.len(), 1000);
+    }
+}

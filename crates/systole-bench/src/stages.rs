@@ -1,0 +1,161 @@
+//! Case (g): the stages of the ladder one by one, and what others need for the same.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use systole_core::vocab::XmlLimits;
+use systole_xml::ladder::{Canonical, Element, Envelope, Raw, Validated, climb};
+use systole_xml::schema::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
+
+use super::load::LoadError;
+use super::messages::{Add, Note, Order, Sample, orders};
+use super::reference::{Libxml, deserialize, tokenize};
+
+/// A message that the stages are measured with.
+pub struct Specimen {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its length.
+    pub bytes: usize,
+    message: Bytes,
+    prepare: fn(Bytes) -> Result<Vec<Stage>, LoadError>,
+}
+
+/// One thing to be done with a message, again and again.
+pub struct Stage {
+    /// What it does.
+    pub name: &'static str,
+    /// Who does it.
+    pub side: Side,
+    run: Box<dyn FnMut()>,
+}
+
+/// Who does the work of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// This crate.
+    Systole,
+    /// libxml2 and quick-xml.
+    Reference,
+}
+
+/// The name of the stage that takes a message all the way up the ladder, and of its counterpart.
+pub const ALL: &str = "all of these";
+/// The name of the stage that merely tokenizes.
+pub const TOKENS: &str = "quick-xml tokens";
+
+/// The messages, smallest first.
+pub fn specimens() -> [Specimen; 5] {
+    [
+        Specimen::new::<Add>("171 B", Add::envelope()),
+        Specimen::new::<Order>("945 B", Order::envelope()),
+        Specimen::new::<Order>("canonical", canonical(&Order::envelope()).bytes().clone()),
+        Specimen::new::<Note>("1 KB text", Note::envelope()),
+        Specimen::new::<Order>("16 KB", orders(130)),
+    ]
+}
+
+impl Specimen {
+    fn new<T: Sample>(name: &'static str, message: Bytes) -> Self {
+        Self { name, bytes: message.len(), message, prepare: stages::<T> }
+    }
+
+    /// Compiles the schemas and takes the message up the ladder once, so that each stage has its input.
+    ///
+    /// # Errors
+    /// [`LoadError`] if a payload of the benchmarks is no contract.
+    ///
+    /// # Panics
+    /// If a message does not keep its schema.
+    pub fn stages(&self) -> Result<Vec<Stage>, LoadError> {
+        (self.prepare)(self.message.clone())
+    }
+}
+
+impl Stage {
+    /// Does it once.
+    pub fn run(&mut self) {
+        (self.run)();
+    }
+}
+
+fn stages<T: Sample>(message: Bytes) -> Result<Vec<Stage>, LoadError> {
+    let schema = PayloadSchema::of::<T>()?;
+    let mut stages = references::<T>(&message, &schema);
+    let mut catalog = Catalog::new();
+    catalog.add(schema)?;
+    stages.splice(0..0, ladder::<T>(message, Arc::new(catalog)));
+    Ok(stages)
+}
+
+fn ladder<T: Sample>(message: Bytes, catalog: Arc<Catalog>) -> Vec<Stage> {
+    let strict = canonical(&message);
+    let envelope = opened(strict.clone());
+    let payload = envelope.payload().clone();
+    let mut validator = Validator::new(catalog.clone());
+    let proof = valid(&mut validator, payload.clone());
+    let value: T = decoded(&proof);
+    let raw = Raw::new(message);
+    let (limits, mut whole, everything) = (XmlLimits::default(), Validator::new(catalog), raw.clone());
+    let stage = |name, run| Stage { side: Side::Systole, name, run };
+    vec![
+        stage("strict pass, C14N", Box::new(move || drop(black_box(climb(&raw, &limits))))),
+        stage("envelope", Box::new(move || drop(black_box(Envelope::open(strict.clone()))))),
+        stage("validation", Box::new(move || drop(black_box(validator.validate(payload.clone()))))),
+        stage("decoding", Box::new(move || drop(black_box(decode::<T>(&proof))))),
+        stage(
+            ALL,
+            Box::new(move || {
+                let envelope = opened(canonical(everything.bytes()));
+                black_box(decoded::<T>(&valid(&mut whole, envelope.payload().clone())));
+            }),
+        ),
+        stage("encoding", Box::new(move || drop(black_box(encode(&value))))),
+    ]
+}
+
+fn references<T: Payload>(message: &Bytes, schema: &PayloadSchema) -> Vec<Stage> {
+    let text: Arc<str> = std::str::from_utf8(message).expect("the samples are UTF-8").into();
+    let libxml = || Libxml::new(schema.document());
+    let (parser, mut validator, mut payload, mut whole) = (libxml(), libxml(), libxml(), libxml());
+    let document = parser.parse(message);
+    let (validated, judged) = (parser.parse(message), parser.parse(message));
+    let (parsed, everything) = (message.clone(), message.clone());
+    let (read, all_read, tokens) = (text.clone(), text.clone(), text);
+    let stage = |name, run| Stage { side: Side::Reference, name, run };
+    vec![
+        stage("libxml2 parse", Box::new(move || drop(black_box(parser.parse(&parsed))))),
+        stage("libxml2 C14N", Box::new(move || drop(black_box(Libxml::canonicalize(&document))))),
+        stage("libxml2 XSD", Box::new(move || validator.validate(&validated))),
+        stage("libxml2 XSD, payload", Box::new(move || payload.validate_payload(&judged))),
+        stage("quick-xml serde", Box::new(move || drop(black_box(deserialize::<T>(&read))))),
+        stage(
+            ALL,
+            Box::new(move || {
+                let document = whole.parse(&everything);
+                drop(black_box(Libxml::canonicalize(&document)));
+                whole.validate(&document);
+                drop(black_box(deserialize::<T>(&all_read)));
+            }),
+        ),
+        stage(TOKENS, Box::new(move || _ = black_box(tokenize(&tokens)))),
+    ]
+}
+
+fn canonical(message: &Bytes) -> Canonical {
+    climb(&Raw::new(message.clone()), &XmlLimits::default()).expect("the samples are well-formed")
+}
+
+fn opened(message: Canonical) -> Envelope {
+    Envelope::open(message).expect("the samples are envelopes")
+}
+
+fn valid(validator: &mut Validator, payload: Canonical) -> Validated<Element> {
+    validator.validate(payload).expect("the samples keep their schemas")
+}
+
+fn decoded<T: Payload>(payload: &Validated<Element>) -> T {
+    decode(payload).expect("the samples are what they say")
+}

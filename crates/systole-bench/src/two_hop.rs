@@ -1,0 +1,129 @@
+//! Cases (a) and (b): a client asks the front, which asks the back; the answer comes back through
+//! both. Every message is decoded and encoded again.
+
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use actix::{Actor, Context, Handler};
+use systole::shell::journal::Durability;
+use systole::shell::{Delivery, Organism, OrganismBuilder, Response, call_to, reply};
+use systole_core::core::Routing;
+
+use super::latency::Latencies;
+use super::load::{Load, LoadError, Pump, Scale};
+use super::messages::Sample;
+
+/// Conversations through two listeners, so many of them at a time.
+pub(super) struct TwoHop<T> {
+    pump: Pump,
+    count: u64,
+    window: usize,
+    payload: PhantomData<T>,
+    // Below the pump, which writes there to its end.
+    _folder: Option<Folder>,
+}
+
+/// Where a journal is, while it is.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("systole-bench-{}-{next}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there is in the folder for what may go.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl<T: Sample> TwoHop<T> {
+    pub(super) fn start(scale: Scale, shards: Option<u16>, count: u64, window: usize) -> Result<Self, LoadError> {
+        Self::start_with(scale, count, window, None, |builder| match shards {
+            Some(shards) => builder.shards(shards),
+            None => builder,
+        })
+    }
+
+    /// The same with a journal, in a folder of its own that goes with it.
+    pub(super) fn durable(scale: Scale, durability: Durability, count: u64, window: usize) -> Result<Self, LoadError> {
+        let folder = Folder::new()?;
+        let journal = folder.0.join("journal");
+        Self::start_with(scale, count, window, Some(folder), |builder| builder.durable(journal, durability))
+    }
+
+    fn start_with(
+        scale: Scale,
+        count: u64,
+        window: usize,
+        folder: Option<Folder>,
+        change: impl FnOnce(OrganismBuilder) -> OrganismBuilder,
+    ) -> Result<Self, LoadError> {
+        let builder = Organism::builder("two-hop")
+            .client("cli", |client| client.calls::<T>())
+            .listener("front", Front::<T>::default, |c| {
+                c.accepts::<T>().calls::<T>().returns::<T>().replies::<T>().stateless()
+            })
+            .listener("back", Back::<T>::default, |c| {
+                c.accepts::<T>().replies::<T>().routing(Routing::Addressed).stateless()
+            });
+        let pump = Pump::new(change(builder).start()?)?;
+        Ok(Self { pump, count: scale.of(count), window, payload: PhantomData, _folder: folder })
+    }
+}
+
+impl<T: Sample> Load for TwoHop<T> {
+    fn round(&mut self, latencies: &mut Latencies) -> Result<u64, LoadError> {
+        self.pump.converse(&T::envelope(), self.count, self.window, latencies)?;
+        Ok(self.pump.delivered())
+    }
+}
+
+struct Front<T>(PhantomData<fn() -> T>);
+struct Back<T>(PhantomData<fn() -> T>);
+
+impl<T> Default for Front<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for Back<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: 'static> Actor for Front<T> {
+    type Context = Context<Self>;
+}
+
+impl<T: 'static> Actor for Back<T> {
+    type Context = Context<Self>;
+}
+
+impl<T: Sample> Handler<Delivery<T>> for Front<T> {
+    type Result = Response;
+
+    fn handle(&mut self, delivery: Delivery<T>, _: &mut Context<Self>) -> Response {
+        Ok(match delivery.in_reply_to() {
+            None => call_to("back", delivery.into_inner()),
+            Some(_) => reply(delivery.into_inner()),
+        })
+    }
+}
+
+impl<T: Sample> Handler<Delivery<T>> for Back<T> {
+    type Result = Response;
+
+    fn handle(&mut self, delivery: Delivery<T>, _: &mut Context<Self>) -> Response {
+        Ok(reply(delivery.into_inner()))
+    }
+}

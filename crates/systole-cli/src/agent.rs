@@ -1,0 +1,136 @@
+//! `systole agent` and `systole listen`: an agent of a remote listener, out of a command or an HTTP server.
+
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use systole::config::parse_duration;
+use systole::outbound::Secret;
+use systole::remote::{ForwardHandler, LeaseDelivery, Mailbox, Options, ProgramHandler, RemoteError};
+use systole::settings::read_secret;
+use systole::shell::command::{Variable, conceal};
+use systole_core::vocab::Name;
+
+use super::failure::Failure;
+use work::work;
+
+/// Where a token is, if it is in no file.
+const TOKEN: &str = "SYSTOLE_TOKEN";
+
+const HELP: &str = "\
+Exit codes: 0 it was told to end or to rest, 1 the gateway lets it in no more, 2 it could not begin, or the messages of the listener are pushed. SIGINT, SIGTERM and \
+SIGHUP let what is being handled end first; a second one ends it at once, and somebody else gets the message later.
+
+The token comes from --token-file (/dev/stdin is standard input) or the variable SYSTOLE_TOKEN. A command of --exec \
+can't read the environment, the memory or the open files of the agent unless it runs as root; a file that the agent's \
+user may read, it can. SYSTOLE_LOG sets what is logged: error, warn, info (the default), debug or trace.";
+
+#[derive(Debug, Args)]
+pub(super) struct At {
+    /// The remote listener whose messages they are
+    name: Name,
+    /// The gateway
+    #[arg(long)]
+    url: String,
+    /// A file with the token of the listener
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A file with certificates (PEM) that are trusted besides those of the system
+    #[arg(long, value_name = "FILE")]
+    certificates: Option<PathBuf>,
+    /// How many messages are handled at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: u16,
+    /// How long a message is a worker's, 1s to 12h: extended while it works, and given to another one when it died
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_lease)]
+    lease: Duration,
+    /// How long one may take, such as 90s or 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct Agent {
+    #[command(flatten)]
+    at: At,
+    /// The command, for /bin/sh: the payload is its standard input, SYSTOLE_* its environment, its standard output the
+    /// reply; if it doesn't exit with 0, the caller gets the end of its standard error
+    #[arg(long, value_name = "COMMAND")]
+    exec: String,
+    /// What else its environment holds besides PATH, HOME and LANG: NAME, or NAME=VALUE
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct Listen {
+    #[command(flatten)]
+    at: At,
+    /// The server: it gets each envelope as a POST, and answers 200 with the reply, or 202 and replies later by itself,
+    /// with POST /v1/messages/ID/reply and the token of the listener
+    #[arg(long, value_name = "URL")]
+    forward_to: String,
+    /// A file with the secret that requests are signed with: 16 to 4096 bytes
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+/// Runs a command for each message.
+pub(super) fn agent(args: &Agent) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
+    let directory = std::env::current_dir().map_err(Failure::System)?;
+    let env: Vec<Variable> = args.env.iter().map(|entry| Variable::from(entry.as_str())).collect();
+    if env.contains(&Variable::Inherited(TOKEN.to_owned())) {
+        return Err(Failure::unusable(format!(
+            "--env {TOKEN} would give the token of the agent to its command: leave it out, or set another value, --env {TOKEN}=VALUE"
+        )));
+    }
+    let program = ProgramHandler::shell(args.at.name.clone(), &args.exec, directory, env).timeout(args.at.timeout);
+    work(&args.at, Arc::new(program))
+}
+
+/// Forwards each message to a server.
+pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
+    let secret = args.secret_file.as_ref().map(|file| {
+        let refused = |why| Failure::unusable(format!("the secret in {}: {why}", file.display()));
+        read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)
+    });
+    let secret = secret.transpose()?;
+    // As long as a push may take.
+    let timeout = args.at.timeout.unwrap_or(Duration::from_secs(300));
+    let server = ForwardHandler::new(&args.forward_to, secret, timeout).map_err(failure)?;
+    work(&args.at, Arc::new(server))
+}
+
+impl At {
+    fn mailbox(&self) -> Result<Mailbox, Failure> {
+        let token = match &self.token_file {
+            Some(file) => std::fs::read_to_string(file).map_err(|cause| Failure::read(file, cause))?,
+            None => std::env::var(TOKEN).map_err(|_| {
+                Failure::unusable(format!("there is no token: name a file with --token-file, or set {TOKEN}"))
+            })?,
+        };
+        let mut options = Options::default();
+        if let Some(file) = &self.certificates {
+            options.certificates = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+        }
+        Mailbox::new(&self.url, self.name.clone(), &token, options).map_err(failure)
+    }
+}
+
+fn parse_lease(text: &str) -> Result<Duration, String> {
+    let lease = parse_duration(text).map_err(|mistake| mistake.to_string())?;
+    let whole = lease.subsec_nanos() == 0 && LeaseDelivery::LEASES.contains(&lease);
+    if whole { Ok(lease) } else { Err("a lease is whole seconds, from 1s to 12h".to_owned()) }
+}
+
+fn failure(error: RemoteError) -> Failure {
+    Failure::unusable(error.to_string())
+}

@@ -1,0 +1,112 @@
+//! Workers on one mailbox, until the gateway or a signal ends them.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::At;
+use crate::failure::Failure;
+use crate::log;
+use crate::screen::{Desk, Screen, Style};
+use crate::signals::Signals;
+use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
+use systole::shell::command::kill_all;
+
+/// How the program ends when it was told twice to stop, as by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Handles messages until there is a reason to end.
+pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
+    let mailbox = at.mailbox()?;
+    log::start(&Arc::new(Screen::standard(Style::Lines, Desk::None)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let code = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(Failure::System)?;
+        tokio::select! {
+            greeted = greet(&mailbox) => greeted?,
+            () = signals.stop() => return Ok(ExitCode::SUCCESS),
+        }
+        all(at, mailbox, handler, &mut signals).await
+    });
+    runtime.shutdown_background();
+    code
+}
+
+/// A gateway that is away is waited for; one that says no is believed.
+async fn greet(mailbox: &Mailbox) -> Result<(), Failure> {
+    let name = mailbox.name();
+    match mailbox.heartbeat().await {
+        Ok(AgentState::Removed) => Err(Failure::unusable(format!(
+            "the gateway lets nobody in as '{name}' with that token: make one with 'systole token new {name}'"
+        ))),
+        Ok(AgentState::Active | AgentState::Paused) => {
+            tracing::info!(listener = %name, "the agent is there");
+            Ok(())
+        }
+        Err(error) if error.status().is_some_and(|status| (400..500).contains(&status) && status != 429) => {
+            Err(Failure::unusable(error.to_string()))
+        }
+        Err(error) if error.is_unanswered() => Ok(()),
+        Err(error) => {
+            tracing::warn!(%error, "the gateway lets nobody in at the moment");
+            Ok(())
+        }
+    }
+}
+
+async fn all(at: &At, mailbox: Mailbox, handler: Arc<dyn Handler>, signals: &mut Signals) -> Result<ExitCode, Failure> {
+    let (stop, stopped) = watch::channel(false);
+    let mut running = JoinSet::new();
+    for _ in 0..at.workers {
+        let delivery = LeaseDelivery::new(mailbox.clone()).visibility(at.lease);
+        running.spawn(worker(mailbox.clone(), delivery, handler.clone(), stopped.clone()));
+    }
+    let mut why = LoopEnd::Stopped;
+    loop {
+        tokio::select! {
+            end = running.join_next() => match end {
+                Some(Ok(LoopEnd::Stopped)) => {}
+                Some(Ok(end)) => {
+                    why = end;
+                    stop.send_replace(true);
+                }
+                Some(Err(error)) => return Err(Failure::unusable(format!("a worker broke: {error}"))),
+                None => return verdict(why, &mailbox),
+            },
+            () = signals.stop() => {
+                if stop.send_replace(true) {
+                    kill_all();
+                    return Ok(ExitCode::from(INTERRUPTED));
+                }
+            }
+        }
+    }
+}
+
+async fn worker(
+    mailbox: Mailbox,
+    mut delivery: LeaseDelivery,
+    handler: Arc<dyn Handler>,
+    stop: watch::Receiver<bool>,
+) -> LoopEnd {
+    let options = LoopOptions { stop: Some(stop), ..LoopOptions::default() };
+    run_agent_loop(&mut delivery, &*handler, &mailbox, options).await
+}
+
+fn verdict(why: LoopEnd, mailbox: &Mailbox) -> Result<ExitCode, Failure> {
+    match why {
+        LoopEnd::Removed => Err(Failure::no(format!("'{}' is let in no more", mailbox.name()))),
+        LoopEnd::Refused => Err(Failure::unusable(format!(
+            "the gateway gives no messages of '{name}' to this agent: an agent takes those of a listener of its own \
+             with `mode: poll` or `mode: stream`; those of `mode: push` are sent to its URL",
+            name = mailbox.name()
+        ))),
+        LoopEnd::Paused => {
+            tracing::info!(listener = %mailbox.name(), "the agent was told to rest");
+            Ok(ExitCode::SUCCESS)
+        }
+        LoopEnd::Stopped | LoopEnd::MaxIterations => Ok(ExitCode::SUCCESS),
+    }
+}

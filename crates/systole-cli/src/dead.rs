@@ -1,0 +1,173 @@
+//! `systole dead`: the dead letters that a journal holds.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use systole::shell::journal::{JournalReader, Options, SqliteJournal, StoreError};
+use systole_core::core::{Blueprint, DeadLetterError};
+use systole_core::journal::{LetterRecord, Number};
+use systole_core::protocol::refused_qname;
+
+use super::columns::{self, moment};
+use super::failure::Failure;
+use super::kept;
+use super::print::{self, Page};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// List the dead letters, oldest first
+    List {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Print a dead letter: why it is one, and its payload
+    Show {
+        /// Its number
+        number: Number,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Take dead letters away; not while the journal is in use
+    Drop(Chosen),
+    /// Have the next start queue dead letters again; not while the journal is in use
+    Requeue(Chosen),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Journal {
+    /// The journal; without it, that of the organism.yaml here
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Chosen {
+    /// Their numbers
+    #[arg(required = true)]
+    numbers: Vec<Number>,
+    #[command(flatten)]
+    of: Journal,
+}
+
+impl Journal {
+    fn file(&self) -> Result<PathBuf, Failure> {
+        kept::journal(self.journal.as_deref(), None)
+    }
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::List { json, of } => list(&letters(&of.file()?)?, *json),
+        Action::Show { number, of } => show(&of.file()?, *number),
+        Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
+        Action::Requeue(chosen) => {
+            // Said before anything is changed.
+            let blueprint = kept::blueprint(chosen.of.journal.as_deref())?;
+            let kept = letters(&chosen.of.file()?)?;
+            let chosen_ones = kept.iter().map(|(letter, _)| letter).filter(|it| chosen.numbers.contains(&it.number));
+            for letter in chosen_ones {
+                sendable(letter, blueprint.as_ref())
+                    .map_err(|error| Failure::no(format!("dead letter {}: {error}", letter.number)))?;
+            }
+            change(chosen, SqliteJournal::requeue_letter)?;
+            for number in &chosen.numbers {
+                print::line(format_args!("dead letter {number} is queued again at the next start"))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Whether a dead letter can be queued again, as far as that is known before the start.
+fn sendable(letter: &LetterRecord, blueprint: Option<&Blueprint>) -> Result<(), DeadLetterError> {
+    let qname = letter.payload.as_ref().map(|(qname, _)| qname).filter(|qname| **qname != refused_qname());
+    let qname = qname.ok_or(DeadLetterError::NoPayload)?;
+    match blueprint {
+        Some(blueprint) => blueprint.may_requeue(&letter.from, qname),
+        None => Ok(()),
+    }
+}
+
+fn letters(journal: &Path) -> Result<Vec<(LetterRecord, bool)>, Failure> {
+    JournalReader::open(journal).and_then(|reader| reader.letters()).map_err(Failure::store)
+}
+
+fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failure> {
+    if json {
+        print::json(&letters.iter().map(value).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let name = |name: Option<String>| name.unwrap_or_else(|| "-".to_owned());
+    let row = |(letter, requeue): &(LetterRecord, bool)| {
+        let again = if *requeue { ", queued again at the next start" } else { "" };
+        [
+            letter.number.to_string(),
+            moment(letter.at),
+            letter.from.to_string(),
+            name(letter.to.as_ref().map(ToString::to_string)),
+            name(letter.payload.as_ref().map(|(qname, _)| qname.to_string())),
+            format!("{}{again}", letter.reason.code),
+        ]
+    };
+    let rows: Vec<_> = letters.iter().map(row).collect();
+    columns::print(["NUMBER", "SINCE", "FROM", "TO", "PAYLOAD", "REASON"], &rows)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn value((letter, requeue): &(LetterRecord, bool)) -> Value {
+    json!({
+        // As text: it has more digits than a JSON number keeps everywhere.
+        "number": letter.number.to_string(),
+        "since": letter.at.to_string(),
+        "from": letter.from.as_str(),
+        "to": letter.to.as_ref().map(|name| name.as_str()),
+        "path": letter.path.to_string(),
+        "qname": letter.payload.as_ref().map(|(qname, _)| qname.to_string()),
+        "payload": letter.payload.as_ref().map(|(_, payload)| String::from_utf8_lossy(payload)),
+        "code": letter.reason.code.as_str(),
+        "reason": letter.reason.to_string(),
+        "requeue": requeue,
+    })
+}
+
+fn show(journal: &Path, number: Number) -> Result<ExitCode, Failure> {
+    let letters = letters(journal)?;
+    let (letter, requeue) =
+        letters.iter().find(|(letter, _)| letter.number == number).ok_or_else(|| no_such(number))?;
+    let mut page = Page::new();
+    let to = letter.to.as_ref().map_or("nobody", |name| name.as_str());
+    let at = moment(letter.at);
+    page.line(format_args!("dead letter {number}, {at}, from {} to {to}, at {}", letter.from, letter.path))?;
+    page.line(&letter.reason)?;
+    if *requeue {
+        page.line("queued again at the next start")?;
+    }
+    if let Some((_, payload)) = &letter.payload {
+        page.block("", String::from_utf8_lossy(payload))?;
+    }
+    page.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn change(
+    chosen: &Chosen,
+    change: fn(&mut SqliteJournal, Number) -> Result<bool, StoreError>,
+) -> Result<ExitCode, Failure> {
+    let options = Options::new([0; 32]);
+    let mut journal = SqliteJournal::open_existing(&chosen.of.file()?, &options).map_err(Failure::store)?;
+    for number in &chosen.numbers {
+        if !change(&mut journal, *number).map_err(Failure::store)? {
+            return Err(no_such(*number));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_such(number: Number) -> Failure {
+    Failure::no(format!("there is no dead letter {number}: `systole dead list` shows those that are there"))
+}

@@ -1,0 +1,87 @@
+use std::borrow::Cow;
+use std::process::ExitCode;
+
+use systole::config::Config;
+use systole_core::core::Client;
+use systole_core::vocab::{QName, near};
+use systole_xml::ladder::{Canonical, write_example};
+use systole_xml::schema::PayloadSchema;
+
+use super::Describe;
+use super::failure::Failure;
+use super::print;
+
+/// What is printed of a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Schema,
+    Example,
+    /// The example in an envelope.
+    Envelope,
+    Prompt,
+}
+
+/// `systole schema|example|prompt`: of one payload, or of all that the organism knows, each once.
+pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure> {
+    let config = Config::load(&what.organism).map_err(Failure::Config)?;
+    let mut shown: Vec<Cow<'_, str>> = Vec::new();
+    match &what.payload {
+        Some(payload) => {
+            let schema = find(payload, &config)?;
+            let payload = schema.qname();
+            if part == Part::Envelope && sender(payload, &config).is_none() {
+                return Err(Failure::no(format!("no client may send {payload}: its `calls` would have to list it")));
+            }
+            let text = text(schema, part, &config);
+            shown.push(text.ok_or_else(|| Failure::no(format!("no example of {payload} could be made")))?);
+        }
+        None => {
+            for text in config.payloads().filter_map(|schema| text(schema, part, &config)) {
+                // Payloads of one document share it.
+                if !shown.contains(&text) {
+                    shown.push(text);
+                }
+            }
+        }
+    }
+    let mut all = String::new();
+    for (index, text) in shown.into_iter().enumerate() {
+        if index > 0 && part == Part::Prompt {
+            all.push('\n');
+        }
+        all.push_str(text.trim_end_matches('\n'));
+        all.push('\n');
+    }
+    print::document(all.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of the payload of that name, or of the only one with that local name.
+fn find<'c>(payload: &QName, config: &'c Config) -> Result<&'c PayloadSchema, Failure> {
+    let mut namesakes = config.payloads().filter(|schema| schema.qname().local() == payload.local());
+    let only = namesakes.next().filter(|_| payload.namespace().is_empty() && namesakes.next().is_none());
+    config.catalog.get(payload).or(only).ok_or_else(|| unknown(payload, config))
+}
+
+/// An example may be missing: some schemas leave no way to find one. An envelope is, where no client may send one.
+fn text<'c>(schema: &'c PayloadSchema, part: Part, config: &Config) -> Option<Cow<'c, str>> {
+    Some(match part {
+        Part::Schema => schema.document().into(),
+        Part::Example => schema.example().map(Canonical::as_str)?.into(),
+        Part::Envelope => write_example(&sender(schema.qname(), config)?.name, schema.example()?).into(),
+        Part::Prompt => schema.prompt().into(),
+    })
+}
+
+/// A client that may send the payload.
+fn sender<'c>(payload: &QName, config: &'c Config) -> Option<&'c Client> {
+    config.blueprint.clients().map(|(_, client)| client).find(|client| client.calls.contains(payload))
+}
+
+fn unknown(payload: &QName, config: &Config) -> Failure {
+    let declared: Vec<&QName> = config.payloads().map(PayloadSchema::qname).collect();
+    let near = near::payload(payload, declared.iter().copied());
+    let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+    let known: Vec<String> = declared.iter().map(|declared| format!("  {declared}")).collect();
+    Failure::no(format!("no schema declares {payload}; {near}declared are\n{}", known.join("\n")))
+}

@@ -1,0 +1,175 @@
+//! Events as lines: for people, and as JSON for programs.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use systole::shell::terminal::shorten;
+use systole_core::core::{Event, EventKind, Misroute};
+use systole_core::vocab::{Fault, Name};
+
+/// Characters of a refused output in the line of its event; its JSON has all that is kept.
+const SHOWN: usize = 400;
+
+/// An event as text for people: conversation, thread path, what happened. Where it is printed, it is escaped as one line.
+#[derive(Debug)]
+pub(super) struct EventLine<'a>(pub(super) &'a Event);
+
+impl fmt::Display for EventLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Event { root, path, kind } = self.0;
+        if !matches!(kind, EventKind::Blocked { .. } | EventKind::Released { .. }) {
+            write!(f, "{} {path} ", root.short())?;
+        }
+        match kind {
+            EventKind::Injected { from, claimed, .. } => {
+                write!(f, "injected by {from}")?;
+                claimed.as_deref().map_or(Ok(()), |claimed| write!(f, ", who claimed to be {claimed}"))
+            }
+            EventKind::Delivered { from, payload: Some(payload), .. } => write!(f, "delivered {payload} from {from}"),
+            EventKind::Delivered { from, payload: None, .. } => write!(f, "delivered a fault from {from}"),
+            EventKind::Emitted { payload } => write!(f, "emitted {payload}"),
+            EventKind::Repaired { by, repairs } => {
+                write!(f, "repaired what {by} wrote:")?;
+                repairs.iter().try_for_each(|repair| write!(f, " {} {};", repair.at, repair.kind))
+            }
+            EventKind::Forged { by, claimed, thread } => {
+                write!(f, "{by} wrote an envelope that claims")?;
+                let claims = [("to be from", claimed), ("the thread", thread)];
+                let claims = claims.iter().filter_map(|(what, claim)| Some((what, claim.as_deref()?)));
+                claims.into_iter().try_for_each(|(what, claim)| write!(f, " {what} {claim};"))
+            }
+            EventKind::Refused { by, output, fault } => {
+                let output = shorten(output, SHOWN);
+                write!(f, "refused what {by} wrote: {fault}: {output}")
+            }
+            EventKind::Faulted { fault, misroute } => {
+                write!(f, "fault {fault}")?;
+                misroute.iter().try_for_each(|misroute| write!(f, " ({misroute})"))
+            }
+            EventKind::Opened { .. } => f.write_str("opened"),
+            EventKind::Closed { cancelled: 0, .. } => f.write_str("closed"),
+            EventKind::Closed { cancelled, .. } => write!(f, "closed, {cancelled} queued messages cancelled"),
+            EventKind::Left { payload, fault: None } => write!(f, "left {payload}"),
+            EventKind::Left { payload, fault: Some(code) } => write!(f, "left {payload} {code}"),
+            EventKind::DeadLetter { payload: Some(payload), reason } => write!(f, "dead letter {payload}: {reason}"),
+            EventKind::DeadLetter { payload: None, reason } => write!(f, "dead letter: {reason}"),
+            EventKind::Blocked { listener, shard, took } => {
+                write!(f, "{listener} has blocked the thread of shard {shard} for {took:.1?}")
+            }
+            EventKind::Released { listener, shard, took } => {
+                write!(f, "{listener} has released the thread of shard {shard} after {took:.1?}")
+            }
+        }
+    }
+}
+
+/// An event as one JSON object: `event`, `root`, `path` and what belongs to its kind.
+pub(super) fn to_json(event: &Event) -> Value {
+    let (name, details) = match &event.kind {
+        EventKind::Injected { message, from, claimed } => {
+            ("injected", json!({ "message": message.to_string(), "from": from.as_str(), "claimed": claimed }))
+        }
+        EventKind::Delivered { message, from, payload } => (
+            "delivered",
+            json!({
+                "message": message.to_string(),
+                "from": from.as_str(),
+                "payload": payload.as_ref().map(ToString::to_string),
+            }),
+        ),
+        EventKind::Emitted { payload } => ("emitted", json!({ "payload": payload.to_string() })),
+        EventKind::Repaired { by, repairs } => {
+            let repairs: Vec<Value> = repairs
+                .iter()
+                .map(|repair| {
+                    json!({ "line": repair.at.line, "column": repair.at.column, "kind": repair.kind.to_string() })
+                })
+                .collect();
+            ("repaired", json!({ "by": by.as_str(), "repairs": repairs }))
+        }
+        EventKind::Forged { by, claimed, thread } => {
+            ("forged", json!({ "by": by.as_str(), "claimed": claimed, "thread": thread }))
+        }
+        EventKind::Refused { by, output, fault } => {
+            ("refused", json!({ "by": by.as_str(), "output": &**output, "fault": fault_json(fault, None) }))
+        }
+        EventKind::Faulted { fault, misroute } => ("fault", fault_json(fault, misroute.as_ref())),
+        EventKind::Opened { thread } => ("thread-opened", json!({ "thread": thread.to_string() })),
+        EventKind::Closed { thread, cancelled } => {
+            ("thread-closed", json!({ "thread": thread.to_string(), "cancelled": cancelled }))
+        }
+        EventKind::Left { payload, fault } => {
+            ("left", json!({ "payload": payload.to_string(), "fault": fault.map(|code| code.as_str()) }))
+        }
+        EventKind::DeadLetter { payload, reason } => {
+            ("dead-letter", json!({ "payload": payload.as_ref().map(ToString::to_string), "reason": reason.as_str() }))
+        }
+        EventKind::Blocked { listener, shard, took } => ("blocked", blocked_json(listener, *shard, *took)),
+        EventKind::Released { listener, shard, took } => ("released", blocked_json(listener, *shard, *took)),
+    };
+    let mut object = Map::new();
+    object.insert("event".into(), name.into());
+    object.insert("root".into(), event.root.to_string().into());
+    object.insert("path".into(), event.path.to_string().into());
+    if let Value::Object(details) = details {
+        object.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    Value::Object(object)
+}
+
+fn blocked_json(listener: &Name, shard: u16, took: Duration) -> Value {
+    json!({ "listener": listener.as_str(), "shard": shard, "ms": took.as_millis() as u64 })
+}
+
+fn fault_json(fault: &Fault, misroute: Option<&Misroute>) -> Value {
+    json!({
+        "code": fault.code.as_str(),
+        "message": &*fault.message,
+        "retryable": fault.retryable,
+        "denied": misroute.is_some_and(Misroute::is_denied),
+        "reason": misroute.map(ToString::to_string),
+        "in_reply_to": fault.in_reply_to.map(|id| id.to_string()),
+        "rule": fault.rule.as_ref().map(|rule| &rule.rule),
+        "line": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.line),
+        "column": fault.rule.as_ref().and_then(|rule| rule.at).map(|at| at.column),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_core::vocab::{FaultCode, ThreadId, ThreadPath};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn event(kind: EventKind) -> Event {
+        let path =
+            ThreadPath::new(vec![(Name::parse("researcher").unwrap(), 1), (Name::parse("calculator").unwrap(), 2)]);
+        Event { root: ThreadId::from_uuid(Uuid::from_u128(0x67e5_5044)), path, kind }
+    }
+
+    #[test]
+    fn lines_name_conversation_and_path() {
+        let delivered = event(EventKind::Delivered {
+            message: systole_core::vocab::MessageId::from_uuid(Uuid::nil()),
+            from: Name::parse("cli").unwrap(),
+            payload: Some("{urn:a}add".parse().unwrap()),
+        });
+        assert_eq!(
+            EventLine(&delivered).to_string(),
+            "67e55044 root/researcher/calculator#2 delivered {urn:a}add from cli"
+        );
+        let fault = event(EventKind::Faulted { fault: Fault::new(FaultCode::Failed, "why"), misroute: None });
+        assert_eq!(EventLine(&fault).to_string(), "67e55044 root/researcher/calculator#2 fault failed: why");
+    }
+
+    #[test]
+    fn json_has_what_belongs_to_the_kind_and_no_nulls() {
+        let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
+        assert_eq!(
+            to_json(&dead).to_string(),
+            r#"{"event":"dead-letter","root":"00000000-0000-0000-0000-000067e55044","path":"root/researcher/calculator#2","reason":"route"}"#
+        );
+    }
+}

@@ -1,0 +1,69 @@
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{print, report};
+use systole::config::Finding;
+use systole::shell::Breakdown;
+use systole::shell::journal::{Problem, StoreError};
+
+/// Exit code for an organism that could not go on.
+const BROKEN: u8 = 3;
+
+/// Why a command could not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("can't read {}: {cause}", .file.display())]
+    Read { file: PathBuf, cause: io::Error },
+    #[error("can't write to standard output: {0}")]
+    Write(#[from] io::Error),
+    #[error("the system refuses what the program needs: {0}")]
+    System(io::Error),
+    #[error("{} problems in the configuration", .0.len())]
+    Config(Vec<Finding>),
+    #[error("{0}: all that was confirmed is in the journal, and goes on with the next start")]
+    Broken(Breakdown),
+    #[error("{message}")]
+    Refused { code: u8, message: String },
+}
+
+impl Failure {
+    /// The answer is no.
+    pub(super) fn no(message: impl Into<String>) -> Self {
+        Self::Refused { code: 1, message: message.into() }
+    }
+
+    /// It could not be asked.
+    pub(super) fn unusable(message: impl Into<String>) -> Self {
+        Self::Refused { code: 2, message: message.into() }
+    }
+
+    /// A journal is damaged, or can't be used.
+    pub(super) fn store(error: StoreError) -> Self {
+        match error.problem {
+            Problem::Damaged { .. } | Problem::DamagedLog { .. } => Self::no(error.to_string()),
+            _ => Self::unusable(error.to_string()),
+        }
+    }
+
+    pub(super) fn read(file: &Path, cause: io::Error) -> Self {
+        Self::Read { file: file.to_owned(), cause }
+    }
+
+    /// Says it on standard error; the code to exit with.
+    pub(super) fn exit(self) -> ExitCode {
+        match &self {
+            // As a program that SIGPIPE ends: whoever closed the pipe knows why.
+            Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::from(141),
+            Self::Config(findings) => report::print(findings),
+            Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Broken(_) | Self::Refused { .. } => {
+                print::note(&self);
+            }
+        }
+        match self {
+            Self::Refused { code, .. } => ExitCode::from(code),
+            Self::Broken(_) => ExitCode::from(BROKEN),
+            Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Config(_) => ExitCode::from(2),
+        }
+    }
+}

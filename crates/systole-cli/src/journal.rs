@@ -1,0 +1,132 @@
+//! `systole journal`: what a journal holds, whether it is in order, and how to make it smaller.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use systole::config::{parse_duration, parse_size};
+use systole::shell::journal::{JournalReader, Options, Problem, Retention, SqliteJournal, Stat, StoreError, Verdict};
+use systole::shell::terminal::Escaped;
+use systole_core::vocab::Time;
+
+use super::columns::moment;
+use super::failure::Failure;
+use super::kept;
+use super::print::{self, Page};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// Print what a journal holds, in numbers
+    Stat {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        /// The journal; without it, that of the organism.yaml here
+        journal: Option<PathBuf>,
+    },
+    /// Check every page, index and row: exit 0 if all is in order, 1 if not
+    Verify {
+        /// Print what was found as JSON
+        #[arg(long)]
+        json: bool,
+        /// The journal; without it, that of the organism.yaml here
+        journal: Option<PathBuf>,
+    },
+    /// Delete what is over and has had its time, and make the file small; not while it is in use
+    Compact(Compact),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Compact {
+    /// How long what is over stays
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_duration)]
+    age: Duration,
+    /// Past that size the oldest of it goes before its time
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    size: usize,
+    /// Give up what stands behind a damaged place in the log
+    #[arg(long)]
+    cut: bool,
+    /// The journal; without it, that of the organism.yaml here
+    journal: Option<PathBuf>,
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::Stat { json, journal } => stat(&kept::journal(journal.as_deref(), None)?, *json),
+        Action::Verify { json, journal } => verify(&kept::journal(journal.as_deref(), None)?, *json),
+        Action::Compact(args) => compact(args),
+    }
+}
+
+fn stat(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let stat = JournalReader::open(journal).and_then(|reader| reader.stat()).map_err(Failure::store)?;
+    if json {
+        let mut value = json!(stat);
+        value["last_written"] = Time::from_nanos(stat.last_written).to_string().into();
+        print::json(&value)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut page = Page::new();
+    let (kib, sizes) = (|bytes: u64| bytes.div_ceil(1024), (stat.file_bytes, stat.used_bytes, stat.log_bytes));
+    page.line(format_args!("state           {}", state(&stat)))?;
+    page.line(format_args!("starts          {}", stat.epoch))?;
+    page.line(format_args!("last written    {}", moment(Time::from_nanos(stat.last_written))))?;
+    page.line(format_args!("conversations   {} open", stat.open_conversations))?;
+    page.line(format_args!("threads         {} open, {} kept", stat.open_threads, stat.kept_threads))?;
+    page.line(format_args!("messages        {} waiting, {} kept", stat.waiting_messages, stat.kept_messages))?;
+    page.line(format_args!("unread egress   {}", stat.unread_egress))?;
+    page.line(format_args!("dead letters    {}", stat.dead_letters))?;
+    page.line(format_args!(
+        "file            {} KiB, {} KiB used, log {} KiB",
+        kib(sizes.0),
+        kib(sizes.1),
+        kib(sizes.2)
+    ))?;
+    page.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn state(stat: &Stat) -> String {
+    match (stat.in_use, stat.writer, stat.ended_in_order) {
+        (true, Some(writer), _) => format!("in use by process {writer}"),
+        (true, None, _) => "in use".to_owned(),
+        (false, _, true) => "ended in order".to_owned(),
+        (false, _, false) => "ended by a crash".to_owned(),
+    }
+}
+
+fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let verdict = match JournalReader::open(journal).and_then(|reader| reader.verify()) {
+        Err(StoreError { problem: problem @ (Problem::Damaged { .. } | Problem::DamagedLog { .. }), .. }) => {
+            Verdict { faults: vec![problem.advised()], ..Verdict::default() }
+        }
+        verdict => verdict.map_err(Failure::store)?,
+    };
+    let in_order = verdict.faults.is_empty();
+    if json {
+        print::json(&json!({ "rows": verdict.rows, "faults": verdict.faults, "notes": verdict.notes }))?;
+    } else {
+        for said in verdict.notes.iter().chain(&verdict.faults) {
+            print::note(Escaped::line(&format!("{}: {said}", journal.display())));
+        }
+        let verdict = if in_order { "in order" } else { "damaged: restore a copy, or move it away and start anew" };
+        print::line(format_args!("{}: {verdict}", journal.display()))?;
+    }
+    Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn compact(args: &Compact) -> Result<ExitCode, Failure> {
+    let retention = Retention { age: args.age, bytes: args.size as u64 };
+    // The secret is for journals that are new: this one is not.
+    let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
+    let mut journal = SqliteJournal::open_existing(&kept::journal(args.journal.as_deref(), None)?, &options)
+        .map_err(Failure::store)?;
+    let done = journal.compact().map_err(Failure::store)?;
+    let freed = done.before.saturating_sub(done.after).div_ceil(1024);
+    let left = done.after.div_ceil(1024);
+    print::line(format_args!("{} rows deleted, {freed} KiB freed, {left} KiB left", done.rows))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,112 @@
+//! The log of the program: records of `tracing` through the one [`Screen`].
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use super::screen::Screen;
+use systole::shell::command::STDERR_TARGET;
+
+/// Sends the log to a screen from now on. `SYSTOLE_LOG` says what of it: `info` unless it is set,
+/// in the notation of `tracing-subscriber`.
+pub(super) fn start(screen: &Arc<Screen>) {
+    let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
+        None => (EnvFilter::new("info"), None),
+        Some(wanted) => match filter(&wanted) {
+            Ok(filter) => (filter, None),
+            Err(why) => (EnvFilter::new("info"), Some(format!("SYSTOLE_LOG={wanted}: {why}"))),
+        },
+    };
+    let log = Log { screen: screen.clone() };
+    // Only a second start in one process fails, and then the log goes where it went.
+    let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
+    if let Some(refused) = refused {
+        tracing::warn!("{refused}: the log is as with info");
+    }
+}
+
+/// What a text lets into the log. A single word that is no level would be the name of a part of the program, and let
+/// nothing in.
+fn filter(wanted: &str) -> Result<EnvFilter, String> {
+    let is_word = wanted.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_level = wanted.parse::<LevelFilter>().is_ok();
+    if is_word && !is_level {
+        return Err("there is no such level: write error, warn, info, debug or trace".to_owned());
+    }
+    EnvFilter::try_new(wanted).map_err(|error| error.to_string())
+}
+
+struct Log {
+    screen: Arc<Screen>,
+}
+
+impl<S: Subscriber> Layer<S> for Log {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let meta = event.metadata();
+        let text = fields.text(*meta.level(), meta.target());
+        let mut details = Map::new();
+        details.insert("event".into(), "log".into());
+        details.insert("level".into(), meta.level().as_str().to_ascii_lowercase().into());
+        details.insert("target".into(), meta.target().into());
+        details.insert("message".into(), fields.message.into());
+        details.extend(fields.others.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
+        self.screen.log(&text, Value::Object(details));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Fields {
+    message: String,
+    others: Vec<(&'static str, String)>,
+}
+
+impl Fields {
+    /// `listener| line` for what a command wrote, else `level message field=value`.
+    fn text(&self, level: Level, target: &str) -> String {
+        let message = &self.message;
+        if target == STDERR_TARGET && level == Level::INFO {
+            let listener = self.others.iter().find(|(name, _)| *name == "listener").map_or("", |(_, value)| value);
+            return format!("{listener}| {message}");
+        }
+        let mut text = format!("{} {message}", level.as_str().to_ascii_lowercase());
+        for (name, value) in &self.others {
+            let _ = write!(text, " {name}={value}");
+        }
+        text
+    }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            value.clone_into(&mut self.message);
+        } else {
+            self.others.push((field.name(), value.to_owned()));
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_write_names_them() {
+        let fields = Fields { message: "a".into(), others: vec![("listener", "calc".into()), ("n", "1".into())] };
+        assert_eq!(fields.text(Level::INFO, STDERR_TARGET), "calc| a");
+        assert_eq!(fields.text(Level::WARN, "systole"), "warn a listener=calc n=1");
+    }
+}

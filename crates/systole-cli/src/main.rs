@@ -1,0 +1,141 @@
+//! The program `systole`: reads its arguments, calls the library, prints.
+//!
+//! What machines read goes to standard output; all else goes to standard error. Exit codes: 0 done,
+//! 1 the answer is no (a fault, an invalid document, a mistake that `check` found), 2 it could not
+//! be asked (usage, a bad configuration or schema), 3 an organism could not go on (its journal can't be written, or a
+//! thread of it failed), 130 told twice to stop, 141 standard output is closed.
+
+#[cfg(feature = "gateway")]
+mod agent;
+mod check;
+mod columns;
+mod dead;
+mod describe;
+mod event_line;
+mod failure;
+mod journal;
+mod kept;
+mod log;
+mod print;
+mod report;
+mod run;
+mod screen;
+#[cfg_attr(not(feature = "libxml"), path = "second_opinion/none.rs")]
+mod second_opinion;
+mod signals;
+mod thread;
+#[cfg(feature = "gateway")]
+mod token;
+mod tree;
+mod xml;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use systole_core::vocab::QName;
+
+use failure::Failure;
+
+/// A message pump for organisms of actors.
+#[derive(Debug, Parser)]
+#[command(name = "systole", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an organism; send it envelopes, print what comes back
+    Run(run::Run),
+    /// Say what is wrong with an organism, and what to do about it
+    Check {
+        /// The organism.yaml
+        organism: PathBuf,
+    },
+    /// Print the XSD of a payload, or of all
+    Schema(Describe),
+    /// Print a valid example of a payload, or of all
+    Example(Example),
+    /// Print what a model has to know to write a payload, or all
+    Prompt(Describe),
+    /// Run one stage of the ladder by itself
+    #[command(subcommand)]
+    Xml(xml::Stage),
+    /// Look after the journal of a durable organism
+    #[command(subcommand)]
+    Journal(journal::Action),
+    /// Look at the conversations that a journal holds, whether its organism runs or not
+    #[command(subcommand)]
+    Thread(thread::Action),
+    /// See to the dead letters that a journal holds
+    #[command(subcommand)]
+    Dead(dead::Action),
+    /// Let clients, listeners and admins in through the gateway
+    #[cfg(feature = "gateway")]
+    #[command(subcommand)]
+    Token(token::Action),
+    /// Be the agent of a remote listener: run a command for each of its messages
+    #[cfg(feature = "gateway")]
+    Agent(agent::Agent),
+    /// Forward the messages of a remote listener to an HTTP server
+    #[cfg(feature = "gateway")]
+    Listen(agent::Listen),
+    /// Judge schema documents by libxml2, in a process that may be killed
+    #[cfg(feature = "libxml")]
+    #[command(name = second_opinion::COMMAND, hide = true)]
+    SecondOpinion,
+    /// Measure what the pump costs on this machine
+    #[cfg(feature = "libxml")]
+    Bench(systole_bench::Options),
+}
+
+#[derive(Debug, Args)]
+struct Describe {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// The payload, written {namespace}local; local alone where one payload has that name
+    payload: Option<QName>,
+}
+
+#[derive(Debug, Args)]
+struct Example {
+    #[command(flatten)]
+    what: Describe,
+    /// Print it in an envelope, as a client may send it
+    #[arg(long)]
+    envelope: bool,
+}
+
+/// Faster than the system's where many threads hand messages to each other.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    systole::shell::descriptors::raise();
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Check { organism } => check::check(&organism),
+        Command::Schema(args) => describe::describe(&args, describe::Part::Schema),
+        Command::Example(Example { what, envelope: false }) => describe::describe(&what, describe::Part::Example),
+        Command::Example(Example { what, envelope: true }) => describe::describe(&what, describe::Part::Envelope),
+        Command::Prompt(args) => describe::describe(&args, describe::Part::Prompt),
+        Command::Xml(stage) => xml::run(stage),
+        Command::Journal(action) => journal::run(&action),
+        Command::Thread(action) => thread::run(&action),
+        Command::Dead(action) => dead::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Token(action) => token::run(&action),
+        #[cfg(feature = "gateway")]
+        Command::Agent(args) => agent::agent(&args),
+        #[cfg(feature = "gateway")]
+        Command::Listen(args) => agent::listen(&args),
+        #[cfg(feature = "libxml")]
+        Command::SecondOpinion => second_opinion::give(),
+        #[cfg(feature = "libxml")]
+        Command::Bench(options) => Ok(systole_bench::main(&options)),
+    };
+    done.unwrap_or_else(Failure::exit)
+}

@@ -1,0 +1,122 @@
+//! Findings, rendered: each underlined in its file.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, Severity,
+    SourceCode, SourceSpan, SpanContents,
+};
+use systole::config::Finding;
+use systole::shell::terminal::Escaped;
+use systole_core::vocab::{Position, Span};
+
+/// Prints findings on standard error, each underlined in its file, and how many there are.
+pub(super) fn print(findings: &[Finding]) {
+    let mut out = io::stderr().lock();
+    // Nobody is left to tell if standard error is closed.
+    let _ = out.write_all(render(findings, colour()).as_bytes());
+}
+
+/// The findings as text; the last line counts them.
+fn render(findings: &[Finding], colour: bool) -> String {
+    let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).with_context_lines(1);
+    let mut text = String::new();
+    for finding in findings {
+        // Writing to a string fails for no reason that a finding can have.
+        let _ = handler.render_report(&mut text, &Report::of(finding));
+        text.push('\n');
+    }
+    let warnings = findings.iter().filter(|finding| finding.mistake().is_warning()).count();
+    text + &format!("{}, {}\n", count(findings.len() - warnings, "error"), count(warnings, "warning"))
+}
+
+/// Whether standard error shows colours.
+pub(super) fn colour() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A finding as `miette` renders it.
+struct Report<'a> {
+    finding: &'a Finding,
+    source: Option<Source<'a>>,
+}
+
+/// The file of a finding: its name, and its text.
+struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Report<'a> {
+    fn of(finding: &'a Finding) -> Self {
+        let source = finding.place().zip(finding.source());
+        Self { finding, source: source.map(|((name, _), (text, _))| Source { name, text }) }
+    }
+}
+
+impl fmt::Debug for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.finding.fmt(f)
+    }
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.finding, f)
+    }
+}
+
+impl std::error::Error for Report<'_> {}
+
+impl Diagnostic for Report<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(if self.finding.mistake().is_warning() { Severity::Warning } else { Severity::Error })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.finding.mistake().help();
+        help.map(|help| Box::new(Escaped::line(&help).to_string()) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let ((_, span), other) = (self.finding.source()?, self.finding.other());
+        let here = LabeledSpan::new_primary_with_span(other.map(|_| "here".into()), source_span(span));
+        let other = other.map(|(span, why)| LabeledSpan::new_with_span(Some(why.into()), source_span(span)));
+        Some(Box::new(std::iter::once(here).chain(other)))
+    }
+}
+
+fn source_span(span: Span) -> SourceSpan {
+    (span.start, span.end - span.start).into()
+}
+
+impl SourceCode for Source<'_> {
+    /// As `str` does, but columns count characters rather than bytes.
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let read = self.text.read_span(span, before, after)?;
+        let column = Position::of(self.text.as_bytes(), read.span().offset()).column - 1;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.to_owned(),
+            read.data(),
+            *read.span(),
+            read.line(),
+            column as usize,
+            read.line_count(),
+        )))
+    }
+}

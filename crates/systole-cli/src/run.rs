@@ -1,0 +1,342 @@
+//! `systole run`: an organism, what goes into it as the client `cli`, and what comes out.
+
+#[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
+mod entrance;
+mod gone;
+mod input;
+mod launch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use systole::shell::command::{conceal, kill_all};
+use systole::shell::human::Console;
+use systole::shell::{Client, Events, Organism, SendError, Unread};
+use systole_core::vocab::Name;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+
+use super::failure::Failure;
+use super::screen::Screen;
+use super::signals::Signals;
+use entrance::Served;
+use input::{Message, Taken};
+use launch::{Launched, Stage};
+
+/// The name that envelopes from files and standard input are stamped with.
+pub(super) const CLIENT: &str = "cli";
+/// How long a drain may take before what is left is cancelled.
+const DRAIN: Duration = Duration::from_secs(60);
+/// The same where agents elsewhere may take days: what they have waits in the journal.
+const REMOTE_DRAIN: Duration = Duration::from_secs(5);
+/// How long the end of what was cancelled may take.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a refused message waits before it is offered again.
+const RETRY: Duration = Duration::from_millis(5);
+/// First and longest wait between two tries to start again.
+const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How often the tree of threads is drawn.
+const FRAME: Duration = Duration::from_millis(100);
+/// How long events are gathered between two writes: one that comes alone is shown at once.
+const GATHER: Duration = Duration::from_millis(2);
+/// How the program ends when it was told twice to stop, as by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+const HELP: &str = "\
+Messages go in as the client 'cli': payloads that it may call, or envelopes around them, of which `systole example \
+--envelope` prints one. What comes back is printed on standard output, each envelope with a line \
+feed behind it; its text may have others, so programs part envelopes by the NUL of --print0; events and the log go to standard error. Where people listen, standard \
+input is their keyboard unless it is named as a file; then their terminal is. Questions go to the terminal where they \
+type, so 2>FILE takes the events away from it.
+
+SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once. SYSTOLE_LOG sets what is \
+logged: error, warn, info (the default), debug or trace.
+
+Exit codes: 0 done, 1 a fault came back or not all could be ended, 2 it could not start, 3 it could not go on \
+(its journal can't be written, or a thread of it failed), 130 told twice to stop.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(super) struct Run {
+    /// The organism.yaml
+    organism: PathBuf,
+    /// Files of messages, one after the other; - is standard input, also if none is named
+    files: Vec<PathBuf>,
+    /// End when nothing is left to do: exit 0, or 1 if a fault came back
+    #[arg(long)]
+    until_idle: bool,
+    /// How many threads dispatch; one for each processor unless it is set
+    #[arg(long, value_name = "N", value_parser = shards)]
+    shards: Option<u16>,
+    /// If the organism can't go on, because its disk is full for example, start it again from its journal as soon as that
+    /// can be written; without this the program exits with 3
+    #[arg(long)]
+    restart: bool,
+    /// End what the journal holds of a listener or client that organism.yaml doesn't have any more: without this, a start
+    /// is refused that would end open threads
+    #[arg(long, value_name = "NAME")]
+    drop: Vec<Name>,
+    /// End each envelope on standard output with a NUL, which XML can't hold, instead of a line feed
+    #[arg(short = '0', long)]
+    print0: bool,
+    /// Print events and the log as JSON objects, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+fn shards(text: &str) -> Result<u16, String> {
+    let count = text.parse().ok().filter(|count| (1..=1024).contains(count));
+    count.ok_or_else(|| "write a whole number from 1 to 1024".to_owned())
+}
+
+/// Runs an organism until it is idle or told to stop.
+pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    conceal().map_err(Failure::System)?;
+    let mut stage = Stage::set(args)?;
+    let mut launched = stage.launch(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
+    let conduct = async {
+        let mut signals = Signals::listen().map_err(Failure::System)?;
+        let mut faulted = false;
+        loop {
+            let Launched { organism, served, events } = launched;
+            let client = organism.client(CLIENT).ok();
+            let (screen, console) = (stage.screen.clone(), stage.console.clone());
+            let mut session = Session { organism, served, client, screen, console, signals, faulted };
+            let ended = session.conduct(events, &mut stage.input, args.until_idle).await;
+            (signals, faulted) = (session.signals, session.faulted);
+            // What the organism had is free now: its journal, its address.
+            drop((session.organism, session.served, session.client));
+            match ended {
+                Err(Failure::Broken(why)) if args.restart => {
+                    stage.screen.note(&format!("{why}: the organism starts again when that is over"));
+                    match again(&mut stage, args, &mut signals).await? {
+                        Some(again) => launched = again,
+                        None => return Err(Failure::Broken(why)),
+                    }
+                }
+                ended => return ended,
+            }
+        }
+    };
+    let code = runtime.block_on(conduct);
+    // A read of standard input can't be interrupted; nothing else is left that would take time.
+    runtime.shutdown_background();
+    code
+}
+
+/// Starts an organism again as soon as it can be started; none if the program is told to stop before.
+async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<Option<Launched>, Failure> {
+    let (mut pause, most) = RESTART;
+    loop {
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = signals.stop() => return Ok(None),
+        }
+        pause = (pause * 2).min(most);
+        match stage.launch(args) {
+            Ok(launched) => return Ok(Some(launched)),
+            // It may be mended before the next try.
+            Err(failure) => stage.screen.note(&format!("the organism can't start again yet: {failure}")),
+        }
+    }
+}
+
+struct Session {
+    organism: Arc<Organism>,
+    served: Served,
+    /// `None` if nobody may speak through this entrance.
+    client: Option<Client>,
+    screen: Arc<Screen>,
+    console: Console,
+    signals: Signals,
+    /// Whether a fault came back.
+    faulted: bool,
+}
+
+/// Why the main loop ended.
+enum End {
+    Idle,
+    Signal,
+    Broken,
+}
+
+impl Session {
+    async fn conduct(
+        &mut self,
+        events: Events,
+        input: &mut Option<mpsc::Receiver<Taken>>,
+        until_idle: bool,
+    ) -> Result<ExitCode, Failure> {
+        let events = tokio::spawn(watch(events, self.screen.clone(), self.console.clone()));
+        let ended = self.exchange(input, until_idle).await;
+        let served = self.served.stop();
+        let code = match ended {
+            Ok(End::Idle) => {
+                let code = if self.faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+                self.organism.drain(Duration::ZERO).await;
+                Ok(code)
+            }
+            Ok(End::Signal) => {
+                let patience = if served { REMOTE_DRAIN } else { DRAIN };
+                let seconds = patience.as_secs();
+                self.screen.note(&format!(
+                    "stopping: what was begun goes on to its end, for {seconds} s at most; once more to stop at once"
+                ));
+                self.drain(patience).await
+            }
+            // Who waits has a fault by now, which is printed yet.
+            Ok(End::Broken) => self.drain(Duration::ZERO).await,
+            Err(failure) => {
+                self.organism.drain(Duration::ZERO).await;
+                Err(failure)
+            }
+        };
+        // The last events; a listener that never ends holds the channel open.
+        let _ = timeout(GRACE, events).await;
+        self.screen.finish();
+        match self.organism.breakdown() {
+            Some(why) => Err(Failure::Broken(why)),
+            None => code,
+        }
+    }
+
+    /// Sends what comes in and prints what comes out, until there is a reason to stop.
+    async fn exchange(&mut self, input: &mut Option<mpsc::Receiver<Taken>>, until_idle: bool) -> Result<End, Failure> {
+        let mut refused: Option<Message> = None;
+        let mut retry = std::pin::pin!(sleep(Duration::ZERO));
+        loop {
+            let reading = input.is_some() && refused.is_none();
+            tokio::select! {
+                unread = receive(self.client.as_ref()) => match unread {
+                    Some(unread) => self.print(unread)?,
+                    None => return Ok(End::Signal),
+                },
+                taken = next(input), if reading => match taken {
+                    Some(Taken::Message(message)) => refused = self.send(message),
+                    Some(Taken::Refused(why)) => self.refuse(&why),
+                    Some(Taken::Failed(failure)) => return Err(failure),
+                    None => *input = None,
+                },
+                () = &mut retry, if refused.is_some() => {
+                    refused = refused.take().and_then(|message| self.send(message));
+                    retry.as_mut().reset(Instant::now() + RETRY);
+                }
+                () = self.organism.run_until_idle(), if until_idle && input.is_none() && refused.is_none() => {
+                    while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
+                        self.print(unread)?;
+                    }
+                    return Ok(End::Idle);
+                }
+                () = self.signals.stop() => return Ok(End::Signal),
+                _ = self.organism.broken() => return Ok(End::Broken),
+            }
+        }
+    }
+
+    /// Lets the work end and prints what still comes back; a second signal ends it at once.
+    async fn drain(&mut self, patience: Duration) -> Result<ExitCode, Failure> {
+        let mut drained = std::pin::pin!(self.organism.drain(patience));
+        let mut reading = self.client.as_ref();
+        loop {
+            tokio::select! {
+                drained = &mut drained => {
+                    while let Some(unread) = self.client.as_ref().and_then(Client::try_receive_unread) {
+                        print(&self.screen, unread)?;
+                    }
+                    return Ok(if drained.idle { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+                }
+                unread = receive(reading) => match unread {
+                    Some(unread) => drop(print(&self.screen, unread)?),
+                    None => reading = None,
+                },
+                () = self.signals.stop() => {
+                    let _ = timeout(GRACE, self.organism.drain(Duration::ZERO)).await;
+                    // What a stuck shard has left.
+                    kill_all();
+                    return Ok(ExitCode::from(INTERRUPTED));
+                }
+            }
+        }
+    }
+
+    /// Offers a message; gives it back if there is no room for it at the moment.
+    fn send(&mut self, message: Message) -> Option<Message> {
+        let client = self.client.as_ref()?;
+        let bytes = message.bytes.clone();
+        match if message.last { client.send_last(bytes) } else { client.send(bytes) } {
+            Ok(_) => None,
+            Err(SendError::Overloaded(_) | SendError::Unread) => Some(message),
+            Err(error @ (SendError::Closed | SendError::Unwritable { .. })) => {
+                self.refuse(&error.to_string());
+                None
+            }
+        }
+    }
+
+    /// A message that never got in counts as one that came back as a fault.
+    fn refuse(&mut self, why: &str) {
+        self.faulted = true;
+        self.screen.note(why);
+    }
+
+    fn print(&mut self, unread: Unread) -> Result<(), Failure> {
+        self.faulted |= print(&self.screen, unread)?;
+        Ok(())
+    }
+}
+
+/// Prints an answer; whether it is a fault. Only what standard output has taken counts as read: if the process ends
+/// before, the answer comes again with the next start.
+fn print(screen: &Screen, unread: Unread) -> Result<bool, Failure> {
+    screen.envelope(&unread.egress().envelope)?;
+    Ok(unread.read().fault.is_some())
+}
+
+/// What comes back to the client; never, if there is none.
+async fn receive(client: Option<&Client>) -> Option<Unread> {
+    match client {
+        Some(client) => client.receive_unread().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
+    match input {
+        Some(input) => input.recv().await,
+        None => None,
+    }
+}
+
+/// The most events that are shown with one write.
+const BURST: usize = 1024;
+
+/// Shows events until the organism has ended.
+async fn watch(mut events: Events, screen: Arc<Screen>, console: Console) {
+    let ticks = screen.draws() || screen.has_desk();
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            observed = events.next() => match observed {
+                Some(first) => {
+                    let there = std::iter::from_fn(|| events.try_next());
+                    screen.observed(std::iter::once(first).chain(there).take(BURST));
+                    sleep(GATHER).await;
+                }
+                None => return,
+            },
+            _ = frames.tick(), if ticks => {
+                if screen.draws() {
+                    screen.refresh();
+                }
+                if screen.is_torn() {
+                    console.redraw();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What the journal holds of parties that the organism has no more. A start would end it for good, and a name that was
+//! mistyped in organism.yaml is reason enough for one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use systole::shell::journal::JournalReader;
+use systole_core::core::{Blueprint, Party};
+use systole_core::journal::Owner;
+use systole_core::vocab::Name;
+
+use super::Run;
+use crate::failure::Failure;
+
+/// Refuses a start that would end open threads of parties which are gone, unless they are to be dropped.
+pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Result<(), Failure> {
+    // What can't be read is told by who opens it to write.
+    let Ok(reader) = JournalReader::open(journal) else { return Ok(()) };
+    let Ok(threads) = reader.open_threads() else { return Ok(()) };
+    let mut gone: BTreeMap<&Name, usize> = BTreeMap::new();
+    for thread in &threads {
+        let (name, is_there) = match &thread.record.owner {
+            Owner::Listener(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Listener(_)))),
+            Owner::Client(name) => (name, matches!(blueprint.party(name.as_str()), Some(Party::Client(_)))),
+            Owner::Boot | Owner::Nobody => continue,
+        };
+        if !is_there {
+            *gone.entry(name).or_default() += 1;
+        }
+    }
+    let is_there = |name: &&Name| !gone.contains_key(*name) && blueprint.party(name.as_str()).is_some();
+    if let Some(name) = args.drop.iter().find(is_there) {
+        return Err(Failure::unusable(format!(
+            "--drop {name}: {} has '{name}': take it out of there first, or start without this",
+            args.organism.display()
+        )));
+    }
+    gone.retain(|name, _| !args.drop.contains(name));
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let counted: Vec<String> = gone.iter().map(|(name, count)| format!("'{name}' (open threads: {count})")).collect();
+    let drop: Vec<String> = gone.keys().map(|name| format!("--drop {name}")).collect();
+    Err(Failure::unusable(format!(
+        "the journal holds work of {}, which {} does not have as what it was: write it there again, or end that work with {}",
+        counted.join(" and "),
+        args.organism.display(),
+        drop.join(" ")
+    )))
+}

@@ -1,0 +1,206 @@
+//! Everything that comes before the first message: the configuration, the keyboard, the listeners.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+use systole::config::{Config, Kind, Mistake, check_journal};
+use systole::shell::command::CommandListener;
+use systole::shell::echo::EchoListener;
+use systole::shell::human::{Console, HumanListener};
+use systole::shell::journal::Journaled;
+use systole::shell::{Events, Organism, OrganismBuilder};
+use systole_core::core::Party;
+use tokio::sync::mpsc::Receiver;
+
+use super::entrance::{Entrance, Served};
+use super::input::{self, Source, Taken};
+use super::{CLIENT, Run, gone};
+use crate::failure::Failure;
+use crate::log;
+use crate::screen::{Desk, Screen, Style};
+use crate::second_opinion;
+
+/// An organism that runs, and its ends.
+pub(super) struct Launched {
+    pub(super) organism: Arc<Organism>,
+    pub(super) served: Served,
+    pub(super) events: Events,
+}
+
+/// State that stays while an organism ends and starts again.
+pub(super) struct Stage {
+    pub(super) screen: Arc<Screen>,
+    /// Messages from standard input, once an organism runs.
+    pub(super) input: Option<Receiver<Taken>>,
+    pub(super) console: Console,
+    sources: Vec<Source>,
+    /// Read for the first start; each later one reads the file again.
+    config: Option<Config>,
+}
+
+impl Stage {
+    /// Sees to all that no organism is needed for.
+    pub(super) fn set(args: &Run) -> Result<Self, Failure> {
+        let config = Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?;
+        let people = config.kinds.contains(&Kind::Human);
+        let Plan { sources, keyboard } = Plan::new(args, &config, people)?;
+        let desk = if people { keyboard.desk() } else { Desk::None };
+        let screen =
+            Arc::new(Screen::standard(style(args.json, people), desk).ending(if args.print0 { 0 } else { b'\n' }));
+        log::start(&screen);
+        let console = keyboard.start(&screen);
+        Ok(Self { screen, input: None, console, sources, config: Some(config) })
+    }
+
+    /// Starts an organism; what comes in is read once one runs.
+    pub(super) fn launch(&mut self, args: &Run) -> Result<Launched, Failure> {
+        let config = match self.config.take() {
+            Some(config) => config,
+            None => Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?,
+        };
+        if let Some(Journaled { file, .. }) = &config.journal {
+            // Before anything is made beside it.
+            check_journal(file)
+                .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
+            gone::refuse(file, &config.blueprint, args)?;
+        }
+        // The organism itself tells of the others when it starts.
+        let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
+        warnings.for_each(|finding| tracing::warn!("{finding}"));
+        let entrance = Entrance::open(&config)?;
+        let limits = config.blueprint.limits.xml.clone();
+        let mut builder = entrance.install(builder(config, &self.console, &entrance));
+        if let Some(shards) = args.shards {
+            builder = builder.shards(shards);
+        }
+        let events = builder.events();
+        let organism = Arc::new(builder.start().map_err(|error| Failure::unusable(error.to_string()))?);
+        let served = entrance.serve(&organism)?;
+        if !self.sources.is_empty() {
+            self.input = Some(input::read(std::mem::take(&mut self.sources), limits));
+        }
+        Ok(Launched { organism, served, events })
+    }
+}
+
+fn style(json: bool, people: bool) -> Style {
+    match (json, people) {
+        (true, _) => Style::Json,
+        // A tree that is drawn anew would tear apart what a person types.
+        (false, false) if io::stderr().is_terminal() => Style::Tree,
+        (false, _) => Style::Lines,
+    }
+}
+
+/// Where envelopes come from, and where people type.
+struct Plan {
+    sources: Vec<Source>,
+    keyboard: Keyboard,
+}
+
+enum Keyboard {
+    Standard,
+    Terminal(File),
+}
+
+impl Plan {
+    /// Standard input is the keyboard where people listen and nothing else is said, else a
+    /// source of envelopes. Both at once need a terminal of their own.
+    fn new(args: &Run, config: &Config, people: bool) -> Result<Self, Failure> {
+        let speaks = matches!(config.blueprint.party(CLIENT), Some(Party::Client(_)));
+        if !speaks && !args.files.is_empty() {
+            return Err(Failure::unusable(format!(
+                "nobody may speak as '{CLIENT}': add clients: [{{ name: {CLIENT}, calls: [\"{{namespace}}local\"] }}] to {}",
+                args.organism.display()
+            )));
+        }
+        let sources = match args.files.as_slice() {
+            [] if speaks && !people => vec![Source::open(Path::new("-"))?],
+            files => files.iter().map(|file| Source::open(file)).collect::<Result<_, _>>()?,
+        };
+        let taken = args.files.iter().any(|file| file == Path::new("-"));
+        let keyboard = if people && taken {
+            Keyboard::Terminal(File::open(TERMINAL).map_err(|cause| no_terminal(config, &cause))?)
+        } else {
+            Keyboard::Standard
+        };
+        Ok(Self { sources, keyboard })
+    }
+}
+
+const TERMINAL: &str = "/dev/tty";
+
+fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
+    let people = config.blueprint.listeners().zip(&config.kinds).filter(|(_, kind)| matches!(kind, Kind::Human));
+    let people: Vec<String> = people.map(|((_, contract), _)| format!("'{}'", contract.name)).collect();
+    Failure::unusable(format!(
+        "{} (human: true) would type at the terminal, since standard input (-) holds messages; there is none \
+         ({TERMINAL}: {cause}): write the messages into a file and name that instead of -",
+        people.join(" and ")
+    ))
+}
+
+impl Keyboard {
+    /// The terminal where people type: what is said to them goes there, whatever standard error is.
+    fn desk(&self) -> Desk {
+        let path = match self {
+            Self::Standard if io::stdin().is_terminal() => "/dev/fd/0",
+            Self::Standard => return Desk::None,
+            Self::Terminal(_) => TERMINAL,
+        };
+        let shared = io::stderr().is_terminal();
+        // It must not become the terminal that controls this process.
+        match rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(terminal) => Desk::Terminal { out: Box::new(File::from(terminal)), shared },
+            Err(_) if shared => Desk::Standard,
+            Err(_) => Desk::None,
+        }
+    }
+
+    /// It is read only while a person is asked something.
+    fn start(self, screen: &Arc<Screen>) -> Console {
+        let (keyboard, interactive): (Box<dyn BufRead + Send>, bool) = match self {
+            Self::Standard => (Box::new(BufReader::new(io::stdin())), io::stdin().is_terminal()),
+            Self::Terminal(file) => (Box::new(BufReader::new(file)), true),
+        };
+        let screen = screen.clone();
+        Console::start(keyboard, interactive, Arc::new(move |text: &str| screen.converse(text)))
+    }
+}
+
+fn builder(config: Config, console: &Console, entrance: &Entrance) -> OrganismBuilder {
+    let schemas: Vec<_> = config.payloads().cloned().collect();
+    let blueprint = config.blueprint;
+    let journal = config.journal;
+    let mut builder = Organism::builder(&*blueprint.organism)
+        .limits(blueprint.limits.clone())
+        .scheduling(blueprint.scheduling)
+        .meta(blueprint.meta.clone())
+        .schemas(schemas);
+    if let Some(Journaled { file, durability, retention }) = journal {
+        builder = builder.durable(file, durability).retention(retention);
+    }
+    for (_, client) in blueprint.clients() {
+        builder = builder.raw_client(client.clone());
+    }
+    for ((_, contract), kind) in blueprint.listeners().zip(config.kinds) {
+        let contract = contract.clone();
+        builder = match kind {
+            Kind::Command(spec) => {
+                let command = CommandListener::new(contract.name.clone(), spec);
+                builder.raw_listener(contract, move || command.clone())
+            }
+            Kind::Human => {
+                let human = HumanListener::new(console.clone());
+                builder.raw_listener(contract, move || human.clone())
+            }
+            Kind::Echo => builder.raw_listener(contract, EchoListener::default),
+            Kind::Remote(_) => entrance.listener(builder, contract),
+            Kind::Tasks(tasks) => tasks.install(builder, &contract),
+        };
+    }
+    builder
+}

@@ -1,0 +1,543 @@
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use systole::shell::Observed;
+use systole::shell::clock::Clock;
+use systole::shell::terminal::Escaped;
+use systole_core::core::{Event, EventKind};
+
+use super::event_line::{EventLine, to_json};
+use super::tree::Tree;
+
+/// Standard error, and standard output where it is the same terminal: all that `run` prints goes
+/// through here, so that nothing is drawn over anything else.
+pub(super) struct Screen {
+    state: Mutex<State>,
+}
+
+/// How events are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// A tree of the open threads that is drawn anew; what went wrong stays above it.
+    Tree,
+    /// A line for each event.
+    Lines,
+    /// A JSON object a line for each event and for each line of the log.
+    Json,
+}
+
+/// The terminal where people type, if they type at one.
+pub(super) enum Desk {
+    /// Nobody types, or a pipe does: what is said to people goes to standard error.
+    None,
+    /// That of standard error.
+    Standard,
+    /// A terminal of its own, and whether standard error is shown there, too.
+    Terminal { out: Box<dyn Write + Send>, shared: bool },
+}
+
+struct State {
+    style: Style,
+    desk: Desk,
+    /// Byte behind each envelope for programs.
+    ending: u8,
+    /// Whether what was said to a person last ends in the middle of a line.
+    mid_line: bool,
+    torn: Option<Torn>,
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
+    /// Whether what goes to `out` stands on the same screen.
+    shared: bool,
+    size: fn() -> (usize, usize),
+    /// Text for `err` that is written at the end of a call.
+    unwritten: String,
+    tree: Tree,
+    /// Lines of the tree that stand on the screen.
+    drawn: usize,
+    stale: bool,
+}
+
+/// Other text that has come onto the desk since a person was spoken to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Torn {
+    /// Whether some came since the last tick.
+    goes_on: bool,
+    ticks: u32,
+}
+
+/// Ticks after which a question is drawn again, though other text still comes.
+const PATIENCE: u32 = 10;
+
+impl Screen {
+    /// The standard streams, and the terminal where people type.
+    pub(super) fn standard(style: Style, desk: Desk) -> Self {
+        let shared = io::stdout().is_terminal();
+        Self::new(style, desk, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
+    }
+
+    fn new(
+        style: Style,
+        desk: Desk,
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+        shared: bool,
+        size: fn() -> (usize, usize),
+    ) -> Self {
+        let (unwritten, tree) = (String::new(), Tree::default());
+        let (mid_line, torn) = (false, None);
+        let (drawn, stale) = (0, false);
+        Self {
+            state: Mutex::new(State {
+                style,
+                desk,
+                ending: b'\n',
+                mid_line,
+                torn,
+                out,
+                err,
+                shared,
+                size,
+                unwritten,
+                tree,
+                drawn,
+                stale,
+            }),
+        }
+    }
+
+    /// Shows what was observed, with one write.
+    pub(super) fn observed(&self, observed: impl Iterator<Item = Observed>) {
+        self.show(|state| {
+            for observed in observed {
+                match observed {
+                    Observed::Event(event) => state.event(&event),
+                    Observed::Missed(count) => state.log(
+                        &format!("{count} events are not shown: they came too fast"),
+                        json!({ "event": "missed", "count": count }),
+                    ),
+                }
+            }
+        });
+    }
+
+    /// Shows a record of the log: `text` for people, `details` for programs.
+    pub(super) fn log(&self, text: &str, details: Value) {
+        self.show(|state| state.log(text, details));
+    }
+
+    /// Says something about the run itself.
+    pub(super) fn note(&self, text: &str) {
+        self.log(text, json!({ "event": "note", "message": text }));
+    }
+
+    /// Prints text for a person, which may end in the middle of a line. Without text: the person has typed a line.
+    pub(super) fn converse(&self, text: &str) {
+        self.show(|state| {
+            match (&mut state.desk, state.style) {
+                // Who types there has gone if it can't be written.
+                (Desk::Terminal { out, .. }, _) => {
+                    let _ = write!(out, "{}", Escaped::text(text)).and_then(|()| out.flush());
+                }
+                _ if text.is_empty() => {}
+                (_, Style::Json) => state.json(json!({ "event": "terminal", "text": text })),
+                (_, Style::Lines | Style::Tree) => {
+                    state.erase();
+                    state.print(Escaped::text(text));
+                }
+            }
+            state.torn = state.torn.filter(|_| text.is_empty());
+            state.mid_line = !text.is_empty() && !text.ends_with('\n');
+        });
+    }
+
+    /// Whether people type at a terminal.
+    pub(super) fn has_desk(&self) -> bool {
+        !matches!(self.lock().desk, Desk::None)
+    }
+
+    /// Whether it is time to draw a question again: other text came onto its terminal, and no more does.
+    pub(super) fn is_torn(&self) -> bool {
+        let mut state = self.lock();
+        let Some(torn) = &mut state.torn else { return false };
+        torn.ticks += 1;
+        let is_over = !std::mem::take(&mut torn.goes_on) || torn.ticks >= PATIENCE;
+        if is_over {
+            state.torn = None;
+        }
+        is_over
+    }
+
+    /// Ends envelopes for programs with another byte than a line feed.
+    pub(super) fn ending(self, ending: u8) -> Self {
+        self.lock().ending = ending;
+        self
+    }
+
+    /// Writes an envelope and what ends it on standard output.
+    ///
+    /// # Errors
+    /// If nobody reads standard output any more.
+    pub(super) fn envelope(&self, envelope: &[u8]) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.shared {
+            state.erase();
+            state.write();
+            // Standard output is on the terminal where people type, whatever standard error is.
+            if !matches!(state.desk, Desk::None) && state.cut_in() {
+                writeln!(state.out)?;
+            }
+            let text = String::from_utf8_lossy(envelope);
+            writeln!(state.out, "{}", Escaped::text(&text))?;
+        } else {
+            let ending = [state.ending];
+            state.out.write_all(envelope)?;
+            state.out.write_all(&ending)?;
+        }
+        state.out.flush()
+    }
+
+    /// Whether a tree is drawn.
+    pub(super) fn draws(&self) -> bool {
+        self.lock().style == Style::Tree
+    }
+
+    /// Draws the tree anew, if it has changed.
+    pub(super) fn refresh(&self) {
+        self.show(State::refresh);
+    }
+
+    /// Takes the tree from the screen for good.
+    pub(super) fn finish(&self) {
+        self.show(|state| {
+            state.erase();
+            state.stale = false;
+        });
+    }
+
+    fn show(&self, show: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        show(&mut state);
+        state.write();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All that is printed is escaped here, but for the sequences that erase the tree.
+impl State {
+    fn event(&mut self, event: &Event) {
+        match self.style {
+            Style::Lines => self.line(&EventLine(event)),
+            Style::Json => self.json(to_json(event)),
+            Style::Tree => {
+                self.tree.apply(event);
+                self.stale = true;
+                if went_wrong(&event.kind) {
+                    self.line(&EventLine(event));
+                }
+            }
+        }
+    }
+
+    fn log(&mut self, text: &str, details: Value) {
+        match self.style {
+            Style::Json => self.json(details),
+            Style::Lines | Style::Tree => self.line(&text),
+        }
+    }
+
+    fn line(&mut self, line: &dyn Display) {
+        self.tear();
+        self.erase();
+        self.print(Escaped::line(&line.to_string()));
+        self.unwritten.push('\n');
+    }
+
+    /// Prints an object, with the time.
+    fn json(&mut self, mut value: Value) {
+        self.tear();
+        self.erase();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("at".to_owned(), Clock::real().now().to_string().into());
+        }
+        self.print(Escaped::json(&value.to_string()));
+        self.unwritten.push('\n');
+    }
+
+    /// Other text comes onto the terminal where people type: it begins on a line of its own.
+    fn tear(&mut self) {
+        if !matches!(self.desk, Desk::Standard | Desk::Terminal { shared: true, .. }) {
+            return;
+        }
+        if self.cut_in() {
+            self.unwritten.push('\n');
+        }
+    }
+
+    /// Notes that other text comes onto the desk; whether it comes in the middle of a line.
+    fn cut_in(&mut self) -> bool {
+        self.torn.get_or_insert_default().goes_on = true;
+        std::mem::take(&mut self.mid_line)
+    }
+
+    fn print(&mut self, text: Escaped<'_>) {
+        self.unwritten.push_str(&text.to_string());
+    }
+
+    fn refresh(&mut self) {
+        if self.stale {
+            self.erase();
+            let (rows, columns) = (self.size)();
+            let lines = self.tree.render(rows.saturating_sub(2).max(1), columns);
+            self.drawn = lines.len();
+            self.stale = false;
+            if !lines.is_empty() {
+                self.print(Escaped::text(&(lines.join("\n") + "\n")));
+            }
+        }
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            self.unwritten.push_str(&format!("\x1b[{}A\x1b[J", self.drawn));
+            self.drawn = 0;
+            self.stale = true;
+        }
+    }
+
+    fn write(&mut self) {
+        if !self.unwritten.is_empty() {
+            // Nobody is left to tell if standard error is closed.
+            let _ = self.err.write_all(self.unwritten.as_bytes()).and_then(|()| self.err.flush());
+            self.unwritten.clear();
+        }
+    }
+}
+
+/// Whether an event stays on the screen above the tree.
+fn went_wrong(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Repaired { .. }
+        | EventKind::Forged { .. }
+        | EventKind::Refused { .. }
+        | EventKind::Faulted { .. }
+        | EventKind::DeadLetter { .. }
+        | EventKind::Blocked { .. }
+        | EventKind::Released { .. } => true,
+        EventKind::Injected { claimed, .. } => claimed.is_some(),
+        EventKind::Delivered { .. }
+        | EventKind::Emitted { .. }
+        | EventKind::Opened { .. }
+        | EventKind::Closed { .. }
+        | EventKind::Left { .. } => false,
+    }
+}
+
+/// Rows and columns of the terminal at standard error.
+fn terminal_size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => (size.ws_row.into(), size.ws_col.into()),
+        _ => (24, 80),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter::once;
+    use std::sync::Arc;
+
+    use systole_core::vocab::{
+        BrokenRule, Fault, FaultCode, MessageId, Name, Position, QName, Span, ThreadId, ThreadPath,
+    };
+    use systole_xml::ladder::{Repair, RepairKind};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink {
+        fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut self.0.lock().unwrap())).unwrap()
+        }
+    }
+
+    fn screen(style: Style, shared: bool) -> (Screen, Sink) {
+        let sink = Sink::default();
+        let screen =
+            Screen::new(style, Desk::None, Box::new(sink.clone()), Box::new(sink.clone()), shared, || (10, 40));
+        (screen, sink)
+    }
+
+    #[test]
+    fn a_question_goes_to_the_terminal_of_its_person_and_events_to_standard_error() {
+        for style in [Style::Lines, Style::Json] {
+            let (err, terminal) = (Sink::default(), Sink::default());
+            let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: false };
+            let screen = Screen::new(style, desk, Box::new(Sink::default()), Box::new(err.clone()), false, || (10, 40));
+            screen.converse("well?\u{1b}\n> ");
+            screen.observed(once(Observed::Event(opened())));
+            assert_eq!(terminal.take(), "well?\\u{1b}\n> ");
+            assert_eq!(err.take().lines().count(), 1);
+            assert!(!screen.is_torn(), "they are apart");
+        }
+    }
+
+    #[test]
+    fn answers_on_the_terminal_of_a_person_begin_a_line_though_events_go_elsewhere() {
+        let terminal = Sink::default();
+        let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: false };
+        let (out, err) = (Box::new(terminal.clone()), Box::new(Sink::default()));
+        let screen = Screen::new(Style::Lines, desk, out, err, true, || (10, 40));
+        screen.converse("> ");
+        screen.envelope(b"<a/>").unwrap();
+        assert_eq!(terminal.take(), "> \n<a/>\n");
+        assert!(!screen.is_torn() && screen.is_torn(), "the question is drawn again");
+    }
+
+    #[test]
+    fn events_on_the_terminal_of_a_person_begin_a_line_and_have_the_question_drawn_again() {
+        let terminal = Sink::default();
+        let desk = Desk::Terminal { out: Box::new(terminal.clone()), shared: true };
+        let out = Box::new(Sink::default());
+        let screen = Screen::new(Style::Lines, desk, out, Box::new(terminal.clone()), false, || (10, 40));
+        screen.converse("> ");
+        screen.observed([opened(), opened()].into_iter().map(Observed::Event));
+        assert_eq!(terminal.take(), "> \n00000000 root/echo opened\n00000000 root/echo opened\n");
+        assert!(!screen.is_torn(), "more may come");
+        assert!(screen.is_torn() && !screen.is_torn(), "once it is quiet");
+        screen.converse("> ");
+        screen.converse("");
+        screen.note("a line was typed");
+        assert_eq!(terminal.take(), "> a line was typed\n");
+        screen.converse("next> ");
+        assert!(!screen.is_torn() && !screen.is_torn(), "the question stands");
+        for _ in 1..PATIENCE {
+            screen.note("more");
+            assert!(!screen.is_torn());
+        }
+        screen.note("more");
+        assert!(screen.is_torn(), "it may never be quiet");
+    }
+
+    fn event(kind: EventKind) -> Event {
+        let path = ThreadPath::new(vec![(Name::parse("echo").unwrap(), 1)]);
+        Event { root: ThreadId::from_uuid(Uuid::nil()), path, kind }
+    }
+
+    fn opened() -> Event {
+        event(EventKind::Opened { thread: ThreadId::from_uuid(Uuid::nil()) })
+    }
+
+    #[test]
+    fn the_tree_is_taken_away_before_anything_else_is_printed() {
+        let (screen, sink) = screen(Style::Tree, true);
+        screen.observed(once(Observed::Event(opened())));
+        assert_eq!(sink.take(), "");
+        screen.refresh();
+        assert_eq!(sink.take(), "00000000\n└ echo\n");
+        screen.refresh();
+        assert_eq!(sink.take(), "", "nothing has changed");
+        screen.envelope(b"<a>\x1b</a>").unwrap();
+        assert_eq!(sink.take(), "\x1b[2A\x1b[J<a>\\u{1b}</a>\n");
+        screen.refresh();
+        sink.take();
+        let dead = event(EventKind::DeadLetter { payload: None, reason: FaultCode::Route });
+        screen.observed(once(Observed::Event(dead)));
+        assert_eq!(sink.take(), "\x1b[2A\x1b[J00000000 root/echo dead letter: route\n");
+        screen.refresh();
+        screen.finish();
+        assert_eq!(sink.take(), "00000000\n└ echo\n\x1b[2A\x1b[J");
+    }
+
+    /// Text with what a terminal obeys in it: C0, C1, a forged line, directions.
+    const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{7f}\nb\u{202e}\u{2066}\u{feff}\u{2028}c";
+
+    /// One event of each kind, with hostile text in each field that may hold foreign text.
+    fn hostile() -> Vec<Event> {
+        let payload: QName = format!("{{urn:{HOSTILE}}}add").parse().unwrap();
+        let (by, from) = (Name::parse("by").unwrap(), Name::parse("from").unwrap());
+        let message = MessageId::from_uuid(Uuid::nil());
+        let claim = || Some(HOSTILE.to_owned());
+        let rule = BrokenRule { rule: HOSTILE.into(), at: None, example: Some(HOSTILE.into()) };
+        let fault = Fault { rule: Some(Box::new(rule)), ..Fault::new(FaultCode::Payload, HOSTILE) };
+        let repairs = vec![Repair {
+            span: Span { start: 0, end: 0 },
+            at: Position { line: 1, column: 1 },
+            kind: RepairKind::Prose,
+        }];
+        let thread = ThreadId::from_uuid(Uuid::nil());
+        [
+            EventKind::Injected { message, from: from.clone(), claimed: claim() },
+            EventKind::Delivered { message, from, payload: Some(payload.clone()) },
+            EventKind::Emitted { payload: payload.clone() },
+            EventKind::Repaired { by: by.clone(), repairs },
+            EventKind::Forged { by: by.clone(), claimed: claim(), thread: claim() },
+            EventKind::Refused { by: by.clone(), output: HOSTILE.into(), fault: fault.clone() },
+            EventKind::Faulted { fault, misroute: None },
+            EventKind::Opened { thread },
+            EventKind::Closed { thread, cancelled: 1 },
+            EventKind::Left { payload: payload.clone(), fault: None },
+            EventKind::DeadLetter { payload: Some(payload), reason: FaultCode::Route },
+        ]
+        .map(event)
+        .into()
+    }
+
+    #[test]
+    fn foreign_text_commands_no_terminal_in_any_style() {
+        for style in [Style::Tree, Style::Lines, Style::Json] {
+            let (screen, sink) = screen(style, true);
+            let lines = hostile().len();
+            screen.observed(hostile().into_iter().map(Observed::Event));
+            screen.log(HOSTILE, json!({ "event": "log", "message": HOSTILE }));
+            screen.note(HOSTILE);
+            let said = sink.take();
+            assert!(said.chars().all(|c| c == '\n' || !Escaped::is_needed(c)), "{style:?}: {said:?}");
+            match style {
+                Style::Tree => {}
+                Style::Lines => assert_eq!(said.lines().count(), lines + 2, "one line each: {said}"),
+                Style::Json => {
+                    assert!(said.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{said}");
+                }
+            }
+            screen.converse(HOSTILE);
+            screen.envelope(HOSTILE.as_bytes()).unwrap();
+            screen.refresh();
+            let said = sink.take().replace("\x1b[2A\x1b[J", "");
+            assert!(said.chars().all(|c| c == '\n' || !Escaped::is_needed(c)), "{style:?}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_for_programs_are_not_escaped() {
+        let (screen, sink) = screen(Style::Lines, false);
+        screen.envelope("<a>\u{202e}</a>".as_bytes()).unwrap();
+        assert_eq!(sink.take(), "<a>\u{202e}</a>\n");
+    }
+
+    #[test]
+    fn every_line_of_json_style_is_json() {
+        let (screen, sink) = screen(Style::Json, false);
+        screen.observed(once(Observed::Event(opened())));
+        screen.log("text", json!({ "event": "log" }));
+        screen.converse("> ");
+        let lines = sink.take();
+        assert_eq!(lines.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count(), 3, "{lines}");
+    }
+}

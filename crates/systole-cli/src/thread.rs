@@ -1,0 +1,175 @@
+//! `systole thread`: the conversations of a journal, open ones and those that are kept; and new ones out of them.
+
+mod fork;
+mod show;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use systole::shell::journal::{Conversation, JournalReader, ThreadEntry};
+use systole_core::journal::Owner;
+use systole_core::vocab::ThreadId;
+
+use super::columns::{self, moment};
+use super::failure::Failure;
+use super::kept;
+use super::print;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// List conversations, oldest first
+    List {
+        /// Only those that are open
+        #[arg(long)]
+        open: bool,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Print threads as a tree: those of one conversation, or all that are open
+    Tree {
+        /// The conversation, or any thread in it; of a conversation the last digits are enough, as events have them
+        id: Option<Sought>,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Print what was said on a thread, in order; for a conversation, on all of its threads
+    Show {
+        /// The conversation, or a thread in it; of a conversation the last digits are enough, as events have them
+        id: Sought,
+        #[command(flatten)]
+        of: Journal,
+    },
+    /// Begin a conversation anew from a recorded message, at the next start; not while the journal is in use
+    Fork(fork::Fork),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Journal {
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+    /// The journal; without it, that of the organism.yaml here
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::List { open, of } => list(of, *open),
+        Action::Tree { id, of } => tree::tree(of, id.as_ref()),
+        Action::Show { id, of } => show::show(of, id),
+        Action::Fork(args) => fork::fork(args),
+    }
+}
+
+/// A thread that is looked for.
+#[derive(Debug, Clone)]
+pub(super) enum Sought {
+    Id(ThreadId),
+    /// The last digits of a conversation's id.
+    Digits(String),
+}
+
+/// Fewer digits name too many conversations.
+const FEWEST: usize = 4;
+
+impl FromStr for Sought {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        match text.parse() {
+            Ok(id) => Ok(Self::Id(id)),
+            Err(_) if text.len() >= FEWEST && text.bytes().all(is_digit) => Ok(Self::Digits(text.to_ascii_lowercase())),
+            Err(error) => Err(format!("{error}; of a conversation, its last {FEWEST} digits or more are enough")),
+        }
+    }
+}
+
+impl Sought {
+    /// The one thread that is meant.
+    fn find(&self, reader: &JournalReader) -> Result<ThreadId, Failure> {
+        let digits = match self {
+            Self::Id(id) => return Ok(*id),
+            Self::Digits(digits) => digits,
+        };
+        let conversations = reader.conversations(false).map_err(Failure::store)?;
+        let ids = conversations.iter().map(|conversation| conversation.root.record.id);
+        let found: Vec<ThreadId> = ids.filter(|id| id.to_string().ends_with(digits)).collect();
+        match found.as_slice() {
+            [one] => Ok(*one),
+            [] => Err(Failure::no(format!(
+                "there is no conversation whose id ends with {digits}: `systole thread list` shows what is kept"
+            ))),
+            several => {
+                let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+                Err(Failure::no(format!("{digits} may mean {}: write more digits", ids.join(" or "))))
+            }
+        }
+    }
+}
+
+impl Journal {
+    fn read(&self) -> Result<JournalReader, Failure> {
+        JournalReader::open(&kept::journal(self.journal.as_deref(), None)?).map_err(Failure::store)
+    }
+}
+
+fn list(of: &Journal, open: bool) -> Result<ExitCode, Failure> {
+    let conversations = of.read()?.conversations(open).map_err(Failure::store)?;
+    if of.json {
+        let value = |conversation: &Conversation| {
+            let Conversation { root, threads, open_threads, waiting } = conversation;
+            json!({
+                "id": root.record.id.to_string(),
+                "owner": owner(&root.record.owner),
+                "opened": root.opened.to_string(),
+                "closed": root.closed.map(|time| time.to_string()),
+                "threads": threads,
+                "open_threads": open_threads,
+                "waiting": waiting,
+            })
+        };
+        print::json(&conversations.iter().map(value).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |conversation: &Conversation| {
+        let root = &conversation.root;
+        [
+            root.record.id.to_string(),
+            owner(&root.record.owner),
+            state(root).to_owned(),
+            moment(root.closed.unwrap_or(root.opened)),
+            format!("{} of {}", conversation.open_threads, conversation.threads),
+            conversation.waiting.to_string(),
+        ]
+    };
+    let rows: Vec<_> = conversations.iter().map(row).collect();
+    columns::print(["ID", "OWNER", "STATE", "SINCE", "OPEN THREADS", "WAITING MESSAGES"], &rows)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn owner(owner: &Owner) -> String {
+    match owner {
+        Owner::Listener(name) | Owner::Client(name) => name.to_string(),
+        Owner::Boot => "boot".to_owned(),
+        Owner::Nobody => "-".to_owned(),
+    }
+}
+
+fn state(thread: &ThreadEntry) -> &'static str {
+    if thread.closed.is_some() { "closed" } else { "open" }
+}
+
+/// The threads of the conversation that a thread belongs to.
+fn conversation(reader: &JournalReader, id: ThreadId) -> Result<Vec<ThreadEntry>, Failure> {
+    let threads = reader.conversation(id).map_err(Failure::store)?;
+    match threads.is_empty() {
+        true => Err(Failure::no(format!("there is no thread {id}: `systole thread list` shows what is kept"))),
+        false => Ok(threads),
+    }
+}

@@ -1,0 +1,84 @@
+//! `systole thread fork`: a conversation begins anew from a recorded point.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use systole::config::Config;
+use systole::shell::journal::{Fork as Point, ForkError, Options, SqliteJournal};
+use systole_core::core::Party;
+use systole_core::vocab::{MessageId, Name, Position, ThreadId, XmlLimits};
+use systole_xml::ladder::{Element, Raw, Validated, climb};
+use systole_xml::schema::{Catalog, Validator};
+
+use crate::failure::Failure;
+use crate::kept;
+use crate::print;
+use crate::xml::catalog;
+
+#[derive(Debug, Args)]
+pub(crate) struct Fork {
+    /// The conversation, or a thread in it
+    id: ThreadId,
+    /// The message to begin anew at, as `thread show` names it
+    #[arg(long, value_name = "MESSAGE")]
+    at: MessageId,
+    /// What the message says instead: a payload of the same name
+    #[arg(long, value_name = "FILE", requires = "contracts")]
+    edit: Option<PathBuf>,
+    /// The client that the new conversation belongs to, if not the same
+    #[arg(long = "as", value_name = "NAME")]
+    owner: Option<Name>,
+    /// The organism.yaml: its schemas judge what FILE says, and it knows its clients
+    #[arg(long, value_name = "FILE", group = "contracts")]
+    organism: Option<PathBuf>,
+    /// A schema that judges what FILE says; give those that it includes or imports too
+    #[arg(long = "schema", value_name = "XSD", group = "contracts", conflicts_with = "organism")]
+    schemas: Vec<PathBuf>,
+    /// The journal; without it, that of the organism, or of the organism.yaml here
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+}
+
+/// Writes a new conversation for the next start, and prints its id.
+pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
+    let config = args.organism.as_deref().map(Config::load).transpose().map_err(Failure::Config)?;
+    if let (Some(config), Some(name)) = (&config, &args.owner)
+        && !matches!(config.blueprint.party(name.as_str()), Some(Party::Client(_)))
+    {
+        return Err(Failure::no(format!("the organism has no client '{name}': name one that it has")));
+    }
+    let edit = match &args.edit {
+        None => None,
+        Some(file) => {
+            let limits = config.as_ref().map_or_else(XmlLimits::default, |config| config.blueprint.limits.xml.clone());
+            let catalog = match config {
+                Some(config) => config.catalog,
+                None => catalog(&args.schemas)?,
+            };
+            Some(payload(file, catalog, &limits)?)
+        }
+    };
+    let point = Point { conversation: args.id, at: args.at, edit, owner: args.owner.clone() };
+    // The secret is for journals that are new: this one is not.
+    let journal = kept::journal(args.journal.as_deref(), args.organism.as_deref())?;
+    let mut journal = SqliteJournal::open_existing(&journal, &Options::new([0; 32])).map_err(Failure::store)?;
+    let id = journal.fork(&point).map_err(|error| match error {
+        ForkError::Store(error) => Failure::store(error),
+        error => Failure::no(error.to_string()),
+    })?;
+    print::line(id)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A payload as an entrance takes it.
+fn payload(file: &Path, catalog: Catalog, limits: &XmlLimits) -> Result<Validated<Element>, Failure> {
+    let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
+    let name = file.display();
+    let canonical = climb(&Raw::new(bytes), limits).map_err(|error| Failure::no(format!("{name}:{error}")))?;
+    Validator::new(Arc::new(catalog)).validate(canonical).map_err(|error| {
+        let at = error.at.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}:"));
+        Failure::no(format!("{name}:{at} {error}"))
+    })
+}

@@ -1,0 +1,108 @@
+use std::process::ExitCode;
+
+use serde_json::json;
+use systole::shell::journal::{Entry, Said};
+use systole_core::journal::{BodyRecord, MessageState};
+use systole_core::vocab::{MessageId, Time};
+
+use super::tree::Threads;
+use super::{Journal, Sought, conversation};
+use crate::columns::moment;
+use crate::failure::Failure;
+use crate::print::{self, Page};
+
+/// One thing that was said, for people.
+struct Line {
+    at: Time,
+    path: String,
+    /// The id of a message, or of an awaited answer.
+    id: Option<MessageId>,
+    from: String,
+    /// What it is: a `message`, an answer that was `awaited`, or what `left` for a client.
+    kind: &'static str,
+    state: String,
+    /// The payload or the fault.
+    text: String,
+}
+
+pub(super) fn show(of: &Journal, sought: &Sought) -> Result<ExitCode, Failure> {
+    let reader = of.read()?;
+    let id = sought.find(&reader)?;
+    let threads = conversation(&reader, id)?;
+    let tree = Threads::new(&threads);
+    let whole = threads.iter().any(|thread| thread.record.id == id && thread.record.number == thread.record.root);
+    let mut lines = Vec::new();
+    for thread in threads.iter().filter(|thread| whole || thread.record.id == id) {
+        let path = tree.path(thread).to_string();
+        let said = reader.said(&thread.record).map_err(Failure::store)?;
+        lines.extend(said.into_iter().map(|entry| Line::of(entry, path.clone())));
+    }
+    lines.sort_by_key(|line| line.at);
+    if of.json {
+        let value = |line: &Line| {
+            let Line { at, path, id, from, kind, state, text } = line;
+            let (at, id) = (at.to_string(), id.map(|id| id.to_string()));
+            json!({ "at": at, "path": path, "id": id, "from": from, "kind": kind, "state": state, "text": text })
+        };
+        print::json(&lines.iter().map(value).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut page = Page::new();
+    for Line { at, path, id, from, kind, state, text } in &lines {
+        let id = id.map_or_else(String::new, |id| format!(" {id}"));
+        page.line(format_args!("{}  {path}  {kind}{id} from {from}, {state}", moment(*at)))?;
+        page.block("  ", text)?;
+    }
+    page.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Line {
+    fn of(Entry { at, said }: Entry, path: String) -> Self {
+        let utf8 = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match said {
+            Said::Message(message, ended) => Self {
+                at,
+                path,
+                id: Some(message.id),
+                from: message.from.to_string(),
+                kind: "message",
+                state: match (ended, message.state) {
+                    (Some((ended, how)), _) => format!("{how} at {}", moment(ended)),
+                    (None, MessageState::Queued) => "waiting".to_owned(),
+                    (None, MessageState::Delayed(until)) => format!("waiting until {}", moment(until)),
+                    (None, MessageState::Backlog(_)) => "waiting for the one before".to_owned(),
+                },
+                text: match message.body {
+                    BodyRecord::Payload(payload) => utf8(&payload),
+                    BodyRecord::Fault(fault) | BodyRecord::Fatal(fault) => fault.to_string(),
+                },
+            },
+            Said::Awaited(id, settled) => {
+                let (from, text) = match settled.outcome {
+                    Ok(answer) => (answer.from.to_string(), utf8(&answer.payload)),
+                    Err(fault) => ("system".to_owned(), fault.to_string()),
+                };
+                Self { at, path, id: Some(id), from, kind: "awaited answer", state: "recorded".to_owned(), text }
+            }
+            Said::Refused(note) => Self {
+                at,
+                from: path.rsplit('/').next().unwrap_or_default().to_owned(),
+                path,
+                id: None,
+                kind: "refused output",
+                state: "kept".to_owned(),
+                text: note.value.to_string(),
+            },
+            Said::Left(egress, read) => Self {
+                at,
+                path,
+                id: None,
+                from: egress.from.to_string(),
+                kind: "answer",
+                state: read.map_or("unread".to_owned(), |read| format!("read at {}", moment(read))),
+                text: utf8(&egress.payload),
+            },
+        }
+    }
+}

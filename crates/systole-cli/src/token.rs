@@ -1,0 +1,135 @@
+//! `systole token`: who may come in through the gateway of an organism.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use systole::config::{Config, Kind as ListenerKind};
+use systole::gateway::Kind;
+use systole::shell::clock::Clock;
+use systole::shell::entropy::Entropy;
+use systole::shell::journal::{Options, Principals, StoreError};
+use systole_core::core::Party;
+use systole_core::vocab::Name;
+
+use super::failure::Failure;
+use super::print;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// Make a token and print it, this once; an older one of that name is good no more
+    New {
+        /// A client or a remote listener of the organism, or any name for an admin
+        name: Name,
+        /// What it may do; without it, what the organism says the name is
+        #[arg(long)]
+        kind: Option<Chosen>,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Print who has a token
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Make a token good no more
+    Revoke {
+        /// Whose
+        name: Name,
+        #[command(flatten)]
+        of: Of,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Of {
+    /// The organism.yaml
+    #[arg(long, default_value = "organism.yaml")]
+    organism: PathBuf,
+}
+
+/// [`Kind`], on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Chosen {
+    Client,
+    Listener,
+    Admin,
+}
+
+impl From<Chosen> for Kind {
+    fn from(chosen: Chosen) -> Self {
+        match chosen {
+            Chosen::Client => Self::Client,
+            Chosen::Listener => Self::Listener,
+            Chosen::Admin => Self::Admin,
+        }
+    }
+}
+
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
+    match action {
+        Action::New { name, kind, of } => {
+            let (config, mut principals) = of.open()?;
+            let kind = judge(&config, name, kind.map(Kind::from))?;
+            let token = principals.admit(name.clone(), kind, Clock::real().now()).map_err(failure)?;
+            print::line(token.reveal())?;
+            print::note(format_args!("{name} may come in as {}; this is shown once", kind.as_str()));
+        }
+        Action::List { of } => {
+            let (_, principals) = of.open()?;
+            for principal in principals.list().map_err(failure)? {
+                let row = format!("{}\t{}\t{}\n", principal.name, principal.kind.as_str(), principal.created);
+                print::document(row.as_bytes())?;
+            }
+        }
+        Action::Revoke { name, of } => {
+            let (_, mut principals) = of.open()?;
+            if !principals.dismiss(name).map_err(failure)? {
+                return Err(Failure::no(format!("{name} has no token")));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Of {
+    fn open(&self) -> Result<(Config, Principals), Failure> {
+        let config = Config::load(&self.organism).map_err(Failure::Config)?;
+        let (Some(_), Some(journal)) = (&config.gateway, &config.journal) else {
+            let file = self.organism.display();
+            return Err(Failure::unusable(format!("{file} has no gateway: add gateway: {{ listen: 127.0.0.1:8420 }}")));
+        };
+        let (durability, retention) = (journal.durability, journal.retention);
+        let options = Options { durability, retention, ..Options::new(Entropy::Real.secret()) };
+        let principals = Principals::open(&journal.file, &options).map_err(failure)?;
+        Ok((config, principals))
+    }
+}
+
+/// What a name may be let in as.
+fn judge(config: &Config, name: &Name, wanted: Option<Kind>) -> Result<Kind, Failure> {
+    let is = match config.blueprint.party(name.as_str()) {
+        Some(Party::Client(_)) if name.as_str() == super::run::CLIENT => {
+            return Err(Failure::unusable(format!("'{name}' is the client of the command line: name another one")));
+        }
+        Some(Party::Client(_)) => Some(Kind::Client),
+        Some(Party::Listener(id)) => match config.kinds.get(id.0 as usize) {
+            Some(ListenerKind::Remote(_)) => Some(Kind::Listener),
+            _ => return Err(Failure::unusable(format!("'{name}' runs within the organism: it needs no token"))),
+        },
+        None => None,
+    };
+    match (is, wanted) {
+        (Some(is), None) => Ok(is),
+        (Some(is), Some(wanted)) if is == wanted => Ok(is),
+        (None, Some(Kind::Admin)) => Ok(Kind::Admin),
+        (Some(is), Some(_)) => Err(Failure::unusable(format!("'{name}' is a {} of the organism", is.as_str()))),
+        (None, _) => Err(Failure::unusable(format!(
+            "the organism has neither a client nor a remote listener '{name}': declare it, or write --kind admin"
+        ))),
+    }
+}
+
+fn failure(error: StoreError) -> Failure {
+    Failure::unusable(error.to_string())
+}

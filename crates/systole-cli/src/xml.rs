@@ -1,0 +1,171 @@
+//! `systole xml`: the stages of the ladder by themselves.
+
+mod validate;
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use super::{print, report};
+use systole::config::{Config, parse_size};
+use systole_core::vocab::XmlLimits;
+use systole_xml::ladder::repair::{Shape, Vocabulary};
+use systole_xml::ladder::strict::Form;
+use systole_xml::ladder::{LadderError, Raw, repair, strict};
+use systole_xml::schema::{self, Catalog};
+
+pub(super) use validate::catalog;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Stage {
+    /// Repair dirty XML; one line for each repair on standard error
+    Repair {
+        /// Allow several top-level elements, as in what a listener emits
+        #[arg(long)]
+        fragment: bool,
+        /// Repair as what this listener emits: its contract tells elements from text
+        #[arg(long, value_name = "NAME", requires = "organism")]
+        listener: Option<String>,
+        /// The organism.yaml that has the listener
+        #[arg(long, value_name = "FILE", requires = "listener")]
+        organism: Option<PathBuf>,
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Print Exclusive XML Canonicalization 1.0; ill-formed input is refused
+    C14n {
+        /// Keep comments
+        #[arg(long)]
+        with_comments: bool,
+        /// Only the element at this place in document order, from 0
+        #[arg(long, value_name = "INDEX")]
+        element: Option<usize>,
+        /// Keep the declarations of these prefixes wherever they stand, #default for the default namespace: the
+        /// InclusiveNamespaces PrefixList of the standard
+        #[arg(long, value_name = "PREFIXES", value_delimiter = ' ')]
+        inclusive: Vec<String>,
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Check a document against XML Schemas: exit 0 if it is valid, 1 if not, 2 for a bad schema
+    Validate {
+        /// A schema; give those that it includes or imports too, nothing else is read
+        #[arg(long = "schema", value_name = "XSD", required = true)]
+        schemas: Vec<PathBuf>,
+        #[command(flatten)]
+        input: Input,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Input {
+    /// The most bytes that the document may have
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
+    message_bytes: usize,
+    /// The document; standard input if it is left out or -
+    file: Option<PathBuf>,
+}
+
+/// A document and what messages call it.
+struct Document {
+    name: String,
+    bytes: Bytes,
+    limits: XmlLimits,
+}
+
+pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
+    match stage {
+        Stage::Repair { fragment, listener, organism, input } => {
+            let emitter = listener.zip(organism);
+            let vocabulary =
+                emitter.as_ref().map_or(Ok(Vocabulary::default()), |(name, file)| vocabulary(file, name))?;
+            repaired(&input.read()?, &vocabulary, fragment || emitter.is_some())
+        }
+        Stage::C14n { with_comments, element, inclusive, input } => {
+            let prefixes: Vec<&str> = inclusive.iter().map(String::as_str).collect();
+            let form = Form { comments: with_comments, prefixes: &prefixes };
+            canonical(&input.read()?, form, element)
+        }
+        Stage::Validate { schemas, input } => validate::validate(&input.read()?, &schemas),
+    }
+}
+
+/// The names that the contract of a listener gives to repair.
+fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
+    let config = Config::load(organism).map_err(|findings| {
+        report::print(&findings);
+        Failure::unusable(format!("{}: the organism can't start", organism.display()))
+    })?;
+    let found = config.blueprint.listeners().find(|(_, contract)| contract.name.as_str() == listener);
+    let Some((_, contract)) = found else {
+        return Err(Failure::unusable(format!("{}: no listener is called '{listener}'", organism.display())));
+    };
+    let catalog = Catalog::only(config.payloads().cloned());
+    Ok(schema::vocabulary(contract.replies.iter().chain(&contract.calls), &catalog))
+}
+
+fn repaired(document: &Document, vocabulary: &Vocabulary, fragment: bool) -> Result<ExitCode, Failure> {
+    let strict = |bytes: &Bytes| match fragment {
+        true => strict::canonicalize_fragment(bytes, &document.limits).map(drop),
+        false => strict::canonicalize(bytes, &document.limits).map(drop),
+    };
+    let Err(input) = strict(&document.bytes) else { return show(&document.bytes) };
+    if input.is_limit() {
+        return Err(document.refused(&input));
+    }
+    let shape = if fragment { Shape::Fragment } else { Shape::Document };
+    let repaired = repair::repair_by(vocabulary, &Raw::new(document.bytes.clone()), shape, &document.limits)
+        .map_err(|error| document.refused(&error))?;
+    let (bytes, repairs) = repaired.into_parts();
+    strict(&bytes).map_err(|repaired| document.refused(&LadderError::Beyond { input, repaired }))?;
+    for repair in &repairs {
+        print::note(format_args!("{} {}", repair.at, repair.kind));
+    }
+    show(&bytes)
+}
+
+fn canonical(document: &Document, form: Form, element: Option<usize>) -> Result<ExitCode, Failure> {
+    let bytes = match element {
+        None => strict::c14n(&document.bytes, form, &document.limits).map(Some),
+        Some(index) => strict::c14n_subtree(&document.bytes, index, form, &document.limits),
+    };
+    match bytes.map_err(|error| document.refused(&error))? {
+        Some(bytes) => show(&bytes),
+        None => Err(Failure::no(format!("{}: there are fewer elements: count them from 0", document.name))),
+    }
+}
+
+fn show(bytes: &[u8]) -> Result<ExitCode, Failure> {
+    print::document(bytes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Input {
+    /// Reads one byte more than the limit allows at most: enough for the stage to refuse it.
+    fn read(&self) -> Result<Document, Failure> {
+        let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
+        let mut bytes = Vec::new();
+        let bound = (self.message_bytes as u64).saturating_add(1);
+        match file {
+            Some(file) => File::open(file).and_then(|file| file.take(bound).read_to_end(&mut bytes)),
+            None => io::stdin().lock().take(bound).read_to_end(&mut bytes),
+        }
+        .map_err(|cause| Failure::read(file.unwrap_or(Path::new("standard input")), cause))?;
+        let name = file.map_or_else(|| "-".to_owned(), |file| file.display().to_string());
+        let limits = XmlLimits { message_bytes: self.message_bytes, ..XmlLimits::default() };
+        Ok(Document { name, bytes: bytes.into(), limits })
+    }
+}
+
+impl Document {
+    /// Errors of the stages start with their place.
+    fn refused(&self, error: &dyn Error) -> Failure {
+        Failure::no(format!("{}:{error}", self.name))
+    }
+}

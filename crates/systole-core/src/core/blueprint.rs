@@ -1,0 +1,301 @@
+use std::collections::HashMap;
+
+use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
+use crate::inbox::payload;
+use crate::protocol::boot_qname;
+use crate::vocab::{Limits, Name, QName, ns};
+
+/// The organism as it was registered: who is there, and who may say what to whom. Immutable.
+#[derive(Debug)]
+pub struct Blueprint {
+    /// The name of the organism.
+    pub organism: String,
+    /// The order of dispatch.
+    pub scheduling: Scheduling,
+    /// The bounds.
+    pub limits: Limits,
+    /// The flags of the core.
+    pub meta: MetaFlags,
+    listeners: Vec<Contract>,
+    clients: Vec<Client>,
+    parties: HashMap<Name, Party>,
+    accepting: HashMap<QName, Vec<ListenerId>>,
+}
+
+/// A listener of a blueprint, by its place in the order of registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ListenerId(pub u32);
+
+/// A client of a blueprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(pub u32);
+
+/// Whoever has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Party {
+    /// A listener.
+    Listener(ListenerId),
+    /// A client.
+    Client(ClientId),
+}
+
+/// What keeps an organism from starting, or what `check` warns of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Two parties share a name.
+    #[error("the name '{name}' is taken: listeners and clients share one space of names")]
+    DuplicateName {
+        /// The second of that name.
+        name: Name,
+    },
+    /// A `unique` listener accepts what another one accepts too.
+    #[error("'{first}' and '{second}' both accept {payload}: mark all of them `broadcast`, or all but one `addressed`")]
+    Ambiguous {
+        /// The earlier listener.
+        first: Name,
+        /// The later one.
+        second: Name,
+        /// The payload.
+        payload: QName,
+    },
+    /// Nobody accepts what a party may call.
+    #[error("'{caller}' may call {payload}, which no listener accepts")]
+    Unanswered {
+        /// The listener or client that lists the call.
+        caller: Name,
+        /// The payload.
+        payload: QName,
+    },
+    /// A payload of the core or meta namespace where it can't stand.
+    #[error(
+        "'{name}' lists {payload}, which belongs to the pump: only <boot> can be accepted, answers of the core stand in returns"
+    )]
+    Reserved {
+        /// The listener or client.
+        name: Name,
+        /// The payload.
+        payload: QName,
+    },
+    /// A listener without a slot.
+    #[error("'{name}' has a concurrency of 0: it could never run")]
+    NoSlot {
+        /// The listener.
+        name: Name,
+    },
+    /// A callee's reply that a listener, which can't await, does not take.
+    #[error(
+        "'{caller}' calls {call}, but the reply {reply} of '{callee}' is not in its returns: it would fail the thread"
+    )]
+    Unreturned {
+        /// Who calls.
+        caller: Name,
+        /// What it calls.
+        call: QName,
+        /// Who answers.
+        callee: Name,
+        /// The reply.
+        reply: QName,
+    },
+    /// A listener that can't answer what others call.
+    #[error(
+        "'{caller}' calls {payload} and waits for an answer, but '{listener}', which accepts it, has no replies: each such call ends in the fault `silent`"
+    )]
+    Replyless {
+        /// Accepts the payload.
+        listener: Name,
+        /// Lists the call.
+        caller: Name,
+        /// The payload.
+        payload: QName,
+    },
+    /// No message can come in.
+    #[error("no message can ever come in: there is no client, and no listener accepts <boot>")]
+    NoSpeaker,
+}
+
+impl Problem {
+    /// Whether the organism can run in spite of it.
+    pub fn is_warning(&self) -> bool {
+        matches!(self, Self::Unreturned { .. } | Self::Replyless { .. } | Self::NoSpeaker)
+    }
+}
+
+impl Blueprint {
+    /// Lays out an organism; listeners keep their order, which is the order of broadcasts.
+    pub fn new(organism: impl Into<String>, listeners: Vec<Contract>, clients: Vec<Client>) -> Self {
+        let mut parties = HashMap::new();
+        let mut accepting: HashMap<QName, Vec<ListenerId>> = HashMap::new();
+        for (id, client) in (0..).map(ClientId).zip(&clients) {
+            parties.entry(client.name.clone()).or_insert(Party::Client(id));
+        }
+        for (id, listener) in (0..).map(ListenerId).zip(&listeners) {
+            parties.entry(listener.name.clone()).or_insert(Party::Listener(id));
+            for payload in &listener.accepts {
+                let ids = accepting.entry(payload.clone()).or_default();
+                if ids.last() != Some(&id) {
+                    ids.push(id);
+                }
+            }
+        }
+        Self {
+            organism: organism.into(),
+            scheduling: Scheduling::default(),
+            limits: Limits::default(),
+            meta: MetaFlags::default(),
+            listeners,
+            clients,
+            parties,
+            accepting,
+        }
+    }
+
+    /// Whether a message can come in from within: there is a client, or a listener that accepts `<boot>`.
+    pub fn has_speaker(&self) -> bool {
+        !self.clients.is_empty() || self.listeners.iter().any(|listener| listener.accepts.contains(&boot_qname()))
+    }
+
+    /// The listeners in the order of registration.
+    pub fn listeners(&self) -> impl Iterator<Item = (ListenerId, &Contract)> {
+        (0..).map(ListenerId).zip(&self.listeners)
+    }
+
+    /// The clients.
+    pub fn clients(&self) -> impl Iterator<Item = (ClientId, &Client)> {
+        (0..).map(ClientId).zip(&self.clients)
+    }
+
+    /// The contract of a listener; `None` for an id of another organism, which has more of them.
+    pub fn listener(&self, id: ListenerId) -> Option<&Contract> {
+        self.listeners.get(id.0 as usize)
+    }
+
+    /// What is known of a client; `None` for an id of another organism, which has more of them.
+    pub fn client(&self, id: ClientId) -> Option<&Client> {
+        self.clients.get(id.0 as usize)
+    }
+
+    /// The contract of a listener of this blueprint. The core looks at ids where they come in.
+    pub fn contract(&self, id: ListenerId) -> &Contract {
+        &self.listeners[id.0 as usize]
+    }
+
+    /// A client of this blueprint. The core looks at ids where they come in.
+    pub fn principal(&self, id: ClientId) -> &Client {
+        &self.clients[id.0 as usize]
+    }
+
+    /// Who has a name.
+    pub fn party(&self, name: &str) -> Option<Party> {
+        self.parties.get(name).copied()
+    }
+
+    /// Who accepts a payload, in the order of registration, whatever its routing.
+    pub fn accepting(&self, payload: &QName) -> &[ListenerId] {
+        self.accepting.get(payload).map_or(&[], Vec::as_slice)
+    }
+
+    /// Everything that is wrong, errors and warnings, in the order of registration.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        self.check_names(&mut problems);
+        self.check_lists(&mut problems);
+        self.check_routes(&mut problems);
+        self.check_calls(&mut problems);
+        problems
+    }
+
+    fn check_names(&self, problems: &mut Vec<Problem>) {
+        let clients = self.clients().map(|(id, client)| (Party::Client(id), &client.name));
+        let listeners = self.listeners().map(|(id, listener)| (Party::Listener(id), &listener.name));
+        for (party, name) in clients.chain(listeners) {
+            if self.parties.get(name) != Some(&party) {
+                problems.push(Problem::DuplicateName { name: name.clone() });
+            }
+        }
+    }
+
+    fn check_lists(&self, problems: &mut Vec<Problem>) {
+        let reserved = |payload: &&QName| matches!(payload.namespace(), ns::CORE | ns::META);
+        let is_boot = |payload: &QName| payload.namespace() == ns::CORE && payload.local() == "boot";
+        for listener in &self.listeners {
+            let accepted = listener.accepts.iter().filter(|payload| !is_boot(payload));
+            for payload in accepted.chain(&listener.replies).chain(&listener.calls).filter(reserved) {
+                problems.push(Problem::Reserved { name: listener.name.clone(), payload: payload.clone() });
+            }
+            if listener.concurrency == 0 {
+                problems.push(Problem::NoSlot { name: listener.name.clone() });
+            }
+        }
+        for client in &self.clients {
+            for payload in client.calls.iter().filter(reserved) {
+                problems.push(Problem::Reserved { name: client.name.clone(), payload: payload.clone() });
+            }
+        }
+    }
+
+    fn check_routes(&self, problems: &mut Vec<Problem>) {
+        for (id, second) in self.listeners() {
+            for payload in second.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
+                let earlier = self.accepting(payload).iter().take_while(|&&other| other != id);
+                let clash = earlier.map(|&other| self.contract(other)).find(|first| {
+                    let routed = [first.routing, second.routing];
+                    !routed.contains(&Routing::Addressed) && routed.contains(&Routing::Unique)
+                });
+                if let Some(first) = clash {
+                    problems.push(Problem::Ambiguous {
+                        first: first.name.clone(),
+                        second: second.name.clone(),
+                        payload: payload.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn check_calls(&self, problems: &mut Vec<Problem>) {
+        let listeners = self.listeners.iter().map(|listener| (&listener.name, &listener.calls));
+        let clients = self.clients.iter().map(|client| (&client.name, &client.calls));
+        for (caller, calls) in listeners.chain(clients) {
+            for payload in calls.iter().filter(|payload| self.accepting(payload).is_empty()) {
+                problems.push(Problem::Unanswered { caller: caller.clone(), payload: payload.clone() });
+            }
+        }
+        self.check_replies(problems);
+        for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
+            // What a listener elsewhere does to tasks over HTTP is answered there.
+            let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
+            for call in caller.calls.iter().filter(|call| !over_http(call)) {
+                for &callee in self.accepting(call) {
+                    let callee = self.contract(callee);
+                    for reply in callee.replies.iter().filter(|reply| !caller.returns.contains(reply)) {
+                        problems.push(Problem::Unreturned {
+                            caller: caller.name.clone(),
+                            call: call.clone(),
+                            callee: callee.name.clone(),
+                            reply: reply.clone(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each listener without replies is told once for each payload, with the first of its callers.
+    fn check_replies(&self, problems: &mut Vec<Problem>) {
+        let mute = self.listeners.iter().filter(|listener| listener.replies.is_empty());
+        for listener in mute.filter(|listener| listener.silence == Silence::Error) {
+            for payload in listener.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
+                let clients = self.clients.iter().filter(|client| client.calls.contains(payload));
+                let callers = self.listeners.iter().filter(|caller| caller.calls.contains(payload));
+                let caller = clients.map(|client| &client.name).chain(callers.map(|caller| &caller.name)).next();
+                if let Some(caller) = caller {
+                    problems.push(Problem::Replyless {
+                        listener: listener.name.clone(),
+                        caller: caller.clone(),
+                        payload: payload.clone(),
+                    });
+                }
+            }
+        }
+    }
+}

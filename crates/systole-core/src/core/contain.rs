@@ -1,0 +1,77 @@
+//! Panics of listeners, caught: the code of a listener fails its message, never the pump.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use systole_xml::schema::Decoded;
+
+/// A listener's own code panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Panicked;
+
+/// Runs code of a listener.
+///
+/// What it leaves behind is thrown away after a panic (the instance, the future), so nothing sees
+/// it half changed.
+pub fn contain<R>(code: impl FnOnce() -> R) -> Result<R, Panicked> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
+        // Dropping what was thrown may throw again; it is the listener's too.
+        if let Err(second) = catch_unwind(AssertUnwindSafe(move || drop(payload))) {
+            std::mem::forget(second);
+        }
+        Panicked
+    })
+}
+
+/// Drops a value of a listener, whose `Drop` may panic.
+pub fn discard<T>(value: T) {
+    // A panic here has no message to fail: whatever this belonged to has ended already.
+    let _ = contain(move || drop(value));
+}
+
+/// A decoded value on its way to its listener, which alone knows the type.
+///
+/// It may be dropped anywhere in the pump, when nobody takes its message any more: a panic in its
+/// `Drop` is contained.
+#[derive(Debug)]
+pub struct Value(Option<Decoded>);
+
+impl Value {
+    /// Takes care of a value.
+    pub fn new(value: Decoded) -> Self {
+        Self(Some(value))
+    }
+
+    /// The value, in the care of whoever takes it.
+    pub fn into_inner(mut self) -> Decoded {
+        self.0.take().expect("it is taken once, here")
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take() {
+            discard(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("as told"));
+        }
+    }
+
+    #[test]
+    fn a_value_that_panics_when_it_is_dropped_hurts_nobody() {
+        drop(Value::new(Box::new(Bomb)));
+        let value = Value::new(Box::new(Bomb)).into_inner();
+        assert!(contain(move || drop(value)).is_err(), "whoever took it takes what it does");
+        assert!(contain(|| std::panic::resume_unwind(Box::new(Bomb))).is_err());
+    }
+}

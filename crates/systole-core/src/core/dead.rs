@@ -1,0 +1,275 @@
+use std::collections::VecDeque;
+use std::fmt;
+
+use systole_xml::ladder::Canonical;
+
+use super::answer::Reply;
+use super::blueprint::ClientId;
+use super::event::EventKind;
+use super::faults;
+use super::gauge::Overloaded;
+use super::io::ShardId;
+use super::key::ThreadKey;
+use super::machine::Core;
+use super::thread::Sender;
+use crate::journal::{Number, Op};
+use crate::vocab::{Fault, Limits, Name, QName, ThreadPath, Time};
+
+/// A message that nobody could be given.
+#[derive(Debug, Clone)]
+pub struct DeadLetter {
+    /// Its number, never given twice.
+    pub id: DeadLetterId,
+    /// When it was given up.
+    pub at: Time,
+    /// Who sent it.
+    pub from: Name,
+    /// The listener that it was for, where there was one.
+    pub to: Option<Name>,
+    /// The thread that it came from or was meant for.
+    pub path: ThreadPath,
+    /// Its payload, if it got that far.
+    pub payload: Option<Canonical>,
+    /// Why nobody got it.
+    pub reason: Fault,
+}
+
+/// The number of a dead letter: the shard that keeps it, and a count there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeadLetterId {
+    shard: ShardId,
+    number: u64,
+}
+
+/// Why nothing becomes of a dead letter; it stays where it is.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeadLetterError {
+    /// It was queued again, discarded, or pushed out by newer ones.
+    #[error("there is no such dead letter any more: list them again")]
+    Unknown,
+    /// Its sender may not call it: it is a reply, a question to the core, or the sender's contract has changed.
+    #[error(
+        "{from} may not call {payload}: a reply or a question to the core can't be queued again, since its conversation \
+         goes on without it; discard this dead letter, or, if it was a call, add the payload to the calls of {from}"
+    )]
+    NotACall {
+        /// Its sender.
+        from: Name,
+        /// Its payload.
+        payload: QName,
+    },
+    /// It is a fault, or what was sent could not be read.
+    #[error("this dead letter holds no payload that could be sent again: discard it")]
+    NoPayload,
+    /// The organism is full.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    /// The organism takes no more messages.
+    #[error("the organism has closed")]
+    Closed,
+}
+
+crate::vocab::debug_is_display!(DeadLetterError);
+
+/// The last dead letters of a shard; past a bound, in number or in bytes, the oldest go.
+#[derive(Debug)]
+pub struct DeadLetters {
+    shard: ShardId,
+    letters: VecDeque<DeadLetter>,
+    /// Bytes that they hold.
+    bytes: usize,
+    max_letters: usize,
+    max_bytes: usize,
+    buried: u64,
+    dropped: u64,
+}
+
+impl DeadLetterId {
+    /// Its number in the journal, where there is one.
+    pub(super) fn number(self) -> Number {
+        self.number
+    }
+
+    /// The shard that keeps it.
+    pub fn shard(self) -> ShardId {
+        self.shard
+    }
+}
+
+impl fmt::Display for DeadLetterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.shard.0, self.number)
+    }
+}
+
+impl DeadLetter {
+    fn held(&self) -> usize {
+        self.payload.as_ref().map_or(0, Canonical::held)
+    }
+}
+
+impl DeadLetters {
+    pub(super) fn new(shard: ShardId, limits: &Limits) -> Self {
+        let (max_letters, max_bytes) = (limits.dead_letters, limits.dead_letter_bytes);
+        Self { shard, letters: VecDeque::new(), bytes: 0, max_letters, max_bytes, buried: 0, dropped: 0 }
+    }
+
+    fn next_id(&mut self) -> DeadLetterId {
+        self.buried += 1;
+        self.id_of(self.buried)
+    }
+
+    pub(super) fn id_of(&self, number: Number) -> DeadLetterId {
+        DeadLetterId { shard: self.shard, number }
+    }
+
+    /// Keeps a letter; those that it pushes out are given back.
+    pub(super) fn push(&mut self, letter: DeadLetter) -> Vec<DeadLetterId> {
+        let mut pushed_out = Vec::new();
+        self.bytes += letter.held();
+        self.letters.push_back(letter);
+        while self.letters.len() > self.max_letters || self.bytes > self.max_bytes {
+            let Some(oldest) = self.letters.pop_front() else { break };
+            self.bytes -= oldest.held();
+            self.dropped += 1;
+            pushed_out.push(oldest.id);
+        }
+        pushed_out
+    }
+
+    /// One of them, if it is still there.
+    pub fn get(&self, id: DeadLetterId) -> Option<&DeadLetter> {
+        self.letters.get(self.place(id)?)
+    }
+
+    pub(super) fn take(&mut self, id: DeadLetterId) -> Option<DeadLetter> {
+        let letter = self.letters.remove(self.place(id)?)?;
+        self.bytes -= letter.held();
+        Some(letter)
+    }
+
+    fn place(&self, id: DeadLetterId) -> Option<usize> {
+        self.letters.binary_search_by_key(&id, |letter| letter.id).ok()
+    }
+
+    /// The letters, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &DeadLetter> {
+        self.letters.iter()
+    }
+
+    /// The number of letters.
+    pub fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// Letters that the bounds pushed out.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Core {
+    pub(super) fn bury_reply(&mut self, key: ThreadKey, from: Sender, reply: Reply) {
+        let (payload, reason) = match reply {
+            Reply::Payload(payload) => (Some(payload.payload().clone()), faults::nobody_asked()),
+            Reply::Fault(fault) => (None, fault),
+        };
+        self.bury(key, (from, None), payload, reason);
+    }
+
+    /// Keeps a message that nobody could be given: who sent it, and to whom.
+    pub(super) fn bury(
+        &mut self,
+        key: ThreadKey,
+        (from, to): (Sender, Option<Name>),
+        payload: Option<Canonical>,
+        reason: Fault,
+    ) {
+        let qname = payload.as_ref().map(|payload| payload.root().clone());
+        self.event(key, || EventKind::DeadLetter { payload: qname, reason: reason.code });
+        let (from, path) = (self.sender_name(from), self.path(key));
+        self.keep((from, to), path, payload, reason);
+    }
+
+    /// Keeps a client's message that has no target.
+    pub(super) fn bury_entry(&mut self, client: ClientId, to: Option<Name>, payload: Option<Canonical>, reason: Fault) {
+        let from = self.blueprint.principal(client).name.clone();
+        self.keep((from, to), ThreadPath::new(Vec::new()), payload, reason);
+    }
+
+    /// Keeps the note that a message came from nobody who could be answered.
+    pub(super) fn bury_stranger(&mut self) {
+        self.keep((Name::system(), None), ThreadPath::new(Vec::new()), None, faults::stranger());
+    }
+
+    /// Keeps a message as a dead letter, and counts it as one.
+    pub(super) fn keep(
+        &mut self,
+        (from, to): (Name, Option<Name>),
+        path: ThreadPath,
+        payload: Option<Canonical>,
+        reason: Fault,
+    ) {
+        self.counts.dead += 1;
+        let id = match self.logs() {
+            true => {
+                let number = self.next_number();
+                self.dead.id_of(number)
+            }
+            false => self.dead.next_id(),
+        };
+        let letter = DeadLetter { id, at: self.now, from, to, path, payload, reason };
+        self.log_letter(&letter);
+        for letter in self.dead.push(letter) {
+            self.log(|_| Op::Unbury { letter: letter.number() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_xml::ladder::{Raw, climb};
+
+    use super::*;
+    use crate::vocab::{FaultCode, XmlLimits};
+
+    fn bury(letters: &mut DeadLetters, payload: Option<&str>) -> DeadLetterId {
+        let id = letters.next_id();
+        let payload = payload.map(|text| climb(&Raw::new(text.to_owned()), &XmlLimits::default()).unwrap());
+        let reason = Fault::new(FaultCode::Route, "nobody");
+        let (at, path, from) = (Time::default(), ThreadPath::new(Vec::new()), Name::system());
+        letters.push(DeadLetter { id, at, from, to: None, path, payload, reason });
+        id
+    }
+
+    #[test]
+    fn the_oldest_go_past_either_bound() {
+        let limits = Limits { dead_letters: 3, dead_letter_bytes: 100, ..Limits::default() };
+        let mut letters = DeadLetters::new(ShardId(1), &limits);
+        let ids: Vec<_> = (0..5).map(|_| bury(&mut letters, None)).collect();
+        assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[2..]);
+        // It holds its bytes, 40, and as many that it was read from.
+        let long = bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(33))));
+        assert_eq!((letters.iter().count(), letters.get(long).is_some()), (3, true));
+        bury(&mut letters, Some("<another></another>"));
+        assert_eq!((letters.iter().count(), letters.get(long).is_some()), (1, false));
+        assert_eq!(letters.dropped(), 6);
+        bury(&mut letters, Some(&format!("<a>{}</a>", "x".repeat(100))));
+        assert_eq!((letters.iter().count(), letters.bytes), (0, 0), "one that is too long is not kept");
+    }
+
+    #[test]
+    fn a_letter_is_taken_once() {
+        let mut letters = DeadLetters::new(ShardId(0), &Limits::default());
+        let ids: Vec<_> = (0..3).map(|_| bury(&mut letters, Some("<a/>"))).collect();
+        assert_eq!(letters.take(ids[1]).map(|letter| letter.id), Some(ids[1]));
+        assert!(letters.take(ids[1]).is_none() && letters.get(ids[1]).is_none());
+        assert!(letters.take(ids[0]).is_some() && letters.take(ids[2]).is_some());
+        assert_eq!((letters.bytes, ids[2].to_string().as_str()), (0, "0-3"));
+    }
+}

@@ -1,0 +1,124 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_xml::ladder::Repair;
+
+use super::misroute::Misroute;
+use crate::vocab::{Fault, FaultCode, MessageId, Name, QName, ThreadId, ThreadPath};
+
+/// Something that operators may see: thread paths included, so never for listeners.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// The conversation; nil for what belongs to none.
+    pub root: ThreadId,
+    /// The thread; the listener alone where it belongs to no conversation.
+    pub path: ThreadPath,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened on a thread.
+#[derive(Debug, Clone)]
+pub enum EventKind {
+    /// A client's message was taken.
+    Injected {
+        /// The message.
+        message: MessageId,
+        /// The client.
+        from: Name,
+        /// The sender that the bytes claimed, where it is another one.
+        claimed: Option<String>,
+    },
+    /// A listener's handler got a message.
+    Delivered {
+        /// The message.
+        message: MessageId,
+        /// Its sender.
+        from: Name,
+        /// Its payload; `None` for a fault.
+        payload: Option<QName>,
+    },
+    /// A handler emitted a payload.
+    Emitted {
+        /// The payload.
+        payload: QName,
+    },
+    /// What somebody wrote had to be repaired.
+    Repaired {
+        /// Who wrote it.
+        by: Name,
+        /// What was changed.
+        repairs: Vec<Repair>,
+    },
+    /// An envelope that a listener wrote names another sender, or a thread that isn't its own;
+    /// the claims are ignored.
+    Forged {
+        /// Who wrote it.
+        by: Name,
+        /// Who it says it is from, where that is somebody else.
+        claimed: Option<String>,
+        /// The thread that it names, where that is not one of its own.
+        thread: Option<String>,
+    },
+    /// An output of a listener was refused, wholly or in part.
+    Refused {
+        /// The listener.
+        by: Name,
+        /// The output, 4 KiB at most (the journal and dead letters keep 64 KiB): as text, where bytes that are no
+        /// UTF-8 are U+FFFD.
+        output: Arc<str>,
+        /// The first reason.
+        fault: Fault,
+    },
+    /// A fault was made.
+    Faulted {
+        /// The fault.
+        fault: Fault,
+        /// The mistake behind a `route` fault, where a sender made one.
+        misroute: Option<Misroute>,
+    },
+    /// A thread opened.
+    Opened {
+        /// Its id.
+        thread: ThreadId,
+    },
+    /// A thread closed.
+    Closed {
+        /// Its id.
+        thread: ThreadId,
+        /// Messages that were queued on it and are discarded as cancelled.
+        cancelled: usize,
+    },
+    /// A message left for its client.
+    Left {
+        /// The payload.
+        payload: QName,
+        /// The code, if it is a fault.
+        fault: Option<FaultCode>,
+    },
+    /// A message that nobody could be given.
+    DeadLetter {
+        /// Its payload, if it got that far.
+        payload: Option<QName>,
+        /// Why.
+        reason: FaultCode,
+    },
+    /// A listener keeps the thread of its shard without an await: nothing else runs there, and no timeout can stop it.
+    Blocked {
+        /// The listener.
+        listener: Name,
+        /// The shard.
+        shard: u16,
+        /// Time since the start of the handler.
+        took: Duration,
+    },
+    /// A listener that was reported so has released the thread.
+    Released {
+        /// The listener.
+        listener: Name,
+        /// The shard.
+        shard: u16,
+        /// Time that the handler took.
+        took: Duration,
+    },
+}

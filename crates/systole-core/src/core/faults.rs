@@ -1,0 +1,267 @@
+//! The one place where the errors of the stages, and what the core finds, become faults.
+//!
+//! A fault keeps its message on its way up, through listeners that know nothing of it. So a message is a statement in the
+//! third person, true for each receiver: no "you", no "this", no "the listener".
+
+use systole_xml::ladder::{Canonical, EnvelopeError, LadderError, write_example};
+use systole_xml::schema::{Catalog, EncodeError, SchemaError};
+
+use super::blueprint::Blueprint;
+use super::contract::Client;
+use super::io::Failure;
+use crate::protocol::MetaError;
+use crate::vocab::{BrokenRule, Fault, FaultCode, Name, Position, QName, near, ns};
+
+/// Refuses a payload without a target: one text for what is absent and for what is not allowed.
+pub(super) fn route(payload: &QName) -> Fault {
+    Fault::new(FaultCode::Route, format!("no listener takes {payload} from its sender"))
+}
+
+/// Refuses what a listener says is its reply. No request of a caller is meant.
+pub(super) fn reply(payload: &QName) -> Fault {
+    Fault::new(
+        FaultCode::Route,
+        format!("a listener replied with {payload}, which the replies of its contract do not list"),
+    )
+}
+
+pub(super) fn malformed(error: &LadderError) -> Fault {
+    let code = if error.is_limit() { FaultCode::Limit } else { FaultCode::Malformed };
+    with_rule(Fault::new(code, "what was sent is no XML that can be read"), error.to_string(), error.position(), None)
+}
+
+/// A `<message>` that breaks the envelope schema: with an envelope that carries one of the payloads that its sender may
+/// send.
+pub(super) fn envelope<'a>(
+    error: &EnvelopeError,
+    sender: &Name,
+    sends: impl Iterator<Item = &'a QName>,
+    catalog: &Catalog,
+) -> Fault {
+    no_envelope(error.to_string(), Some(error.position()), example_envelope(sender, sends, catalog))
+}
+
+/// A document at an entrance that is neither an envelope nor a payload that the client may call.
+pub(super) fn no_message(document: &Canonical, client: &Client, catalog: &Catalog) -> Fault {
+    let found = document.root();
+    let near = near_call(found, &client.calls).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    let rule = format!(
+        "the root is {found}: write an envelope, which is <message> in the namespace {}, or a payload that its sender may call{near}",
+        ns::ENVELOPE
+    );
+    no_envelope(rule, document.position(0), example_envelope(&client.name, client.calls.iter(), catalog))
+}
+
+fn no_envelope(rule: String, at: Option<Position>, example: Option<String>) -> Fault {
+    with_rule(Fault::new(FaultCode::Envelope, "what was sent is no envelope"), rule, at, example)
+}
+
+/// An envelope around the first of the payloads that has an example.
+fn example_envelope<'a>(sender: &Name, sends: impl Iterator<Item = &'a QName>, catalog: &Catalog) -> Option<String> {
+    let payload = sends.filter_map(|payload| catalog.get(payload)?.example()).next()?;
+    Some(write_example(sender, payload))
+}
+
+/// Adds to a fault of the route which call of the client may be meant. Its own calls are no secret to a client.
+pub(super) fn with_near(fault: Fault, payload: &QName, calls: &[QName]) -> Fault {
+    match near_call(payload, calls) {
+        Some(near) => with_rule(fault, format!("did you mean {near}?"), None, None),
+        None => fault,
+    }
+}
+
+fn near_call<'a>(payload: &QName, calls: &'a [QName]) -> Option<&'a QName> {
+    if calls.contains(payload) { None } else { near::payload(payload, calls.iter()) }
+}
+
+/// An envelope of an answer, a field of which names another message or thread than the one that is answered.
+pub(super) fn other_message(field: &str, named: &str, own: &dyn std::fmt::Display) -> Fault {
+    let fault = Fault::new(FaultCode::Envelope, "the envelope of an answer names another message");
+    let named: String = named.chars().take(64).collect();
+    with_rule(fault, format!("{field} is '{named}': write {own}, or leave it out"), None, None)
+}
+
+/// A payload that breaks its contract: with the rule, its place and an example.
+pub(super) fn payload(qname: &QName, error: &SchemaError, catalog: &Catalog) -> Fault {
+    let fault = Fault::new(FaultCode::Payload, format!("a payload {qname} breaks its contract"));
+    let example = catalog.get(qname).and_then(|schema| schema.example()).map(|example| example.as_str().to_owned());
+    with_rule(fault, error.to_string(), error.at, example)
+}
+
+pub(super) fn unencodable(error: &EncodeError) -> Fault {
+    with_rule(Fault::new(FaultCode::Payload, "a value has no XML form"), error.to_string(), None, None)
+}
+
+pub(super) fn undecodable(why: &dyn std::fmt::Display) -> Fault {
+    with_rule(Fault::new(FaultCode::Payload, "the receiver of a payload can't read it"), why.to_string(), None, None)
+}
+
+pub(super) fn meta(error: &MetaError) -> Fault {
+    with_rule(
+        Fault::new(FaultCode::Payload, "what was asked of the core is no request to it"),
+        error.to_string(),
+        error.at,
+        None,
+    )
+}
+
+pub(super) fn limit(what: impl std::fmt::Display) -> Fault {
+    Fault::new(FaultCode::Limit, what.to_string())
+}
+
+pub(super) fn too_many(found: usize, blueprint: &Blueprint) -> Fault {
+    limit(format_args!("a response holds {found} calls, {} are allowed", blueprint.limits.fanout))
+}
+
+pub(super) fn overload() -> Fault {
+    Fault::new(FaultCode::Overload, "the organism has no room for a new call: try again later")
+}
+
+pub(super) fn failed(failure: Failure) -> Fault {
+    failure.fault.unwrap_or_else(|| Fault::new(FaultCode::Failed, failure.message))
+}
+
+pub(super) fn silent() -> Fault {
+    Fault::new(FaultCode::Silent, "a listener ended without an answer")
+}
+
+pub(super) fn quarrel(responses: u32) -> Fault {
+    Fault::new(FaultCode::Failed, format!("a listener gave {responses} responses in a row without a valid payload"))
+}
+
+pub(super) fn unreturned(payload: &QName) -> Fault {
+    Fault::new(FaultCode::Failed, format!("an answer {payload} came that its receiver does not take"))
+}
+
+pub(super) fn cannot_park() -> Fault {
+    Fault::new(FaultCode::Failed, "a listener that holds its actor or its thread exclusively can't await answers")
+}
+
+pub(super) fn panicked() -> Fault {
+    Fault::new(FaultCode::ListenerFailed, "a listener failed while it handled a message")
+}
+
+pub(super) fn discarded() -> Fault {
+    let fault = Fault::new(FaultCode::ListenerFailed, "a listener was rebuilt while it handled a message");
+    Fault { retryable: true, ..fault }
+}
+
+pub(super) fn down() -> Fault {
+    let fault = Fault::new(FaultCode::ListenerFailed, "a listener failed too often and is resting: try again later");
+    Fault { retryable: true, ..fault }
+}
+
+pub(super) fn handler_timeout() -> Fault {
+    Fault::new(FaultCode::Timeout, "a listener took too long")
+}
+
+pub(super) fn deadline() -> Fault {
+    Fault::new(FaultCode::Timeout, "a deadline passed")
+}
+
+pub(super) fn nobody_asked() -> Fault {
+    Fault::new(FaultCode::Cancelled, "nobody waits for this answer")
+}
+
+pub(super) fn superseded() -> Fault {
+    Fault::new(FaultCode::Cancelled, "the response that held it also held the answer of its thread")
+}
+
+pub(super) fn cancelled() -> Fault {
+    Fault::new(FaultCode::Cancelled, "the organism stopped before the answer was there")
+}
+
+pub(super) fn internal(why: &dyn std::fmt::Display) -> Fault {
+    with_rule(Fault::new(FaultCode::Internal, "the pump has a bug: please report it"), why.to_string(), None, None)
+}
+
+/// A handler that ran again after a crash asked for something else than before.
+pub(super) fn diverged(before: &str, now: &str) -> Fault {
+    let rule = format!("before the restart it asked: {before}; now it asked: {now}");
+    let message = "a listener, run again after a restart, did not do what it had done before";
+    with_rule(Fault::new(FaultCode::ListenerFailed, message), rule, None, None)
+}
+
+/// A message whose handler did not end, again and again, before the process ended.
+pub(super) fn too_many_attempts(attempts: u32) -> Fault {
+    Fault::new(FaultCode::ListenerFailed, format!("the process ended {attempts} times while a message was handled"))
+}
+
+/// The listener of a thread is not registered any more.
+pub(super) fn unregistered() -> Fault {
+    Fault::new(FaultCode::ListenerFailed, "a listener is not registered any more")
+}
+
+/// The journal can't be written any more.
+pub(super) fn unwritable() -> Fault {
+    let fault = Fault::new(FaultCode::Internal, "the journal can't be written: what was not confirmed may be lost");
+    Fault { retryable: true, ..fault }
+}
+
+/// An entrance speaks for nobody that is known.
+pub(super) fn stranger() -> Fault {
+    Fault::new(FaultCode::Internal, "an entrance named a client of another organism")
+}
+
+/// Whether a fault says that whoever got it can't speak properly, rather than that there was no
+/// room or no luck.
+pub(super) fn is_mistake(fault: &Fault) -> bool {
+    match fault.code {
+        FaultCode::Malformed | FaultCode::Envelope | FaultCode::Payload | FaultCode::Route => true,
+        FaultCode::Overload
+        | FaultCode::Limit
+        | FaultCode::Timeout
+        | FaultCode::Cancelled
+        | FaultCode::ListenerFailed
+        | FaultCode::Internal
+        | FaultCode::Silent
+        | FaultCode::Failed => false,
+    }
+}
+
+fn with_rule(fault: Fault, mut rule: String, at: Option<Position>, example: Option<String>) -> Fault {
+    // Errors of the stages begin with their place, which stands beside the rule.
+    if let Some(at) = at
+        && let Some(rest) = rule.strip_prefix(&format!("{at}: "))
+    {
+        rule = rest.to_owned();
+    }
+    Fault { rule: Some(Box::new(BrokenRule { rule, at, example })), ..fault }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_true_for_each_receiver() {
+        let qname: QName = "{urn:a}ask".parse().unwrap();
+        let faults = [
+            route(&qname),
+            reply(&qname),
+            undecodable(&""),
+            overload(),
+            silent(),
+            quarrel(3),
+            unreturned(&qname),
+            cannot_park(),
+            panicked(),
+            discarded(),
+            down(),
+            handler_timeout(),
+            deadline(),
+            nobody_asked(),
+            superseded(),
+            cancelled(),
+            diverged("", ""),
+            too_many_attempts(5),
+            unregistered(),
+            unwritable(),
+        ];
+        for fault in faults {
+            let mut words = fault.message.split([' ', ',', ':']);
+            assert!(!words.any(|word| matches!(word, "you" | "your" | "me" | "here")), "{fault}");
+            assert!(!fault.message.starts_with("the listener") && !fault.message.contains("this message"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What an entrance can say of a message before the pump takes it: what is refused in any case need not be kept first.
+
+use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, climb_fragment};
+use systole_xml::schema::{self, Validator};
+
+use super::admit::{LABEL, read_message};
+use super::blueprint::Blueprint;
+use super::contract::{Client, Contract};
+use super::faults;
+use super::judge::route;
+use super::meta::is_for_threads;
+use crate::protocol::{MetaProblem, MetaRequest};
+use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, ns};
+
+/// A message of a client that the pump will let in, unless it is full.
+pub struct Foreseen {
+    /// Whom it names.
+    pub to: Option<Name>,
+    /// What it says of itself.
+    pub claims: Claims,
+    /// What it carries.
+    pub payload: Canonical,
+}
+
+/// A message that is answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered {
+    /// The message.
+    pub message: MessageId,
+    /// Its thread.
+    pub thread: ThreadId,
+}
+
+/// Looks at the bytes of a message as the core will. What is asked of the core itself is left to it.
+pub fn foresee(
+    raw: &Raw,
+    client: &Client,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<Foreseen, Fault> {
+    let (mut claims, payload) = read_message(raw, client, &blueprint.limits.xml, validator.catalog())?;
+    claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
+    if is_for_threads(payload.root()) {
+        return Err(faults::route(payload.root()));
+    }
+    let to = claims.to.as_deref().map(Name::parse).transpose().map_err(|_| faults::route(payload.root()))?;
+    if payload.root().namespace() != ns::META {
+        may_call(&payload, to.as_ref(), &client.calls, blueprint, validator)?;
+    }
+    Ok(Foreseen { to, claims, payload })
+}
+
+/// Looks at the bytes with which a listener answers a message, as the core will. Bytes with a valid reply in them are
+/// good, whatever stands beside it; otherwise, each payload must be one that the listener may send. What depends on the
+/// threads that the listener has spawned is left to the core.
+///
+/// # Errors
+/// The fault of the first payload that the core would refuse.
+pub fn foresee_answer(
+    raw: &Raw,
+    to: Answered,
+    contract: &Contract,
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    if raw.bytes().trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let sendable = || contract.replies.iter().chain(&contract.calls);
+    let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
+    let fragment = climb_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
+    let mut refused = None;
+    for element in fragment.elements {
+        let (claims, payload) = if element.root().namespace() == ns::ENVELOPE && element.root().local() == "message" {
+            let (claims, payload) = match Envelope::open_emitted(element) {
+                Ok(envelope) => envelope.into_parts(),
+                Err(error) => {
+                    let fault = faults::envelope(&error, &contract.name, sendable(), validator.catalog());
+                    refused = refused.or(Some(fault));
+                    continue;
+                }
+            };
+            (Some(claims), payload)
+        } else {
+            (None, element)
+        };
+        let payload = schema::guide(payload, sendable(), validator.catalog());
+        let addressee = claims.as_ref().and_then(|claims| claims.to.as_deref());
+        let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
+        let is_reply = addressee.is_none() && contract.replies.contains(payload.root());
+        let is_call = contract.calls.contains(payload.root());
+        let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
+        if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
+            return Err(faults::other_message("in-reply-to", other, &to.message));
+        }
+        // What is a call, too, may be one to a thread that the listener has spawned.
+        if let Some(other) = thread.filter(|id| is_reply && !is_call && id.parse() != Ok(to.thread)) {
+            return Err(faults::other_message("thread", other, &to.thread));
+        }
+        let verdict = match addressee.map(Name::parse).transpose() {
+            Err(_) => Err(faults::route(payload.root())),
+            Ok(_) if is_reply => keeps_schema(&payload, validator),
+            // The thread may be one that the listener has spawned, and says whom it is for.
+            Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator),
+            Ok(to) => may_ask(payload, to.as_ref(), &contract.calls, blueprint, validator),
+        };
+        match verdict {
+            Ok(()) if is_reply => return Ok(()),
+            Ok(()) => {}
+            Err(fault) => refused = refused.or(Some(fault)),
+        }
+    }
+    refused.map_or(Ok(()), Err)
+}
+
+/// Judges a request of a listener, to the core or to another listener.
+fn may_ask(
+    payload: Canonical,
+    to: Option<&Name>,
+    calls: &[QName],
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    if payload.root().namespace() != ns::META {
+        return may_call(&payload, to, calls, blueprint, validator);
+    }
+    match MetaRequest::read(&payload) {
+        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, calls, blueprint, validator),
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.problem, MetaProblem::Unknown { .. }) => Err(faults::route(payload.root())),
+        Err(error) => Err(faults::meta(&error)),
+    }
+}
+
+/// Judges a request to listeners.
+fn may_call(
+    payload: &Canonical,
+    to: Option<&Name>,
+    calls: &[QName],
+    blueprint: &Blueprint,
+    validator: &mut Validator,
+) -> Result<(), Fault> {
+    let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), calls);
+    route(blueprint, payload.root(), to, calls).map_err(near)?;
+    keeps_schema(payload, validator)
+}
+
+fn keeps_schema(payload: &Canonical, validator: &mut Validator) -> Result<(), Fault> {
+    let proof = validator.validate(payload.clone());
+    proof.map(drop).map_err(|error| faults::payload(payload.root(), &error, validator.catalog()))
+}

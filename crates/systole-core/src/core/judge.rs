@@ -1,0 +1,337 @@
+//! The judgement of one emission: what it is, who gets it, whether it keeps its contract.
+//! Nothing takes effect here.
+
+use std::time::Duration;
+
+use systole_xml::ladder::{Canonical, Element, Validated};
+use systole_xml::schema;
+use systole_xml::schema::Draft;
+
+use super::blueprint::{Blueprint, ListenerId, Party};
+use super::contract::{Contract, Routing};
+use super::faults;
+use super::io::{Emission, EmissionKind};
+use super::key::ThreadKey;
+use super::machine::Core;
+use super::misroute::Misroute;
+use crate::protocol::{MetaError, MetaProblem, MetaRequest};
+use crate::vocab::{Fault, Name, QName, ns};
+
+/// What becomes of an emission.
+pub(super) enum Verdict {
+    Reply(Validated<Element>),
+    Continue {
+        payload: Validated<Element>,
+        after: Duration,
+    },
+    Call {
+        first: ListenerId,
+        others: Vec<ListenerId>,
+        payload: Validated<Element>,
+    },
+    /// A call on a spawned thread.
+    Addressed {
+        thread: ThreadKey,
+        payload: Validated<Element>,
+    },
+    /// The end of a spawned thread.
+    CloseThread {
+        thread: ThreadKey,
+        payload: Canonical,
+    },
+    Core {
+        request: MetaRequest,
+        payload: Canonical,
+    },
+    Spawn {
+        target: ListenerId,
+        first: Validated<Element>,
+        payload: Canonical,
+    },
+    Refused(Refusal),
+}
+
+/// Why an emission has no effect but a fault.
+pub(super) struct Refusal {
+    /// The listener that it named.
+    pub to: Option<Name>,
+    pub payload: Option<Canonical>,
+    pub fault: Fault,
+    /// The mistake behind a fault of the route. Only operators learn it.
+    pub misroute: Option<Misroute>,
+    /// Indices of the fan-out that it holds.
+    pub width: usize,
+}
+
+/// A payload that is XML, at least.
+pub(super) enum Sound {
+    Unproved(Canonical),
+    Proved(Validated<Element>),
+}
+
+/// The listeners that a payload goes to, in the order of registration.
+pub(super) struct Targets {
+    pub first: ListenerId,
+    pub others: Vec<ListenerId>,
+}
+
+impl Verdict {
+    /// The payload that it is about, as far as there is one.
+    pub(super) fn into_payload(self) -> Option<Canonical> {
+        match self {
+            Self::Reply(payload)
+            | Self::Continue { payload, .. }
+            | Self::Call { payload, .. }
+            | Self::Addressed { payload, .. } => Some(payload.payload().clone()),
+            Self::CloseThread { payload, .. } | Self::Core { payload, .. } | Self::Spawn { payload, .. } => {
+                Some(payload)
+            }
+            Self::Refused(refusal) => refusal.payload,
+        }
+    }
+
+    /// The one listener that it is for.
+    pub(super) fn addressee(&self, blueprint: &Blueprint) -> Option<Name> {
+        match self {
+            Self::Call { first, others, .. } if others.is_empty() => Some(blueprint.contract(*first).name.clone()),
+            Self::Refused(refusal) => refusal.to.clone(),
+            Self::Call { .. }
+            | Self::Reply(_)
+            | Self::Continue { .. }
+            | Self::Addressed { .. }
+            | Self::CloseThread { .. }
+            | Self::Core { .. }
+            | Self::Spawn { .. } => None,
+        }
+    }
+
+    /// Indices of the fan-out that it takes.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Self::Reply(_) | Self::Continue { .. } => 0,
+            Self::Call { others, .. } => 1 + others.len(),
+            Self::Addressed { .. } | Self::CloseThread { .. } | Self::Core { .. } => 1,
+            Self::Spawn { .. } => SPAWN_WIDTH,
+            Self::Refused(refusal) => refusal.width,
+        }
+    }
+}
+
+/// One index for `<thread-spawned>`, one for the answer to the first payload.
+const SPAWN_WIDTH: usize = 2;
+
+impl Core {
+    /// Judges what the listener of a thread emits.
+    pub(super) fn judge(&mut self, thread: ThreadKey, listener: ListenerId, emission: &Emission) -> Verdict {
+        let Emission { kind, to, thread: address, payload } = emission;
+        let blueprint = self.blueprint.clone();
+        let contract = blueprint.contract(listener);
+        let draft = match payload {
+            Draft::Unencodable(error) => {
+                let is_call = matches!(kind, EmissionKind::Call | EmissionKind::Inferred);
+                return refuse(None, faults::unencodable(error), usize::from(is_call));
+            }
+            Draft::NoEnvelope(error) => {
+                let sends = contract.replies.iter().chain(&contract.calls);
+                return refuse(None, faults::envelope(error, &contract.name, sends, &self.catalog), 1);
+            }
+            Draft::Canonical(payload) => {
+                let known = contract.replies.iter().chain(&contract.calls);
+                Sound::Unproved(schema::guide(payload.clone(), known, &self.catalog))
+            }
+            Draft::Proved(payload) => Sound::Proved(payload.clone()),
+        };
+        let qname = draft.root().clone();
+        match *kind {
+            EmissionKind::Continue { after } => {
+                self.judge_own(draft, (&contract.accepts, Misroute::NotContinued), |payload| Verdict::Continue {
+                    payload,
+                    after,
+                })
+            }
+            EmissionKind::Reply => self.judge_own(draft, (&contract.replies, Misroute::NotInReplies), Verdict::Reply),
+            EmissionKind::Inferred if to.is_none() && address.is_none() && contract.replies.contains(&qname) => {
+                self.judge_own(draft, (&contract.replies, Misroute::NotInReplies), Verdict::Reply)
+            }
+            EmissionKind::Call | EmissionKind::Inferred => match address {
+                Some(id) => {
+                    let child = self.spawned.get(id).copied();
+                    match child.filter(|&child| self.threads[child].parent == Some(thread)) {
+                        Some(child) => self.judge_addressed(child, contract, draft),
+                        None => refuse_route(draft, Misroute::UnknownThread),
+                    }
+                }
+                None => self.judge_call(to.as_ref(), &contract.calls, draft),
+            },
+        }
+    }
+
+    /// Judges a request, whoever makes it.
+    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Verdict {
+        let qname = draft.root().clone();
+        if qname.namespace() == ns::META {
+            return self.judge_meta(calls, draft);
+        }
+        match route(&self.blueprint, &qname, to, calls) {
+            Err(misroute) => match refuse_route(draft, misroute) {
+                Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
+                other => other,
+            },
+            Ok(Targets { first, others }) => self.prove(draft, 1, |payload| Verdict::Call { first, others, payload }),
+        }
+    }
+
+    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Verdict {
+        let payload = draft.into_canonical();
+        let request = match MetaRequest::read(&payload) {
+            Ok(request) => request,
+            Err(error) => return refuse_meta(payload, &error),
+        };
+        let MetaRequest::SpawnThread { first } = request else { return Verdict::Core { request, payload } };
+        if first.root().namespace() == ns::META {
+            return refuse_spawn(payload, first.root(), Misroute::NoRequest);
+        }
+        let asked = first.root().clone();
+        match self.judge_call(None, calls, Sound::Unproved(first)) {
+            Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
+                Verdict::Spawn { target, first, payload }
+            }
+            Verdict::Refused(refusal) => {
+                Verdict::Refused(Refusal { payload: Some(payload), width: SPAWN_WIDTH, ..refusal })
+            }
+            // A thread has one listener, and a broadcast several.
+            _ => refuse_spawn(payload, &asked, Misroute::ManyListeners),
+        }
+    }
+
+    fn judge_addressed(&mut self, child: ThreadKey, contract: &Contract, draft: Sound) -> Verdict {
+        let qname = draft.root().clone();
+        if qname.namespace() == ns::META {
+            let payload = draft.into_canonical();
+            return match MetaRequest::read(&payload) {
+                Ok(MetaRequest::CloseThread) => Verdict::CloseThread { thread: child, payload },
+                Ok(_) => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
+                Err(error) => refuse_meta(payload, &error),
+            };
+        }
+        let Some(target) = self.threads[child].listener() else {
+            return refuse_route(draft, Misroute::UnknownThread);
+        };
+        let target = self.blueprint.contract(target);
+        if !target.accepts.contains(&qname) {
+            let misroute = Misroute::NotAcceptedBy(target.name.clone());
+            return refuse_route(draft, misroute);
+        }
+        if !contract.calls.contains(&qname) {
+            return refuse_route(draft, Misroute::NotInCalls);
+        }
+        self.prove(draft, 1, |payload| Verdict::Addressed { thread: child, payload })
+    }
+
+    /// Judges a payload that goes no further than its own thread or its parent.
+    fn judge_own(
+        &mut self,
+        draft: Sound,
+        (allowed, otherwise): (&[QName], Misroute),
+        verdict: impl FnOnce(Validated<Element>) -> Verdict,
+    ) -> Verdict {
+        if !allowed.contains(draft.root()) {
+            return refuse_misrouted(draft.into_canonical(), otherwise, 0);
+        }
+        self.prove(draft, 0, verdict)
+    }
+
+    /// The verdict on a payload that keeps its schema; a refusal of that width for one that doesn't.
+    fn prove(&mut self, draft: Sound, width: usize, verdict: impl FnOnce(Validated<Element>) -> Verdict) -> Verdict {
+        let payload = match draft {
+            Sound::Proved(payload) => return verdict(payload),
+            Sound::Unproved(payload) => payload,
+        };
+        match self.validator.validate(payload.clone()) {
+            Ok(payload) => verdict(payload),
+            Err(error) => {
+                let fault = faults::payload(payload.root(), &error, &self.catalog);
+                refuse(Some(payload), fault, width)
+            }
+        }
+    }
+}
+
+impl Sound {
+    fn root(&self) -> &QName {
+        match self {
+            Self::Unproved(payload) => payload.root(),
+            Self::Proved(payload) => payload.payload().root(),
+        }
+    }
+
+    fn into_canonical(self) -> Canonical {
+        match self {
+            Self::Unproved(payload) => payload,
+            Self::Proved(payload) => payload.payload().clone(),
+        }
+    }
+}
+
+/// Finds the listeners that get a payload.
+pub(super) fn route(
+    blueprint: &Blueprint,
+    qname: &QName,
+    to: Option<&Name>,
+    calls: &[QName],
+) -> Result<Targets, Misroute> {
+    let accepting = blueprint.accepting(qname);
+    let targets = match to {
+        Some(name) => match blueprint.party(name.as_str()) {
+            Some(Party::Listener(listener)) if accepting.contains(&listener) => {
+                Ok(Targets { first: listener, others: Vec::new() })
+            }
+            Some(Party::Listener(_)) => Err(Misroute::NotAcceptedBy(name.clone())),
+            None if *name == Name::root() => Err(Misroute::NoName),
+            Some(Party::Client(_)) | None => Err(Misroute::UnknownListener(name.clone())),
+        },
+        None => {
+            let routed = |listener: &&ListenerId| blueprint.contract(**listener).routing != Routing::Addressed;
+            let mut routed = accepting.iter().filter(routed).copied();
+            let otherwise = if accepting.is_empty() { Misroute::NotAccepted } else { Misroute::NotAddressed };
+            routed.next().map(|first| Targets { first, others: routed.collect() }).ok_or(otherwise)
+        }
+    };
+    targets.and_then(|targets| {
+        let allowed = calls.contains(qname) && qname.namespace() != ns::CORE;
+        if allowed { Ok(targets) } else { Err(Misroute::NotInCalls) }
+    })
+}
+
+fn refuse(payload: Option<Canonical>, fault: Fault, width: usize) -> Verdict {
+    Verdict::Refused(Refusal { to: None, payload, fault, misroute: None, width })
+}
+
+fn refuse_route(draft: Sound, misroute: Misroute) -> Verdict {
+    refuse_misrouted(draft.into_canonical(), misroute, 1)
+}
+
+fn refuse_misrouted(payload: Canonical, misroute: Misroute, width: usize) -> Verdict {
+    let fault = match misroute {
+        Misroute::NotInReplies => faults::reply(payload.root()),
+        _ => faults::route(payload.root()),
+    };
+    Verdict::Refused(Refusal { to: None, payload: Some(payload), fault, misroute: Some(misroute), width })
+}
+
+/// Refuses a request for a thread whose first payload has no target there.
+fn refuse_spawn(request: Canonical, first: &QName, misroute: Misroute) -> Verdict {
+    let (payload, fault) = (Some(request), faults::route(first));
+    Verdict::Refused(Refusal { to: None, payload, fault, misroute: Some(misroute), width: SPAWN_WIDTH })
+}
+
+/// What the core doesn't know has no target, like anything else that nobody takes.
+fn refuse_meta(payload: Canonical, error: &MetaError) -> Verdict {
+    match error.problem {
+        MetaProblem::Unknown { .. } => refuse_route(Sound::Unproved(payload), Misroute::NoRequest),
+        MetaProblem::NoName { .. }
+        | MetaProblem::BadName { .. }
+        | MetaProblem::OtherName { .. }
+        | MetaProblem::Shape(_) => refuse(Some(payload), faults::meta(error), 1),
+    }
+}

@@ -1,0 +1,307 @@
+//! What moves a task once it is there.
+
+use super::change::Change;
+use super::checks;
+use super::error::{Field, InboxError, InboxProblem};
+use super::event::EventKind;
+use super::principal::Principal;
+use super::status::{Act, Status};
+use super::store::{Said, TaskInbox};
+use super::task::{Artifact, Exchange, Progress, Task};
+use crate::vocab::{TaskId, Time};
+
+/// A part of a piece of the result.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ArtifactPart {
+    /// The name of the piece.
+    pub name: String,
+    /// The text of the part; may be empty.
+    pub text: String,
+    /// Whether it is added to what is there, rather than replacing it.
+    pub append: bool,
+    /// Whether no other part follows.
+    pub last: bool,
+}
+
+/// The reason of a task that expired.
+const EXPIRED: &str = "its deadline passed";
+
+impl TaskInbox {
+    /// The owner takes a pending task on.
+    ///
+    /// # Errors
+    /// [`InboxError::NotOwner`], [`InboxError::Unknown`], [`InboxError::Transition`]; [`InboxProblem::Outbox`] while
+    /// its submitter takes no events.
+    pub fn accept(&mut self, actor: &Principal, id: TaskId, now: Time) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Accept)?;
+        self.may_tell(self.at(place))?;
+        Ok(self.step(place, now, said(EventKind::Accepted, ""), |task| {
+            task.status = Status::Accepted;
+            task.attempts += 1;
+        }))
+    }
+
+    /// The owner is done, with a result in words or none.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept), without the last; a text that is too long or no XML.
+    pub fn complete(&mut self, actor: &Principal, id: TaskId, result: &str, now: Time) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Complete)?;
+        checks::text(Field::Result, result, self.limits.text_bytes)?;
+        Ok(self.step(place, now, said(EventKind::Completed, result), |task| {
+            end(task, Status::Completed);
+            task.result = Some(result.to_owned());
+        }))
+    }
+
+    /// The owner gives up, and says why.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete); [`InboxError::Empty`] without a reason.
+    pub fn fail(&mut self, actor: &Principal, id: TaskId, reason: &str, now: Time) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Fail)?;
+        checks::said(Field::Reason, reason, self.limits.text_bytes)?;
+        Ok(self.end_with(place, (Status::Failed, EventKind::Failed), reason, now))
+    }
+
+    /// The owner doesn't take a pending task on, and says why.
+    ///
+    /// # Errors
+    /// As [`fail`](Self::fail).
+    pub fn reject(&mut self, actor: &Principal, id: TaskId, reason: &str, now: Time) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Reject)?;
+        checks::said(Field::Reason, reason, self.limits.text_bytes)?;
+        Ok(self.end_with(place, (Status::Rejected, EventKind::Rejected), reason, now))
+    }
+
+    /// The submitter doesn't want a task any more; the reason may be empty.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`], [`InboxError::NotSubmitter`], [`InboxError::Transition`]; a text that is too long or
+    /// no XML.
+    pub fn cancel(&mut self, actor: &Principal, id: TaskId, reason: &str, now: Time) -> Result<Change, InboxError> {
+        let place = self.submitted(actor, id, Act::Cancel)?;
+        checks::text(Field::Reason, reason, self.limits.text_bytes)?;
+        Ok(self.end_with(place, (Status::Cancelled, EventKind::Cancelled), reason, now))
+    }
+
+    /// The owner says how far an accepted task is: in percent, in words, or both.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept); [`InboxError::Empty`] if nothing is said, a text that is too long or no XML,
+    /// [`InboxProblem::Percent`].
+    pub fn progress(
+        &mut self,
+        actor: &Principal,
+        id: TaskId,
+        percent: Option<u8>,
+        text: &str,
+        now: Time,
+    ) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Progress)?;
+        let more = match percent {
+            Some(percent) if percent > 100 => return Err(InboxProblem::Percent { percent }.into()),
+            Some(_) => checks::text(Field::Progress, text, self.limits.text_bytes)?,
+            None => checks::said(Field::Progress, text, self.limits.text_bytes)?,
+        };
+        let change = self.grow(place, more)?;
+        let said = Said { percent, ..said(EventKind::Progress, text) };
+        Ok(self.after(change, place, now, said, |task| {
+            task.progress = Some(Progress { percent, text: text.to_owned(), at: now });
+        }))
+    }
+
+    /// The owner hands in a piece of the result, or a part of one.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept); texts that are empty, too long or no XML, too many pieces,
+    /// [`InboxProblem::ArtifactEnded`], [`InboxProblem::NoArtifact`].
+    pub fn artifact(
+        &mut self,
+        actor: &Principal,
+        id: TaskId,
+        part: ArtifactPart,
+        now: Time,
+    ) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Artifact)?;
+        let ArtifactPart { name, text, append, last } = part;
+        let task = self.at(place);
+        let known = task.artifacts.iter().position(|artifact| artifact.name == name);
+        let mut more = checks::said(Field::ArtifactName, &name, self.limits.key_bytes)?
+            + checks::text(Field::Artifact, &text, self.limits.artifact_bytes)?;
+        match known.map(|at| &task.artifacts[at]) {
+            Some(artifact) if artifact.ended => return Err(InboxProblem::ArtifactEnded { name }.into()),
+            Some(artifact) => {
+                let freed = checks::cost(&name) + if append { 0 } else { checks::cost(&artifact.text) };
+                more = more.saturating_sub(freed);
+            }
+            None if append => return Err(InboxProblem::NoArtifact { name }.into()),
+            None if task.artifacts.len() >= self.limits.artifacts => {
+                return Err(InboxError::TooMany { field: Field::Artifact, limit: self.limits.artifacts });
+            }
+            None => {}
+        }
+        checks::within(Field::Artifact, task.artifact_size() + more, self.limits.artifact_bytes)?;
+        let change = self.grow(place, more)?;
+        let event = name.clone();
+        Ok(self.after(change, place, now, said(EventKind::Artifact, &event), |task| match known {
+            Some(at) => {
+                let artifact = &mut task.artifacts[at];
+                if !append {
+                    artifact.text.clear();
+                }
+                artifact.text.push_str(&text);
+                artifact.ended = last;
+            }
+            None => task.artifacts.push(Artifact { name, text, ended: last }),
+        }))
+    }
+
+    /// The owner asks the submitter something, and waits.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept); a text that is empty, too long or no XML, too many questions.
+    pub fn input_required(
+        &mut self,
+        actor: &Principal,
+        id: TaskId,
+        question: &str,
+        now: Time,
+    ) -> Result<Change, InboxError> {
+        let place = self.owned(actor, id, Act::Ask)?;
+        let more = checks::said(Field::Question, question, self.limits.text_bytes)?;
+        if self.at(place).questions.len() >= self.limits.questions {
+            return Err(InboxError::TooMany { field: Field::Question, limit: self.limits.questions });
+        }
+        let change = self.grow(place, more)?;
+        Ok(self.after(change, place, now, said(EventKind::InputRequired, question), |task| {
+            task.status = Status::InputRequired;
+            let number = task.events + 1;
+            task.questions.push(Exchange { number, question: question.to_owned(), asked: now, answer: None });
+        }))
+    }
+
+    /// The submitter answers the question.
+    ///
+    /// # Errors
+    /// As [`cancel`](Self::cancel); [`InboxError::Empty`] without an answer, [`InboxError::Full`].
+    pub fn answer(&mut self, actor: &Principal, id: TaskId, answer: &str, now: Time) -> Result<Change, InboxError> {
+        let place = self.submitted(actor, id, Act::Answer)?;
+        let more = checks::said(Field::Answer, answer, self.limits.text_bytes)?;
+        self.may_grow(self.at(place), more)?;
+        let change = self.make_room(more);
+        Ok(self.after(change, place, now, said(EventKind::Input, answer), |task| {
+            task.status = Status::Accepted;
+            if let Some(exchange) = task.questions.last_mut() {
+                exchange.answer = Some(answer.to_owned());
+            }
+        }))
+    }
+
+    /// The job was removed or registered anew: what was accepted is pending again, at its old place, without its
+    /// progress and without a question that nobody answered. Whoever keeps the job says so, not a principal.
+    pub fn release(&mut self, now: Time) -> Change {
+        let accepted = self.tasks().filter(|task| task.status.after(Act::Release).is_some());
+        let places: Vec<_> = accepted.map(|task| task.place).collect();
+        let mut change = Change::default();
+        for place in places {
+            change.append(self.step(place, now, said(EventKind::Released, ""), |task| {
+                task.status = Status::Pending;
+                task.progress = None;
+                task.questions.retain(|exchange| exchange.answer.is_some());
+            }));
+        }
+        change
+    }
+
+    /// Fails the open tasks whose deadline has passed, in order of deadline. Until this is called they go on.
+    pub fn expire(&mut self, now: Time) -> Change {
+        let mut change = Change::default();
+        for place in self.expired(now) {
+            change.append(self.end_with(place, (Status::Failed, EventKind::Failed), EXPIRED, now));
+        }
+        change
+    }
+
+    /// The submitter of a detached task was told of its events up to a number.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`].
+    pub fn acknowledge(&mut self, id: TaskId, number: u32) -> Result<Change, InboxError> {
+        let place = self.place(id)?;
+        if self.at(place).outbox.front().is_none_or(|event| event.number > number) {
+            return Ok(Change::default());
+        }
+        self.edit(place, |task| task.outbox.retain(|event| event.number > number));
+        Ok(self.saved(id))
+    }
+
+    /// The submitter of a detached task can't be told, and never will be: its events are dropped. It may still ask.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`].
+    pub fn undeliverable(&mut self, id: TaskId, reason: &str) -> Result<Change, InboxError> {
+        const LONGEST: usize = 256;
+        let place = self.place(id)?;
+        let reason = systole_xml::schema::escape::carriable(reason).chars().take(LONGEST).collect();
+        self.edit(place, |task| {
+            task.outbox.clear();
+            task.undelivered = Some(reason);
+        });
+        Ok(self.saved(id))
+    }
+
+    fn end_with(&mut self, place: u64, (status, kind): (Status, EventKind), reason: &str, now: Time) -> Change {
+        self.step(place, now, said(kind, reason), |task| {
+            end(task, status);
+            task.reason = Some(reason.to_owned());
+        })
+    }
+
+    /// Makes room for more of a task, or refuses.
+    fn grow(&mut self, place: u64, more: usize) -> Result<Change, InboxError> {
+        self.may_tell(self.at(place))?;
+        self.may_grow(self.at(place), more)?;
+        Ok(self.make_room(more))
+    }
+
+    fn after(&mut self, mut change: Change, place: u64, now: Time, said: Said, edit: impl FnOnce(&mut Task)) -> Change {
+        change.append(self.step(place, now, said, edit));
+        change
+    }
+
+    /// The place of a task that the owner may do this to, now.
+    fn owned(&self, actor: &Principal, id: TaskId, act: Act) -> Result<u64, InboxError> {
+        if self.owner.as_ref() != Some(actor) {
+            return Err(InboxError::NotOwner { actor: actor.clone(), act });
+        }
+        self.possible(id, act)
+    }
+
+    /// The place of a task that its submitter may do this to, now.
+    fn submitted(&self, actor: &Principal, id: TaskId, act: Act) -> Result<u64, InboxError> {
+        if self.get(id)?.source.agent != *actor.name() {
+            return Err(InboxError::NotSubmitter { id, actor: actor.clone(), act });
+        }
+        self.possible(id, act)
+    }
+
+    fn possible(&self, id: TaskId, act: Act) -> Result<u64, InboxError> {
+        let task = self.get(id)?;
+        match task.status.after(act) {
+            Some(_) => Ok(task.place),
+            None => Err(InboxError::Transition { id, from: task.status, act }),
+        }
+    }
+}
+
+/// What an event says; nothing if the text is empty.
+fn said(kind: EventKind, text: &str) -> Said<'_> {
+    Said { kind, percent: None, text: (!text.is_empty()).then_some(text) }
+}
+
+fn end(task: &mut Task, status: Status) {
+    task.status = status;
+    // A question that nobody will answer any more is none.
+    task.questions.retain(|exchange| exchange.answer.is_some());
+}

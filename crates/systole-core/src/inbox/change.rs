@@ -1,0 +1,28 @@
+use super::event::Event;
+use crate::vocab::{Name, TaskId};
+
+/// What a method of an inbox changed: what happened, and which tasks have to be written down.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use = "whoever keeps a journal writes it down, whoever wants to know hears the events"]
+pub struct Change {
+    /// What happened, in order. Nobody is ever told again.
+    pub events: Vec<Event>,
+    /// The tasks that are not what they were, by inbox and id.
+    pub saved: Vec<(Name, TaskId)>,
+    /// The tasks that are not kept any longer, by inbox and id.
+    pub removed: Vec<(Name, TaskId)>,
+}
+
+impl Change {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds a later change behind this one.
+    pub fn append(&mut self, mut more: Self) {
+        self.events.append(&mut more.events);
+        self.saved.append(&mut more.saved);
+        self.removed.append(&mut more.removed);
+    }
+}

@@ -1,0 +1,46 @@
+//! Layer 2, the task inbox: what others ask a job to do, as data, and the rules by which it moves.
+//!
+//! A [`TaskInbox`] holds the tasks of one job. Each method checks everything first: an error has changed nothing, a
+//! success comes back as a [`Change`], which says what happened ([`Event`]s, once each and in order) and what to write
+//! down ([`TaskInbox::ops`]). [`Jobs`] is the registry beside it: jobs by name and by skill, and tasks for jobs that
+//! aren't there yet. [`payload`] is the same in XML, `urn:systole:task:v1`.
+//!
+//! What always holds: only the [`Principal`] that owns an inbox moves its tasks, only the one that submitted a task
+//! cancels it or answers a question, and neither is ever taken from what a body claims. Every text is one that XML can
+//! carry and within its limit. No clock, no randomness: the time and the ids come in from outside.
+
+mod acts;
+mod change;
+mod checks;
+mod context;
+mod directory;
+mod error;
+mod event;
+mod export;
+mod jobs;
+mod limits;
+mod markdown;
+mod page;
+pub mod payload;
+mod principal;
+mod render;
+mod status;
+mod store;
+mod submit;
+mod task;
+
+pub use acts::ArtifactPart;
+pub use change::Change;
+pub use context::{Entry, TaskContext, Xml};
+pub use error::{Field, InboxError, InboxProblem};
+pub use event::{Event, EventKind};
+pub use export::ImportError;
+pub use jobs::{Absent, JobCard, JobError, Jobs, JobsLimits};
+pub use limits::InboxLimits;
+#[doc(hidden)]
+pub use page::page;
+pub use principal::Principal;
+pub use status::{Act, Status};
+pub use store::TaskInbox;
+pub use submit::{Submission, Submitted};
+pub use task::{Artifact, Exchange, Progress, Source, Task};

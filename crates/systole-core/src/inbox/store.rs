@@ -1,0 +1,299 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::change::Change;
+use super::error::{Field, InboxError, InboxProblem};
+use super::event::{Event, EventKind};
+use super::limits::InboxLimits;
+use super::principal::Principal;
+use super::status::Status;
+use super::task::Task;
+use crate::vocab::{Name, TaskId, Time};
+
+/// The tasks of one job, in order of arrival.
+///
+/// ```
+/// use systole_core::inbox::{Principal, Submission, TaskInbox};
+/// use systole_core::vocab::{TaskId, Time};
+///
+/// let (writer, reviewer) = (Principal::parse("writer")?, Principal::parse("reviewer")?);
+/// let mut reviews = TaskInbox::new("reviews", reviewer.clone())?;
+/// let (id, now) = ("67e55044-10b1-426f-9247-bb680e5fe0c8".parse::<TaskId>()?, Time::from_nanos(0));
+/// let submitted = reviews.submit(&writer, Submission::new("drafts", "Read chapter 3."), id, now)?;
+/// assert_eq!(submitted.change.events.len(), 2, "submitted and routed");
+///
+/// assert!(reviews.accept(&writer, id, now).is_err(), "only the reviewer may");
+/// let _ = reviews.accept(&reviewer, id, now)?;
+/// let _ = reviews.complete(&reviewer, id, "Two typos.", now)?;
+/// assert_eq!(reviews.get(id)?.result.as_deref(), Some("Two typos."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TaskInbox {
+    pub(super) job: Name,
+    /// `None` while the job isn't there.
+    pub(super) owner: Option<Principal>,
+    pub(super) limits: InboxLimits,
+    tasks: BTreeMap<u64, Kept>,
+    places: HashMap<TaskId, u64>,
+    keys: HashMap<(Name, String), TaskId>,
+    /// Of tasks that have not ended.
+    deadlines: BTreeSet<(Time, u64)>,
+    /// The tasks that are over, by when the last thing happened to them.
+    over: BTreeSet<(Time, u64)>,
+    /// The bytes of tasks that are not over, and of those that are.
+    bytes: [usize; 2],
+    pub(super) next_place: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    task: Task,
+    bytes: usize,
+}
+
+/// What is said of a change to a task.
+pub(super) struct Said<'a> {
+    pub(super) kind: EventKind,
+    pub(super) percent: Option<u8>,
+    pub(super) text: Option<&'a str>,
+}
+
+impl TaskInbox {
+    /// An empty inbox of a job, with the default limits.
+    ///
+    /// # Errors
+    /// [`InboxError::Empty`] and [`InboxError::Name`] for the name of the job.
+    pub fn new(job: &str, owner: Principal) -> Result<Self, InboxError> {
+        Ok(Self::named(super::checks::name(Field::Job, job)?, owner))
+    }
+
+    /// An empty inbox of a job whose name was checked, with the default limits.
+    pub fn named(job: Name, owner: Principal) -> Self {
+        Self::unclaimed(job, InboxLimits::default()).owned_by(Some(owner))
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: InboxLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The inbox of a job that isn't there yet.
+    pub(super) fn unclaimed(job: Name, limits: InboxLimits) -> Self {
+        Self {
+            job,
+            owner: None,
+            limits,
+            tasks: BTreeMap::new(),
+            places: HashMap::new(),
+            keys: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            over: BTreeSet::new(),
+            bytes: [0; 2],
+            next_place: 1,
+        }
+    }
+
+    pub(super) fn owned_by(mut self, owner: Option<Principal>) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// The name of the job.
+    pub const fn job(&self) -> &Name {
+        &self.job
+    }
+
+    /// Who moves its tasks; nobody while the job isn't there.
+    pub const fn owner(&self) -> Option<&Principal> {
+        self.owner.as_ref()
+    }
+
+    /// The bounds on it.
+    pub const fn limits(&self) -> &InboxLimits {
+        &self.limits
+    }
+
+    /// A task.
+    ///
+    /// # Errors
+    /// [`InboxError::Unknown`].
+    pub fn get(&self, id: TaskId) -> Result<&Task, InboxError> {
+        self.place(id).map(|place| self.at(place))
+    }
+
+    /// Every task that is known, in order of arrival; those that are over are forgotten in time.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values().map(|kept| &kept.task)
+    }
+
+    /// The tasks that nobody has taken on, in order of arrival.
+    pub fn pending(&self) -> impl Iterator<Item = &Task> {
+        self.tasks().filter(|task| task.status == Status::Pending)
+    }
+
+    /// Whether somebody owns the inbox or submitted the task: to anybody else it isn't there.
+    pub fn concerns(&self, task: &Task, who: &Name) -> bool {
+        self.owner().is_some_and(|owner| owner.name() == who) || task.source.agent == *who
+    }
+
+    /// The tasks that are not over.
+    pub fn open(&self) -> usize {
+        self.tasks.len() - self.over.len()
+    }
+
+    /// When [`expire`](Self::expire) has something to do.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// What submitters of detached tasks have yet to be told: the first event of each task that has one, in order of
+    /// arrival. [`acknowledge`](Self::acknowledge) says that one was told.
+    pub fn owed(&self) -> impl Iterator<Item = (&Task, &Event)> {
+        self.tasks().filter_map(|task| Some((task, task.outbox.front()?)))
+    }
+
+    pub(super) fn place(&self, id: TaskId) -> Result<u64, InboxError> {
+        self.places.get(&id).copied().ok_or(InboxError::Unknown { id })
+    }
+
+    pub(super) fn at(&self, place: u64) -> &Task {
+        &self.tasks[&place].task
+    }
+
+    pub(super) fn of_key(&self, agent: &Name, key: &str) -> Option<TaskId> {
+        self.keys.get(&(agent.clone(), key.to_owned())).copied()
+    }
+
+    /// The places of open tasks whose deadline is not after `now`, in order of deadline.
+    pub(super) fn expired(&self, now: Time) -> Vec<u64> {
+        self.deadlines.range(..=(now, u64::MAX)).map(|(_, place)| *place).collect()
+    }
+
+    /// Whether a task may grow by so much.
+    pub(super) fn may_grow(&self, task: &Task, more: usize) -> Result<(), InboxError> {
+        super::checks::within(Field::Task, task.size() + more, self.limits.task_bytes)?;
+        self.has_room(self.open(), more)
+    }
+
+    /// Whether there may be one more task.
+    pub(super) fn may_open(&self, task: &Task) -> Result<(), InboxError> {
+        super::checks::within(Field::Task, task.size(), self.limits.task_bytes)?;
+        self.has_room(self.open() + 1, task.size())
+    }
+
+    fn has_room(&self, open: usize, more: usize) -> Result<(), InboxError> {
+        let (bytes, limit, limit_bytes) = (self.bytes[0] + more, self.limits.open, self.limits.bytes);
+        if open > limit || bytes > limit_bytes {
+            return Err(InboxError::Full { open, limit, bytes, limit_bytes });
+        }
+        Ok(())
+    }
+
+    /// Whether the owner may add to what the submitter has not been told.
+    pub(super) fn may_tell(&self, task: &Task) -> Result<(), InboxError> {
+        let waiting = task.outbox.len();
+        if waiting >= self.limits.outbox { Err(InboxProblem::Outbox { waiting }.into()) } else { Ok(()) }
+    }
+
+    /// Takes a task, with its place.
+    pub(super) fn insert(&mut self, task: Task) {
+        let place = task.place;
+        self.places.insert(task.id, place);
+        if let Some(key) = &task.key {
+            self.keys.insert((task.source.agent.clone(), key.clone()), task.id);
+        }
+        let bytes = task.held();
+        self.tasks.insert(place, Kept { task, bytes });
+        self.count_in(place);
+    }
+
+    /// Changes a task and notes what happened.
+    pub(super) fn step(&mut self, place: u64, now: Time, said: Said, change: impl FnOnce(&mut Task)) -> Change {
+        let id = self.at(place).id;
+        let mut event = None;
+        self.edit(place, |task| {
+            change(task);
+            task.changed = now;
+            event = Some(note(task, now, &said));
+        });
+        Change { events: event.into_iter().collect(), ..self.saved(id) }
+    }
+
+    /// The change of a task of which nobody hears.
+    pub(super) fn saved(&self, id: TaskId) -> Change {
+        Change { saved: vec![(self.job.clone(), id)], ..Change::default() }
+    }
+
+    /// The change of all that it holds, of which nobody hears.
+    pub fn all(&self) -> Change {
+        Change { saved: self.tasks().map(|task| (self.job.clone(), task.id)).collect(), ..Change::default() }
+    }
+
+    /// Nobody waits for its tasks any more: what comes of them is sent.
+    pub fn detach_all(&mut self) {
+        let waited: Vec<_> = self.tasks().filter(|task| !task.detached).map(|task| task.place).collect();
+        for place in waited {
+            self.edit(place, |task| task.detached = true);
+        }
+    }
+
+    /// Changes a task without saying so.
+    pub(super) fn edit(&mut self, place: u64, change: impl FnOnce(&mut Task)) {
+        self.count_out(place);
+        if let Some(kept) = self.tasks.get_mut(&place) {
+            change(&mut kept.task);
+            kept.bytes = kept.task.held();
+        }
+        self.count_in(place);
+    }
+
+    /// Forgets the oldest tasks that are over, as far as the limits want it.
+    pub(super) fn make_room(&mut self, more: usize) -> Change {
+        let mut removed = Vec::new();
+        while self.over.len() > self.limits.ended || self.bytes[0] + self.bytes[1] + more > self.limits.bytes {
+            let Some(&(_, place)) = self.over.first() else { break };
+            self.count_out(place);
+            let Some(Kept { task, .. }) = self.tasks.remove(&place) else { break };
+            self.places.remove(&task.id);
+            if let Some(key) = task.key {
+                self.keys.remove(&(task.source.agent, key));
+            }
+            removed.push((self.job.clone(), task.id));
+        }
+        Change { removed, ..Change::default() }
+    }
+
+    fn count_in(&mut self, place: u64) {
+        let Kept { task, bytes } = &self.tasks[&place];
+        self.bytes[usize::from(task.is_over())] += bytes;
+        if task.is_over() {
+            self.over.insert((task.changed, place));
+        }
+        if let (Some(deadline), false) = (task.deadline, task.status.is_ended()) {
+            self.deadlines.insert((deadline, place));
+        }
+    }
+
+    fn count_out(&mut self, place: u64) {
+        let Kept { task, bytes } = &self.tasks[&place];
+        self.bytes[usize::from(task.is_over())] -= bytes;
+        self.over.remove(&(task.changed, place));
+        if let Some(deadline) = task.deadline {
+            self.deadlines.remove(&(deadline, place));
+        }
+    }
+}
+
+/// Numbers an event of a task, and lays it out for the submitter if it is to hear of it.
+pub(super) fn note(task: &mut Task, at: Time, said: &Said) -> Event {
+    let Said { kind, percent, text } = *said;
+    task.events += 1;
+    let event = Event { task: task.id, number: task.events, at, kind, percent, text: text.map(str::to_owned) };
+    let told = task.watched || kind.is_end() || kind == EventKind::InputRequired;
+    if task.detached && told && task.undelivered.is_none() {
+        task.outbox.push_back(event.clone());
+    }
+    event
+}

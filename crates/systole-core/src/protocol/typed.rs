@@ -1,0 +1,157 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::vocab::{QName, ThreadId, ns};
+
+/// Which payloads may I call?
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListCapabilities;
+
+/// The XML Schema of a payload, please. The answer holds a document, which no Rust type is made for: take it as an
+/// [`Element`](systole_xml::ladder::Element) and read it with [`MetaAnswer::read`](super::MetaAnswer::read).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestSchema {
+    /// The payload.
+    #[serde(rename = "@payload", with = "display")]
+    #[schemars(with = "String")]
+    pub payload: QName,
+}
+
+/// A valid instance of a payload, please. The answer is read as for [`RequestSchema`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestExample {
+    /// The payload.
+    #[serde(rename = "@payload", with = "display")]
+    #[schemars(with = "String")]
+    pub payload: QName,
+}
+
+/// What a model must know to write a payload, please.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestPrompt {
+    /// The payload; none for all.
+    #[serde(rename = "@payload", with = "display_option", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub payload: Option<QName>,
+}
+
+/// Forget the stored context of this thread, please.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClearContext;
+
+/// A spawned thread is not needed any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CloseThread;
+
+/// What the asker may call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Capabilities {
+    /// One for each payload.
+    #[serde(default)]
+    pub capability: Vec<Capability>,
+}
+
+/// One payload that the asker may call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Capability {
+    /// Its name.
+    #[serde(rename = "@payload", with = "display")]
+    #[schemars(with = "String")]
+    pub payload: QName,
+    /// One line on what it is for.
+    #[serde(rename = "$text")]
+    pub description: String,
+}
+
+/// What a model must know to write a payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Prompt(pub String);
+
+/// A fresh thread, which the asker alone can address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadSpawned(
+    /// Its id.
+    #[serde(with = "display")]
+    #[schemars(with = "String")]
+    pub ThreadId,
+);
+
+/// The stored context of the thread is forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextCleared;
+
+/// Payload types whose schema stands in a document under `schemas/`.
+macro_rules! written_by_hand {
+    ($($type:ident: $namespace:expr, $root:literal;)*) => {
+        $(impl systole_xml::schema::Payload for $type {
+            const NAMESPACE: &'static str = $namespace;
+            const ROOT: &'static str = $root;
+
+            fn contract() -> Result<systole_xml::schema::PayloadSchema, systole_xml::schema::ContractError> {
+                let payload = Self::qname();
+                let missing = || systole_xml::schema::ContractError::Reserved { payload: payload.clone() };
+                systole_xml::schema::builtin(&payload).cloned().ok_or_else(missing)
+            }
+        })*
+    };
+}
+pub(super) use written_by_hand;
+
+written_by_hand! {
+    ListCapabilities: ns::META, "list-capabilities";
+    RequestSchema: ns::META, "request-schema";
+    RequestExample: ns::META, "request-example";
+    RequestPrompt: ns::META, "request-prompt";
+    ClearContext: ns::META, "clear-context";
+    CloseThread: ns::META, "close-thread";
+    Capabilities: ns::META, "capabilities";
+    Prompt: ns::META, "prompt";
+    ThreadSpawned: ns::META, "thread-spawned";
+    ContextCleared: ns::META, "context-cleared";
+}
+
+/// Names, ids and times as text.
+pub(crate) mod display {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The same where it may be left out.
+pub(crate) mod display_option {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserializer, Serializer};
+
+    use super::display;
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => display::serialize(value, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        display::deserialize(deserializer).map(Some)
+    }
+}

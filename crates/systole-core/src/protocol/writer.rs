@@ -1,0 +1,81 @@
+use bytes::Bytes;
+use systole_xml::ladder::Canonical;
+use systole_xml::ladder::strict::canonicalize;
+use systole_xml::schema::escape::{Place, escape_lossy};
+
+use crate::vocab::XmlLimits;
+
+/// Writes one payload of the pump's own; the strict pass makes it canonical.
+pub(super) struct Writer {
+    out: Vec<u8>,
+    open: Vec<&'static str>,
+}
+
+impl Writer {
+    pub(super) fn new(namespace: &str, root: &'static str) -> Self {
+        Self { out: Vec::with_capacity(512), open: Vec::new() }.start(root, &[("xmlns", namespace)])
+    }
+
+    /// A writer for a root with attributes.
+    pub(super) fn with_attributes(namespace: &str, root: &'static str, attributes: &[(&str, &str)]) -> Self {
+        let mut all = vec![("xmlns", namespace)];
+        all.extend(attributes);
+        Self { out: Vec::with_capacity(512), open: Vec::new() }.start(root, &all)
+    }
+
+    pub(super) fn start(mut self, name: &'static str, attributes: &[(&str, &str)]) -> Self {
+        self.out.push(b'<');
+        self.out.extend_from_slice(name.as_bytes());
+        for (name, value) in attributes {
+            self.out.push(b' ');
+            self.out.extend_from_slice(name.as_bytes());
+            self.out.extend_from_slice(b"=\"");
+            escape_lossy(&mut self.out, value, Place::Attribute);
+            self.out.push(b'"');
+        }
+        self.out.push(b'>');
+        self.open.push(name);
+        self
+    }
+
+    pub(super) fn text(mut self, text: &str) -> Self {
+        escape_lossy(&mut self.out, text, Place::Text);
+        self
+    }
+
+    pub(super) fn end(mut self) -> Self {
+        if let Some(name) = self.open.pop() {
+            self.out.extend_from_slice(b"</");
+            self.out.extend_from_slice(name.as_bytes());
+            self.out.push(b'>');
+        }
+        self
+    }
+
+    /// An element that holds text.
+    pub(super) fn element(self, name: &'static str, text: &str) -> Self {
+        self.start(name, &[]).text(text).end()
+    }
+
+    /// Another payload, with what it takes to be itself inside of this one.
+    pub(super) fn embed(mut self, payload: &Canonical) -> Self {
+        self.out.extend_from_slice(embedded(payload).as_bytes());
+        self
+    }
+
+    pub(super) fn finish(mut self) -> Canonical {
+        while !self.open.is_empty() {
+            self = self.end();
+        }
+        canonicalize(&Bytes::from(self.out), &XmlLimits::UNLIMITED).expect("what the pump writes is well-formed")
+    }
+}
+
+/// A payload as it stands inside of another one, to be canonicalized with that.
+pub(crate) fn embedded(payload: &Canonical) -> String {
+    let text = payload.as_str();
+    let name = text.find([' ', '>']).unwrap_or(text.len());
+    let (start, rest) = text.split_at(name);
+    let undeclared = if rest.starts_with(" xmlns=\"") { "" } else { " xmlns=\"\"" };
+    format!("{start}{undeclared}{rest}")
+}

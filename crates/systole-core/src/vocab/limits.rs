@@ -1,0 +1,79 @@
+use std::time::Duration;
+
+use systole_xml::vocab::XmlLimits;
+
+/// Bounds on an organism. The defaults are in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bounds on one document.
+    pub xml: XmlLimits,
+    /// Threads below each other; a thread at this depth can't call (64).
+    pub thread_depth: u32,
+    /// Payloads in one response (256).
+    pub fanout: usize,
+    /// Open children and queued messages of one thread (1,024).
+    pub mailbox: usize,
+    /// Messages on Queue 1 (65,536).
+    pub queue: usize,
+    /// Bytes on Queue 1 (256 MiB).
+    pub queue_bytes: usize,
+    /// Live threads of one conversation (10,000). Past it the thread that calls fails.
+    pub conversation_threads: usize,
+    /// Messages that one conversation holds at once (16,384): in mailboxes, delayed, and answers that handlers await,
+    /// faults and answers of the core among them. Past it the thread that emits fails.
+    pub conversation_messages: usize,
+    /// Bytes of those messages (64 MiB).
+    pub conversation_bytes: usize,
+    /// Live threads of the organism (1,000,000).
+    pub threads: usize,
+    /// How long a handler may run without awaiting a call (30 s).
+    pub handler_timeout: Duration,
+    /// Responses in a row without one valid emission after which a thread fails (3; at most 255).
+    pub invalid_responses: u32,
+    /// How often a message is dispatched after a crash that it may have caused, before it is a dead letter (5).
+    pub max_attempts: u32,
+    /// How long a root without an open child stays after its last message (15 min).
+    pub root_idle: Duration,
+    /// Messages that a client may leave unread before its conversations are cancelled (65,536).
+    pub egress: usize,
+    /// Bytes that a client may leave unread before its conversations are cancelled (64 MiB).
+    pub egress_bytes: usize,
+    /// Messages of context kept for one thread (64).
+    pub context_messages: usize,
+    /// Bytes of context kept for one thread (256 KiB).
+    pub context_bytes: usize,
+    /// Bytes of context kept in the organism (64 MiB).
+    pub context_total_bytes: usize,
+    /// Dead letters that each shard keeps; past it the oldest goes (1,024).
+    pub dead_letters: usize,
+    /// Bytes that the dead letters of each shard hold; past it the oldest go (64 MiB).
+    pub dead_letter_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            xml: XmlLimits::default(),
+            thread_depth: 64,
+            fanout: 256,
+            mailbox: 1024,
+            queue: 65_536,
+            queue_bytes: 256 << 20,
+            conversation_threads: 10_000,
+            conversation_messages: 16_384,
+            conversation_bytes: 64 << 20,
+            threads: 1_000_000,
+            handler_timeout: Duration::from_secs(30),
+            invalid_responses: 3,
+            max_attempts: 5,
+            root_idle: Duration::from_secs(15 * 60),
+            egress: 65_536,
+            egress_bytes: 64 << 20,
+            context_messages: 64,
+            context_bytes: 256 << 10,
+            context_total_bytes: 64 << 20,
+            dead_letters: 1024,
+            dead_letter_bytes: 64 << 20,
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Several shards that are polled a little at a time, with messages between them on their way:
+//! what must hold whatever the order.
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::*;
+use systole_core::core::*;
+use systole_core::vocab::ThreadId;
+
+use crate::harness::{Seen, Task, World, letter_xml, secs};
+use crate::model::cases;
+use crate::model::plan::{Plan, plans};
+use crate::payloads::{call, emission, reply, xml};
+
+#[derive(Debug, Clone)]
+enum Op {
+    Inject { shard: u8, conversation: Option<u8>, target: u8 },
+    End { task: u8, how: u8, targets: Vec<u8> },
+    Await { task: u8, targets: Vec<u8>, join: u8 },
+    Drop { task: u8 },
+    Poll { shard: u8, steps: u8 },
+    Carry { messages: u8 },
+    Sleep { seconds: u8 },
+    Leave { conversation: u8 },
+    Cancel { conversation: u8 },
+    Down { listener: u8, down: bool },
+    Requeue { shard: u8, letter: u8 },
+    Discard { shard: u8, letter: u8 },
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    let targets = || prop::collection::vec(any::<u8>(), 0..4);
+    prop_oneof![
+        10 => (any::<u8>(), prop::option::of(any::<u8>()), any::<u8>())
+            .prop_map(|(shard, conversation, target)| Op::Inject { shard, conversation, target }),
+        14 => (any::<u8>(), any::<u8>(), targets()).prop_map(|(task, how, targets)| Op::End { task, how, targets }),
+        8 => (any::<u8>(), targets(), any::<u8>()).prop_map(|(task, targets, join)| Op::Await { task, targets, join }),
+        2 => any::<u8>().prop_map(|task| Op::Drop { task }),
+        30 => (any::<u8>(), 1..12u8).prop_map(|(shard, steps)| Op::Poll { shard, steps }),
+        10 => (1..4u8).prop_map(|messages| Op::Carry { messages }),
+        3 => (1..20u8).prop_map(|seconds| Op::Sleep { seconds }),
+        1 => any::<u8>().prop_map(|conversation| Op::Leave { conversation }),
+        1 => any::<u8>().prop_map(|conversation| Op::Cancel { conversation }),
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(listener, down)| Op::Down { listener, down }),
+        5 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Requeue { shard, letter }),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(shard, letter)| Op::Discard { shard, letter }),
+    ]
+}
+
+struct Chaos {
+    world: World,
+    plan: Plan,
+    roots: Vec<ThreadId>,
+    /// The number of each request, the root that it was given, and whether it will be answered.
+    requests: Vec<(i64, ThreadId)>,
+    cancelled: HashSet<ThreadId>,
+    /// The listener of each handler that runs, and whether it is parked.
+    holders: HashMap<Task, (String, bool)>,
+    /// Calls that a handler awaits.
+    awaited: HashMap<Task, Vec<u32>>,
+    /// Calls that handlers gave up.
+    dropped: HashSet<u32>,
+    calls: u32,
+    next: i64,
+}
+
+impl Chaos {
+    fn new(plan: Plan, shards: u16) -> Self {
+        let mut world = plan.build_on(shards);
+        world.slow_links = true;
+        Self {
+            world,
+            plan,
+            roots: Vec::new(),
+            requests: Vec::new(),
+            cancelled: HashSet::new(),
+            holders: HashMap::new(),
+            awaited: HashMap::new(),
+            dropped: HashSet::new(),
+            calls: 0,
+            next: 0,
+        }
+    }
+
+    fn event(&mut self, op: &Op) {
+        match op {
+            Op::Inject { shard, conversation, target } => self.inject(*shard, *conversation, *target),
+            Op::End { task, how, targets } => {
+                if let Some(task) = self.pick(*task) {
+                    let outcome = self.outcome(task, *how, targets);
+                    self.end(task, outcome);
+                }
+            }
+            Op::Await { task, targets, join } => {
+                if let Some(task) = self.pick(*task) {
+                    self.awaits(task, targets, *join);
+                }
+            }
+            Op::Drop { task } => {
+                let dropped = self.pick(*task).and_then(|task| Some((task, self.awaited.get_mut(&task)?.pop()?)));
+                if let Some((task, call)) = dropped {
+                    self.dropped.insert(call);
+                    self.world.handle(task.shard, Input::CallDropped { task: task.id, call: CallId(call) });
+                }
+            }
+            Op::Poll { shard, steps } => {
+                let shard = usize::from(*shard) % self.world.cores.len();
+                for _ in 0..*steps {
+                    self.world.step(shard);
+                    self.look();
+                }
+            }
+            Op::Carry { messages } => {
+                for _ in 0..*messages {
+                    self.world.carry_one();
+                }
+            }
+            Op::Sleep { seconds } => self.world.now = self.world.now.after(secs(u64::from(*seconds))),
+            Op::Leave { conversation } => {
+                if let Some(root) = self.conversation(*conversation) {
+                    self.everywhere(|| Input::Left { root });
+                }
+            }
+            Op::Cancel { conversation } => {
+                if let Some(root) = self.conversation(*conversation) {
+                    self.cancelled.insert(root);
+                    self.everywhere(|| Input::Cancel { root });
+                }
+            }
+            Op::Down { listener, down } => {
+                let listener = usize::from(*listener) % self.plan.count();
+                let listener = self.world.listener_id(&format!("l{listener}"));
+                if *down {
+                    self.everywhere(|| Input::ListenerDown { listener });
+                } else {
+                    self.everywhere(|| Input::ListenerUp { listener });
+                }
+            }
+            Op::Requeue { shard, letter } => {
+                let root = self.world.fresh_root();
+                self.letter(*shard, *letter, |letter| Input::Requeue { letter, root });
+            }
+            Op::Discard { shard, letter } => self.letter(*shard, *letter, |letter| Input::Discard { letter }),
+        }
+        self.look();
+        self.world.check_books();
+    }
+
+    fn letter(&mut self, shard: u8, letter: u8, input: impl FnOnce(DeadLetterId) -> Input) {
+        let shard = usize::from(shard) % self.world.cores.len();
+        let letters: Vec<_> = self.world.cores[shard].dead_letters().iter().map(|letter| letter.id).collect();
+        if !letters.is_empty() {
+            self.world.handle(shard, input(letters[usize::from(letter) % letters.len()]));
+        }
+    }
+
+    fn everywhere(&mut self, input: impl Fn() -> Input) {
+        for shard in 0..self.world.cores.len() {
+            self.world.handle(shard, input());
+        }
+    }
+
+    fn number(&mut self) -> i64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn conversation(&self, number: u8) -> Option<ThreadId> {
+        (!self.roots.is_empty()).then(|| self.roots[usize::from(number) % self.roots.len()])
+    }
+
+    fn pick(&self, number: u8) -> Option<Task> {
+        let running = &self.world.running;
+        (!running.is_empty()).then(|| running[usize::from(number) % running.len()].task)
+    }
+
+    fn inject(&mut self, shard: u8, conversation: Option<u8>, target: u8) {
+        let n = self.number();
+        let target = usize::from(target) % self.plan.count();
+        let mut letter = letter_xml(&xml(&self.plan.local(target), n)).label(&format!("m{n}"));
+        letter.thread = conversation.and_then(|number| self.conversation(number)).map(|root| root.to_string());
+        letter.shard = usize::from(shard) % self.world.cores.len();
+        let root = self.world.post("alice", letter);
+        self.roots.push(root);
+        self.requests.push((n, root));
+    }
+
+    fn outcome(&mut self, task: Task, how: u8, targets: &[u8]) -> Outcome {
+        let listener = self.holders[&task].0[1..].to_owned();
+        let n = self.number();
+        match how % 16 {
+            0..7 => Outcome::Emitted(vec![reply(&format!("a{listener}"), n)]),
+            7..12 => Outcome::Emitted(self.requests_to(targets)),
+            12 => Outcome::Failed(Failure { message: "no".into(), fault: None }),
+            13 => Outcome::Panicked,
+            14 => Outcome::Discarded,
+            _ => {
+                let after = std::time::Duration::from_secs(u64::from(how) % 3);
+                Outcome::Emitted(vec![emission(EmissionKind::Continue { after }, &xml(&format!("q{listener}"), n))])
+            }
+        }
+    }
+
+    fn requests_to(&mut self, targets: &[u8]) -> Vec<Emission> {
+        let count = self.plan.count() + 1;
+        targets.iter().map(|&target| call(&self.plan.local(usize::from(target) % count), self.number())).collect()
+    }
+
+    fn awaits(&mut self, task: Task, targets: &[u8], join: u8) {
+        let requests = self.requests_to(targets);
+        let join = [Join::All, Join::First, Join::Quorum(2), Join::Settled][usize::from(join) % 4];
+        self.calls += 1;
+        let call = self.calls;
+        self.awaited.entry(task).or_default().push(call);
+        self.world.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join });
+        self.world.handle(task.shard, Input::Parked { task: task.id });
+        self.holders.get_mut(&task).expect("it runs").1 = true;
+    }
+
+    fn end(&mut self, task: Task, outcome: Outcome) {
+        self.holders.remove(&task);
+        self.awaited.remove(&task);
+        self.world.end(task, outcome);
+    }
+
+    /// Checks what the cores asked for since the last time.
+    fn look(&mut self) {
+        for seen in std::mem::take(&mut self.world.log) {
+            match seen {
+                Seen::Started(task, thread, line) => {
+                    let listener = line.split_once(" <- ").expect("a line of the harness").0;
+                    let on_thread = self.world.running.iter().filter(|running| running.message.thread == thread);
+                    let others =
+                        on_thread.filter(|other| other.task != task && !self.world.aborted.contains(&other.task));
+                    assert_eq!(others.count(), 0, "'{line}': one message of a thread is in flight");
+                    self.holders.insert(task, (listener.to_owned(), false));
+                    self.check_slots(listener);
+                }
+                Seen::Resumed(task, call, _) => {
+                    // It may have ended, or dropped the call, while the result was on its way out.
+                    let Some(holder) = self.holders.get_mut(&task) else { continue };
+                    holder.1 = false;
+                    let awaited = self.awaited.entry(task).or_default();
+                    match awaited.iter().position(|&other| other == call) {
+                        Some(at) => drop(awaited.remove(at)),
+                        None => assert!(self.dropped.remove(&call), "{task:?} does not await {call}"),
+                    }
+                    let listener = self.holders[&task].0.clone();
+                    self.check_slots(&listener);
+                    // It waits for the others again.
+                    if !self.awaited[&task].is_empty() {
+                        self.world.handle(task.shard, Input::Parked { task: task.id });
+                        self.holders.get_mut(&task).expect("as above").1 = true;
+                    }
+                }
+                Seen::Aborted(task) => {
+                    if !self.world.running.iter().any(|running| running.task == task) {
+                        self.holders.remove(&task);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_slots(&self, listener: &str) {
+        let index: usize = listener[1..].parse().expect("l<i>");
+        let holders = self.holders.values().filter(|(other, parked)| other == listener && !parked).count();
+        assert!(holders <= self.plan.listeners[index].slots as usize, "{holders} handlers of {listener} run");
+    }
+
+    /// Lets everything end, and looks whether everybody got what was due.
+    fn finish(mut self) {
+        for listener in 0..self.plan.count() {
+            self.event(&Op::Down { listener: listener as u8, down: false });
+        }
+        self.world.slow_links = false;
+        self.world.run();
+        self.look();
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            assert!(rounds < 10_000, "it does not come to an end");
+            if let Some(task) = self.pick(0) {
+                let outcome = self.outcome(task, 0, &[]);
+                self.end(task, outcome);
+                self.world.run();
+                self.look();
+            } else if !self.world.paths().iter().all(|path| path == "root") {
+                self.world.sleep(secs(3));
+                self.look();
+            } else {
+                break;
+            }
+        }
+        let mut answers: HashMap<&str, usize> = HashMap::new();
+        for egress in &self.world.egress {
+            *answers.entry(egress.in_reply_to.as_deref().expect("each has a label")).or_default() += 1;
+        }
+        let everybody_answers = self.plan.listeners.iter().all(|member| !member.idle);
+        for (n, _) in &self.requests {
+            let count = answers.get(format!("m{n}").as_str()).copied().unwrap_or(0);
+            assert!(count <= 1, "request {n} got {count} answers");
+            assert!(count == 1 || !everybody_answers || !self.cancelled.is_empty(), "request {n} got no answer");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases() / 2) })]
+
+    #[test]
+    fn whatever_the_order_nothing_is_lost_or_doubled(
+        plan in plans(),
+        shards in 1..4u16,
+        ops in prop::collection::vec(ops(), 1..150),
+    ) {
+        let mut chaos = Chaos::new(plan, shards);
+        for op in &ops {
+            chaos.event(op);
+        }
+        chaos.finish();
+    }
+
+    #[test]
+    fn stopping_at_any_moment_leaves_nothing_open(
+        plan in plans(),
+        shards in 1..4u16,
+        ops in prop::collection::vec(ops(), 1..60),
+    ) {
+        let mut chaos = Chaos::new(plan, shards);
+        for op in &ops {
+            chaos.event(op);
+        }
+        chaos.everywhere(|| Input::Stop);
+        chaos.world.slow_links = false;
+        chaos.world.run();
+        chaos.look();
+        while let Some(task) = chaos.pick(0) {
+            chaos.end(task, Outcome::Emitted(vec![]));
+            chaos.world.run();
+        }
+        prop_assert!(chaos.world.paths().is_empty());
+    }
+}

@@ -1,0 +1,686 @@
+//! A world around one core or several: a clock that the test turns, links between shards,
+//! handlers that are closures, and the books of what came out.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_core::core::*;
+use systole_core::vocab::{Fault, IdKey, MessageId, Name, QName, ThreadId, Time, ns};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::Decoded;
+use uuid::Uuid;
+
+use super::payloads::{catalog, qnames, short, xml};
+
+/// An organism that is going to be built.
+pub(crate) struct Setup {
+    pub(crate) listeners: Vec<Contract>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) blueprint: fn(&mut Blueprint),
+    pub(crate) shards: u16,
+    pub(crate) events: bool,
+    pub(crate) gauge: (usize, usize),
+}
+
+/// What a closure does with a message.
+pub(crate) enum Act {
+    End(Outcome),
+    /// The handler goes on; the test says what it does.
+    Hold,
+}
+
+type Script = Box<dyn FnMut(&Message) -> Act>;
+
+/// A handler that has been started and has not ended.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) task: Task,
+    pub(crate) listener: String,
+    pub(crate) message: Message,
+}
+
+/// What a core asked of its handlers, in order.
+#[derive(Debug, Clone)]
+pub(crate) enum Seen {
+    Started(Task, ThreadId, String),
+    /// With the call that is decided, and its result as text.
+    Resumed(Task, u32, String),
+    Aborted(Task),
+}
+
+/// A handler of one of the shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Task {
+    pub(crate) shard: usize,
+    pub(crate) id: TaskId,
+}
+
+pub(crate) struct World {
+    pub(crate) cores: Vec<Core>,
+    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) gauge: Gauge,
+    pub(crate) directory: Directory,
+    pub(crate) now: Time,
+    scripts: HashMap<String, Script>,
+    /// Listeners whose handlers ignore an abort.
+    pub(crate) blocking: HashSet<String>,
+    /// Messages between shards, in order.
+    pub(crate) links: VecDeque<(usize, ShardMessage)>,
+    /// Whether they stay on the links until the test carries them.
+    pub(crate) slow_links: bool,
+    pub(crate) running: Vec<Running>,
+    /// Every message that a handler was started with, in order: `listener <- from: payload`.
+    pub(crate) started: Vec<String>,
+    pub(crate) resumed: VecDeque<(Task, CallId, Result<Vec<Settled>, Fault>)>,
+    pub(crate) aborted: Vec<Task>,
+    pub(crate) log: Vec<Seen>,
+    pub(crate) egress: Vec<Egress>,
+    pub(crate) closed: Vec<ThreadId>,
+    /// Conversations that were left or given up, and are not open.
+    pub(crate) gone: Vec<ThreadId>,
+    /// What came of dead letters that were to be queued again or discarded.
+    pub(crate) letters: Vec<Result<(), DeadLetterError>>,
+    discarded: u64,
+    pub(crate) events: Vec<Event>,
+    roots: u128,
+    /// Every message that a handler or a client got.
+    ids: HashSet<MessageId>,
+    /// Whether everything must be over when the world ends.
+    pub(crate) strict: bool,
+}
+
+pub(crate) fn listener(name: &str, change: impl FnOnce(&mut Contract)) -> Contract {
+    let mut contract = Contract::new(Name::parse(name).unwrap());
+    change(&mut contract);
+    contract
+}
+
+/// A contract that accepts and replies.
+pub(crate) fn server(name: &str, accepts: &[&str], replies: &[&str]) -> Contract {
+    listener(name, |contract| {
+        contract.accepts = qnames(accepts);
+        contract.replies = qnames(replies);
+    })
+}
+
+pub(crate) fn client(name: &str, calls: &[&str]) -> Client {
+    Client { name: Name::parse(name).unwrap(), calls: qnames(calls), admin: false }
+}
+
+impl Setup {
+    pub(crate) fn new(listeners: Vec<Contract>) -> Self {
+        let every = ["ask", "ping", "job", "tick", "note"];
+        Self {
+            listeners,
+            clients: vec![client("alice", &every), client("bob", &every)],
+            blueprint: |_| {},
+            shards: 1,
+            events: true,
+            gauge: (100_000, 1 << 30),
+        }
+    }
+
+    pub(crate) fn build(self) -> World {
+        let change = self.blueprint;
+        self.build_with(change)
+    }
+
+    pub(crate) fn build_with(self, change: impl FnOnce(&mut Blueprint)) -> World {
+        let mut blueprint = Blueprint::new("test", self.listeners, self.clients);
+        change(&mut blueprint);
+        let blueprint = Arc::new(blueprint);
+        let (gauge, directory) = (Gauge::new(self.gauge.0, self.gauge.1), Directory::default());
+        let now: Time = "2030-01-01T00:00:00Z".parse().unwrap();
+        let decoders = Arc::new(decoders(&blueprint));
+        let catalog = catalog();
+        let core = |shard| {
+            Core::new(CoreConfig {
+                shard: ShardId(shard),
+                shards: self.shards,
+                blueprint: blueprint.clone(),
+                catalog: catalog.clone(),
+                decoders: decoders.clone(),
+                key: IdKey::new([7; 32]),
+                gauge: gauge.clone(),
+                directory: directory.clone(),
+                events: self.events,
+                started: now,
+                epoch: None,
+            })
+        };
+        World {
+            cores: (0..self.shards).map(core).collect(),
+            blueprint,
+            gauge,
+            directory,
+            now,
+            scripts: HashMap::new(),
+            blocking: HashSet::new(),
+            links: VecDeque::new(),
+            slow_links: false,
+            running: Vec::new(),
+            started: Vec::new(),
+            resumed: VecDeque::new(),
+            aborted: Vec::new(),
+            log: Vec::new(),
+            egress: Vec::new(),
+            closed: Vec::new(),
+            gone: Vec::new(),
+            letters: Vec::new(),
+            discarded: 0,
+            events: Vec::new(),
+            roots: 0,
+            ids: HashSet::new(),
+            strict: true,
+        }
+    }
+}
+
+/// Every listener gets its payloads as they are.
+fn decoders(blueprint: &Blueprint) -> Decoders {
+    let mut decoders = Decoders::default();
+    for (id, contract) in blueprint.listeners() {
+        for payload in contract.accepts.iter().chain(&contract.returns) {
+            let decode =
+                |payload: &systole_xml::ladder::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
+            decoders.insert(id, payload.clone(), Arc::new(decode));
+        }
+    }
+    decoders
+}
+
+/// An envelope that a client writes.
+#[derive(Clone)]
+pub(crate) struct Letter {
+    pub(crate) from: String,
+    pub(crate) to: Option<String>,
+    pub(crate) thread: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) deadline: Option<Time>,
+    pub(crate) payload: String,
+    pub(crate) last: bool,
+    pub(crate) remote: bool,
+    pub(crate) shard: usize,
+}
+
+pub(crate) fn letter(local: &str, n: i64) -> Letter {
+    letter_xml(&xml(local, n))
+}
+
+pub(crate) fn letter_xml(payload: &str) -> Letter {
+    Letter {
+        from: "somebody".into(),
+        to: None,
+        thread: None,
+        label: None,
+        deadline: None,
+        payload: payload.into(),
+        last: false,
+        remote: false,
+        shard: 0,
+    }
+}
+
+impl Letter {
+    pub(crate) fn label(self, label: &str) -> Self {
+        Self { label: Some(label.into()), ..self }
+    }
+
+    pub(crate) fn to(self, name: &str) -> Self {
+        Self { to: Some(name.into()), ..self }
+    }
+
+    pub(crate) fn thread(self, id: ThreadId) -> Self {
+        Self { thread: Some(id.to_string()), ..self }
+    }
+
+    pub(crate) fn deadline(self, at: Time) -> Self {
+        Self { deadline: Some(at), ..self }
+    }
+
+    pub(crate) fn at(self, shard: usize) -> Self {
+        Self { shard, ..self }
+    }
+
+    pub(crate) fn bytes(&self) -> String {
+        let element = |name: &str, text: &Option<String>| {
+            text.as_ref().map_or_else(String::new, |text| format!("<{name}>{text}</{name}>"))
+        };
+        let deadline = self.deadline.map(|deadline| deadline.to_string());
+        format!(
+            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>{}</from>{}{}{}{}</meta>{}</message>",
+            ns::ENVELOPE,
+            ns::SYSTOLE_META,
+            self.from,
+            element("to", &self.to),
+            element("thread", &self.thread),
+            element("s:id", &self.label),
+            element("s:deadline", &deadline),
+            self.payload
+        )
+    }
+}
+
+impl World {
+    /// Says what the handlers of a listener do.
+    pub(crate) fn script(&mut self, listener: &str, script: impl FnMut(&Message) -> Act + 'static) {
+        assert!(self.blueprint.party(listener).is_some(), "there is no {listener}");
+        self.scripts.insert(listener.into(), Box::new(script));
+    }
+
+    /// The handlers of a listener end with these emissions, computed from the message.
+    pub(crate) fn emits(&mut self, listener: &str, mut emissions: impl FnMut(&Message) -> Vec<Emission> + 'static) {
+        self.script(listener, move |message| Act::End(Outcome::Emitted(emissions(message))));
+    }
+
+    pub(crate) fn listener_id(&self, name: &str) -> ListenerId {
+        let found = self.blueprint.listeners().find(|(_, contract)| contract.name.as_str() == name);
+        found.unwrap_or_else(|| panic!("there is no {name}")).0
+    }
+
+    pub(crate) fn client_id(&self, name: &str) -> ClientId {
+        self.blueprint.clients().find(|(_, client)| client.name.as_str() == name).unwrap().0
+    }
+
+    /// A root id that no entrance gave before.
+    pub(crate) fn fresh_root(&mut self) -> ThreadId {
+        self.roots += 1;
+        ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots))
+    }
+
+    /// Puts a letter of a client on Queue 1; the id is that of the conversation that it opens.
+    pub(crate) fn post(&mut self, client: &str, letter: Letter) -> ThreadId {
+        let bytes = letter.bytes();
+        self.post_bytes(client, bytes, &letter)
+    }
+
+    pub(crate) fn post_bytes(&mut self, client: &str, bytes: String, like: &Letter) -> ThreadId {
+        let permit = self.gauge.admit(bytes.len()).expect("the organism is full");
+        self.post_with(client, bytes, like, permit)
+    }
+
+    pub(crate) fn post_with(&mut self, client: &str, bytes: String, like: &Letter, permit: Permit) -> ThreadId {
+        let root = self.fresh_root();
+        let client = self.client_id(client);
+        let (last, remote) = (like.last, like.remote);
+        let injected = Injected { client, raw: Raw::new(bytes), root, remote, last, attachment: None, permit };
+        self.handle(like.shard, Input::Injected(injected));
+        root
+    }
+
+    /// Posts a letter and lets everything run.
+    pub(crate) fn send(&mut self, client: &str, letter: Letter) -> ThreadId {
+        let root = self.post(client, letter);
+        self.run();
+        root
+    }
+
+    pub(crate) fn handle(&mut self, shard: usize, input: Input) {
+        if let Input::Discard { letter } = &input {
+            self.discarded += u64::from(self.cores[shard].dead_letters().get(*letter).is_some());
+        }
+        self.cores[shard].handle(input, self.now);
+    }
+
+    /// Tells all shards something, and lets everything run.
+    pub(crate) fn tell(&mut self, input: impl Fn() -> Input) {
+        for shard in 0..self.cores.len() {
+            self.handle(shard, input());
+        }
+        self.run();
+    }
+
+    pub(crate) fn leave(&mut self, root: ThreadId) {
+        self.tell(|| Input::Left { root });
+    }
+
+    pub(crate) fn cancel(&mut self, root: ThreadId) {
+        self.tell(|| Input::Cancel { root });
+    }
+
+    /// Polls until there is nothing to do.
+    pub(crate) fn run(&mut self) {
+        loop {
+            let mut worked = false;
+            for shard in 0..self.cores.len() {
+                while self.step(shard) {
+                    worked = true;
+                }
+            }
+            if !self.slow_links {
+                worked |= self.carry();
+            }
+            if !worked {
+                break;
+            }
+        }
+        self.check_books();
+    }
+
+    /// Carries what is on the links; whether there was anything.
+    pub(crate) fn carry(&mut self) -> bool {
+        let messages = std::mem::take(&mut self.links);
+        let any = !messages.is_empty();
+        for (to, message) in messages {
+            self.handle(to, Input::Shard(message));
+        }
+        any
+    }
+
+    /// Carries the message that has been on the links longest.
+    pub(crate) fn carry_one(&mut self) {
+        if let Some((to, message)) = self.links.pop_front() {
+            self.handle(to, Input::Shard(message));
+        }
+    }
+
+    /// One output of a shard.
+    pub(crate) fn step(&mut self, shard: usize) -> bool {
+        let Some(output) = self.cores[shard].poll(self.now) else { return false };
+        match output {
+            Output::Start(start) => self.start(shard, start),
+            Output::Resume { task, call, result } => {
+                let task = Task { shard, id: task };
+                self.log.push(Seen::Resumed(task, call.0, describe_result(&result)));
+                self.resumed.push_back((task, call, result));
+            }
+            Output::Abort { task } => self.abort(Task { shard, id: task }),
+            Output::Egress(egress) => self.egress.push(egress),
+            Output::Closed { root, .. } => self.closed.push(root),
+            Output::Gone { root } => self.gone.push(root),
+            Output::Letter { result, .. } => self.letters.push(result),
+            Output::Shard { to, message } => self.links.push_back((usize::from(to.0), message)),
+            Output::Event(event) => self.events.push(event),
+            Output::Append { .. } | Output::Taken { .. } | Output::Noted { .. } => panic!("nobody asked for it"),
+        }
+        true
+    }
+
+    fn start(&mut self, shard: usize, start: Start) {
+        let Start { task, listener, message } = start;
+        let listener = self.blueprint.listener(listener).expect("the core names its own").name.to_string();
+        let line = format!("{listener} <- {}: {}", message.from, describe(&message));
+        assert!(self.ids.insert(message.id), "'{line}' has the id of another message");
+        self.started.push(line.clone());
+        let act = self.scripts.get_mut(&listener).map_or(Act::Hold, |script| script(&message));
+        let task = Task { shard, id: task };
+        match act {
+            Act::End(outcome) => self.cores[shard].handle(Input::Finished { task: task.id, outcome }, self.now),
+            Act::Hold => {
+                self.log.push(Seen::Started(task, message.thread, line));
+                self.running.push(Running { task, listener, message });
+            }
+        }
+    }
+
+    fn abort(&mut self, task: Task) {
+        self.aborted.push(task);
+        self.log.push(Seen::Aborted(task));
+        // It may have ended while the abort was on its way out.
+        let Some(running) = self.running.iter().position(|running| running.task == task) else { return };
+        if !self.blocking.contains(&self.running[running].listener) {
+            self.running.remove(running);
+            self.cores[task.shard].handle(Input::Finished { task: task.id, outcome: Outcome::Aborted }, self.now);
+        }
+    }
+
+    /// The only handler of a listener that runs.
+    pub(crate) fn task(&self, listener: &str) -> Task {
+        let mut found = self.running.iter().filter(|running| running.listener == listener);
+        let task = found.next().unwrap_or_else(|| panic!("no handler of {listener} runs"));
+        assert!(found.next().is_none(), "several handlers of {listener} run");
+        task.task
+    }
+
+    /// The handler of a listener that has a message with this number.
+    pub(crate) fn task_with(&self, listener: &str, n: i64) -> Task {
+        let ends = format!(" {n}");
+        let mut running = self.running.iter().filter(|running| running.listener == listener);
+        let found = running.find(|running| describe(&running.message).ends_with(&ends));
+        found.unwrap_or_else(|| panic!("no handler of {listener} has {n}")).task
+    }
+
+    pub(crate) fn message(&self, task: Task) -> &Message {
+        &self.running.iter().find(|running| running.task == task).expect("it runs").message
+    }
+
+    pub(crate) fn runs(&self, listener: &str) -> usize {
+        self.running.iter().filter(|running| running.listener == listener).count()
+    }
+
+    /// Ends a handler without running anything.
+    pub(crate) fn end(&mut self, task: Task, outcome: Outcome) {
+        let at = self.running.iter().position(|running| running.task == task).expect("it runs");
+        self.running.remove(at);
+        self.handle(task.shard, Input::Finished { task: task.id, outcome });
+    }
+
+    pub(crate) fn finish(&mut self, task: Task, emissions: Vec<Emission>) {
+        self.end(task, Outcome::Emitted(emissions));
+        self.run();
+    }
+
+    pub(crate) fn write(&mut self, task: Task, text: &str) {
+        self.end(task, Outcome::Wrote(Raw::new(text.to_owned())));
+        self.run();
+    }
+
+    pub(crate) fn fail(&mut self, task: Task, message: &str) {
+        self.end(task, Outcome::Failed(Failure { message: message.into(), fault: None }));
+        self.run();
+    }
+
+    /// A handler awaits calls and parks.
+    pub(crate) fn call(&mut self, task: Task, call: u32, requests: Vec<Emission>, join: Join) {
+        self.handle(task.shard, Input::Called { task: task.id, call: CallId(call), requests, join });
+        self.handle(task.shard, Input::Parked { task: task.id });
+        self.run();
+    }
+
+    /// A handler asks for a thread of `worker`, which answers `ping 0` at once; its id.
+    pub(crate) fn spawn_on(&mut self, task: Task) -> ThreadId {
+        self.call(task, 10, vec![super::payloads::spawn("ping", 0)], Join::Settled);
+        self.finish(self.task("worker"), vec![super::payloads::reply("pong", 0)]);
+        let (_, _, result) = self.resumed.pop_front().expect("the group is settled");
+        let told = result.expect("settled groups never fail").swap_remove(0).outcome.expect("an id");
+        super::payloads::spawned_id(told.payload.payload())
+    }
+
+    /// What a handler was resumed with: `call: outcome, outcome`.
+    pub(crate) fn next_resume(&mut self) -> Option<String> {
+        let (_, call, result) = self.resumed.pop_front()?;
+        Some(format!("{}: {}", call.0, describe_result(&result)))
+    }
+
+    /// Lets time pass, and everything run that comes due on the way.
+    pub(crate) fn sleep(&mut self, duration: Duration) {
+        let end = self.now.after(duration);
+        while let Some(wake) = self.next_wake().filter(|&wake| wake <= end) {
+            self.now = self.now.max(wake);
+            self.run();
+        }
+        self.now = end;
+        self.run();
+    }
+
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        self.cores.iter().filter_map(Core::next_wake).min()
+    }
+
+    /// What left since the last time, as `from: payload [label]`; a fault as `from: !code`.
+    pub(crate) fn said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.egress).iter().map(describe_egress).collect()
+    }
+
+    pub(crate) fn take_started(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.started)
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.links.is_empty() && self.cores.iter().all(Core::is_idle)
+    }
+
+    /// The open threads of all shards, as paths.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.cores.iter().flat_map(|core| core.snapshot().threads).map(|thread| thread.path.to_string()).collect()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for counts in self.cores.iter().map(Core::counts) {
+            sum.injected += counts.injected;
+            sum.emitted += counts.emitted;
+            sum.made += counts.made;
+            sum.requeued += counts.requeued;
+            sum.delivered += counts.delivered;
+            sum.faulted += counts.faulted;
+            sum.dead += counts.dead;
+            sum.cancelled += counts.cancelled;
+        }
+        sum
+    }
+
+    pub(crate) fn dead(&self) -> Vec<String> {
+        let letters = self.cores.iter().flat_map(|core| core.dead_letters().iter());
+        letters
+            .map(|letter| letter.payload.as_ref().map_or_else(|| format!("!{}", letter.reason.code), short))
+            .collect()
+    }
+
+    /// The number of the last dead letter of a shard.
+    pub(crate) fn last_letter(&self, shard: usize) -> DeadLetterId {
+        self.cores[shard].dead_letters().iter().last().expect("a dead letter").id
+    }
+
+    /// Queues a dead letter again and lets everything run; gives back what came of the wish.
+    pub(crate) fn requeue(&mut self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
+        let root = self.fresh_root();
+        self.handle(usize::from(letter.shard().0), Input::Requeue { letter, root });
+        self.run();
+        self.letters.pop().expect("it is answered")
+    }
+
+    /// Nothing is lost and nothing is doubled.
+    pub(crate) fn check_books(&self) {
+        let counts = self.counts();
+        let waiting: u64 = self.cores.iter().map(Core::waiting).sum();
+        let came = counts.injected + counts.emitted + counts.made + counts.requeued;
+        let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
+        assert_eq!(came, went + waiting, "{counts:?}, {waiting} waiting");
+        let kept = |core: &Core| core.dead_letters().len() as u64 + core.dead_letters().dropped();
+        let letters: u64 = self.cores.iter().map(kept).sum();
+        assert_eq!(counts.dead, letters + counts.requeued + self.discarded, "{counts:?}, {letters} dead letters");
+    }
+
+    /// Nothing is left but open roots; and nothing at all once the clients have left.
+    pub(crate) fn check_end(&mut self) {
+        self.run();
+        assert!(self.running.is_empty(), "still running: {:?}", self.running);
+        assert!(self.is_idle(), "nothing runs, but the core isn't idle: {:?}", self.paths());
+        let open = self.paths();
+        assert!(open.iter().all(|path| path == "root"), "idle, but these are open: {open:?}");
+        assert_eq!((self.gauge.messages(), self.gauge.bytes()), (0, 0), "the gauge counts what isn't there");
+        let roots: Vec<_> =
+            self.cores.iter().flat_map(|core| core.snapshot().threads).map(|thread| thread.id).collect();
+        for root in roots {
+            self.leave(root);
+        }
+        assert_eq!(self.paths(), [""; 0], "roots stay open without their clients");
+        assert_eq!(self.directory.threads(), 0, "the directory counts threads that are gone");
+        assert_eq!(self.next_wake(), None, "a timer is left");
+        assert!(self.is_idle());
+        self.check_books();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.strict && !std::thread::panicking() {
+            self.check_end();
+        }
+    }
+}
+
+/// What a message says, with its place in a fan-out: `told 7 (0/2, 1 left)`.
+pub(crate) fn describe(message: &Message) -> String {
+    let body = match &message.body {
+        Body::Payload { payload, .. } => short(payload.payload()),
+        Body::Fault(fault) => format!("!{}", fault.code),
+    };
+    match message.join {
+        Some(JoinPosition { index, total, remaining }) if total > 1 => {
+            format!("{body} ({index}/{total}, {remaining} left)")
+        }
+        Some(_) | None => body,
+    }
+}
+
+fn describe_result(result: &Result<Vec<Settled>, Fault>) -> String {
+    let one = |settled: &Settled| match &settled.outcome {
+        Ok(answer) => format!("{} {}", settled.index, short(answer.payload.payload())),
+        Err(fault) => format!("{} !{}", settled.index, fault.code),
+    };
+    match result {
+        Ok(settled) => settled.iter().map(one).collect::<Vec<_>>().join(", "),
+        Err(fault) => format!("!{}", fault.code),
+    }
+}
+
+pub(crate) fn describe_egress(egress: &Egress) -> String {
+    let what = match &egress.fault {
+        Some(fault) => format!("!{}", fault.code),
+        None => short(&egress.payload),
+    };
+    let label = egress.in_reply_to.as_ref().map_or_else(String::new, |label| format!(" [{label}]"));
+    format!("{}: {what}{label}", egress.from)
+}
+
+/// Seconds.
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The fault in a message.
+pub(crate) fn fault_of(message: &Message) -> &Fault {
+    match &message.body {
+        Body::Fault(fault) => fault,
+        Body::Payload { payload, .. } => panic!("no fault but {}", short(payload.payload())),
+    }
+}
+
+pub(crate) fn meta_qname(local: &str) -> QName {
+    QName::new(ns::META, local).unwrap()
+}
+
+pub(crate) fn core_qname(local: &str) -> QName {
+    QName::new(ns::CORE, local).unwrap()
+}
+
+/// The number in the payload of a message; -1 for a fault.
+pub(crate) fn number_in(message: &Message) -> i64 {
+    match &message.body {
+        Body::Payload { payload, .. } => super::payloads::number(payload.payload()),
+        Body::Fault(_) => -1,
+    }
+}
+
+/// A listener `boss` that takes `ask`, calls with `ping` and `job`, and takes their answers.
+pub(crate) fn boss(change: impl FnOnce(&mut Contract)) -> Contract {
+    listener("boss", |boss| {
+        boss.accepts = qnames(&["ask", "tick"]);
+        boss.replies = qnames(&["told"]);
+        boss.calls = qnames(&["ping", "job"]);
+        boss.returns = qnames(&["pong", "done"]);
+        change(boss);
+    })
+}
+
+/// A listener `worker` that takes `ping`.
+pub(crate) fn worker(change: impl FnOnce(&mut Contract)) -> Contract {
+    listener("worker", |worker| {
+        worker.accepts = qnames(&["ping"]);
+        worker.replies = qnames(&["pong"]);
+        change(worker);
+    })
+}

@@ -1,0 +1,427 @@
+//! One history: what happens next is decided by the seed, and it crashes where the seed says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_core::core::*;
+use systole_core::journal::Recovered;
+use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time, ns};
+use systole_xml::ladder::Raw;
+use systole_xml::schema::{Catalog, Decoded};
+use uuid::Uuid;
+
+use crate::client::Clients;
+use crate::listeners::{Act, Handler, LISTENERS};
+use crate::payloads::{catalog, qname, xml};
+use crate::random::Random;
+use crate::store::Store;
+
+thread_local! {
+    static CATALOG: Arc<Catalog> = catalog();
+}
+
+pub(crate) struct Simulation {
+    random: Random,
+    show: bool,
+    pub(crate) store: Store,
+    pub(crate) core: Core,
+    blueprint: Arc<Blueprint>,
+    pub(crate) handlers: Vec<Handler>,
+    pub(crate) clients: Clients,
+    /// What was started of each thread in this life, and in lives before.
+    started: HashMap<ThreadId, Vec<MessageId>>,
+    /// The groups that were decided for sure before this life began.
+    recorded: HashMap<MessageId, Vec<u32>>,
+    pub(crate) now: Time,
+    roots: u128,
+    pub(crate) crashes: u64,
+    told: u64,
+    /// Handlers that may still be greedy.
+    greed: u32,
+}
+
+impl Simulation {
+    pub(crate) fn new(seed: u64, show: bool) -> Self {
+        let mut random = Random::new(seed);
+        let greed = if random.once_in(3) { 40 } else { 0 };
+        let blueprint = Arc::new(blueprint(&mut random, greed > 0));
+        let now: Time = "2030-01-01T00:00:00Z".parse().expect("a time");
+        let mut store = Store::new();
+        let core = start(&blueprint, &mut store, now);
+        Self {
+            random,
+            show,
+            store,
+            core,
+            blueprint,
+            handlers: Vec::new(),
+            clients: Clients::default(),
+            started: HashMap::new(),
+            recorded: HashMap::new(),
+            now,
+            roots: 0,
+            crashes: 0,
+            told: 0,
+            greed,
+        }
+    }
+
+    /// Plays the history to its end; the number of crashes in it.
+    pub(crate) fn play(mut self) -> u64 {
+        for _ in 0..8 + self.random.below(46) {
+            self.event();
+        }
+        self.finish();
+        self.check();
+        self.crashes
+    }
+
+    fn event(&mut self) {
+        match self.random.below(40) {
+            0..4 => self.send(),
+            4..18 => {
+                self.poll();
+            }
+            18..24 => {
+                let steps = 1 + self.random.below(4);
+                self.store.write(steps);
+            }
+            24..28 => self.tell(),
+            28..35 if !self.handlers.is_empty() => {
+                let at = self.random.below(self.handlers.len());
+                self.act(at);
+            }
+            35 | 36 => self.read(),
+            37 => self.now = self.now.after(Duration::from_secs(self.random.next() % 4)),
+            38 => self.crash(),
+            _ if self.random.once_in(3) => self.stop(),
+            _ => {}
+        }
+    }
+
+    fn say(&self, what: impl FnOnce() -> String) {
+        if self.show {
+            println!("{}", what());
+        }
+    }
+
+    pub(crate) fn send(&mut self) {
+        self.roots += 1;
+        let fresh = ThreadId::from_uuid(Uuid::from_u128(0xabc_0000 + self.roots));
+        let mut open: Vec<_> = self.clients.sent.values().map(|sent| sent.root).collect();
+        open.sort_unstable();
+        let root = if open.is_empty() || self.random.once_in(2) { fresh } else { open[self.random.below(open.len())] };
+        let (label, ticket) = self.clients.send(root);
+        let n = self.random.below(3) as i64;
+        let payload = xml(&format!("q{}", self.random.below(LISTENERS)), n);
+        let envelope = format!(
+            "<message xmlns=\"{}\" xmlns:s=\"{}\"><meta><from>a</from><s:id>{label}</s:id></meta>{payload}</message>",
+            ns::ENVELOPE,
+            ns::SYSTOLE_META
+        );
+        self.say(|| format!("send {label}: {payload} in {root}"));
+        let permit = Gauge::new(1, usize::MAX).admit(0).expect("there is room");
+        let last = self.random.once_in(2);
+        self.input(Input::Injected(Injected {
+            client: ClientId::clone(&self.client()),
+            raw: Raw::new(envelope),
+            root,
+            remote: false,
+            last,
+            attachment: Some(Attachment { ops: Vec::new(), ticket }),
+            permit,
+        }));
+    }
+
+    fn client(&self) -> ClientId {
+        self.blueprint.clients().next().expect("there is one").0
+    }
+
+    fn input(&mut self, input: Input) {
+        self.core.handle(input, self.now);
+    }
+
+    /// Nobody holds more than it may, whoever made the messages.
+    fn check_holdings(&self) {
+        /// More than any message here.
+        const MESSAGE: usize = 1000;
+        let limits = &self.blueprint.limits;
+        for held in self.core.holdings() {
+            let threads = limits.conversation_threads;
+            assert!(held.threads <= threads, "{held:?} of {limits:?}");
+            assert!(held.messages <= limits.conversation_messages + threads, "{held:?} of {limits:?}");
+            assert!(held.bytes <= limits.conversation_bytes + MESSAGE + 200 * threads, "{held:?} of {limits:?}");
+        }
+        for thread in self.core.snapshot().threads {
+            assert!(thread.queued <= limits.mailbox + limits.fanout, "{thread:?} of {limits:?}");
+        }
+    }
+
+    /// One output of the core; `false` if there is none.
+    pub(crate) fn poll(&mut self) -> bool {
+        if self.greed > 0 {
+            self.check_holdings();
+        }
+        let Some(output) = self.core.poll(self.now) else { return false };
+        match output {
+            Output::Append { number, step } => {
+                self.say(|| format!("append {number}: {:?}", step.ops));
+                self.store.ask(number, step);
+            }
+            Output::Start(start) => self.start(start),
+            Output::Resume { task, call, result } => {
+                if let Some(handler) = self.handlers.iter_mut().find(|handler| handler.task == task) {
+                    handler.resume(call, &result);
+                    let (id, listener, resumed) = (handler.message, handler.listener, handler.resumed.clone());
+                    self.say(|| format!("resume {id} with {call:?}: {result:?}"));
+                    let recorded = self.recorded.get(&id).map_or(&[][..], Vec::as_slice);
+                    // Whoever reattaches counts its groups anew.
+                    let held = !self.blueprint.listeners().nth(listener).is_some_and(|(_, it)| it.reattaches);
+                    let both = if held { resumed.len().min(recorded.len()) } else { 0 };
+                    assert_eq!(resumed[..both], recorded[..both], "{id}: the order of what it awaited has changed");
+                }
+            }
+            Output::Abort { task } => {
+                if let Some(at) = self.handlers.iter().position(|handler| handler.task == task) {
+                    self.handlers.remove(at);
+                    self.input(Input::Finished { task, outcome: Outcome::Aborted });
+                }
+            }
+            Output::Egress(egress) => {
+                self.say(|| format!("egress {}: {:?}", egress.number, egress.envelope));
+                // That the organism ends is not written down.
+                if egress.number != 0 {
+                    self.clients.inbox.push(egress);
+                }
+            }
+            Output::Taken { ticket, kept } => {
+                if kept {
+                    self.clients.confirm(ticket);
+                }
+            }
+            Output::Noted { task, .. } => {
+                if let Some(handler) = self.handlers.iter_mut().find(|handler| handler.task == task) {
+                    handler.noting = false;
+                }
+            }
+            Output::Event(event) => self.say(|| format!("event at {}: {:?}", event.path, event.kind)),
+            Output::Closed { .. } | Output::Gone { .. } => {}
+            Output::Letter { .. } | Output::Shard { .. } => unreachable!("nobody asked for it"),
+        }
+        true
+    }
+
+    fn start(&mut self, start: Start) {
+        let Start { task, listener, message } = start;
+        self.say(|| format!("start {listener:?}: {} on {}", message.id, message.thread));
+        assert!(!self.store.done.contains(&message.id), "{} is done, and starts again", message.id);
+        let before = self.started.entry(message.thread).or_default();
+        match before.iter().position(|id| *id == message.id) {
+            Some(at) => assert_eq!(at + 1, before.len(), "{} comes again after later ones", message.id),
+            None => before.push(message.id),
+        }
+        let on_thread = self.handlers.iter().filter(|handler| handler.thread == message.thread);
+        assert_eq!(on_thread.count(), 0, "one message of a thread is in flight");
+        let listener = self.blueprint.listeners().position(|(id, _)| id == listener).expect("the core names its own");
+        let greedy = self.greed > 0;
+        self.greed = self.greed.saturating_sub(1);
+        self.handlers.push(Handler::new(task, listener, &message, greedy));
+    }
+
+    /// Says how far the journal is.
+    pub(crate) fn tell(&mut self) {
+        let written = self.store.written();
+        if written > self.told {
+            self.told = written;
+            self.input(Input::Appended { number: written });
+        }
+    }
+
+    /// Lets a handler go on; `false` if it waits.
+    pub(crate) fn act(&mut self, at: usize) -> bool {
+        let fresh = self.random.next() % 1000;
+        let handler = &mut self.handlers[at];
+        let task = handler.task;
+        match handler.act(fresh) {
+            Act::Call { call, requests, join } => self.input(Input::Called { task, call, requests, join }),
+            Act::Park => {
+                self.input(Input::Parked { task });
+                return false;
+            }
+            Act::Drop(call) => self.input(Input::CallDropped { task, call }),
+            Act::Note { index, name, value: Some(value) } => {
+                self.input(Input::Noted { task, index, name: name.into(), value: value.into() });
+            }
+            Act::Note { value: None, .. } => {}
+            Act::Wait => return false,
+            Act::End(outcome) => {
+                let handler = self.handlers.remove(at);
+                self.say(|| format!("end {}: {outcome:?}", handler.message));
+                self.input(Input::Finished { task, outcome });
+            }
+        }
+        true
+    }
+
+    fn read(&mut self) {
+        if !self.clients.inbox.is_empty() {
+            let at = self.random.below(self.clients.inbox.len());
+            let number = self.clients.read(at);
+            self.input(Input::Read { number });
+        }
+    }
+
+    /// The process is killed, and starts again.
+    pub(crate) fn crash(&mut self) {
+        self.say(|| "crash".to_owned());
+        self.crashes += 1;
+        self.store.crash();
+        self.restart();
+    }
+
+    /// The organism stops in order, and starts again.
+    fn stop(&mut self) {
+        self.say(|| "stop".to_owned());
+        self.input(Input::Stop);
+        while self.poll() {}
+        self.store.write(usize::MAX);
+        self.store.close();
+        self.restart();
+    }
+
+    fn restart(&mut self) {
+        self.handlers.clear();
+        self.clients.inbox.clear();
+        self.told = 0;
+        self.recorded = self.store.decided.clone();
+        self.core = start(&self.blueprint, &mut self.store, self.now);
+    }
+
+    /// Lets everything end.
+    pub(crate) fn finish(&mut self) {
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            assert!(rounds < 2_000, "it does not come to an end: {:?}", self.core.snapshot());
+            while self.poll() {}
+            if self.store.is_behind() {
+                self.store.write(usize::MAX);
+                self.tell();
+                continue;
+            }
+            self.tell();
+            while !self.clients.inbox.is_empty() {
+                self.read();
+            }
+            let acted = (0..self.handlers.len()).rev().filter(|&at| self.act(at)).count();
+            while self.poll() {}
+            let open = self.core.snapshot().threads;
+            if acted > 0 || self.store.is_behind() || !self.clients.inbox.is_empty() {
+                continue;
+            } else if open.is_empty() {
+                assert!(self.core.is_idle(), "nothing is open, but the core isn't idle");
+                return;
+            } else if let Some(wake) = self.core.next_wake() {
+                self.now = self.now.max(wake);
+            } else {
+                panic!("nothing can happen, but these are open: {open:?}");
+            }
+        }
+    }
+
+    /// Whoever was told that his message was taken has had one answer, and nothing is left.
+    fn check(&mut self) {
+        let everybody_answers = self.blueprint.listeners().all(|(_, contract)| contract.silence == Silence::Error);
+        for (label, sent) in &self.clients.sent {
+            let answers = self.clients.answers.get(label).map_or(&[][..], Vec::as_slice);
+            assert!(answers.len() <= 1, "{label} has {} answers: {answers:?}", answers.len());
+            assert!(
+                !sent.confirmed || !everybody_answers || answers.len() == 1,
+                "{label} was taken, and never answered"
+            );
+        }
+        let left = self.store.recover();
+        assert!(left.threads.is_empty(), "{:?}", left.threads);
+        assert!(left.messages.is_empty() && left.fans.is_empty() && left.notes.is_empty(), "{left:?}");
+        assert!(left.egress.is_empty() && left.remembered.is_empty(), "{left:?}");
+        let counts = self.core.counts();
+        let came = counts.injected + counts.emitted + counts.made + counts.requeued + counts.recovered;
+        let went = counts.delivered + counts.faulted + counts.dead + counts.cancelled;
+        assert_eq!(came, went, "{counts:?}");
+    }
+}
+
+/// An organism where everybody may call everybody.
+fn blueprint(random: &mut Random, greedy: bool) -> Blueprint {
+    let all = |letter: char| (0..LISTENERS).map(|i| qname(&format!("{letter}{i}"))).collect::<Vec<_>>();
+    let listeners = (0..LISTENERS).map(|i| {
+        let mut contract = Contract::new(Name::parse(&format!("l{i}")).expect("a name"));
+        contract.accepts = vec![qname(&format!("q{i}"))];
+        contract.replies = vec![qname(&format!("a{i}"))];
+        contract.calls = all('q');
+        contract.returns = all('a');
+        contract.returns.extend(["thread-spawned", "capabilities", "fan-out-ended"].map(|local| {
+            let namespace = if local == "fan-out-ended" { ns::CORE } else { ns::META };
+            qname(&format!("{{{namespace}}}{local}"))
+        }));
+        contract.accepts_faults = random.once_in(2);
+        contract.context = random.once_in(3);
+        contract.concurrency = 1 + random.below(3) as u32;
+        contract.silence = if random.once_in(10) { Silence::Idle } else { Silence::Error };
+        contract.reattaches = random.once_in(4);
+        contract
+    });
+    let client = Client { name: Name::parse("alice").expect("a name"), calls: all('q'), admin: false };
+    let mut blueprint = Blueprint::new("durable", listeners.collect(), vec![client]);
+    // Every crash may hit whoever runs: that is what most of these do.
+    blueprint.limits.max_attempts = 200;
+    blueprint.limits.thread_depth = 6;
+    if greedy {
+        let limits = &mut blueprint.limits;
+        (limits.mailbox, limits.fanout) = (2 + random.below(12), 6 + random.below(12));
+        limits.conversation_threads = 3 + random.below(30);
+        limits.conversation_messages = 2 + random.below(40);
+        limits.conversation_bytes = 100 + random.below(4000);
+    }
+    blueprint
+}
+
+/// A core that takes up what the journal holds.
+fn start(blueprint: &Arc<Blueprint>, store: &mut Store, now: Time) -> Core {
+    let recovered = store.recover();
+    start_shard(blueprint, recovered, (ShardId(0), 1), &Directory::default(), now)
+}
+
+/// The core of one shard of so many.
+pub(crate) fn start_shard(
+    blueprint: &Arc<Blueprint>,
+    recovered: Recovered,
+    (shard, shards): (ShardId, u16),
+    directory: &Directory,
+    now: Time,
+) -> Core {
+    let mut decoders = Decoders::default();
+    for (id, contract) in blueprint.listeners() {
+        for payload in contract.accepts.iter().chain(&contract.returns) {
+            let decode =
+                |payload: &systole_xml::ladder::Validated<_>| Ok(Box::new(payload.payload().clone()) as Decoded);
+            decoders.insert(id, payload.clone(), Arc::new(decode));
+        }
+    }
+    let mut core = Core::new(CoreConfig {
+        shard,
+        shards,
+        blueprint: blueprint.clone(),
+        catalog: CATALOG.with(Arc::clone),
+        decoders: Arc::new(decoders),
+        key: IdKey::new(recovered.key),
+        gauge: Gauge::new(100_000, 1 << 30),
+        directory: directory.clone(),
+        events: false,
+        started: now,
+        epoch: Some(recovered.epoch),
+    });
+    core.handle(Input::Recovered(Box::new(recovered)), now);
+    core
+}

@@ -1,0 +1,98 @@
+//! The journal of the simulation: what is written, what is on its way, and what it says of each message.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use systole_core::journal::{Journal, MemoryJournal, Number, Op, Recovered, Step};
+use systole_core::vocab::MessageId;
+
+#[derive(Default)]
+pub(crate) struct Store {
+    journal: MemoryJournal,
+    /// Steps that are not written yet.
+    queue: VecDeque<(u64, Step)>,
+    /// The last step of this start that is written.
+    written: u64,
+    ids: HashMap<Number, MessageId>,
+    /// Messages whose consumption is durable.
+    pub(crate) done: HashSet<MessageId>,
+    /// The groups of awaited calls of each message, in the order in which it is durable that they were decided.
+    pub(crate) decided: HashMap<MessageId, Vec<u32>>,
+    pub(crate) notes: HashMap<(MessageId, u32), String>,
+    /// How many groups of awaited calls each message may still make: a script has two, and one that is given up may be
+    /// made again.
+    groups: HashMap<Number, u32>,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        Self { journal: MemoryJournal::new([7; 32]), ..Self::default() }
+    }
+
+    pub(crate) fn ask(&mut self, number: u64, step: Step) {
+        self.queue.push_back((number, step));
+    }
+
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Writes up to so many steps.
+    pub(crate) fn write(&mut self, steps: usize) {
+        for _ in 0..steps {
+            let Some((number, step)) = self.queue.pop_front() else { return };
+            step.ops.iter().for_each(|op| self.note(op));
+            self.journal.append(&[step]).expect("it is memory");
+            self.written = number;
+        }
+    }
+
+    /// The last step that is written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// What is not written is lost.
+    pub(crate) fn crash(&mut self) {
+        self.queue.clear();
+    }
+
+    pub(crate) fn close(&mut self) {
+        assert!(self.queue.is_empty());
+        self.journal.close().expect("it is memory");
+    }
+
+    pub(crate) fn recover(&mut self) -> Recovered {
+        self.written = 0;
+        self.journal.recover().expect("it is memory")
+    }
+
+    fn note(&mut self, op: &Op) {
+        match op {
+            Op::Put(message) => {
+                self.ids.insert(message.number, message.id);
+            }
+            Op::Done { message } => {
+                if let Some(id) = self.ids.get(message) {
+                    assert!(self.done.insert(*id), "{id} is done twice");
+                }
+            }
+            Op::Fan(fan) if fan.call.is_some() => {
+                let left = self.groups.entry(fan.id.message).or_insert(2);
+                *left = left.checked_sub(1).unwrap_or_else(|| panic!("{} makes its calls again", fan.source));
+            }
+            Op::Forgotten { fan } => *self.groups.entry(fan.message).or_insert(2) += 1,
+            Op::Decided { fan, .. } => {
+                if let (Some(id), Some(call)) = (self.ids.get(&fan.message), fan.call) {
+                    self.decided.entry(*id).or_default().push(call);
+                }
+            }
+            Op::Note(note) => {
+                if let Some(id) = self.ids.get(&note.message) {
+                    let before = self.notes.insert((*id, note.index), note.value.to_string());
+                    assert_eq!(before, None, "a note of {id} is written twice");
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Schemas that cost as much as they can: time and memory until each is compiled or refused.
+//! `cargo bench --bench hostile`.
+
+#[path = "../tests/hostile_schemas/mod.rs"]
+mod hostile_schemas;
+
+use systole_xml::schema::PayloadSchema;
+
+use hostile_schemas::Hostile;
+
+#[global_allocator]
+static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(args = hostile_schemas::schemas(), sample_count = 5, sample_size = 1)]
+fn hostile(bencher: divan::Bencher<'_, '_>, hostile: &Hostile) {
+    bencher.bench_local(|| PayloadSchema::from_xsd_set(&hostile.documents).map(|schemas| schemas.len()));
+}

@@ -1,0 +1,385 @@
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+
+use super::repair::{Repair, RepairKind};
+use super::strict::{self, StrictError, Surroundings};
+use super::tape::{Cursor, Loan};
+use crate::vocab::{Position, QName, Span, XmlLimits};
+
+/// One element as Exclusive XML Canonicalization 1.0 without comments writes it, with an InclusiveNamespaces
+/// PrefixList of the prefixes that stand before a colon in its values.
+///
+/// Always well-formed, namespace-well-formed, UTF-8 and within the limits. Only the strict pass
+/// and the encoder of typed payloads make one:
+///
+/// ```compile_fail,E0451
+/// use systole_xml::ladder::Canonical;
+/// fn forge(genuine: Canonical) -> Canonical {
+///     Canonical { parts: genuine.parts }
+/// }
+/// ```
+///
+/// ```compile_fail,E0624
+/// let forged = systole_xml::ladder::Canonical::from_encoder("<a>".into(), "a".parse().unwrap());
+/// ```
+///
+/// Cheap to clone and to move: one pointer, because a message carries its payload through every
+/// queue of the pump.
+#[derive(Clone)]
+pub struct Canonical {
+    parts: Arc<Parts>,
+}
+
+#[derive(Clone)]
+struct Parts {
+    bytes: Bytes,
+    root: QName,
+    /// `None` instead of an empty list, which would be an allocation.
+    repairs: Option<Arc<[Repair]>>,
+    origin: Origin,
+    /// Whether it has declarations for values alone, which a part of it may not need.
+    keeps: bool,
+}
+
+/// Tells a document from all others, for as long as it is kept: no other one can stand at its address meanwhile.
+#[derive(Debug)]
+pub(super) struct Identity(Weak<Parts>);
+
+/// A part of an element that a [position](Canonical::position_of) can be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Its start tag.
+    Tag,
+    /// The attribute of this name, as it is written.
+    Attribute(&'a str),
+    /// What stands between its tags, white space in front of it apart.
+    Content,
+}
+
+/// The bytes that the strict pass read, and which of their elements is the root.
+#[derive(Clone)]
+pub(super) struct Origin {
+    source: Bytes,
+    first: usize,
+}
+
+impl Origin {
+    /// `first` start tags stand in `source` before that of the root.
+    pub(super) fn new(source: Bytes, first: usize) -> Self {
+        Self { source, first }
+    }
+}
+
+impl Canonical {
+    /// The canonical bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.parts.bytes
+    }
+
+    /// Bytes that it keeps in memory: its own, and those that it was read from.
+    pub fn held(&self) -> usize {
+        self.parts.bytes.len() + self.parts.origin.source.len()
+    }
+
+    /// The canonical bytes as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.parts.bytes).expect("canonical bytes are UTF-8")
+    }
+
+    /// The name of the root element.
+    pub fn root(&self) -> &QName {
+        &self.parts.root
+    }
+
+    /// Lets somebody step through its elements and texts, from its begin on.
+    pub(crate) fn read<R>(&self, read: impl FnOnce(Cursor<'_>) -> R) -> R {
+        let tape = Loan::of(self);
+        read(tape.cursor(self.as_str()))
+    }
+
+    /// What repair changed on the way here; empty for clean input.
+    pub fn repairs(&self) -> &[Repair] {
+        self.parts.repairs.as_deref().unwrap_or_default()
+    }
+
+    /// Where the `index`-th element (document order, from 0) starts in the bytes that the strict
+    /// pass read; `None` if there are fewer. After a repair those are the repaired bytes.
+    ///
+    /// Computed on demand, by a scan: for errors.
+    pub fn position(&self, index: usize) -> Option<Position> {
+        self.position_of(index, Part::Tag)
+    }
+
+    /// Where a part of the `index`-th element is, as [`Self::position`]; where its start tag is, if it has no such
+    /// part.
+    pub fn position_of(&self, index: usize, part: Part) -> Option<Position> {
+        let source = &self.parts.origin.source;
+        let mark = strict::mark_len(source);
+        let tag = strict::element_offset(source, self.parts.origin.first.checked_add(index)?)?;
+        let offset = match part {
+            Part::Tag => None,
+            Part::Attribute(name) => strict::attribute_offset(source, tag, name),
+            Part::Content => strict::content_offset(source, tag),
+        };
+        Some(Position::of(&source[mark..], offset.unwrap_or(tag) - mark))
+    }
+
+    /// What the encoder of typed payloads wrote.
+    ///
+    /// Contract: `bytes` are one element, `root`, in exclusive canonical form, within the limits.
+    /// Builds with debug assertions check it but for the limits.
+    pub(crate) fn from_encoder(bytes: Bytes, root: QName) -> Self {
+        let canonical = Self::checked(bytes.clone(), root, Origin::new(bytes, 0), false);
+        debug_assert_eq!(canonical.flaw(), None, "the encoder wrote {canonical:?}");
+        canonical
+    }
+
+    /// The same element, with what repair changed on the way here, in front of what is known.
+    #[must_use]
+    pub(crate) fn with_repairs(mut self, repairs: impl Into<Arc<[Repair]>>) -> Self {
+        let mut repairs: Arc<[Repair]> = repairs.into();
+        if let Some(later) = &self.parts.repairs {
+            repairs = repairs.iter().chain(later.iter()).cloned().collect();
+        }
+        Arc::make_mut(&mut self.parts).repairs = Some(repairs).filter(|repairs| !repairs.is_empty());
+        self
+    }
+
+    /// The same element in a namespace that its author left out: schema-guided repair.
+    ///
+    /// `qualified` gives the namespace to the root and to all that has none below it, unless it
+    /// says so by `xmlns=""`; else the root alone gets it, by a prefix. Only for a root without
+    /// a namespace; any other comes back as it is.
+    ///
+    /// # Errors
+    /// [`StrictError`] if no element can be in this namespace, or the result passes a limit.
+    pub(crate) fn in_namespace(
+        &self,
+        namespace: &str,
+        qualified: bool,
+        limits: &XmlLimits,
+    ) -> Result<Self, StrictError> {
+        if !self.parts.root.namespace().is_empty() || namespace.is_empty() {
+            return Ok(self.clone());
+        }
+        let text = self.as_str();
+        let local = self.parts.root.local();
+        let behind = &text[1 + local.len()..];
+        let uri = escaped(namespace);
+        let edited = if qualified {
+            format!("<{local} xmlns=\"{uri}\"{behind}")
+        } else {
+            let prefix = self.free_prefix();
+            let inner = &behind[..behind.len() - local.len() - b"</>".len()];
+            format!("<{prefix}:{local} xmlns:{prefix}=\"{uri}\"{inner}</{prefix}:{local}>")
+        };
+        let moved =
+            strict::canonicalize_in(&edited.into(), Surroundings::default(), self.parts.origin.clone(), limits)?;
+        let repairs: Vec<_> = self.repairs().iter().cloned().chain(self.root_repair()).collect();
+        Ok(moved.with_repairs(repairs))
+    }
+
+    /// Made by the strict pass alone.
+    pub(super) fn checked(bytes: Bytes, root: QName, origin: Origin, keeps: bool) -> Self {
+        Self { parts: Arc::new(Parts { bytes, root, repairs: None, origin, keeps }) }
+    }
+
+    /// The `element`-th element (document order, from 0), `bytes` in canonical form, with the repairs of the whole.
+    /// A document that nobody else holds is turned into it.
+    pub(super) fn into_part(mut self, bytes: Bytes, root: QName, element: usize) -> Self {
+        let origin = self.origin_of(element);
+        match Arc::get_mut(&mut self.parts) {
+            Some(parts) => {
+                *parts = Parts { bytes, root, repairs: parts.repairs.take(), origin, keeps: false };
+                self
+            }
+            None => Self::checked(bytes, root, origin, false).sharing_repairs(&self),
+        }
+    }
+
+    /// Whether it declares prefixes for its values alone.
+    pub(super) fn keeps_prefixes(&self) -> bool {
+        self.parts.keeps
+    }
+
+    /// Whether nobody else holds it.
+    pub(super) fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.parts) == 1
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity(Arc::downgrade(&self.parts))
+    }
+
+    pub(super) fn is(&self, identity: &Identity) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.parts), identity.0.as_ptr())
+    }
+
+    /// Where an element of this document starts that becomes a document of its own.
+    pub(super) fn origin_of(&self, index: usize) -> Origin {
+        Origin::new(self.parts.origin.source.clone(), self.parts.origin.first + index)
+    }
+
+    /// The same element with the repairs of the document that it is a part of.
+    pub(super) fn sharing_repairs(mut self, whole: &Self) -> Self {
+        if let Some(repairs) = &whole.parts.repairs {
+            Arc::make_mut(&mut self.parts).repairs = Some(repairs.clone());
+        }
+        self
+    }
+
+    /// A prefix that stands nowhere in the bytes: `n`, `n1`, `n2`, …
+    fn free_prefix(&self) -> String {
+        let taken: HashSet<u64> =
+            memchr::memchr_iter(b':', &self.parts.bytes).filter_map(|at| self.numbered(at)).collect();
+        match (0..).find(|number| !taken.contains(number)) {
+            None | Some(0) => "n".to_owned(),
+            Some(number) => format!("n{number}"),
+        }
+    }
+
+    /// The number of a prefix of ours that ends at `colon`.
+    fn numbered(&self, colon: usize) -> Option<u64> {
+        const DIGITS: usize = 12;
+        let near = &self.parts.bytes[colon.saturating_sub(DIGITS)..colon];
+        let digits = near.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let (head, digits) = near.split_at(near.len() - digits);
+        let number = digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+        head.ends_with(b"n").then_some(number)
+    }
+
+    fn root_repair(&self) -> Option<Repair> {
+        let start = strict::element_offset(&self.parts.origin.source, self.parts.origin.first)?;
+        let span = Span { start, end: start + 1 + self.parts.root.local().len() };
+        Some(Repair { span, at: self.position(0)?, kind: RepairKind::Namespace })
+    }
+
+    /// How the bytes break what every value of this type promises.
+    fn flaw(&self) -> Option<String> {
+        match strict::canonicalize(&self.parts.bytes, &XmlLimits::UNLIMITED) {
+            Ok(again) if again.bytes() == self.bytes() && again.root() == self.root() => None,
+            Ok(again) => Some(format!("not canonical, rather {again:?}")),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+fn escaped(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    strict::push_value(&mut bytes, value);
+    String::from_utf8(bytes).expect("escapes are ASCII")
+}
+
+impl fmt::Debug for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Canonical({})", self.as_str())?;
+        if let Some(repairs) = &self.parts.repairs {
+            write!(f, " after {repairs:?}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> Canonical {
+        strict::canonicalize(&text.to_owned().into(), &XmlLimits::default()).unwrap()
+    }
+
+    fn in_namespace(text: &str, qualified: bool) -> String {
+        canonical(text).in_namespace("urn:x&y", qualified, &XmlLimits::default()).unwrap().as_str().to_owned()
+    }
+
+    #[test]
+    fn canonical_input_is_shared_and_other_input_is_not() {
+        let input = Bytes::from_static(b" <a b=\"1\"><p:c xmlns:p=\"urn:p\">&amp;</p:c></a> ");
+        let shared = strict::canonicalize(&input, &XmlLimits::default()).unwrap();
+        assert_eq!(shared.bytes().as_ptr(), input[1..].as_ptr());
+        let input = Bytes::from_static(b"<a b='1'/>");
+        let written = strict::canonicalize(&input, &XmlLimits::default()).unwrap();
+        assert_eq!(written.as_str(), "<a b=\"1\"></a>");
+        assert_eq!(written.root().to_string(), "a");
+    }
+
+    #[test]
+    fn elements_are_found_in_what_was_written() {
+        let canonical = canonical("\u{FEFF}<?xml version='1.0'?>\n<a><!--<x>--><![CDATA[<y>]]>\n  <b c='>'/></a>");
+        let places = [0, 1, 2].map(|index| canonical.position(index));
+        assert_eq!(places, [Some(Position { line: 2, column: 1 }), Some(Position { line: 3, column: 3 }), None]);
+        let fragment =
+            strict::canonicalize_fragment(&"<a><b/></a>\n <c><d/></c>".into(), &XmlLimits::default()).unwrap();
+        assert_eq!(fragment[1].position(1), Some(Position { line: 2, column: 5 }));
+    }
+
+    #[test]
+    fn a_qualified_namespace_goes_to_all_that_have_none() {
+        for (text, expected) in [
+            ("<a/>", r#"<a xmlns="urn:x&amp;y"></a>"#),
+            ("<a z='1'><b/></a>", r#"<a xmlns="urn:x&amp;y" z="1"><b></b></a>"#),
+            (
+                "<a><p:b xmlns:p='urn:p'><c/></p:b><d xmlns='urn:d'><e xmlns=''/></d></a>",
+                r#"<a xmlns="urn:x&amp;y"><p:b xmlns:p="urn:p"><c></c></p:b><d xmlns="urn:d"><e xmlns=""></e></d></a>"#,
+            ),
+            ("<a><b xmlns='urn:x&amp;y'/></a>", r#"<a xmlns="urn:x&amp;y"><b></b></a>"#),
+            ("<b xmlns='urn:b'><a/></b>", r#"<b xmlns="urn:b"><a></a></b>"#),
+        ] {
+            assert_eq!(in_namespace(text, true), expected);
+        }
+    }
+
+    #[test]
+    fn an_unqualified_namespace_goes_to_the_root_alone() {
+        for (text, expected) in [
+            ("<a/>", r#"<n:a xmlns:n="urn:x&amp;y"></n:a>"#),
+            ("<a z='1'><b/></a>", r#"<n:a xmlns:n="urn:x&amp;y" z="1"><b></b></n:a>"#),
+            (
+                "<a xmlns:z='urn:z' z:y='' xmlns:b='urn:b' b:y=''><n1:b xmlns:n1='urn:n'/>n:x</a>",
+                r#"<n2:a xmlns:b="urn:b" xmlns:n2="urn:x&amp;y" xmlns:z="urn:z" b:y="" z:y=""><n1:b xmlns:n1="urn:n"></n1:b>n:x</n2:a>"#,
+            ),
+        ] {
+            assert_eq!(in_namespace(text, false), expected);
+        }
+    }
+
+    #[test]
+    fn a_given_namespace_is_a_repair_with_its_place() {
+        let moved = canonical("\n <abc/>").in_namespace("urn:x", true, &XmlLimits::default()).unwrap();
+        let at = Position { line: 2, column: 2 };
+        assert_eq!(moved.repairs(), [Repair { span: Span { start: 2, end: 6 }, at, kind: RepairKind::Namespace }]);
+        assert_eq!(moved.root().to_string(), "{urn:x}abc");
+        assert_eq!(moved.position(0), Some(at));
+        let untouched = moved.in_namespace("urn:y", true, &XmlLimits::default()).unwrap();
+        assert_eq!(untouched.repairs().len(), 1);
+    }
+
+    #[test]
+    fn no_element_is_put_into_a_namespace_that_cannot_be() {
+        for namespace in ["relative", "http://www.w3.org/2000/xmlns/", "urn:\0"] {
+            for qualified in [true, false] {
+                let moved = canonical("<a/>").in_namespace(namespace, qualified, &XmlLimits::default());
+                assert!(moved.is_err(), "{namespace}");
+            }
+        }
+    }
+
+    #[test]
+    fn earlier_repairs_stand_first() {
+        let at = Position { line: 1, column: 1 };
+        let repair = |start| Repair { span: Span { start, end: start }, at, kind: RepairKind::Namespace };
+        let twice = canonical("<a/>").with_repairs(vec![repair(2)]).with_repairs(vec![repair(1)]);
+        assert_eq!(twice.repairs(), [repair(1), repair(2)]);
+        assert_eq!(canonical("<a/>").with_repairs(vec![]).repairs(), []);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic = "the encoder wrote"]
+    fn an_encoder_that_breaks_its_contract_is_found_out() {
+        Canonical::from_encoder("<a/>".into(), "a".parse().unwrap());
+    }
+}

@@ -1,0 +1,122 @@
+//! The third rung: canonical XML that keeps `schemas/envelope.xsd`, its `<meta>` parsed, its
+//! payload a canonical document of its own.
+//!
+//! Reading is by hand on canonical bytes, and refuses exactly what the schema refuses, but for
+//! our own metadata (`urn:systole:meta:v1`), where it is stricter: text alone, each at most once,
+//! and a deadline that is a time. Nothing here believes what `<meta>` says.
+
+mod claim;
+mod error;
+mod open;
+mod write;
+
+pub use claim::Claim;
+pub use error::EnvelopeError;
+pub use write::{write_envelope, write_example};
+
+use super::Canonical;
+use crate::vocab::{MessageId, Name, ThreadId, Time};
+
+/// An envelope that keeps the envelope schema: meta parsed, payload opaque.
+///
+/// ```compile_fail,E0451
+/// use systole_xml::ladder::{Canonical, Claims, Envelope};
+/// fn forge(payload: Canonical) -> Envelope {
+///     Envelope { claims: Claims::default(), payload }
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    claims: Claims,
+    payload: Canonical,
+}
+
+/// What `<meta>` says, unbelieved. White space around each text is gone, and an empty element
+/// claims nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Claims {
+    /// Who says to have sent it.
+    pub from: Claim,
+    /// Whom it is for.
+    pub to: Option<Claim>,
+    /// Which thread it continues.
+    pub thread: Option<Claim>,
+    /// `id` of `urn:systole:meta:v1`: a label of the sender.
+    pub id: Option<Claim>,
+    /// `in-reply-to` of `urn:systole:meta:v1`.
+    pub in_reply_to: Option<Claim>,
+    /// `deadline` of `urn:systole:meta:v1`.
+    pub deadline: Option<Time>,
+    /// `traceparent` of `urn:systole:meta:v1` (W3C Trace Context, section 3.2).
+    pub traceparent: Option<Claim>,
+    /// How many elements of other namespaces `<meta>` held. They reach no listener.
+    pub foreign: usize,
+}
+
+/// What the pump stamps on an envelope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// The sender, as the pump knows it.
+    pub from: Name,
+    /// The direct receiver.
+    pub to: Option<Name>,
+    /// The thread, as the receiver may know it.
+    pub thread: ThreadId,
+    /// The id of the message itself.
+    pub id: MessageId,
+    /// The message that this one answers: an id of ours, or the label that a client gave.
+    pub in_reply_to: Option<String>,
+    /// When its thread ends at the latest.
+    pub deadline: Option<Time>,
+    /// The trace that it belongs to (W3C Trace Context, section 3.2).
+    pub traceparent: Option<String>,
+}
+
+impl Envelope {
+    /// Checks canonical XML against the envelope schema and takes it apart.
+    ///
+    /// The payload carries the repairs of the message, and its positions are those in the
+    /// message's source. A message that nobody else holds becomes its payload: nothing is allocated.
+    ///
+    /// # Errors
+    /// [`EnvelopeError`] says what is wrong where.
+    pub fn open(message: Canonical) -> Result<Self, EnvelopeError> {
+        open::open(message).map(|(claims, payload)| Self { claims, payload })
+    }
+
+    /// Takes apart an envelope at an entrance: `<meta>` may be missing, and `<from>` in it, since the pump stamps the
+    /// sender in any case. All else is as in [`open`](Self::open).
+    ///
+    /// # Errors
+    /// [`EnvelopeError`] says what is wrong where.
+    pub fn open_entered(message: Canonical) -> Result<Self, EnvelopeError> {
+        open::open_entered(message).map(|(claims, payload)| Self { claims, payload })
+    }
+
+    /// Takes apart a `<message>` that a listener wrote. Its `to`, its `thread` and its payload
+    /// count, `<from>` is kept as a claim; everything else, even `<meta>`, may be missing.
+    ///
+    /// # Errors
+    /// [`EnvelopeError`] if it is no `<message>` with exactly one payload.
+    pub fn open_emitted(message: Canonical) -> Result<Self, EnvelopeError> {
+        open::open_emitted(message).map(|(claims, payload)| Self { claims, payload })
+    }
+
+    /// What `<meta>` says, unbelieved.
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// The payload as a canonical document of its own (exclusive C14N of the subtree).
+    pub fn payload(&self) -> &Canonical {
+        &self.payload
+    }
+
+    /// Claims and payload, by value.
+    pub fn into_parts(self) -> (Claims, Canonical) {
+        (self.claims, self.payload)
+    }
+}
+
+#[cfg(test)]
+mod tests;

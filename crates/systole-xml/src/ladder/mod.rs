@@ -1,0 +1,28 @@
+//! Layer 1, the trust ladder: `Raw` -> `Repaired` -> `Canonical` -> `Envelope` -> `Validated<T>`.
+//!
+//! Each rung is a type with private fields that only its own module can make, and every function
+//! is pure: from one rung to the next, or an error that says where and why.
+
+mod canonical;
+mod climb;
+mod envelope;
+mod known;
+#[doc(hidden)]
+pub mod properties;
+mod raw;
+pub mod repair;
+#[doc(hidden)]
+pub mod scan;
+pub mod split;
+pub mod strict;
+mod subtree;
+pub(crate) mod tape;
+mod validated;
+
+pub use canonical::{Canonical, Part};
+pub use climb::{Fragment, LadderError, climb, climb_fragment};
+pub use envelope::{Claim, Claims, Envelope, EnvelopeError, Meta, write_envelope, write_example};
+pub use raw::Raw;
+pub use repair::{Repair, RepairError, RepairKind, Repaired};
+pub use strict::StrictError;
+pub use validated::{Element, Validated};

@@ -1,0 +1,188 @@
+//! From a validated payload to a value, straight from the canonical bytes.
+//!
+//! The conventions are those of [`encode`](super::encode()). Attributes of other namespaces (`xsi:type`,
+//! `xml:lang`) are no fields: a sender can't reach a field `@type` through them.
+
+mod element;
+mod field;
+mod fields;
+mod forward;
+mod reader;
+mod text;
+mod variant;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::Payload;
+use crate::ladder::{Canonical, Element, Validated};
+use crate::vocab::Position;
+use reader::Reader;
+
+/// Elements inside each other that a value may come from. Types nest on the stack while they are decoded.
+const MAX_DEPTH: usize = 256;
+
+/// A decoded value of a type that only the listener knows.
+pub type Decoded = Box<dyn Any + Send>;
+
+/// Decodes a payload for one listener, which alone knows the type.
+pub type DecodeFn = Arc<dyn Fn(&Validated<Element>) -> Result<Decoded, DecodeError> + Send + Sync>;
+
+/// The decoder of a Rust type: the [`Decoded`] is a `T`.
+pub fn decoder<T: Payload>() -> DecodeFn {
+    Arc::new(|payload| decode::<T>(payload).map(|value| Box::new(value) as Decoded))
+}
+
+/// The decoder of an `.xsd` contract: the [`Decoded`] is an [`Element`] with the canonical payload.
+pub fn element_decoder() -> DecodeFn {
+    Arc::new(|payload| Ok(Box::new(payload.value().clone())))
+}
+
+/// Decodes a payload whose schema is that of the type.
+///
+/// # Errors
+/// [`DecodeError`] where the type refuses what its schema allows: a number written in a way that Rust
+/// doesn't read, or a rule of a hand-written `Deserialize`.
+pub fn decode<T: Payload>(payload: &Validated<Element>) -> Result<T, DecodeError> {
+    decode_canonical(payload.payload())
+}
+
+/// Decodes a payload that nothing has checked against a schema.
+///
+/// # Errors
+/// [`DecodeError`] where the type refuses it.
+pub fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, DecodeError> {
+    payload.read(|cursor| {
+        let mut reader = Reader::new(cursor);
+        let value = reader.element().and_then(T::deserialize);
+        value.map_err(|mut error| {
+            error.at = payload.position(reader.elements().saturating_sub(1));
+            error
+        })
+    })
+}
+
+/// Why valid XML is no value of the type.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct DecodeError {
+    /// What is wrong.
+    pub problem: DecodeProblem,
+    /// The element where it was noticed, in what the sender wrote.
+    pub at: Option<Position>,
+}
+
+crate::vocab::debug_is_display!(DecodeError);
+
+/// What [`DecodeError`] is about.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeProblem {
+    /// Text that is no value of a simple type.
+    #[error("found '{found}', expected {expected}")]
+    Value {
+        /// The text, cut to 64 characters.
+        found: String,
+        /// What would have been right.
+        expected: &'static str,
+    },
+    /// A shape that can't be read from XML.
+    #[error(transparent)]
+    Shape(#[from] Undecodable),
+    /// A recursive value deeper than the decoder goes.
+    #[error("elements are nested deeper than {MAX_DEPTH}")]
+    Depth,
+    /// The type's own `Deserialize` refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+crate::vocab::debug_is_display!(DecodeProblem);
+
+/// A shape that [`decode`] doesn't read.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Undecodable {
+    /// A map, or a struct with a flattened field.
+    #[error("a map or a flattened field has no fixed elements")]
+    Map,
+    /// A type that asks the XML what it is: an untagged or internally tagged enum.
+    #[error("XML doesn't say of which kind a value is")]
+    Untyped,
+    /// A list in a list, at the root, in text or in an attribute.
+    #[error("a list can stand in a field only")]
+    List,
+    /// An enum with data outside of a `$value` field, or something else inside of one.
+    #[error("only an enum can stand in $value, and one with data nowhere else")]
+    DataEnum,
+    /// Elements where text must stand.
+    #[error("an element stands where only text may")]
+    Element,
+    /// An Option in an Option, or in a newtype in one.
+    #[error("an Option in an Option has a value that XML can't tell from none")]
+    NestedOption,
+    /// An Option of `()` in a newtype or a list.
+    #[error("an Option of () in another type is nothing or an empty element: only a field can tell which")]
+    OptionalUnit,
+    /// Raw bytes.
+    #[error("bytes have no XML form")]
+    Bytes,
+    /// The bytes are not canonical: a bug in the pump.
+    #[error("the payload ends too early")]
+    End,
+}
+
+crate::vocab::debug_is_display!(Undecodable);
+
+/// The type that a value stands in, where that decides what its absence means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// A field, or nothing.
+    Field,
+    /// A newtype or a list.
+    Wrapper,
+    /// An Option that is a field.
+    Option,
+    /// An Option in a newtype or a list.
+    WrappedOption,
+}
+
+impl Within {
+    /// Steps into an Option. One in another can't be told from none.
+    fn option(self) -> Result<Self, DecodeError> {
+        match self {
+            Self::Field => Ok(Self::Option),
+            Self::Wrapper => Ok(Self::WrappedOption),
+            Self::Option | Self::WrappedOption => Err(Undecodable::NestedOption.into()),
+        }
+    }
+
+    /// Steps into a newtype.
+    fn wrapper(self) -> Self {
+        match self {
+            Self::Field => Self::Wrapper,
+            within => within,
+        }
+    }
+}
+
+impl From<DecodeProblem> for DecodeError {
+    fn from(problem: DecodeProblem) -> Self {
+        Self { problem, at: None }
+    }
+}
+
+impl From<Undecodable> for DecodeError {
+    fn from(shape: Undecodable) -> Self {
+        DecodeProblem::from(shape).into()
+    }
+}
+
+impl serde::de::Error for DecodeError {
+    fn custom<M: std::fmt::Display>(message: M) -> Self {
+        DecodeProblem::Refused(message.to_string()).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Payloads on their way out, and payloads that came in checked.
+
+use super::{EncodeError, Payload, encode};
+use crate::ladder::{Canonical, Element, EnvelopeError, Validated};
+
+/// A payload on its way out of a handler.
+#[derive(Debug, Clone)]
+pub enum Draft {
+    /// Not checked against its schema yet.
+    Canonical(Canonical),
+    /// Taken from a delivery: its proof still holds.
+    Proved(Validated<Element>),
+    /// A value that has no XML form.
+    Unencodable(EncodeError),
+    /// A `<message>` that is no envelope.
+    NoEnvelope(EnvelopeError),
+}
+
+impl Draft {
+    /// The payload, if there is one.
+    pub fn into_payload(self) -> Option<Canonical> {
+        match self {
+            Self::Canonical(payload) => Some(payload),
+            Self::Proved(payload) => Some(payload.payload().clone()),
+            Self::Unencodable(_) | Self::NoEnvelope(_) => None,
+        }
+    }
+}
+
+/// A payload to emit: a typed value, canonical XML, or a payload that was checked before (its proof still holds).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no payload",
+    label = "no payload",
+    note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
+)]
+pub trait IntoDraft {
+    /// The payload as the core takes it.
+    fn into_draft(self) -> Draft;
+}
+
+impl<T: Payload> IntoDraft for T {
+    fn into_draft(self) -> Draft {
+        match encode(&self) {
+            Ok(canonical) => Draft::Canonical(canonical),
+            Err(error) => Draft::Unencodable(error),
+        }
+    }
+}
+
+impl IntoDraft for Canonical {
+    fn into_draft(self) -> Draft {
+        Draft::Canonical(self)
+    }
+}
+
+impl IntoDraft for Validated<Element> {
+    fn into_draft(self) -> Draft {
+        Draft::Proved(self)
+    }
+}
+
+/// A type that comes as a payload that was checked: every payload, and elements without a Rust type; no fault.
+pub trait Proven: sealed::Sealed {}
+
+impl<T: Payload> Proven for T {}
+impl Proven for Element {}
+
+mod sealed {
+    use super::{Element, Payload};
+
+    pub trait Sealed {}
+    impl<T: Payload> Sealed for T {}
+    impl Sealed for Element {}
+}

@@ -1,0 +1,342 @@
+//! A form for people: the compiled schema of a payload asks, line by line, for all that the payload may hold.
+//!
+//! What always holds: the answers alone make the payload. Only a value that the schema fixes is written unasked, and
+//! Enter means a value only where the schema gives one. Each answer is judged where it stands, and asked for again with
+//! the rule that it breaks; the whole is judged before it is shown, and shown before it is sent. Parts that may be left
+//! out are asked for, never expanded, so a type that holds itself ends; depth and size have the limits of messages.
+//!
+//! State chart: `asking` (a question is open, or a text of several lines) → `review` (the payload is shown) → sent, or
+//! `editing` (which answer is to change) → `asking`. An edit goes through the form again with the other answers, each
+//! of which counts only for the very question that it answered. `:quit` and a refused review end it with nothing sent.
+//!
+//! Not here: terminals. Text that comes out is not escaped.
+
+mod filling;
+mod question;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+
+use super::judge::Judge;
+use crate::ladder::strict::{canonicalize, canonicalize_fragment};
+use crate::schema::PayloadSchema;
+use crate::schema::validator::by_engine;
+use crate::vocab::XmlLimits;
+use filling::{Filling, Rules, Taken};
+use question::{Kind, Question};
+
+/// A form that a person fills in.
+#[derive(Debug)]
+pub struct Form {
+    schema: PayloadSchema,
+    limits: XmlLimits,
+    filling: Filling,
+    /// The answers so far, in order.
+    given: Vec<Given>,
+    /// Answers of an earlier way through the form, by the key of their question.
+    kept: HashMap<String, Given>,
+    as_xml: BTreeSet<String>,
+    judge: Judge,
+    stage: Stage,
+    /// Whether the last line ended an element as XML: an empty line behind it may have been meant to.
+    closed: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Given {
+    key: String,
+    prompt: String,
+    answer: String,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Asking,
+    /// Lines that belong together: of a text, or of XML.
+    Block {
+        lines: String,
+        is_xml: bool,
+    },
+    Review(Result<String, String>),
+    Editing,
+}
+
+/// Outcome of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// The text to show; another line is wanted.
+    Ask(String),
+    /// The payload, which the person wants to be sent.
+    Send(String),
+    /// Nothing is sent; why.
+    Cancelled(String),
+}
+
+const HELP: &str = ":back takes the last answer back, :xml takes the element as XML, :quit sends nothing, :help shows \
+                    this;\na line of \"\"\" begins and ends a text of several lines.\n";
+const SEND: &str = "Send it? (y sends it, n sends nothing, e changes an answer): ";
+const UNFIT: &str = "It can't be sent so. (e changes an answer, n sends nothing): ";
+const WHICH: &str = "Which answer is to change? (its number, 0 for none): ";
+const QUOTES: &str = "\"\"\"";
+
+impl Form {
+    /// A form for a payload, and what comes first.
+    pub fn new(schema: PayloadSchema, limits: XmlLimits) -> (Self, Turn) {
+        let filling = Filling::new(schema.grammar().1, !schema.is_qualified());
+        let mut form = Self {
+            schema,
+            limits,
+            filling,
+            given: Vec::new(),
+            kept: HashMap::new(),
+            as_xml: BTreeSet::new(),
+            judge: Judge::default(),
+            stage: Stage::Asking,
+            closed: false,
+        };
+        let turn = match form.advance() {
+            Turn::Ask(prompt) => Turn::Ask(format!("{HELP}{prompt}")),
+            turn => turn,
+        };
+        (form, turn)
+    }
+
+    /// Takes a line, without its line feed.
+    pub fn line(&mut self, line: &str) -> Turn {
+        if std::mem::take(&mut self.closed) && line.trim().is_empty() {
+            return Turn::Ask(self.prompt().to_owned());
+        }
+        match std::mem::replace(&mut self.stage, Stage::Asking) {
+            Stage::Block { lines, is_xml } => self.block(lines, is_xml, line),
+            Stage::Review(payload) => self.reviewed(payload, line.trim()),
+            Stage::Editing => self.edited(line.trim()),
+            Stage::Asking => match (line.trim(), self.filling.asked.as_ref().map(|asked| &asked.kind)) {
+                (":quit", _) => cancelled(""),
+                (":back", _) => self.back(),
+                (":xml", _) => self.xml(),
+                (":help", _) => self.ask(HELP),
+                ("?", Some(kind)) if !matches!(kind, Kind::Value { .. } | Kind::Xml(_)) => self.ask(HELP),
+                (word, kind) if !matches!(kind, Some(Kind::Xml(_))) && is_command(word) => {
+                    let why =
+                        format!("There is no command {word}. A text that begins so stands between lines of {QUOTES}.");
+                    self.ask(&format!("{why}\n{HELP}"))
+                }
+                (_, Some(Kind::Xml(_))) => self.block(String::new(), true, line),
+                (QUOTES, Some(Kind::Value { .. })) => self.keep_block(String::new(), false),
+                _ => self.submit(line),
+            },
+        }
+    }
+
+    fn keep_block(&mut self, lines: String, is_xml: bool) -> Turn {
+        if lines.len() > self.limits.message_bytes {
+            return self.again(format!("more than {} bytes, the limit of a message", self.limits.message_bytes));
+        }
+        self.stage = Stage::Block { lines, is_xml };
+        Turn::Ask(String::new())
+    }
+
+    fn block(&mut self, mut lines: String, is_xml: bool, line: &str) -> Turn {
+        if !is_xml && line.trim_end() == QUOTES {
+            lines.pop();
+            return self.submit(&lines);
+        }
+        lines.push_str(line);
+        if is_xml {
+            let read = || canonicalize_fragment(&lines.clone().into(), &self.limits);
+            if line.trim().is_empty() || line.contains('>') && read().is_ok_and(|elements| !elements.is_empty()) {
+                self.closed = !line.trim().is_empty();
+                return self.submit(&lines);
+            }
+        }
+        lines.push('\n');
+        self.keep_block(lines, is_xml)
+    }
+
+    /// Answers the question that is open.
+    fn submit(&mut self, answer: &str) -> Turn {
+        match self.give(answer) {
+            Ok(()) => self.advance(),
+            Err(why) => self.again(why),
+        }
+    }
+
+    fn give(&mut self, answer: &str) -> Result<(), String> {
+        let Some(Question { key, prompt, .. }) = self.filling.asked.clone() else { return Ok(()) };
+        let rules = Rules { grammar: self.schema.grammar().0, limits: &self.limits, as_xml: &self.as_xml };
+        match self.filling.answer(&rules, &mut self.judge, answer)? {
+            Taken::Written => self.given.push(Given { key, prompt, answer: answer.to_owned() }),
+            Taken::AsXml(path) => {
+                self.as_xml.insert(path);
+                self.restart(None);
+            }
+            Taken::TooMuch(why) => {
+                self.restart(None);
+                // The same answers lead to the same question.
+                let _ = self.replay();
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next question that has no answer yet, or to the review.
+    fn advance(&mut self) -> Turn {
+        loop {
+            match self.replay() {
+                Ok(true) => return self.ask(""),
+                Ok(false) => return self.review(),
+                Err(why) => match self.given.pop() {
+                    None => return cancelled(&format!("{why}: ")),
+                    Some(last) => {
+                        self.restart(Some(&last.key));
+                        return match self.replay() {
+                            Ok(true) => self.ask(&format!("{why}\n")),
+                            Ok(false) | Err(_) => continue,
+                        };
+                    }
+                },
+            }
+        }
+    }
+
+    /// Gives the answers that were kept, up to a question that has none; `false` if nothing is left to ask.
+    fn replay(&mut self) -> Result<bool, String> {
+        loop {
+            let rules = Rules { grammar: self.schema.grammar().0, limits: &self.limits, as_xml: &self.as_xml };
+            if !self.filling.advance(&rules)? {
+                return Ok(false);
+            }
+            let Some(asked) = &self.filling.asked else { return Ok(false) };
+            match self.kept.remove(&asked.key) {
+                Some(kept) if kept.prompt == asked.prompt && self.give(&kept.answer).is_ok() => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    /// Begins anew with all answers but one.
+    fn restart(&mut self, without: Option<&str>) {
+        self.filling = Filling::new(self.schema.grammar().1, !self.schema.is_qualified());
+        let given = std::mem::take(&mut self.given);
+        self.kept.extend(given.into_iter().map(|given| (given.key.clone(), given)));
+        if let Some(key) = without {
+            self.kept.remove(key);
+        }
+    }
+
+    fn ask(&mut self, said: &str) -> Turn {
+        Turn::Ask(format!("{said}{}", self.prompt()))
+    }
+
+    /// What is asked for now.
+    fn prompt(&self) -> &str {
+        match &self.stage {
+            Stage::Review(Ok(_)) => SEND,
+            Stage::Review(Err(_)) => UNFIT,
+            Stage::Editing => WHICH,
+            Stage::Asking | Stage::Block { .. } => self.filling.asked.as_ref().map_or("", |asked| &asked.prompt),
+        }
+    }
+
+    fn again(&mut self, why: String) -> Turn {
+        self.ask(&format!("{why}\n"))
+    }
+
+    fn back(&mut self) -> Turn {
+        let is_wished = |asked: &&Question| self.as_xml.contains(&asked.element) && matches!(asked.kind, Kind::Xml(_));
+        match self.filling.asked.as_ref().filter(is_wished).map(|asked| asked.element.clone()) {
+            Some(path) => {
+                self.as_xml.remove(&path);
+                let others = format!("{path} others");
+                self.restart(Some(&others));
+            }
+            None => match self.given.pop() {
+                Some(last) => self.restart(Some(&last.key)),
+                None => return self.again("This is the first question.".to_owned()),
+            },
+        }
+        self.advance()
+    }
+
+    fn xml(&mut self) -> Turn {
+        match &self.filling.asked {
+            Some(asked) if !matches!(asked.kind, Kind::Xml(_)) => {
+                self.as_xml.insert(asked.element.clone());
+                self.restart(None);
+                self.advance()
+            }
+            _ => self.again("This is asked for as XML.".to_owned()),
+        }
+    }
+
+    fn review(&mut self) -> Turn {
+        let filling = std::mem::replace(&mut self.filling, Filling::new(self.schema.grammar().1, false));
+        let written = filling.finish();
+        let shown = String::from_utf8_lossy(&written).into_owned();
+        let judged = canonicalize(&written.into(), &self.limits).map_err(|error| error.to_string()).and_then(|whole| {
+            let (grammar, root) = self.schema.grammar();
+            let judged = by_engine(grammar, root, &mut self.judge, &whole);
+            judged.map(|()| whole.as_str().to_owned()).map_err(|error| error.to_string())
+        });
+        let text = match &judged {
+            Ok(payload) => format!("{payload}\n{SEND}"),
+            Err(why) => format!("{shown}\n{why}\n{UNFIT}"),
+        };
+        self.stage = Stage::Review(judged);
+        Turn::Ask(text)
+    }
+
+    fn reviewed(&mut self, payload: Result<String, String>, line: &str) -> Turn {
+        match (line, payload) {
+            ("y" | "yes", Ok(payload)) => Turn::Send(payload),
+            ("n" | "no" | ":quit", _) => cancelled(""),
+            (":back", _) => self.back(),
+            ("e", payload) if self.given.is_empty() => {
+                self.stage = Stage::Review(payload);
+                Turn::Ask("There was nothing to answer: y or n: ".to_owned())
+            }
+            ("e", _) => self.list(""),
+            (_, payload) => {
+                let expected = if payload.is_ok() { "y, n or e" } else { "e or n" };
+                self.stage = Stage::Review(payload);
+                Turn::Ask(format!("found '{line}', expected {expected}: "))
+            }
+        }
+    }
+
+    /// The answers, of which one is to change.
+    fn list(&mut self, said: &str) -> Turn {
+        let mut text = said.to_owned();
+        for (number, Given { prompt, answer, .. }) in (1..).zip(&self.given) {
+            let asked = prompt.lines().last().unwrap_or_default().trim_end();
+            let _ = writeln!(text, "  {number}  {asked} {answer}");
+        }
+        self.stage = Stage::Editing;
+        Turn::Ask(text + WHICH)
+    }
+
+    fn edited(&mut self, line: &str) -> Turn {
+        match line.parse::<usize>() {
+            Ok(0) => self.restart(None),
+            Ok(number) if (1..=self.given.len()).contains(&number) => {
+                let key = self.given[number - 1].key.clone();
+                self.restart(Some(&key));
+            }
+            _ if line == ":quit" => return cancelled(""),
+            _ => return self.list(&format!("found '{line}', expected a number from 0 to {}\n", self.given.len())),
+        }
+        self.advance()
+    }
+}
+
+/// Whether a line looks like a command: a colon and letters.
+fn is_command(line: &str) -> bool {
+    line.strip_prefix(':').is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+fn cancelled(why: &str) -> Turn {
+    Turn::Cancelled(format!("{why}nothing was sent."))
+}

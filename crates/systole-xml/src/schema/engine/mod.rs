@@ -1,0 +1,28 @@
+//! The XSD 1.0 engine: schema documents become deterministic automata over names, and a payload is judged by them
+//! in one walk over its canonical bytes.
+//!
+//! What always holds: [`compile`](compile()) judges the schema itself, at registration: one that breaks a rule of the
+//! Recommendation is refused with the place. A [`Grammar`] is immutable and shared by all threads. Judging takes time
+//! linear in the payload (identity constraints: times its logarithm, with a bound), never recurses, and allocates nothing
+//! per element of a valid one, its keys apart.
+
+mod compile;
+mod form;
+mod grammar;
+mod judge;
+mod namespace;
+mod simple;
+#[cfg(all(test, feature = "libxml"))]
+mod tests;
+
+pub(super) use compile::{Components, Wrong, any_type, compile};
+pub use form::{Form, Turn};
+pub(super) use grammar::{ElementId, Grammar};
+pub(super) use judge::{Judge, Part, Violation, paths};
+pub(super) use simple::is_facet;
+pub(crate) use simple::{Builtin, Kind};
+
+/// Whether XSD 1.0 has a type of this local name.
+pub(super) fn is_builtin(local: &str) -> bool {
+    local == "anyType" || simple::SimpleType::builtin(local).is_some()
+}

@@ -1,0 +1,79 @@
+//! Character data that comes from values of ours, not from XML: it may hold what XML can't carry.
+
+use std::borrow::Cow;
+
+use crate::ladder::strict::{is_xml_char, may_hold_forbidden, push_text, push_value};
+
+/// Where character data stands: the two places have different references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Between tags.
+    Text,
+    /// Between the quotes of an attribute.
+    Attribute,
+}
+
+/// Appends `text` with the references that its place needs.
+///
+/// # Errors
+/// The first character that XML 1.0 can't carry (production 2); then nothing is written.
+pub(crate) fn escape_into(out: &mut Vec<u8>, text: &str, place: Place) -> Result<(), char> {
+    if let Some(character) = uncarriable(text) {
+        return Err(character);
+    }
+    push(out, text, place);
+    Ok(())
+}
+
+/// Appends text that may hold anything: see [`carriable`].
+pub fn escape_lossy(out: &mut Vec<u8>, text: &str, place: Place) {
+    push(out, &carriable(text), place);
+}
+
+/// Text with U+FFFD for each character that XML can't carry: for words of strangers in faults.
+pub fn carriable(text: &str) -> Cow<'_, str> {
+    if uncarriable(text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|c| if is_xml_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect::<String>().into()
+}
+
+/// The first character that XML can't carry.
+pub fn uncarriable(text: &str) -> Option<char> {
+    if may_hold_forbidden(text.as_bytes()) { text.chars().find(|&c| !is_xml_char(c)) } else { None }
+}
+
+fn push(out: &mut Vec<u8>, text: &str, place: Place) {
+    match place {
+        Place::Text => push_text(out, text),
+        Place::Attribute => push_value(out, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn escaped(text: &str, place: Place) -> Result<String, char> {
+        let mut out = Vec::new();
+        escape_into(&mut out, text, place).map(|()| String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn each_place_has_its_references() {
+        assert_eq!(escaped("a<>&\"\t\n\rß", Place::Text).unwrap(), "a&lt;&gt;&amp;\"\t\n&#xD;ß");
+        assert_eq!(escaped("a<>&\"\t\n\rß", Place::Attribute).unwrap(), "a&lt;>&amp;&quot;&#x9;&#xA;&#xD;ß");
+    }
+
+    #[test]
+    fn exactly_the_characters_of_xml_pass() {
+        for code in (0..0x300).chain(0xD700..0x10100).chain(0x10_FF00..=0x10_FFFF) {
+            let Some(character) = char::from_u32(code) else { continue };
+            let text = format!("a{character}b");
+            assert_eq!(escaped(&text, Place::Text).is_ok(), is_xml_char(character), "{code:x}");
+        }
+        assert_eq!(escaped("ok\u{1}", Place::Text), Err('\u{1}'));
+        assert_eq!(escaped("\u{FFFF}", Place::Attribute), Err('\u{FFFF}'));
+        assert_eq!(carriable("a\u{0}b"), "a\u{FFFD}b");
+    }
+}

@@ -1,0 +1,77 @@
+//! Layer 1, contracts of payloads: XSD, example and prompt from Rust types or `.xsd` files; validation,
+//! encoding, decoding.
+//!
+//! A contract is a [`PayloadSchema`]; the [`Catalog`] holds those of an organism. A [`Validator`] judges canonical
+//! payloads by them and alone mints [`Validated`] ones; [`decode`] and [`encode`](encode()) are the way from there
+//! to Rust values and back. [`guide`] is the one repair that changes names by schemas; [`vocabulary`] is what they tell
+//! [`repair`](crate::ladder::repair).
+//!
+//! What always holds: nothing here reads a file or the network, and nothing is fetched for a message or a schema.
+
+mod builtins;
+mod catalog;
+mod contract;
+mod decode;
+mod document;
+mod draft;
+mod encode;
+mod engine;
+#[doc(hidden)]
+pub mod escape;
+mod example;
+mod guide;
+#[cfg(feature = "libxml")]
+mod libxml2;
+mod model;
+mod opinion;
+#[doc(hidden)]
+pub mod oracle;
+mod pattern;
+mod payload;
+mod payload_schema;
+mod probe;
+mod prompt;
+#[doc(hidden)]
+pub mod properties;
+mod shorten;
+mod types;
+mod validator;
+mod vocabulary;
+mod xsd;
+
+#[doc(hidden)]
+pub use builtins::builtin;
+pub use catalog::Catalog;
+pub use contract::{ContractError, DocumentProblem, Place, RoundTrip, Shape};
+#[doc(hidden)]
+pub use decode::decode_canonical;
+pub use decode::{DecodeError, DecodeFn, DecodeProblem, Decoded, Undecodable, decode, decoder, element_decoder};
+pub use draft::{Draft, IntoDraft, Proven};
+pub use encode::{EncodeError, Unencodable, encode};
+#[doc(hidden)]
+pub use engine::{Form, Turn};
+pub use guide::guide;
+#[cfg(feature = "libxml")]
+pub use opinion::second_opinion;
+pub use opinion::{Objection, Opinion};
+pub use payload::Payload;
+pub use payload_schema::PayloadSchema;
+pub use systole_macros::Payload;
+pub use validator::{Finding, SchemaError, Validator};
+pub use vocabulary::vocabulary;
+pub use xsd::XsdDocument;
+#[doc(hidden)]
+pub use xsd::{Pitfall, XsdSet};
+
+use crate::ladder::{Element, Validated};
+
+impl Validated<Element> {
+    /// Decodes the payload, and keeps the proof with the value.
+    ///
+    /// # Errors
+    /// As [`decode`].
+    pub fn decode<T: Payload>(self) -> Result<Validated<T>, DecodeError> {
+        let value = decode::decode(&self)?;
+        Ok(self.decoded(value))
+    }
+}

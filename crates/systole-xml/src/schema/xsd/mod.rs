@@ -1,0 +1,151 @@
+//! Contracts from `.xsd` documents: the texts come in, nothing is read or fetched.
+
+pub(super) mod documents;
+pub(super) mod embed;
+mod hints;
+mod namesake;
+mod needed;
+mod pitfalls;
+mod prolog;
+pub(super) mod read;
+mod structure;
+pub(super) mod tree;
+mod versions;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::contract::{ContractError, DocumentProblem};
+use super::engine::{self, Components, Grammar, any_type};
+use super::example::requires_too_many;
+use super::model::{Element, Model};
+use super::payload_schema::PayloadSchema;
+use crate::vocab::{Position, QName};
+use documents::Documents;
+pub use pitfalls::Pitfall;
+pub(super) use prolog::plain;
+use read::Reader;
+
+/// A schema document that is given by its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XsdDocument {
+    /// What other documents call it in a `schemaLocation`: its path, relative to theirs.
+    pub name: String,
+    /// The document.
+    pub text: String,
+}
+
+impl PayloadSchema {
+    /// The payloads of one document: its global elements.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] says where and what is wrong.
+    pub fn from_xsd(name: &str, text: &str) -> Result<Vec<Self>, ContractError> {
+        Self::from_xsd_set(&[XsdDocument { name: name.to_owned(), text: text.to_owned() }])
+    }
+
+    /// The payloads of several documents, which make one schema: their global elements.
+    ///
+    /// An `xs:include` is found by its `schemaLocation` among the names (or by its last part, where only one
+    /// document has that), an `xs:import` also by its namespace. Nothing else is ever loaded.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] says where and what is wrong.
+    pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
+        let documents = Documents::new(documents)?;
+        XsdSet(documents).schemas()
+    }
+}
+
+/// Schema documents that are given together, read.
+pub struct XsdSet(Documents);
+
+impl XsdSet {
+    /// Reads documents.
+    ///
+    /// # Errors
+    /// At least one [`ContractError::Document`], which says where and what is wrong.
+    pub fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
+        Documents::read(given).map(Self)
+    }
+
+    /// Their valid markup that rarely means what its author thinks.
+    pub fn pitfalls(&self) -> Vec<Pitfall> {
+        pitfalls::pitfalls(&self.0)
+    }
+
+    /// What has the name of a payload and declares none: where it is, and what to write.
+    pub fn namesake(&self, payload: &QName) -> Option<String> {
+        namesake::namesake(&self.0, payload)
+    }
+
+    /// Their payloads.
+    ///
+    /// # Errors
+    /// [`ContractError::Document`] for the first rule of XML Schema that their components break.
+    pub fn schemas(&self) -> Result<Vec<PayloadSchema>, ContractError> {
+        let documents = &self.0;
+        let reader = Reader::new(documents);
+        let components = compile(documents, &reader)?;
+        let grammar = components.grammar();
+        let mut digests = HashMap::new();
+        let mut parts = PARTS;
+        let mut schemas: Vec<PayloadSchema> = Vec::new();
+        let mut seen = HashSet::new();
+        for (qname, element) in reader.elements() {
+            if !seen.insert(qname.clone()) {
+                continue;
+            }
+            let Some(root) = grammar.element(qname.namespace(), qname.local()) else { continue };
+            let model = components.model(root, &mut parts).unwrap_or_else(|| opaque(&qname));
+            if let Some(elements) = requires_too_many(&model) {
+                return Err(documents.problem(element, DocumentProblem::TooMany { elements }));
+            }
+            let document = documents.get(element.document);
+            let digest = digests.entry(element.document).or_insert_with(|| documents.digest(element.document));
+            let text = document.given.clone();
+            schemas.push(PayloadSchema::of_element(*digest, (grammar.clone(), root), text, &model, qname));
+        }
+        if schemas.is_empty() {
+            return Err(documents.no_element());
+        }
+        Ok(schemas)
+    }
+}
+
+/// Types, elements, attributes and facets that all payloads of a schema together may have in their models. The payloads
+/// behind that have no example.
+const PARTS: usize = 100_000;
+
+/// The components of documents, which make one schema.
+pub(super) fn compile<'r, 'a>(
+    documents: &Documents,
+    reader: &'r Reader<'a>,
+) -> Result<Components<'r, 'a>, ContractError> {
+    engine::compile(reader).map_err(|wrong| documents.wrong(wrong))
+}
+
+/// The grammar of one document that refers to no other.
+pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
+    let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
+    Ok(compile(&documents, &Reader::new(&documents))?.into_grammar())
+}
+
+/// The model of an element of which only the name is understood.
+fn opaque(qname: &QName) -> Model {
+    let root = Element {
+        namespace: qname.namespace().into(),
+        local: qname.local().to_owned(),
+        doc: String::new(),
+        ty: 0,
+        fixed: None,
+        hints: Vec::new(),
+    };
+    Model { root, types: vec![any_type()], is_whole: false }
+}
+
+fn document_error(document: &str, at: Option<Position>, problem: DocumentProblem) -> ContractError {
+    ContractError::Document { document: document.to_owned(), at, problem: problem.bounded() }
+}

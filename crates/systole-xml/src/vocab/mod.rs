@@ -1,0 +1,22 @@
+//! Layer 0: plain values, parsed once: names, ids, positions, times and limits. No I/O, no clock.
+
+mod id;
+mod legible;
+mod limits;
+mod name;
+#[doc(hidden)]
+pub mod near;
+pub mod ns;
+mod qname;
+mod span;
+mod time;
+
+#[doc(hidden)]
+pub use crate::debug_is_display;
+pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
+pub use limits::XmlLimits;
+pub use name::{Name, NameError};
+pub use qname::{QName, QNameError, is_ncname};
+pub(crate) use qname::{is_name_char, is_name_start};
+pub use span::{Position, Span};
+pub use time::{Time, TimeError};

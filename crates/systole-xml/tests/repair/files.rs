@@ -1,0 +1,64 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use systole_xml::ladder::Raw;
+use systole_xml::ladder::repair::{RepairError, Repaired, Shape, Vocabulary, repair, repair_by};
+use systole_xml::schema::{self, Catalog, PayloadSchema, XsdDocument};
+use systole_xml::vocab::XmlLimits;
+
+/// The inputs in a folder of `tests`, by name: files whose name ends in `suffix`.
+pub(crate) fn inputs(folder: &str, suffix: &str) -> Vec<(String, PathBuf)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let mut found: Vec<(String, PathBuf)> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter_map(|path| Some((path.file_name()?.to_str()?.strip_suffix(suffix)?.to_owned(), path)))
+        .collect();
+    found.sort();
+    assert!(!found.is_empty(), "{} holds no {suffix}", folder.display());
+    found
+}
+
+/// The neighbour of an input.
+pub(crate) fn beside(input: &Path, name: &str, suffix: &str) -> PathBuf {
+    input.with_file_name(format!("{name}{suffix}"))
+}
+
+/// Cases whose name starts with `fragment-` are fragments.
+pub(crate) fn shape(name: &str) -> Shape {
+    if name.starts_with("fragment-") { Shape::Fragment } else { Shape::Document }
+}
+
+pub(crate) fn run(raw: impl Into<bytes::Bytes>, shape: Shape) -> Result<Repaired, RepairError> {
+    repair(&Raw::new(raw), shape, &XmlLimits::default())
+}
+
+/// The same for an emitter that may send the payloads of the contract.
+pub(crate) fn run_by(
+    contract: &Vocabulary,
+    raw: impl Into<bytes::Bytes>,
+    shape: Shape,
+) -> Result<Repaired, RepairError> {
+    repair_by(contract, &Raw::new(raw), shape, &XmlLimits::default())
+}
+
+/// What repair is told of an emitter that may send the payloads of `corpus/model/contract.xsd`.
+pub(crate) fn contract() -> &'static Vocabulary {
+    static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(read_contract);
+    &CONTRACT
+}
+
+fn read_contract() -> Vocabulary {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model/contract.xsd");
+    let text = fs::read_to_string(file).expect("a readable file");
+    let document = XsdDocument { name: "contract.xsd".to_owned(), text };
+    let schemas = PayloadSchema::from_xsd_set(&[document]).expect("a schema");
+    let catalog = Catalog::only(schemas.iter().cloned());
+    schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog)
+}
+
+/// The repairs as the command line prints them.
+pub(crate) fn list(repaired: &Repaired) -> String {
+    repaired.repairs().iter().map(|repair| format!("{} {}\n", repair.at, repair.kind)).collect()
+}

@@ -1,0 +1,107 @@
+//! `NAME.in.xml` beside `NAME.out.xml` and `NAME.repairs`, or beside `NAME.err`.
+//!
+//! With `BLESS=1` in the environment the expectations are written instead of compared.
+
+use std::fs;
+use std::path::Path;
+
+use systole_xml::ladder::{RepairKind, properties};
+
+use crate::files::{beside, inputs, list, run, shape};
+
+#[test]
+fn golden_files() {
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut failures = Vec::new();
+    for (name, path) in inputs("golden/repair", ".in.xml") {
+        let raw = fs::read(&path).expect("a readable file");
+        properties::repair(&raw);
+        let actual: [(&str, Option<Vec<u8>>); 3] = match run(raw, shape(&name)) {
+            Ok(repaired) => {
+                let bytes = repaired.bytes().to_vec();
+                [(".out.xml", Some(bytes)), (".repairs", Some(list(&repaired).into_bytes())), (".err", None)]
+            }
+            Err(error) => [(".out.xml", None), (".repairs", None), (".err", Some(format!("{error}\n").into_bytes()))],
+        };
+        for (suffix, actual) in actual {
+            let file = beside(&path, &name, suffix);
+            if bless {
+                write(&file, actual.as_deref());
+            } else if fs::read(&file).ok() != actual {
+                let shown = actual.as_deref().map(String::from_utf8_lossy);
+                failures.push(format!("{name}{suffix} differs; now it is {shown:?}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn write(file: &Path, content: Option<&[u8]>) {
+    match content {
+        Some(content) => fs::write(file, content).expect("a writable folder"),
+        None => drop(fs::remove_file(file)),
+    }
+}
+
+/// A rule without a golden pair is a rule that nobody would miss.
+#[test]
+fn each_rule_and_each_refusal_has_a_golden_pair() {
+    use RepairKind::{
+        AttributeQuotes, AttributeSpace, CharacterReference, Comment, ControlCharacter, Doctype, DuplicateAttribute,
+        EmptyTag, Encoding, EndTagName, EndTagSlash, EndTagSyntax, Fence, HtmlEntity, InvalidBytes, MisnestedEndTag,
+        MissingEndTag, ProcessingInstruction, Prose, SectionEnd, StartTagSyntax, StrayAmpersand, StrayEndTag,
+        StrayLessThan, UnknownEntity, ValuelessAttribute, XmlDeclaration,
+    };
+    let all = |suffix: &str| -> String {
+        let files = inputs("golden/repair", suffix).into_iter();
+        files.map(|(_, path)| fs::read_to_string(path).expect("text")).collect()
+    };
+    let (repairs, refusals) = (all(".repairs"), all(".err"));
+    let kinds = [
+        AttributeQuotes,
+        AttributeSpace,
+        CharacterReference,
+        Comment,
+        ControlCharacter,
+        Doctype,
+        DuplicateAttribute,
+        EmptyTag,
+        Encoding,
+        EndTagName,
+        EndTagSlash,
+        EndTagSyntax,
+        Fence,
+        HtmlEntity,
+        InvalidBytes,
+        MisnestedEndTag,
+        MissingEndTag,
+        ProcessingInstruction,
+        Prose,
+        SectionEnd,
+        StartTagSyntax,
+        StrayAmpersand,
+        StrayEndTag,
+        StrayLessThan,
+        UnknownEntity,
+        ValuelessAttribute,
+        XmlDeclaration,
+    ];
+    for kind in kinds {
+        assert!(repairs.contains(&format!(" {kind}\n")), "{kind}");
+    }
+    for said in [
+        "truncated",
+        "nothing here looks like XML",
+        "second top-level element",
+        "is ambiguous here",
+        "internal subset",
+        "CDATA section ends at its first",
+        "is bound to no namespace",
+        "can't be bound to nothing",
+        "belong to XML itself",
+        "is relative",
+        "is not supported",
+    ] {
+        assert!(refusals.contains(said), "{said}");
+    }
+}

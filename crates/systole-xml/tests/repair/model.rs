@@ -1,0 +1,155 @@
+//! Texts as models write them, with what was meant by them: `texts.txt` and `more.txt` in `tests/corpus/model`.
+
+use std::fs;
+use std::path::Path;
+
+use systole_xml::ladder::properties;
+use systole_xml::ladder::repair::{Shape, Vocabulary};
+
+use crate::files::{contract, run, run_by};
+use crate::meaning;
+
+/// How many texts of each file are repaired to what was meant, or refused as they should be; it may only grow.
+const RIGHT: [(&str, usize); 2] = [("texts.txt", 97), ("more.txt", 88)];
+
+/// A text and what was meant by it.
+struct Case<'t> {
+    name: &'t str,
+    shape: Shape,
+    /// Whether the emitter may send the payloads of `contract.xsd`.
+    contract: bool,
+    text: &'t str,
+    /// XML, or else words of the refusal.
+    meant: Result<&'t str, &'t str>,
+}
+
+/// What became of a case.
+enum Verdict {
+    Right,
+    /// Repaired to something else than was meant, or at all.
+    Wrong(String),
+    /// Refused, though something was meant, or for another reason.
+    Refused(String),
+}
+
+#[test]
+fn model_texts() {
+    for (file, least) in RIGHT {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/model").join(file);
+        let texts = fs::read_to_string(path).expect("a readable file");
+        judge_all(file, &cases(&texts), least);
+    }
+}
+
+fn judge_all(file: &str, cases: &[Case<'_>], least: usize) {
+    let contract = contract();
+    let (mut right, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
+    for case in cases {
+        properties::repair(case.text.as_bytes());
+        properties::repair_by(contract, case.text.as_bytes());
+        match judge(case, contract) {
+            Verdict::Right => right += 1,
+            Verdict::Wrong(how) => wrong.push(format!("{}: {how}", case.name)),
+            Verdict::Refused(how) => refused.push(format!("{}: {how}", case.name)),
+        }
+    }
+    wrong.iter().for_each(|miss| println!("wrong    {miss}"));
+    refused.iter().for_each(|miss| println!("refused  {miss}"));
+    println!("{file}: {} texts: {right} right, {} wrong, {} wrongly refused", cases.len(), wrong.len(), refused.len());
+    assert!(cases.len() >= 100, "{file} shrank to {}", cases.len());
+    assert!(right >= least, "{right} are less than the {least} that were right:\n{wrong:#?}\n{refused:#?}");
+}
+
+fn judge(case: &Case<'_>, contract: &Vocabulary) -> Verdict {
+    let repaired = match case.contract {
+        true => run_by(contract, case.text.to_owned(), case.shape),
+        false => run(case.text.to_owned(), case.shape),
+    };
+    match (repaired, case.meant) {
+        (Err(error), Err(words)) if error.to_string().contains(words) => Verdict::Right,
+        (Err(error), _) => Verdict::Refused(error.to_string()),
+        (Ok(repaired), Err(_)) => Verdict::Wrong(format!("not refused: {:?}", repaired.bytes())),
+        (Ok(repaired), Ok(meant)) => {
+            let expected = meaning::of(meant.as_bytes(), case.shape).unwrap_or_else(|error| panic!("{meant}: {error}"));
+            let actual = meaning::of(repaired.bytes(), case.shape);
+            match actual == Ok(expected) {
+                true => Verdict::Right,
+                false => Verdict::Wrong(format!("{:?}", repaired.bytes())),
+            }
+        }
+    }
+}
+
+fn cases(texts: &str) -> Vec<Case<'_>> {
+    let starts = texts.match_indices("=== ").map(|(at, _)| at);
+    let starts: Vec<usize> = starts.filter(|&at| at == 0 || texts[..at].ends_with('\n')).collect();
+    let ends = starts.iter().skip(1).copied().chain([texts.len()]);
+    starts.iter().zip(ends).map(|(&start, end)| case(&texts[start + 4..end])).collect()
+}
+
+fn case(block: &str) -> Case<'_> {
+    let (head, rest) = block.split_once('\n').expect("a line with the name");
+    let mut words = head.split(' ');
+    let name = words.next().expect("a name");
+    let (mut shape, mut contract) = (Shape::Document, false);
+    for word in words {
+        match word {
+            "fragment" => shape = Shape::Fragment,
+            "contract" => contract = true,
+            other => panic!("{name}: {other} is no word of a case"),
+        }
+    }
+    let rest = rest.strip_suffix('\n').unwrap_or(rest);
+    let (text, meant) = match (rest.split_once("\n--- meant\n"), rest.split_once("\n--- refused")) {
+        (Some((text, meant)), None) => (text, Ok(meant)),
+        (None, Some((text, words))) => (text, Err(words.trim())),
+        _ => panic!("{name}: write either --- meant or --- refused"),
+    };
+    Case { name, shape, contract, text, meant }
+}
+
+#[test]
+fn an_element_that_holds_nothing_ends_before_the_white_space_behind_it() {
+    let mut contract = Vocabulary::default();
+    contract.declare("order", false, false);
+    ["price", "note"].into_iter().for_each(|child| contract.place("order", child, true));
+    contract.declare("price", false, false);
+    contract.declare("note", true, false);
+    for (text, meant) in [
+        ("<price cents=500>\n", "<price cents=\"500\"></price>\n"),
+        ("<order><price>\n<price>\n</order>", "<order><price></price>\n<price></price>\n</order>"),
+        ("<order>\n<price>\n<note>late</note></order>", "<order>\n<price></price>\n<note>late</note></order>"),
+        // What has an end tag keeps its content, and words are no white space: the contract refuses them.
+        ("<order a=1><price> </price></order>", "<order a=\"1\"><price> </price></order>"),
+        ("<order><price>500</order>", "<order><price>500</price></order>"),
+    ] {
+        let repaired = run_by(&contract, text, Shape::Fragment).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(repaired.into_parts().0, meant, "{text}");
+    }
+}
+
+#[test]
+fn an_end_tag_that_ends_nothing_is_text_where_text_may_stand() {
+    let mut contract = Vocabulary::default();
+    contract.declare("order", false, false);
+    ["price", "note"].into_iter().for_each(|child| contract.place("order", child, true));
+    contract.declare("price", true, false);
+    contract.declare("note", true, false);
+    for (text, meant) in [
+        ("<note>Write </p> last</note>", "<note>Write &lt;/p> last</note>"),
+        ("<note></div></section></note>", "<note>&lt;/div>&lt;/section></note>"),
+        (
+            "<order><note>grep -c \"</item>\" f.xml</note></order>",
+            "<order><note>grep -c \"&lt;/item>\" f.xml</note></order>",
+        ),
+        ("<note><?xml version=\"1.0\"?> first</note>", "<note>&lt;?xml version=\"1.0\"?> first</note>"),
+        // Where no text may stand, it goes; so does one whose element was closed by an outer one.
+        ("<order><note>a</note></p></order>", "<order><note>a</note></order>"),
+        ("<order><note>a</order></note>", "<order><note>a</note></order>"),
+    ] {
+        let repaired = run_by(&contract, text, Shape::Fragment).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(repaired.into_parts().0, meant, "{text}");
+    }
+    // It may be one or the other.
+    run_by(&contract, "<order><note>Put the </price> behind it</note></order>", Shape::Fragment).unwrap_err();
+}

@@ -1,0 +1,276 @@
+use proptest::prelude::*;
+use systole_xml::ladder::properties;
+use systole_xml::ladder::repair::Shape;
+
+use crate::damage::{damage, document};
+use crate::files::{contract, run, run_by};
+use crate::meaning;
+
+/// Pieces that mean something to repair, in any order.
+fn soup() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "<a>",
+        "</a>",
+        "<a",
+        "<b c=\"d\">",
+        "</b>",
+        "<b/>",
+        "<br>",
+        "<p:q xmlns:p=\"urn:p\">",
+        "</p:q>",
+        "<!--",
+        "-->",
+        "--",
+        "<![CDATA[",
+        "]]>",
+        "]]",
+        ">",
+        "<?p",
+        "?>",
+        "<?xml version=\"1.0\"?>",
+        "<!DOCTYPE a>",
+        "&amp;",
+        "&",
+        "&nbsp;",
+        "&#0;",
+        "<",
+        " ",
+        "\n",
+        "```",
+        "```xml\n",
+        "```json\n",
+        "`",
+        "“",
+        "\"",
+        "'",
+        "=",
+        "/",
+        "text",
+        "a",
+        "\u{1}",
+        "é",
+        "xmlns=\"urn:x\"",
+    ];
+    prop::collection::vec(prop::sample::select(pieces), 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn any_bytes(raw in prop::collection::vec(any::<u8>(), 0..64)) {
+        properties::repair(&raw);
+    }
+
+    #[test]
+    fn any_text(raw in "\\PC{0,64}") {
+        properties::repair(raw.as_bytes());
+    }
+
+    #[test]
+    fn any_order_of_pieces(raw in soup()) {
+        properties::repair(raw.as_bytes());
+    }
+
+    #[test]
+    fn any_units_of_utf_16(units in prop::collection::vec(any::<u16>(), 0..32), odd in any::<bool>(), pieces in soup()) {
+        let mut raw: Vec<u8> = [0xFEFF].into_iter().chain(pieces.encode_utf16()).chain(units).flat_map(u16::to_be_bytes).collect();
+        raw.extend(odd.then_some(b'<'));
+        properties::repair(&raw);
+    }
+
+    #[test]
+    fn clean_documents_stay_as_they_are(clean in document()) {
+        for shape in [Shape::Document, Shape::Fragment] {
+            let repaired = run(clean.clone(), shape).unwrap();
+            prop_assert_eq!(repaired.repairs(), []);
+            prop_assert_eq!(&repaired.bytes()[..], clean.as_bytes());
+        }
+    }
+
+    #[test]
+    fn damaged_documents_are_repaired_or_refused(clean in document(), acts in prop::collection::vec(damage(), 1..5)) {
+        let raw = acts.iter().fold(clean.into_bytes(), |raw, act| act.apply(&raw));
+        properties::repair(&raw);
+    }
+
+    /// Damage that touches nothing but escapes, and what models put around their answers.
+    #[test]
+    fn text_is_kept(
+        clean in document(),
+        ampersands in any::<bool>(),
+        less_than in any::<bool>(),
+        before in prop::sample::select(vec!["", "Here it is:\n\n", "```xml\n", "Sure! 1 < 2, so\n", "</dummy>", "\u{FEFF}"]),
+        after in prop::sample::select(vec!["", "\n", "\n```\n", "\n\nThat's all & more.", "</wrapper>"]),
+    ) {
+        let mut dirty = clean.clone();
+        if ampersands {
+            dirty = dirty.replace("AT&amp;T", "AT&T");
+        }
+        if less_than {
+            dirty = dirty.replace("1 &lt; 2", "1 < 2");
+        }
+        for shape in [Shape::Document, Shape::Fragment] {
+            let repaired = run(format!("{before}{dirty}{after}"), shape).unwrap();
+            prop_assert_eq!(meaning::of(repaired.bytes(), shape), meaning::of(clean.as_bytes(), shape));
+        }
+    }
+
+    /// A missing end tag may move where an element ends, or turn its start tag into text if it reads like some,
+    /// never take text away.
+    #[test]
+    fn text_survives_missing_end_tags(clean in document(), nth in 0..6usize) {
+        let Some((at, tag)) = clean.match_indices("</").nth(nth) else { return Ok(()) };
+        let end = at + tag.len() + clean[at + tag.len()..].find('>').unwrap() + 1;
+        if end == clean.len() {
+            return Ok(());
+        }
+        let dirty = format!("{}{}", &clean[..at], &clean[end..]);
+        let repaired = run(dirty, Shape::Document).unwrap();
+        let (kept, meant) = (all_text(repaired.bytes()), all_text(clean.as_bytes()));
+        let start = format!("<{}", &clean[at + tag.len()..end - 1]);
+        prop_assert!(kept == meant || (kept.contains(&start) && kept.len() > meant.len()), "{} for {}", kept, meant);
+    }
+
+    /// A message cut in the middle is never taken for a whole one that says less.
+    #[test]
+    fn cut_text_is_refused(clean in document(), share in 0.0..1.0) {
+        let mut cut = (share * clean.len() as f64) as usize;
+        while !clean.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let piece = &clean[..cut];
+        if piece.trim_end().ends_with('>') || piece.trim().is_empty() {
+            return Ok(());
+        }
+        prop_assert!(run(piece.to_owned(), Shape::Document).is_err(), "{}", piece);
+    }
+}
+
+/// Instances of the payloads of the contract, each text a word of its own.
+fn instance() -> impl Strategy<Value = String> {
+    let mixed = prop::sample::select(vec!["#", "<em>#</em>", "<link href=\"x\">#</link>", " ", "<!-- c -->"]);
+    let para = prop::collection::vec(mixed, 0..5).prop_map(|parts| format!("<para>{}</para>", parts.concat()));
+    let article = prop::collection::vec(para, 1..4)
+        .prop_map(|paras| format!("<article><heading>#</heading>{}</article>", paras.concat()));
+    let parts = vec![
+        "<customer><name>#</name></customer>",
+        "<customer><name>#</name><email>#</email></customer>",
+        "<step>#</step>",
+        "<step>#</step>\n<step>#</step>",
+        "<body>#</body>",
+        "<total>1</total>",
+        "<note># &amp; #</note>",
+    ];
+    let ticket = prop::sample::subsequence(parts, 0..=7)
+        .prop_map(|parts| format!("<ticket id=\"7\"><title>#</title>{}</ticket>", parts.concat()));
+    let bag = Just("<bag><b>#</b><answer>#</answer><x>#<y/></x></bag>".to_owned());
+    let plain = prop::sample::select(vec!["<answer>#</answer>", "<search><query>#</query><limit>3</limit></search>"]);
+    let instance = prop_oneof![4 => ticket, 3 => article, 1 => bag, 1 => plain.prop_map(str::to_owned)];
+    instance.prop_map(|text| {
+        let mut pieces = text.split('#');
+        let first = pieces.next().unwrap_or_default().to_owned();
+        pieces.enumerate().fold(first, |out, (number, piece)| format!("{out}w{number}.{piece}"))
+    })
+}
+
+/// Pieces that mean something under the contract, in any order.
+fn contract_soup() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "<ticket>",
+        "</ticket>",
+        "<title>",
+        "</title>",
+        "<title/>",
+        "<step>",
+        "</step>",
+        "<customer>",
+        "</customer>",
+        "<name>",
+        "</name>",
+        "<em>",
+        "</em>",
+        "<para>",
+        "</para>",
+        "<u>",
+        "</u>",
+        "<u/>",
+        "<total>",
+        "</Total>",
+        "</>",
+        "<\\step>",
+        "< note>",
+        "</note>",
+        "<bag>",
+        "</bag>",
+        "<b c>",
+        "text",
+        " ",
+        "&",
+        "<",
+        "\n",
+        "<article>",
+        "</article>",
+        "<think>",
+        "<step xsi:type='x'>",
+        "<!-- c -->",
+        "<![CDATA[<u>]]>",
+    ];
+    prop::collection::vec(prop::sample::select(pieces), 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
+    #[test]
+    fn the_contract_leaves_its_instances_as_they_are(instance in instance()) {
+        for shape in [Shape::Document, Shape::Fragment] {
+            let repaired = run_by(contract(), instance.clone(), shape).unwrap();
+            prop_assert_eq!(repaired.repairs(), []);
+            prop_assert_eq!(&repaired.bytes()[..], instance.as_bytes());
+        }
+    }
+
+    #[test]
+    fn any_order_of_pieces_under_a_contract(raw in contract_soup(), instance in instance()) {
+        properties::repair_by(contract(), raw.as_bytes());
+        properties::repair_by(contract(), format!("{instance}{raw}").as_bytes());
+        properties::repair_by(contract(), instance.replacen("w0.", &raw, 1).as_bytes());
+    }
+
+    #[test]
+    fn damaged_instances_are_repaired_or_refused(clean in instance(), acts in prop::collection::vec(damage(), 1..5)) {
+        let raw = acts.iter().fold(clean.into_bytes(), |raw, act| act.apply(&raw));
+        properties::repair_by(contract(), &raw);
+    }
+
+    /// Whatever tags are lost or put in: the text stays, all of it and in order.
+    #[test]
+    fn text_survives_under_a_contract(
+        clean in instance(),
+        lost in prop::option::of(0..8usize),
+        put in prop::sample::select(vec!["", "<u>", "</u>", "<u>x</u>", "<total>", "<br/>", "<a b c>", " & ", "<Box<T>"]),
+        word in 0..4usize,
+    ) {
+        let dirty = clean.replacen(&format!("w{word}."), &format!("w{word}{put}."), 1);
+        let tag = lost.and_then(|nth| dirty.match_indices("</").nth(nth)).map(|(at, _)| at);
+        let dirty = match tag {
+            Some(at) => format!("{}{}", &dirty[..at], &dirty[at + dirty[at..].find('>').unwrap() + 1..]),
+            None => dirty,
+        };
+        let words = |text: &str| -> Vec<String> {
+            let found = text.match_indices('w').map(|(at, _)| text[at..].chars().take(2).collect());
+            found.collect()
+        };
+        if let Ok(repaired) = run_by(contract(), dirty.clone(), Shape::Document) {
+            let text = all_text(repaired.bytes());
+            prop_assert_eq!(words(&text), words(&all_text(clean.as_bytes())), "{} of {}", text, dirty);
+        }
+    }
+}
+
+fn all_text(bytes: &[u8]) -> String {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let document = roxmltree::Document::parse(text).unwrap();
+    document.descendants().filter(|node| node.is_text()).filter_map(|node| node.text()).collect()
+}

@@ -1,0 +1,41 @@
+//! Schemas that cost as much as they can: each ends in a grammar or in a sentence, and takes no more than 64 MB until
+//! then. `cargo bench --bench hostile` says in what time.
+
+mod counting;
+mod hostile_schemas;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use systole_xml::schema::PayloadSchema;
+
+use counting::BYTES;
+
+#[test]
+fn each_compiles_or_is_refused() {
+    let mut large = Vec::new();
+    for hostile in hostile_schemas::schemas() {
+        let (ended, end) = mpsc::channel();
+        let name = hostile.name;
+        std::thread::spawn(move || {
+            let (held, _) = BYTES.get();
+            BYTES.set((held, held));
+            let compiled = PayloadSchema::from_xsd_set(&hostile.documents);
+            let most = BYTES.get().1 - held;
+            ended.send((compiled.map(|schemas| schemas.len()).map_err(|error| error.to_string()), most))
+        });
+        // Far more than it takes, for machines under load and builds without optimization.
+        let (compiled, most) = match end.recv_timeout(Duration::from_secs(30)) {
+            Ok(ended) => ended,
+            Err(error) => panic!("{name}: still compiled after 30 s: {error}"),
+        };
+        match compiled {
+            Ok(payloads) => println!("{most:>9} {name}: {payloads} payloads"),
+            Err(error) => println!("{most:>9} {name}: {}", error.chars().take(160).collect::<String>()),
+        }
+        if most > 64_000_000 {
+            large.push(format!("{name}: {most} bytes"));
+        }
+    }
+    assert!(large.is_empty(), "{large:#?}");
+}

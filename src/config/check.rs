@@ -1,0 +1,229 @@
+//! What only the whole organism shows: names that clash, calls that nobody accepts, payloads
+//! without a schema, programs that aren't there.
+
+use std::collections::BTreeMap;
+
+use systole_core::core::{Blueprint, Problem};
+use systole_core::protocol::boot_qname;
+use systole_core::vocab::{Name, QName, Span, near, ns};
+use systole_xml::schema::PayloadSchema;
+
+use super::Mistake;
+use super::finding::Finding;
+use super::listener::{Listener, Written};
+use super::organism::Organism;
+use super::program;
+use super::reader::{At, Reader};
+use super::schemas::Schemas;
+use super::tasks::{Tasks, TasksOf};
+use crate::settings::{Format, Mode, Push};
+
+/// The blueprint of what the file describes.
+pub(super) fn blueprint(organism: &Organism) -> Blueprint {
+    let listeners = organism.listeners.iter().map(|listener| listener.contract.clone()).collect();
+    let clients = organism.clients.iter().map(super::organism::Speaker::client).collect();
+    let mut blueprint = Blueprint::new(&*organism.name, listeners, clients);
+    blueprint.scheduling = organism.scheduling;
+    blueprint.limits = organism.limits.clone();
+    blueprint.meta = organism.meta.clone();
+    blueprint
+}
+
+/// Payloads that no schema declares; the pump declares its own.
+pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &Schemas) {
+    let catalog = &schemas.catalog;
+    let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
+    let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
+    for payload in listed.filter(|payload| catalog.get(&payload.value).is_none()) {
+        // An echo's replies are its accepts, at the same place.
+        if !reader.is_marked(payload.span) {
+            let near = near::payload(&payload.value, declared.iter().copied()).cloned();
+            let namesake = schemas.namesake(&payload.value);
+            reader.report(Mistake::Undeclared { payload: payload.value.clone(), near, namesake }, payload.span);
+        }
+    }
+}
+
+/// Whether a payload is one that the pump speaks itself.
+pub(super) fn is_the_pumps(payload: &QName) -> bool {
+    matches!(payload.namespace(), ns::CORE | ns::META | ns::ENVELOPE)
+}
+
+/// Programs and scripts that aren't there.
+pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path) {
+    for listener in &organism.listeners {
+        let Written::Command { words, .. } = &listener.kind else { continue };
+        let [program, arguments @ ..] = words.as_slice() else { continue };
+        if let Some(mistake) = program::mistake(&program.value, directory) {
+            reader.report(mistake, program.span);
+        } else if let Some(script) =
+            arguments.first().filter(|script| program::is_missing_script(&script.value, directory))
+        {
+            let mistake = Mistake::NoScript { program: program.value.clone(), script: script.value.clone() };
+            reader.report(mistake, script.span);
+        }
+    }
+}
+
+/// Deliveries whose receiver can't tell who sent them, though it could check a signature. `A2AServer` checks none.
+pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
+    for listener in &organism.listeners {
+        if let Written::Remote(Mode::Push(Push { secret: None, format: Format::Envelope, .. })) = &listener.kind {
+            reader.report(Mistake::Unsigned, listener.name.span);
+        }
+    }
+}
+
+/// A second listener with which jobs register.
+pub(super) fn registries(reader: &mut Reader, organism: &Organism) {
+    let is_registry =
+        |kind: &Written| matches!(kind, Written::Tasks { tasks: Tasks { of: TasksOf::Registered(_), .. }, .. });
+    let registries = organism.listeners.iter().filter(|listener| is_registry(&listener.kind));
+    registries.skip(1).for_each(|listener| reader.report(Mistake::TwoRegistries, listener.name.span));
+}
+
+/// Jobs whose owners aren't there.
+pub(super) fn owners(reader: &mut Reader, organism: &Organism) {
+    for listener in organism.listeners.iter().filter(|_| organism.complete) {
+        let Written::Tasks { owner: Some(owner), .. } = &listener.kind else { continue };
+        if !names(organism).any(|name| name.value == owner.value) {
+            let near = near::nearest(owner.value.as_str(), names(organism).map(|name| name.value.as_str()));
+            reader.report(Mistake::NoOwner { owner: owner.value.clone(), near: near.map(str::to_owned) }, owner.span);
+        }
+    }
+}
+
+/// What remote agents and clients were promised must survive the process.
+pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
+    let remote = || organism.listeners.iter().filter(|listener| matches!(listener.kind, Written::Remote(_)));
+    if organism.gateway.is_none() {
+        remote().for_each(|listener| reader.report(Mistake::NoGateway, listener.name.span));
+    } else if organism.journal.is_none() {
+        let gateway = organism.gateway.iter().map(|gateway| gateway.span);
+        gateway
+            .chain(remote().map(|listener| listener.name.span))
+            .for_each(|span| reader.report(Mistake::NotDurable, span));
+    }
+}
+
+/// A message must be able to come in: `systole run` speaks as the client `cli`, others through the gateway.
+pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
+    if organism.gateway.is_some() || !organism.complete {
+        return;
+    }
+    for client in organism.clients.iter().map(|client| &client.name).filter(|name| name.value.as_str() != "cli") {
+        reader.report(Mistake::Mute { client: client.value.clone() }, client.span);
+    }
+    let boots = organism
+        .listeners
+        .iter()
+        .any(|listener| listener.accepts.iter().any(|accepted| accepted.value == boot_qname()));
+    // What is elsewhere needs a gateway, which is told by itself.
+    let remote = organism.listeners.iter().any(|listener| matches!(listener.kind, Written::Remote(_)));
+    if organism.clients.is_empty() && !boots && !remote {
+        let first = organism.listeners.first().map(|listener| listener.name.span);
+        first.into_iter().for_each(|span| reader.report(Mistake::Organism(Problem::NoSpeaker), span));
+    }
+}
+
+/// The mailboxes that are those of clients.
+pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Name, Name> {
+    let is_remote = |name| {
+        find(organism, name).is_some_and(|found| matches!(found.kind, Written::Remote(Mode::Poll | Mode::Stream)))
+    };
+    let mut owned = BTreeMap::new();
+    for client in &organism.clients {
+        let Some(mailbox) = &client.mailbox else { continue };
+        if organism.complete && !is_remote(&mailbox.value) {
+            reader.report(Mistake::NoMailbox { name: mailbox.value.clone() }, mailbox.span);
+        }
+        owned.insert(client.name.value.clone(), mailbox.value.clone());
+    }
+    owned
+}
+
+/// The problems of a blueprint, each at the place in the file that has it.
+pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<Problem>) {
+    let mut repeats = Vec::new();
+    for problem in problems {
+        let nth = repeats.iter().filter(|&earlier| *earlier == problem).count();
+        repeats.push(problem.clone());
+        let (span, other) = place(organism, &problem, nth);
+        let moot = match problem {
+            // Whoever accepts it may be among what can't be read.
+            Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
+            Problem::Reserved { .. } => reader.is_marked(span),
+            // Two of one name are told as that.
+            Problem::Ambiguous { ref first, ref second, .. } => first == second,
+            Problem::DuplicateName { .. }
+            | Problem::NoSlot { .. }
+            | Problem::Unreturned { .. }
+            | Problem::Replyless { .. }
+            | Problem::NoSpeaker => false,
+        };
+        if moot {
+            continue;
+        }
+        let finding = Finding::new(Mistake::Organism(problem), &reader.file, span);
+        reader.findings.push(match other {
+            Some((other, why)) => finding.with_other(other, why),
+            None => finding,
+        });
+    }
+}
+
+type Other = Option<(Span, &'static str)>;
+
+/// Where the `nth` problem that reads like this one is.
+fn place(organism: &Organism, problem: &Problem, nth: usize) -> (Span, Other) {
+    let listed = |list: &[At<QName>], payload: &QName| {
+        list.iter().filter(|at| at.value == *payload).map(|at| at.span).collect::<Vec<_>>()
+    };
+    let pick = |spans: Vec<Span>| spans.get(nth).or(spans.last()).copied();
+    let found = match problem {
+        Problem::DuplicateName { name } => {
+            let spans: Vec<Span> = names(organism).filter(|at| at.value == *name).map(|at| at.span).collect();
+            let other = spans.first().map(|&first| (first, "the first of that name"));
+            return (spans.get(nth + 1).copied().unwrap_or(START), other);
+        }
+        Problem::Ambiguous { first, second, payload } => {
+            let accepts = |name| find(organism, name).map_or_else(Vec::new, |l| listed(&l.accepts, payload));
+            let other = accepts(first).first().map(|&first| (first, "accepted here too"));
+            return (pick(accepts(second)).unwrap_or(START), other);
+        }
+        Problem::Unanswered { caller, payload } => pick(listed(calls(organism, caller), payload)),
+        Problem::Reserved { name, payload } => match find(organism, name) {
+            Some(l) => {
+                pick([&l.accepts, &l.replies, &l.calls].into_iter().flat_map(|list| listed(list, payload)).collect())
+            }
+            None => pick(listed(calls(organism, name), payload)),
+        },
+        Problem::Unreturned { caller, call, .. } => pick(listed(calls(organism, caller), call)),
+        Problem::Replyless { listener, payload, .. } => {
+            pick(find(organism, listener).map(|found| listed(&found.accepts, payload)).unwrap_or_default())
+        }
+        Problem::NoSlot { name } => find(organism, name).map(|listener| listener.name.span),
+        Problem::NoSpeaker => organism.listeners.first().map(|listener| listener.name.span),
+    };
+    (found.unwrap_or(START), None)
+}
+
+const START: Span = Span { start: 0, end: 0 };
+
+/// All names, in the order in which a blueprint takes them.
+fn names(organism: &Organism) -> impl Iterator<Item = &At<Name>> {
+    organism.clients.iter().map(|client| &client.name).chain(organism.listeners.iter().map(|listener| &listener.name))
+}
+
+fn find<'o>(organism: &'o Organism, name: &Name) -> Option<&'o Listener> {
+    organism.listeners.iter().find(|listener| listener.name.value == *name)
+}
+
+fn calls<'o>(organism: &'o Organism, name: &Name) -> &'o [At<QName>] {
+    let client = || organism.clients.iter().find(|client| client.name.value == *name).map(|client| &client.calls);
+    find(organism, name).map(|listener| &listener.calls).or_else(client).map_or(&[], Vec::as_slice)
+}
+
+fn lists(listener: &Listener) -> [&Vec<At<QName>>; 4] {
+    [&listener.accepts, &listener.replies, &listener.calls, &listener.returns]
+}

@@ -1,0 +1,122 @@
+//! What to do about a mistake: one sentence for each, with what to write instead.
+
+use systole_core::core::Problem;
+
+use super::Mistake;
+use super::check::is_the_pumps;
+use super::units;
+
+impl Mistake {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownKey { near: Some(near), .. } | Self::Choice { near: Some(near), .. } => {
+                format!("did you mean '{near}'?")
+            }
+            Self::UnknownKey { known, .. } => format!("the keys here are {}", known.join(", ")),
+            Self::Choice { choices, .. } => format!("write {}", choices.join(" or ")),
+            Self::DuplicateKey { .. } => "remove one of them".into(),
+            Self::MissingKey { key: "organism", .. } => "write organism: { name: demo }".into(),
+            Self::MissingKey { key, .. } => format!("add '{key}:'"),
+            Self::Kind { instead, .. } => instead.clone(),
+            Self::Number { .. } => "write digits, such as 64 or 10_000".into(),
+            Self::Size { .. } => {
+                "write a whole number of bytes with or without a unit: 1MiB (1,048,576 bytes), 1MB (1,000,000), 64KiB".into()
+            }
+            Self::Duration { text } => match units::short(text) {
+                Some(short) => format!("did you mean {short}?"),
+                None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
+            },
+            Self::NoKind => {
+                "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
+            }
+            Self::TwoKinds => "remove all but one".into(),
+            Self::FalseKind { .. } => "remove it, or write true".into(),
+            Self::EmptyCommand => "write the program and its arguments: command: [python3, listener.py]".into(),
+            Self::NoProgram { program, beside: true, .. } => format!("write ./{program} for the file beside this one"),
+            Self::NotExecutable { program } => format!("let it be run: chmod +x {program}, beside this file"),
+            Self::NoInterpreter { interpreter, .. } if interpreter.ends_with('\r') => {
+                "it has Windows line ends: save it with those of Unix (sed -i 's/\\r$//' FILE)".into()
+            }
+            Self::NoInterpreter { .. } => "install it, or write where it is behind #!".into(),
+            Self::AddressInUse { .. } => {
+                "this organism does, if it runs; else write another port, or 0 for any that is free".into()
+            }
+            Self::NoAddress { .. } => "write an address of this machine (127.0.0.1, or 0.0.0.0 for all), and a port from 1024".into(),
+            Self::File { what: "journal", .. } => {
+                "the path is relative to this file; its folder has to be there, and this user writes in both".into()
+            }
+            Self::NoProgram { on_path: true, .. } => {
+                "install it, or write its path: one with a '/' is relative to this file".into()
+            }
+            Self::NoProgram { on_path: false, .. } => {
+                "the path is relative to this file".into()
+            }
+            Self::NoScript { .. } => "arguments are passed as they are; the command runs beside this file".into(),
+            Self::Variable { .. } => {
+                "write NAME to pass a variable on, or NAME=value to set it; names are letters, digits and '_'".into()
+            }
+            Self::ReservedVariable => "choose another name".into(),
+            Self::Pointless { .. } => "remove it".into(),
+            Self::TwoRegistries => "remove one of the two".into(),
+            Self::NoOwner { near: Some(near), .. } => format!("did you mean {near}?"),
+            Self::NoOwner { near: None, .. } => "name the listener or the client that takes its tasks on".into(),
+            Self::Mute { .. } => "name it cli, or add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::NoGateway => "add gateway: { listen: 127.0.0.1:8420 }".into(),
+            Self::NotBuilt { key, feature } => format!("build it with --features {feature}, or remove '{key}'"),
+            Self::NoMailbox { .. } => "name a listener with remote: { mode: poll }, or leave 'mailbox' out".into(),
+            Self::NotDurable => "write durability: process, or power".into(),
+            Self::Url { private: true, .. } => "write another, or allow_private: true to trust it".into(),
+            Self::Url { .. } => "write https://HOST/PATH, or http://HOST/PATH".into(),
+            Self::TextAlone { help, .. } => (*help).into(),
+            Self::Unsigned => "add secret: FILE, with what openssl rand -hex 32 prints".into(),
+            Self::File { what: "secret", .. } => {
+                "the path is relative to this file; openssl rand -hex 32 prints a secret".into()
+            }
+            Self::File { .. } => "the path is relative to this file".into(),
+            Self::Address { .. } => "write an IP address and a port: 127.0.0.1:8420, [::1]:8420".into(),
+            Self::EchoReply { .. } => "add it to replies, or leave 'replies' out".into(),
+            Self::Objection { .. } | Self::Lenient { .. } => {
+                "the engine decides: docs/xsd.md says where the two are known to differ".into()
+            }
+            Self::Pitfall { help, .. } => (*help).into(),
+            Self::Yaml { help, .. } => return help.clone(),
+            Self::NoOpinion { .. } => "the engine decides: nothing needs to be done".into(),
+            Self::Unreadable { what, why, .. } => return why.help(!what.is_empty()).map(Into::into),
+            Self::NoListener => {
+                "add one: listeners: [{ name: greeter, description: Says hello., command: [./greeter], accepts: [...] }]".into()
+            }
+            Self::Undeclared { namesake: Some(namesake), .. } => namesake.clone(),
+            Self::Undeclared { payload, near: Some(near), .. } => match (payload.namespace(), near.namespace()) {
+                (wanted, "") if !wanted.is_empty() => {
+                    format!("a schema declares {near} in no namespace: write targetNamespace=\"{wanted}\" in it")
+                }
+                _ => format!("did you mean {near}?"),
+            },
+            Self::Undeclared { payload, .. } if is_the_pumps(payload) => "the pump has no such payload".into(),
+            Self::Undeclared { .. } => "add the file that declares it to the schemas of a listener".into(),
+            Self::Organism(problem) => return organism_help(problem),
+            Self::Name(_)
+            | Self::QName(_)
+            | Self::Bounds { .. }
+            | Self::Document { .. }
+            | Self::Schema(_) => return None,
+        })
+    }
+}
+
+fn organism_help(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::DuplicateName { .. } => Some("rename one of them".into()),
+        Problem::Unanswered { payload, .. } => {
+            Some(format!("let a listener accept {payload}, or remove it from these calls"))
+        }
+        Problem::Replyless { .. } => {
+            Some("add replies, or write silence: idle where no caller waits for an answer".into())
+        }
+        Problem::Unreturned { reply, .. } => Some(format!("add {reply} to returns")),
+        Problem::NoSpeaker => Some("add clients: [{ name: cli, calls: [...] }], as which `systole run` speaks".into()),
+        Problem::NoSlot { .. } => Some("write at least 1".into()),
+        Problem::Ambiguous { .. } | Problem::Reserved { .. } => None,
+    }
+}

@@ -1,0 +1,221 @@
+//! One entry below `listeners:`.
+
+use systole_core::core::{Contract, Routing, Silence};
+use systole_core::vocab::{Limits, Name, QName, Span, ns};
+
+use super::document::Node;
+use super::gateway;
+use super::mistake::Mistake;
+use super::reader::{At, Fields, Reader};
+use super::remote;
+use super::tasks::{self, Tasks};
+use crate::settings::Mode;
+
+/// A listener as the file describes it.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) name: At<Name>,
+    pub(super) contract: Contract,
+    pub(super) accepts: Vec<At<QName>>,
+    pub(super) replies: Vec<At<QName>>,
+    pub(super) calls: Vec<At<QName>>,
+    pub(super) returns: Vec<At<QName>>,
+    pub(super) schemas: Vec<At<String>>,
+    pub(super) kind: Written,
+}
+
+/// The kind of a listener as it is written; a command's program isn't looked for yet.
+#[derive(Debug)]
+pub(super) enum Written {
+    Command { words: Vec<At<String>>, env: Vec<At<String>> },
+    Human,
+    Echo,
+    Remote(Mode),
+    Tasks { tasks: Tasks, owner: Option<At<Name>>, place: Span },
+}
+
+/// Reads an entry. `None` if something is missing without which the others can't be judged.
+pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
+    let before = reader.findings.len();
+    let mut fields = reader.fields(node, Some("name"))?;
+    let name = fields.require("name", "a listener", reader).and_then(|node| reader.name(node));
+    let description = fields.take("description").and_then(|node| reader.text(node));
+    let place = name.as_ref().map_or(fields.span, |name| name.span);
+    let kind = kind(reader, &mut fields, place);
+    if matches!(kind, Some(Written::Tasks { .. })) {
+        tasks::refuse_own(reader, &mut fields);
+    }
+    let schemas = fields.take("schemas").and_then(|node| reader.list(node)).unwrap_or_default();
+    let schemas = schemas.iter().filter_map(|node| text(reader, node)).collect();
+    let [accepts, replies, calls, returns] = ["accepts", "replies", "calls", "returns"]
+        .map(|key| fields.take(key).map(|node| reader.qnames(node).unwrap_or_default()));
+    let accepts = accepts.unwrap_or_default();
+    let replies = match (&kind, replies) {
+        (Some(Written::Echo), replies) => echoed(reader, &accepts, replies),
+        (_, replies) => replies.unwrap_or_default(),
+    };
+    let mut contract =
+        defaults(name.as_ref().map_or_else(Name::root, |name| name.value.clone()), kind.as_ref(), limits);
+    contract.description =
+        description.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default();
+    behaviour(reader, &mut fields, &mut contract);
+    reader.finish(fields);
+    if reader.findings.len() > before {
+        return None;
+    }
+    let (name, kind) = (name?, kind?);
+    if let Written::Tasks { tasks, place, .. } = &kind {
+        return Some(with_tasks(name, tasks.contract(&contract), *place, kind));
+    }
+    let (calls, returns) = (calls.unwrap_or_default(), returns.unwrap_or_default());
+    let plain = |list: &[At<QName>]| list.iter().map(|at| at.value.clone()).collect();
+    contract.accepts = plain(&accepts);
+    contract.replies = plain(&replies);
+    contract.calls = plain(&calls);
+    contract.returns = plain(&returns);
+    Some(Listener { name, contract, accepts, replies, calls, returns, schemas, kind })
+}
+
+/// A listener that has its contract from what it is.
+fn with_tasks(name: At<Name>, contract: Contract, place: Span, kind: Written) -> Listener {
+    let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span: place }).collect();
+    let (accepts, replies, calls) = (at(&contract.accepts), at(&contract.replies), at(&contract.calls));
+    Listener { name, contract, accepts, replies, calls, returns: Vec::new(), schemas: Vec::new(), kind }
+}
+
+fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
+    let mut contract = Contract::new(name);
+    contract.can_park = false;
+    contract.timeout = Some(limits.handler_timeout);
+    match kind {
+        Some(Written::Command { .. }) => {
+            contract.concurrency = Contract::COMMAND_CONCURRENCY;
+            contract.speaks_at_end = true;
+        }
+        Some(Written::Human) => {
+            contract.timeout = None;
+            // What a person calls is awaited and shown below the question.
+            contract.can_park = true;
+        }
+        Some(Written::Remote(_)) => {
+            contract.timeout = None;
+            contract.concurrency = gateway::WAITING;
+            contract.outlives = true;
+        }
+        Some(Written::Tasks { .. }) => contract.routing = tasks::ROUTING,
+        Some(Written::Echo) | None => {}
+    }
+    contract
+}
+
+fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contract) {
+    let flag = |reader: &mut Reader, fields: &mut Fields<'_>, key| {
+        fields.take(key).and_then(|node| reader.flag(node)).unwrap_or_default()
+    };
+    contract.accepts_faults = flag(reader, fields, "accepts_faults");
+    contract.context = flag(reader, fields, "context");
+    let silence = [("error", Silence::Error), ("idle", Silence::Idle)];
+    contract.silence = fields.take("silence").and_then(|node| reader.choice(node, &silence)).unwrap_or_default();
+    let routing = [("unique", Routing::Unique), ("broadcast", Routing::Broadcast), ("addressed", Routing::Addressed)];
+    if let Some(routing) = fields.take("routing").and_then(|node| reader.choice(node, &routing)) {
+        contract.routing = routing;
+    }
+    if let Some(timeout) = fields.take("timeout").and_then(|node| reader.duration(node)) {
+        contract.timeout = Some(timeout);
+    }
+    let slots = fields.take("concurrency").and_then(|node| reader.number("concurrency", node, 1, u32::MAX.into()));
+    if let Some(slots) = slots {
+        contract.concurrency = slots as u32;
+    }
+}
+
+fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<Written> {
+    let command = fields.take("command");
+    let human = fields.take("human");
+    let echo = fields.take("echo");
+    let remote = fields.take("remote");
+    let tasks = fields.take("job").map(|node| (node, true));
+    let tasks = [tasks, fields.take("jobs").map(|node| (node, false))];
+    let tasks = tasks.into_iter().flatten().collect::<Vec<_>>();
+    let env = fields.take("env");
+    let written = match (command, human, echo, remote, tasks.as_slice()) {
+        (Some(command), None, None, None, []) => {
+            let words = reader.command(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
+            if words.first().is_none_or(|program| program.value.is_empty()) {
+                reader.report(Mistake::EmptyCommand, command.span);
+            }
+            let env = env.and_then(|node| reader.list(node)).unwrap_or_default();
+            let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
+            return Some(Written::Command { words, env });
+        }
+        (None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
+        (None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),
+        (None, None, None, Some(node), []) => remote::read(reader, node).map(Written::Remote),
+        (None, None, None, None, [(node, is_one)]) => {
+            let read = if *is_one { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
+            read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })
+        }
+        (None, None, None, None, []) => {
+            reader.report(Mistake::NoKind, listener);
+            None
+        }
+        _ => {
+            reader.report(Mistake::TwoKinds, listener);
+            return None;
+        }
+    };
+    if let (Some(env), Some(written)) = (env, &written) {
+        let kind = match written {
+            Written::Human => "human",
+            Written::Remote(_) => "remote",
+            Written::Tasks { .. } => "a job",
+            Written::Echo | Written::Command { .. } => "an echo",
+        };
+        reader.report(Mistake::Pointless { key: "env", kind }, env.span);
+    }
+    written
+}
+
+/// Whether `human:` or `echo:` says true.
+fn marked(reader: &mut Reader, key: &'static str, node: &Node) -> bool {
+    match reader.flag(node) {
+        Some(true) => true,
+        Some(false) => {
+            reader.report(Mistake::FalseKind { key }, node.span);
+            false
+        }
+        None => false,
+    }
+}
+
+/// What an echo replies with: by default all that it accepts; at least that.
+fn echoed(reader: &mut Reader, accepts: &[At<QName>], replies: Option<Vec<At<QName>>>) -> Vec<At<QName>> {
+    let heard = accepts.iter().filter(|payload| payload.value.namespace() != ns::CORE);
+    let Some(replies) = replies else { return heard.cloned().collect() };
+    for payload in heard {
+        if !replies.iter().any(|reply| reply.value == payload.value) {
+            reader.report(Mistake::EchoReply { payload: payload.value.clone() }, payload.span);
+        }
+    }
+    replies
+}
+
+fn text(reader: &mut Reader, node: &Node) -> Option<At<String>> {
+    reader.text(node).map(|text| At { value: text.to_owned(), span: node.span })
+}
+
+/// `NAME` or `NAME=value`.
+fn variable(reader: &mut Reader, node: &Node) -> Option<At<String>> {
+    let entry = text(reader, node)?;
+    let name = entry.value.split_once('=').map_or(&*entry.value, |(name, _)| name);
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') || entry.value.contains('\0') {
+        reader.report(Mistake::Variable { entry: entry.value }, node.span);
+        return None;
+    }
+    if name.starts_with("SYSTOLE_") {
+        reader.report(Mistake::ReservedVariable, node.span);
+        return None;
+    }
+    Some(entry)
+}

@@ -1,0 +1,364 @@
+//! `organism.yaml`: what it may say, and what is wrong with it.
+//!
+//! [`Config::load`] reads the file and the schemas that it names. Everything that is wrong is
+//! found at once, each thing with its place in the file and what to do about it; an organism with
+//! an error never starts. Paths are relative to the file.
+//!
+//! ```yaml
+#![doc = include_str!("reference.yaml")]
+//! ```
+//!
+//! - Sizes are whole numbers of bytes, with or without a unit: `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`,
+//!   `GiB`. Durations have a unit: `ms`, `s`, `m` or `min`, `h`.
+//! - A program with a `/` is relative to the file, another one is looked for on `PATH`. It runs in
+//!   the directory of the file. `env` lists `NAME`, which is passed on from the pump's own
+//!   environment, and `NAME=value`; see [`command`](crate::shell::command) for all that a program gets.
+//! - A schema that one listener lists is known to all.
+//!
+//! Not here: running anything. [`Config::kinds`] says what each listener is.
+
+mod advice;
+mod check;
+mod document;
+mod finding;
+mod gateway;
+mod help;
+mod instead;
+mod limits;
+mod listener;
+mod mistake;
+mod molecule;
+mod organism;
+mod place;
+mod program;
+mod reader;
+mod remote;
+mod schemas;
+mod slip;
+mod tasks;
+mod text;
+mod tls;
+mod units;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use advice::Advice;
+pub use finding::Finding;
+pub use mistake::Mistake;
+pub use place::journal as check_journal;
+pub use tasks::{Tasks, TasksOf};
+pub use text::Unread;
+
+use crate::settings::{GatewaySettings, Mode};
+use crate::shell::command::CommandSpec;
+use crate::shell::journal::Journaled;
+use finding::File;
+use listener::Written;
+use organism::Organism;
+use reader::Reader;
+use systole_core::core::Blueprint;
+use systole_xml::schema::{Catalog, PayloadSchema, XsdDocument};
+
+/// Gives a second opinion on schema documents that are given together.
+pub type Adviser<'a> = &'a dyn Fn(&[XsdDocument]) -> Advice;
+
+/// The adviser of who wants none.
+const UNADVISED: Adviser<'static> = &|_| Advice::Unasked;
+
+/// An organism, ready to be built.
+#[derive(Debug)]
+pub struct Config {
+    /// Who is there, and who may say what to whom.
+    pub blueprint: Blueprint,
+    /// The schemas of all payloads.
+    pub catalog: Catalog,
+    /// What each listener is, in the order of the blueprint.
+    pub kinds: Vec<Kind>,
+    /// Where what must survive is kept, if anything must.
+    pub journal: Option<Journaled>,
+    /// Where it is served over HTTP, if it is.
+    pub gateway: Option<GatewaySettings>,
+    /// What is odd, but doesn't keep it from running.
+    pub warnings: Vec<Finding>,
+}
+
+/// What a listener is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A program that runs once for each message.
+    Command(CommandSpec),
+    /// A person at the terminal.
+    Human,
+    /// It answers with what it gets.
+    Echo,
+    /// An agent elsewhere, which gets its messages over HTTP.
+    Remote(Mode),
+    /// A job, or a registry of jobs.
+    Tasks(Tasks),
+}
+
+impl Config {
+    /// Reads an `organism.yaml` and everything it names.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in the order of the file, warnings included; at least one of
+    /// them is an error.
+    pub fn load(path: &Path) -> Result<Self, Vec<Finding>> {
+        Self::load_advised(path, UNADVISED)
+    }
+
+    /// As [`load`](Self::load), with a second opinion on the schemas: where it differs, that is a warning.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_advised(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
+        let (name, source, directory) = Self::open(path)?;
+        read(&name, &source, &directory, advise, Look::File)
+    }
+
+    /// As [`load_advised`](Self::load_advised), and looks at what a start would find on this machine: the place of the
+    /// journal, the address of the gateway.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn check(path: &Path, advise: Adviser<'_>) -> Result<Self, Vec<Finding>> {
+        let (name, source, directory) = Self::open(path)?;
+        read(&name, &source, &directory, advise, Look::Machine)
+    }
+
+    /// The name of a file for messages, its text, and its directory.
+    fn open(path: &Path) -> Result<(String, String, PathBuf), Vec<Finding>> {
+        let source = text::read(path)
+            .map_err(|why| vec![Finding::nowhere(Mistake::Unreadable { what: "", path: path.to_owned(), why })])?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let directory = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_owned());
+        Ok((path.display().to_string(), source, directory))
+    }
+
+    /// The schemas of the organism's own payloads, without those that the pump speaks itself.
+    pub fn payloads(&self) -> impl Iterator<Item = &PayloadSchema> {
+        self.catalog.payloads().filter(|schema| !check::is_the_pumps(schema.qname()))
+    }
+}
+
+/// Reads a size as it is written in an `organism.yaml`: bytes, or with a unit such as `MiB`.
+///
+/// # Errors
+/// [`Mistake::Size`] if it is none.
+pub fn parse_size(text: &str) -> Result<usize, Mistake> {
+    units::size(text).ok_or_else(|| Mistake::Size { text: text.to_owned() })
+}
+
+/// Reads a duration as it is written in an `organism.yaml`: with a unit such as `30s` or `7d`.
+///
+/// # Errors
+/// [`Mistake::Duration`] if it is none.
+pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
+    units::duration(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() })
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// The file and what it names.
+    File,
+    /// The place of the journal and the address of the gateway, too.
+    Machine,
+}
+
+fn read(name: &str, source: &str, directory: &Path, advise: Adviser<'_>, look: Look) -> Result<Config, Vec<Finding>> {
+    let file = File::new(name, source);
+    let root = document::parse(source).map_err(|error| {
+        vec![Finding::new(Mistake::Yaml { message: error.message, help: error.help }, &file, error.span)]
+    })?;
+    let base = Path::new(name).parent().map(Path::to_owned).unwrap_or_default();
+    let mut reader = Reader { file, base, directory: directory.to_owned(), findings: Vec::new() };
+    let organism = organism::read(&mut reader, &root);
+    if let Some(organism) = organism.as_ref().filter(|_| look == Look::Machine) {
+        place::judge(&mut reader, organism, directory);
+    }
+    let built = organism.map(|organism| judge(&mut reader, organism, directory, advise));
+    let mut findings = reader.findings;
+    findings.sort_by_key(|finding| {
+        // A remark on errors stands behind them.
+        let is_remark = matches!(finding.mistake(), Mistake::Lenient { .. });
+        (is_remark, finding.span_in(&reader.file).map_or(usize::MAX, |span| span.start))
+    });
+    match built {
+        Some(config) if findings.iter().all(|finding| finding.mistake().is_warning()) => {
+            Ok(Config { warnings: findings, ..config })
+        }
+        _ => Err(findings),
+    }
+}
+
+fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Adviser<'_>) -> Config {
+    let schemas = schemas::load(reader, &organism, directory, advise);
+    if let Some(schemas) = schemas.as_ref().filter(|_| organism.complete) {
+        check::declarations(reader, &organism, schemas);
+    }
+    let catalog = schemas.map(|schemas| schemas.catalog);
+    let blueprint = check::blueprint(&organism);
+    check::programs(reader, &organism, directory);
+    check::problems(reader, &organism, blueprint.problems());
+    check::owners(reader, &organism);
+    check::registries(reader, &organism);
+    check::durable(reader, &organism);
+    check::speakers(reader, &organism);
+    let mailboxes = check::mailboxes(reader, &organism);
+    check::signed(reader, &organism);
+    molecule::pushed(reader, &organism);
+    let journal = organism.journal.map(|keep| Journaled {
+        file: directory.join(keep.file.value),
+        durability: keep.durability,
+        retention: keep.retention,
+    });
+    let kinds = organism.listeners.into_iter().map(|listener| kind(listener.kind, directory)).collect();
+    let gateway = organism.gateway.map(|gateway| GatewaySettings { mailboxes, ..gateway.value });
+    Config { blueprint, catalog: catalog.unwrap_or_default(), kinds, journal, gateway, warnings: Vec::new() }
+}
+
+fn kind(written: Written, directory: &Path) -> Kind {
+    match written {
+        Written::Command { words, env } => {
+            let mut words = words.into_iter().map(|word| word.value);
+            let program = words.next().unwrap_or_default();
+            let program = program::find(&program, directory).unwrap_or_else(|| PathBuf::from(program));
+            let env = env.into_iter().map(|entry| entry.value.as_str().into()).collect();
+            Kind::Command(CommandSpec { program, arguments: words.collect(), env, directory: directory.to_owned() })
+        }
+        Written::Human => Kind::Human,
+        Written::Echo => Kind::Echo,
+        Written::Remote(mode) => Kind::Remote(mode),
+        Written::Tasks { tasks, .. } => Kind::Tasks(tasks),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use systole_core::core::MetaFlags;
+    use systole_core::vocab::Limits;
+
+    use super::*;
+
+    const GOOD: &str = include_str!("../../tests/golden/config/all-keys.yaml");
+
+    fn directory() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/config")
+    }
+
+    /// What is wrong with a text: each finding with a place in it.
+    fn findings(source: &str) -> Vec<Finding> {
+        let findings = match read("o.yaml", source, &directory(), UNADVISED, Look::File) {
+            Ok(config) => config.warnings,
+            Err(findings) => {
+                assert!(findings.iter().any(|finding| !finding.mistake().is_warning()), "{source}");
+                findings
+            }
+        };
+        for finding in &findings {
+            let (name, _) = finding.place().unwrap_or_else(|| panic!("{finding:?} in {source}"));
+            assert!(name == "o.yaml" || name.ends_with(".xsd"), "{finding:?}");
+            let (text, span) = finding.source().expect("what has a place has a text");
+            assert!(text.get(span.start..span.end).is_some(), "{finding:?}");
+        }
+        findings
+    }
+
+    #[test]
+    fn the_whole_file_is_right() {
+        assert!(findings(GOOD).is_empty());
+    }
+
+    #[test]
+    fn another_platforms_agents_need_their_feature() {
+        let wanted = findings(&GOOD.replace("gateway: {", "gateway: { molecule: true,"));
+        let is_built = cfg!(feature = "compat-molecule");
+        assert_eq!(wanted.is_empty(), is_built, "{wanted:?}");
+        let refused = |finding: &Finding| matches!(finding.mistake(), Mistake::NotBuilt { key: "molecule", .. });
+        assert!(wanted.iter().all(refused), "{wanted:?}");
+        assert!(findings(&GOOD.replace("gateway: {", "gateway: { molecule: false,")).is_empty());
+    }
+
+    #[test]
+    fn a_push_in_that_platforms_format_carries_text_alone() {
+        let organism = |gateway: &str, remote: &str, contract: &str| {
+            let said = "[\"{urn:systole:chat:v1}said\"]";
+            let gateway = format!("gateway: {{ listen: \"127.0.0.1:0\", {gateway} }}");
+            let remote = format!("remote: {{ mode: push, secret: pushed.secret, {remote} }}");
+            let contract = contract.replace("SAID", said);
+            format!(
+                "organism: {{ name: a }}\ndurability: process\n{gateway}\nclients: [{{ name: cli, calls: {said} }}]\n\
+                 listeners: [{{ name: scout, {remote}, {contract} }}]\n"
+            )
+        };
+        let (on, contract) =
+            ("molecule: true", "accepts: SAID, replies: SAID, calls: SAID, returns: SAID, routing: addressed");
+        let reported = "format: molecule, url: reported, allowed: [\"https://agents.example/a2a\"]";
+        let right = findings(&organism(on, reported, contract));
+        if !cfg!(feature = "compat-molecule") {
+            assert!(
+                right.iter().any(|it| matches!(it.mistake(), Mistake::NotBuilt { key: "format", .. })),
+                "{right:?}"
+            );
+            return;
+        }
+        assert!(right.is_empty(), "{right:?}");
+        assert!(findings(&organism(on, "format: molecule, url: \"https://agents.example/a2a\"", contract)).is_empty());
+        // Where a listener may be has to be said before it says where it is.
+        let open = findings(&organism(on, "format: molecule, url: reported", contract));
+        assert!(open.iter().any(|it| matches!(it.mistake(), Mistake::MissingKey { key: "allowed", .. })), "{open:?}");
+        let inside = reported.replace("agents.example", "10.0.0.7");
+        let inside = findings(&organism(on, &inside, contract));
+        assert!(inside.iter().any(|it| matches!(it.mistake(), Mistake::Url { private: true, .. })), "{inside:?}");
+        for (gateway, contract) in [
+            ("molecule: false", "accepts: [], replies: []"),
+            (on, "accepts: SAID, routing: addressed"),
+            (on, "accepts: [], replies: SAID"),
+            (on, "accepts: SAID, replies: SAID, accepts_faults: true"),
+        ] {
+            let wrong = findings(&organism(gateway, reported, contract));
+            assert!(wrong.iter().any(|it| matches!(it.mistake(), Mistake::TextAlone { .. })), "{contract}: {wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_organism_of_two_commands_is_right() {
+        let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
+        let config =
+            read("o.yaml", include_str!("../../tests/golden/config/overview.yaml"), &swarm, UNADVISED, Look::File)
+                .unwrap();
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!((config.kinds.len(), config.payloads().count()), (2, 4));
+    }
+
+    #[test]
+    fn the_reference_names_every_key_with_its_default() {
+        let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
+        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm, UNADVISED, Look::File).unwrap();
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!(config.blueprint.limits, Limits::default());
+        assert_eq!(config.blueprint.meta, MetaFlags::default());
+        let (_, calculator) = config.blueprint.listeners().next().unwrap();
+        let sparse = "organism: { name: demo }\nlisteners:\n  - name: calculator\n    description: Adds.\n    \
+                      command: [python3, calculator.py]\n    schemas: [calculator.xsd]\n    \
+                      accepts: ['{urn:example:calculator:v1}add']\n    replies: ['{urn:example:calculator:v1}sum']\n";
+        let config = read("sparse.yaml", sparse, &swarm, UNADVISED, Look::File).unwrap();
+        assert_eq!(config.blueprint.listeners().next().unwrap().1, calculator);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_wrong_has_a_place_that_can_be_shown(at in 0..GOOD.len(), cut in 0..40usize, put in "[ \\-:{}\\[\\]\"'#&*!|>%@`é\u{202e}\u{1b}\n\ta-c0-9,]{0,6}") {
+            let (start, end) = (at, (at + cut).min(GOOD.len()));
+            findings(&format!("{}{put}{}", &GOOD[..start], &GOOD[end..]));
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(source in "[ \\-:{}\\[\\]\"'#&*!|>a-e\n]{0,200}") {
+            findings(&source);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `gateway: { molecule: true }`, and what comes with it: a payload that nobody lists, a client for each workspace, and a
+//! format of pushes.
+
+use systole_core::vocab::Span;
+use systole_xml::schema::PayloadSchema;
+
+use super::document::Node;
+use super::listener::Listener;
+#[cfg(feature = "compat-molecule")]
+use super::listener::Written;
+use super::mistake::Mistake;
+use super::organism::{Organism, Speaker};
+use super::reader::Reader;
+use crate::settings::Format;
+#[cfg(feature = "compat-molecule")]
+use crate::settings::{Mode, Push};
+
+const FEATURE: &str = "compat-molecule";
+
+/// Whether agents of that SDK are served.
+pub(super) fn read(reader: &mut Reader, node: &Node) -> bool {
+    let wanted = reader.flag(node).unwrap_or_default();
+    if wanted {
+        built(reader, "molecule", node);
+    }
+    wanted
+}
+
+/// The format of pushes.
+pub(super) fn format(reader: &mut Reader, node: &Node) -> Option<Format> {
+    let format = reader.choice(node, &[("envelope", Format::Envelope), ("molecule", Format::Molecule)])?;
+    if format == Format::Molecule {
+        built(reader, "format", node);
+    }
+    Some(format)
+}
+
+fn built(reader: &mut Reader, key: &'static str, node: &Node) {
+    if !cfg!(feature = "compat-molecule") {
+        reader.report(Mistake::NotBuilt { key, feature: FEATURE }, node.span);
+    }
+}
+
+/// Listeners that get pushes in that format: text is all that they can be sent, and all that they can answer.
+#[cfg(feature = "compat-molecule")]
+pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
+    let is_on = organism.gateway.as_ref().is_some_and(|gateway| gateway.value.molecule);
+    for listener in &organism.listeners {
+        if !matches!(listener.kind, Written::Remote(Mode::Push(Push { format: Format::Molecule, .. }))) {
+            continue;
+        }
+        let text_alone = [crate::molecule::said()];
+        let contract = &listener.contract;
+        let wrong = if !is_on && organism.gateway.is_some() {
+            Some(("the gateway doesn't serve agents of that platform", "add molecule: true to gateway"))
+        } else if contract.accepts != text_alone {
+            Some((
+                "it carries text alone, and this listener accepts something else",
+                "write accepts: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
+            ))
+        } else if contract.replies != text_alone {
+            Some((
+                "it carries text alone, and this listener doesn't reply with that alone",
+                "write replies: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
+            ))
+        } else if contract.accepts_faults {
+            Some(("it carries text alone, and this listener accepts faults", "leave 'accepts_faults' out"))
+        } else {
+            None
+        };
+        if let Some((problem, help)) = wrong {
+            reader.report(Mistake::TextAlone { problem, help }, listener.name.span);
+        }
+    }
+}
+
+/// The schemas that come with it, and the place that says so.
+#[cfg(feature = "compat-molecule")]
+pub(super) fn schemas(organism: &Organism) -> impl Iterator<Item = (&'static PayloadSchema, Span)> {
+    let place = organism.gateway.as_ref().filter(|gateway| gateway.value.molecule).map(|gateway| gateway.span);
+    place.into_iter().flat_map(|place| crate::molecule::schemas().iter().map(move |schema| (schema, place)))
+}
+
+/// The clients by which workspaces speak first: one for each remote listener that calls `said`, but for those that are
+/// sent envelopes.
+#[cfg(feature = "compat-molecule")]
+pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker> {
+    use super::reader::At;
+    use crate::molecule::{said, voice};
+    let is_workspace = |listener: &&Listener| match &listener.kind {
+        Written::Remote(Mode::Poll | Mode::Stream) => true,
+        Written::Remote(Mode::Push(push)) => push.format == Format::Molecule,
+        _ => false,
+    };
+    let speaks = |listener: &Listener| {
+        let call = listener.calls.iter().find(|call| call.value == said())?.clone();
+        Some((listener.name.clone(), call))
+    };
+    let speaker = |(name, call): (At<_>, _)| match voice(&name.value) {
+        Ok(voice) => {
+            Some(Speaker { name: At { value: voice, span: name.span }, calls: vec![call], admin: false, mailbox: None })
+        }
+        Err(error) => {
+            reader.report(Mistake::Name(error), name.span);
+            None
+        }
+    };
+    listeners.iter().filter(is_workspace).filter_map(speaks).filter_map(speaker).collect()
+}
+
+/// Nothing comes with it in a program that was built without.
+#[cfg(not(feature = "compat-molecule"))]
+pub(super) fn schemas(_: &Organism) -> impl Iterator<Item = (&'static PayloadSchema, Span)> {
+    std::iter::empty()
+}
+
+#[cfg(not(feature = "compat-molecule"))]
+pub(super) fn voices(_: &mut Reader, _: &[Listener]) -> Vec<Speaker> {
+    Vec::new()
+}
+
+#[cfg(not(feature = "compat-molecule"))]
+pub(super) fn pushed(_: &mut Reader, _: &Organism) {}

@@ -1,0 +1,203 @@
+//! Reads nodes into values. What is wrong is collected, never thrown: one run shows all of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_core::vocab::{Name, QName, Span, near};
+
+use super::document::{Key, Node, Value};
+use super::finding::{File, Finding};
+use super::mistake::Mistake;
+use super::{instead, units};
+
+pub(super) struct Reader {
+    pub(super) file: Arc<File>,
+    /// The directory of the file, as messages name it.
+    pub(super) base: PathBuf,
+    /// The same, to look for files in.
+    pub(super) directory: PathBuf,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A value with the place that says it.
+#[derive(Debug, Clone)]
+pub(super) struct At<T> {
+    pub(super) value: T,
+    pub(super) span: Span,
+}
+
+/// The entries of a mapping, taken out one by one; what is left at the end is unknown.
+pub(super) struct Fields<'n> {
+    entries: Vec<&'n (Key, Node)>,
+    known: Vec<&'static str>,
+    /// Where to point when something is missing.
+    pub(super) span: Span,
+}
+
+impl Reader {
+    pub(super) fn report(&mut self, mistake: Mistake, span: Span) {
+        self.findings.push(Finding::new(mistake, &self.file, span));
+    }
+
+    /// How messages name a file whose path is relative to this one.
+    pub(super) fn beside(&self, path: &str) -> PathBuf {
+        self.base.join(path)
+    }
+
+    /// Whether something was found wrong at this very place already.
+    pub(super) fn is_marked(&self, span: Span) -> bool {
+        self.findings.iter().any(|finding| finding.span_in(&self.file) == Some(span))
+    }
+
+    /// The entries of a mapping; each key once. A single value is most likely meant for the key `lead`.
+    pub(super) fn fields<'n>(&mut self, node: &'n Node, lead: Option<&str>) -> Option<Fields<'n>> {
+        let Value::Map(map) = &node.value else {
+            self.kind("a mapping", instead::mapping(&node.value, lead), node);
+            return None;
+        };
+        let mut entries: Vec<&(Key, Node)> = Vec::with_capacity(map.len());
+        for entry in map {
+            if entries.iter().any(|(key, _)| key.text == entry.0.text) {
+                self.report(Mistake::DuplicateKey { key: entry.0.text.clone() }, entry.0.span);
+            } else {
+                entries.push(entry);
+            }
+        }
+        let span = entries.first().map_or(node.span, |(key, _)| key.span);
+        Some(Fields { entries, known: Vec::new(), span })
+    }
+
+    /// Reports the entries that nobody took.
+    pub(super) fn finish(&mut self, fields: Fields<'_>) {
+        for (key, _) in fields.entries {
+            let near = near::key(&key.text, &fields.known);
+            let mistake = Mistake::UnknownKey { key: key.text.clone(), near, known: fields.known.clone() };
+            self.report(mistake, key.span);
+        }
+    }
+
+    pub(super) fn text<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
+        match &node.value {
+            Value::Scalar(text) => Some(text),
+            _ => {
+                self.kind("a single value", instead::text(&node.value), node);
+                None
+            }
+        }
+    }
+
+    pub(super) fn list<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
+        self.listed(node, instead::list)
+    }
+
+    /// The words of a command.
+    pub(super) fn command<'n>(&mut self, node: &'n Node) -> Option<&'n [Node]> {
+        self.listed(node, instead::command)
+    }
+
+    fn listed<'n>(&mut self, node: &'n Node, instead: fn(&Value) -> String) -> Option<&'n [Node]> {
+        match &node.value {
+            Value::List(items) => Some(items),
+            value => {
+                self.kind("a list", instead(value), node);
+                None
+            }
+        }
+    }
+
+    pub(super) fn name(&mut self, node: &Node) -> Option<At<Name>> {
+        self.parsed(node, |text| Name::parse(text).map_err(Mistake::from))
+    }
+
+    pub(super) fn qnames(&mut self, node: &Node) -> Option<Vec<At<QName>>> {
+        let items = self.list(node)?;
+        let qnames: Vec<_> =
+            items.iter().filter_map(|item| self.parsed(item, |text| text.parse().map_err(Mistake::QName))).collect();
+        (qnames.len() == items.len()).then_some(qnames)
+    }
+
+    pub(super) fn flag(&mut self, node: &Node) -> Option<bool> {
+        self.choice(node, &[("true", true), ("false", false)])
+    }
+
+    /// One of some words.
+    pub(super) fn choice<T: Copy>(&mut self, node: &Node, choices: &[(&'static str, T)]) -> Option<T> {
+        let chosen = self.parsed(node, |text| {
+            choices.iter().find(|(word, _)| *word == text).map(|&(_, value)| value).ok_or_else(|| {
+                let words: Vec<_> = choices.iter().map(|&(word, _)| word).collect();
+                Mistake::Choice {
+                    found: text.to_owned(),
+                    near: near::nearest(text, words.iter().copied()),
+                    choices: words,
+                }
+            })
+        });
+        chosen.map(|at| at.value)
+    }
+
+    pub(super) fn number(&mut self, key: &'static str, node: &Node, min: u64, max: u64) -> Option<u64> {
+        let read = |text: &str| units::number(text).ok_or_else(|| Mistake::Number { text: text.to_owned() });
+        self.bounded(key, node, min, max, read)
+    }
+
+    pub(super) fn size(&mut self, key: &'static str, node: &Node, min: u64, max: u64) -> Option<u64> {
+        let read = |text: &str| units::size(text).ok_or_else(|| Mistake::Size { text: text.to_owned() });
+        self.bounded(key, node, min, max, |text| read(text).map(|size| size as u64))
+    }
+
+    pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
+        let read = |text: &str| units::duration(text).filter(|duration| !duration.is_zero());
+        self.parsed(node, |text| read(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() }))
+            .map(|at| at.value)
+    }
+
+    fn bounded(
+        &mut self,
+        key: &'static str,
+        node: &Node,
+        min: u64,
+        max: u64,
+        read: impl FnOnce(&str) -> Result<u64, Mistake>,
+    ) -> Option<u64> {
+        let in_bounds = |value| {
+            if (min..=max).contains(&value) { Ok(value) } else { Err(Mistake::Bounds { key, min, max }) }
+        };
+        self.parsed(node, |text| read(text).and_then(in_bounds)).map(|at| at.value)
+    }
+
+    fn parsed<T>(&mut self, node: &Node, read: impl FnOnce(&str) -> Result<T, Mistake>) -> Option<At<T>> {
+        let span = node.span;
+        match read(self.text(node)?) {
+            Ok(value) => Some(At { value, span }),
+            Err(mistake) => {
+                self.report(mistake, span);
+                None
+            }
+        }
+    }
+
+    fn kind(&mut self, expected: &'static str, instead: String, node: &Node) {
+        self.report(Mistake::Kind { expected, found: node.value.what(), instead }, node.span);
+    }
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key, if the key is there.
+    pub(super) fn take(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.known.push(key);
+        let at = self.entries.iter().position(|(entry, _)| entry.text == key)?;
+        Some(&self.entries.remove(at).1)
+    }
+
+    /// The value of a key that has to be there.
+    pub(super) fn require(&mut self, key: &'static str, owner: &'static str, reader: &mut Reader) -> Option<&'n Node> {
+        let node = self.take(key);
+        // A misspelt key is told as that, by `finish`.
+        let is_misspelt = self.entries.iter().any(|(entry, _)| near::nearest(&entry.text, [key]).is_some());
+        if node.is_none() && !is_misspelt {
+            reader.report(Mistake::MissingKey { owner, key }, self.span);
+        }
+        node
+    }
+}

@@ -1,0 +1,128 @@
+//! `job:` and `jobs:`: listeners with tasks.
+
+use systole_core::core::{Contract, Routing};
+use systole_core::inbox::{Absent, Jobs, Principal};
+use systole_core::vocab::Name;
+
+use super::document::Node;
+use super::mistake::Mistake;
+use super::reader::{At, Fields, Reader};
+use crate::shell::OrganismBuilder;
+use crate::shell::inbox::{Job, JobRegistry};
+
+/// A listener with tasks; `docs/tasks.md` says what it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tasks {
+    /// Whose they are.
+    pub of: TasksOf,
+    /// Whether the results of detached tasks are sent to their submitters.
+    pub results: bool,
+    /// Whether the events of watched tasks are.
+    pub events: bool,
+    /// Whether questions are.
+    pub questions: bool,
+}
+
+/// Whose tasks a listener has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TasksOf {
+    /// Those of one job, by its owner.
+    Owner(Name),
+    /// Those of all jobs that register, and what becomes of those for jobs that don't.
+    Registered(Absent),
+}
+
+/// A listener with tasks, as it is in the organism.
+enum Listener {
+    Job(Job),
+    Registry(JobRegistry),
+}
+
+impl Tasks {
+    /// Registers it, under the name, the description and the routing of a contract.
+    #[must_use]
+    pub fn install(&self, builder: OrganismBuilder, contract: &Contract) -> OrganismBuilder {
+        match self.listener(contract) {
+            Listener::Job(job) => job.install(builder),
+            Listener::Registry(registry) => registry.install(builder),
+        }
+    }
+
+    /// The contract that it has, with the name, the description and the routing of another one.
+    pub(super) fn contract(&self, contract: &Contract) -> Contract {
+        match self.listener(contract) {
+            Listener::Job(job) => job.contract(),
+            Listener::Registry(registry) => registry.contract(),
+        }
+    }
+
+    fn listener(&self, contract: &Contract) -> Listener {
+        macro_rules! set {
+            ($listener:expr) => {{
+                let listener = $listener.description(&contract.description).routing(contract.routing);
+                let listener = if self.results { listener.sends_results() } else { listener };
+                let listener = if self.events { listener.sends_events() } else { listener };
+                if self.questions { listener.sends_questions() } else { listener }
+            }};
+        }
+        match &self.of {
+            TasksOf::Owner(owner) => {
+                Listener::Job(set!(Job::named(contract.name.clone(), Principal::new(owner.clone()))))
+            }
+            TasksOf::Registered(absent) => {
+                Listener::Registry(set!(JobRegistry::named(contract.name.clone(), Jobs::new(*absent))))
+            }
+        }
+    }
+}
+
+/// What stands behind `job:`, and its owner, with the place.
+pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
+    let mut fields = reader.fields(node, Some("owner"))?;
+    let owner = fields.require("owner", "a job", reader).and_then(|node| reader.name(node));
+    let sends = sends(reader, &mut fields);
+    reader.finish(fields);
+    owner.map(|owner| (sends(TasksOf::Owner(owner.value.clone())), Some(owner)))
+}
+
+/// What stands behind `jobs:`.
+pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
+    const ABSENT: [(&str, Absent); 2] = [("keep", Absent::Keep), ("refuse", Absent::Refuse)];
+    let mut fields = reader.fields(node, None)?;
+    let absent = fields.take("absent").map_or(Some(Absent::Keep), |node| reader.choice(node, &ABSENT));
+    let sends = sends(reader, &mut fields);
+    reader.finish(fields);
+    absent.map(|absent| (sends(TasksOf::Registered(absent)), None))
+}
+
+fn sends(reader: &mut Reader, fields: &mut Fields<'_>) -> impl FnOnce(TasksOf) -> Tasks + use<> {
+    let flag = |key| fields.take(key).and_then(|node| reader.flag(node)).unwrap_or_default();
+    let [results, events, questions] = ["results", "events", "questions"].map(flag);
+    move |of| Tasks { of, results, events, questions }
+}
+
+/// How payloads that name no listener find one with tasks, unless it says so.
+pub(super) const ROUTING: Routing = Routing::Addressed;
+
+/// Keys that say what a job says of itself.
+const OWN: [&str; 10] = [
+    "schemas",
+    "accepts",
+    "replies",
+    "calls",
+    "returns",
+    "accepts_faults",
+    "context",
+    "silence",
+    "timeout",
+    "concurrency",
+];
+
+/// Refuses what is the same for every listener with tasks.
+pub(super) fn refuse_own(reader: &mut Reader, fields: &mut Fields<'_>) {
+    for key in OWN {
+        if let Some(node) = fields.take(key) {
+            reader.report(Mistake::Pointless { key, kind: "a job" }, node.span);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Files of an organism as text: UTF-8, and nothing else.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use systole_core::vocab::Position;
+
+/// Why a file can't be read as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unread {
+    /// The system refuses it.
+    Io {
+        /// Its kind of error.
+        kind: ErrorKind,
+        /// What it says.
+        message: String,
+    },
+    /// It is no UTF-8.
+    Encoding {
+        /// Where the first byte that is none stands.
+        at: Position,
+        /// That byte.
+        byte: u8,
+        /// What the file looks like instead.
+        looks: &'static str,
+    },
+}
+
+/// Reads a file.
+pub(super) fn read(path: &Path) -> Result<String, Unread> {
+    let bytes = std::fs::read(path).map_err(|error| Unread::Io { kind: error.kind(), message: error.to_string() })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+        let looks = match bytes {
+            [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] | [0, ..] | [_, 0, ..] => "UTF-16",
+            _ => "Latin-1 or Windows-1252",
+        };
+        Unread::Encoding { at: Position::of(bytes, valid), byte: bytes[valid], looks }
+    })
+}
+
+impl Unread {
+    /// What to do about it. A file that is `named` in another one is relative to that.
+    pub(super) fn help(&self, named: bool) -> Option<&'static str> {
+        match self {
+            Self::Encoding { .. } => Some("save the file as UTF-8"),
+            Self::Io { kind: ErrorKind::NotFound, .. } if named => Some("the path is relative to this file"),
+            Self::Io { kind: ErrorKind::PermissionDenied, .. } => {
+                Some("let the user who runs systole read it: chmod u+r, or chown")
+            }
+            Self::Io { kind: ErrorKind::IsADirectory, .. } => Some("name a file in that folder"),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { message, .. } => f.write_str(message),
+            Self::Encoding { at, byte, looks } => {
+                write!(f, "at {at} the byte 0x{byte:02X} is no UTF-8; the file looks like {looks}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_utf8_have_a_place() {
+        let file = std::env::temp_dir().join(format!("systole-test-{}-encoded.xsd", std::process::id()));
+        for (bytes, expected) in [
+            (
+                &b"<a>\n  <b>K\xF6ln"[..],
+                "at 2:7 the byte 0xF6 is no UTF-8; the file looks like Latin-1 or Windows-1252",
+            ),
+            (b"\xFF\xFE<\0a\0", "at 1:1 the byte 0xFF is no UTF-8; the file looks like UTF-16"),
+        ] {
+            std::fs::write(&file, bytes).unwrap();
+            let why = read(&file).unwrap_err();
+            assert_eq!((why.to_string().as_str(), why.help(true)), (expected, Some("save the file as UTF-8")));
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(read(&file).unwrap_err().help(true), Some("the path is relative to this file"));
+        assert_eq!(read(&std::env::temp_dir()).unwrap_err().help(true), Some("name a file in that folder"));
+    }
+}

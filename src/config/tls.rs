@@ -1,0 +1,35 @@
+//! `tls:` of a gateway: the files of its certificate and its key.
+
+use super::document::Node;
+use super::reader::{At, Reader};
+use crate::settings::Tls;
+
+/// Reads what stands behind `tls:`, and looks at the files.
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Tls> {
+    let mut fields = reader.fields(node, None)?;
+    let [cert, key] = ["cert", "key"].map(|file| {
+        let node = fields.require(file, "tls", reader)?;
+        Some(At { value: reader.text(node)?, span: node.span })
+    });
+    reader.finish(fields);
+    let (cert, key) = (cert?, key?);
+    let tls = Tls { cert: reader.directory.join(cert.value), key: reader.directory.join(key.value) };
+    look(reader, &tls, &cert, &key);
+    Some(tls)
+}
+
+#[cfg(feature = "gateway")]
+fn look(reader: &mut Reader, tls: &Tls, cert: &At<&str>, key: &At<&str>) {
+    use super::Mistake;
+    use crate::settings::TlsProblem;
+    let (what, at, why) = match tls.load() {
+        Ok(_) => return,
+        Err(TlsProblem::Cert(why)) => ("certificate", cert, why),
+        Err(TlsProblem::Key(why)) => ("private key", key, why),
+    };
+    reader.report(Mistake::File { what, path: at.value.into(), why }, at.span);
+}
+
+/// Nobody comes in to a program that was built without its gateway.
+#[cfg(not(feature = "gateway"))]
+fn look(_: &mut Reader, _: &Tls, _: &At<&str>, _: &At<&str>) {}

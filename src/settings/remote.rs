@@ -1,0 +1,76 @@
+use std::path::{Path, PathBuf};
+
+/// Bytes of a secret: fewer can be guessed, more are a mistake.
+const SECRET: std::ops::RangeInclusive<usize> = 16..=4096;
+
+/// Word for a URL that the listener registers.
+pub(crate) const REPORTED: &str = "reported";
+
+/// How a remote listener gets its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// It asks for them.
+    Poll,
+    /// It reads a stream of them.
+    Stream,
+    /// They are sent to it.
+    Push(Push),
+}
+
+/// Where the messages of a listener are sent, and as what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Push {
+    /// URL that messages are sent to, unless the listener has registered another one since this was written; none
+    /// (`url: reported`) if messages wait for the URL that the listener registers.
+    pub url: Option<String>,
+    /// URLs below one of which the listener may register its own; without a list, any that the address rules allow.
+    pub allowed: Option<Vec<String>>,
+    /// Body of a delivery, and of its answer.
+    pub format: Format,
+    /// File of the secret that deliveries are signed with.
+    pub secret: Option<PathBuf>,
+    /// Whether the listener may be in a private network.
+    pub allow_private: bool,
+}
+
+/// Body of a delivery, and of its answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// The envelope; the answer is payloads.
+    #[default]
+    Envelope,
+    /// JSON for the `A2AServer` of Molecule AI's SDK, and from it (feature `compat-molecule`).
+    Molecule,
+}
+
+impl Push {
+    /// What stands behind `url:`.
+    pub fn declared(&self) -> &str {
+        self.url.as_deref().unwrap_or(REPORTED)
+    }
+}
+
+impl Mode {
+    /// Its name.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::Stream => "stream",
+            Self::Push(_) => "push",
+        }
+    }
+}
+
+/// The secret in a file: its bytes, but for white space around them.
+///
+/// # Errors
+/// Why it can't be used.
+pub fn read_secret(file: &Path) -> Result<Vec<u8>, String> {
+    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    let secret = bytes.trim_ascii();
+    let (least, most) = (SECRET.start(), SECRET.end());
+    match secret.len() {
+        len if SECRET.contains(&len) => Ok(secret.to_vec()),
+        len => Err(format!("a secret has {least} to {most} bytes, and this has {len}")),
+    }
+}

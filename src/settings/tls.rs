@@ -1,0 +1,82 @@
+use std::path::PathBuf;
+
+/// What a gateway shows to those who come in by TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The file of its certificate and those in between, its own first, in PEM.
+    pub cert: PathBuf,
+    /// The file of the private key, in PEM.
+    pub key: PathBuf,
+}
+
+#[cfg(feature = "gateway")]
+pub use load::TlsProblem;
+
+#[cfg(feature = "gateway")]
+mod load {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use rustls::pki_types::pem::{Error as PemError, PemObject};
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use rustls::{Error, InconsistentKeys, ServerConfig};
+
+    use super::Tls;
+
+    /// What is wrong with one of the files.
+    #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+    pub enum TlsProblem {
+        /// The certificate's.
+        #[error("the certificate can't be used: {0}")]
+        Cert(String),
+        /// The key's.
+        #[error("the private key can't be used: {0}")]
+        Key(String),
+    }
+
+    systole_core::vocab::debug_is_display!(TlsProblem);
+
+    impl Tls {
+        /// TLS 1.2 and 1.3 by ring, for HTTP/1.1, with what is in the files now.
+        ///
+        /// # Errors
+        /// [`TlsProblem`] says which file can't be used, and why.
+        pub(crate) fn load(&self) -> Result<ServerConfig, TlsProblem> {
+            let (cert, key) = (TlsProblem::Cert, TlsProblem::Key);
+            let chain: Vec<_> = parse(&self.cert, |pem| CertificateDer::pem_slice_iter(pem).collect()).map_err(cert)?;
+            if chain.is_empty() {
+                return Err(cert(told(&PemError::NoItemsFound)));
+            }
+            let private = parse(&self.key, PrivateKeyDer::from_pem_slice).map_err(key)?;
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            provider.key_provider.load_private_key(private.clone_key()).map_err(|error| key(error.to_string()))?;
+            let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+            let builder = builder.map_err(|error| cert(error.to_string()))?.with_no_client_auth();
+            let mut config = builder.with_single_cert(chain, private).map_err(|error| match error {
+                Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                    key("it is not the one of the certificate".to_owned())
+                }
+                other => cert(other.to_string()),
+            })?;
+            config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            Ok(config)
+        }
+    }
+
+    fn parse<T>(file: &Path, read: impl FnOnce(&[u8]) -> Result<T, PemError>) -> Result<T, String> {
+        let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+        read(&bytes).map_err(|error| told(&error))
+    }
+
+    /// Nothing of the file: it may be a secret.
+    fn told(error: &PemError) -> String {
+        match error {
+            PemError::NoItemsFound => "there is none in it (PEM, without a password)",
+            PemError::MissingSectionEnd { .. } => "it ends before the line that ends its part",
+            PemError::IllegalSectionStart { .. } => "the line that begins its part is not whole",
+            PemError::Base64Decode(_) => "there is something in its part that is no base64",
+            _ => "it is no PEM",
+        }
+        .to_owned()
+    }
+}
