@@ -30,23 +30,9 @@
 //!     name: String,
 //! }
 //!
-//! struct Greeter;
-//!
-//! impl Actor for Greeter {
-//!     type Context = Context<Self>;
-//! }
-//!
-//! impl Handler<Delivery<Hello>> for Greeter {
-//!     type Result = Response;
-//!
-//!     fn handle(&mut self, hello: Delivery<Hello>, _: &mut Context<Self>) -> Response {
-//!         Ok(reply(Hello { name: format!("{} from the greeter", hello.name) }))
-//!     }
-//! }
-//!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let organism = Organism::builder("hello")
-//!     .listener("greeter", || Greeter, |c| c.accepts::<Hello>().replies::<Hello>())
+//!     .on("greeter", async |hello: Delivery<Hello>| Ok(Hello { name: format!("{} from the greeter", hello.name) }))
 //!     .client("cli", |c| c.calls::<Hello>())
 //!     .start()?;
 //! let answer: Hello = block_on(organism.client("cli")?.ask(Hello { name: "world".into() }))?.decode()?;

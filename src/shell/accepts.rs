@@ -103,7 +103,7 @@ where
     }
 }
 
-fn deliver<T: 'static>(value: Decoded, parcel: Parcel) -> Delivery<T> {
+pub(super) fn deliver<T: 'static>(value: Decoded, parcel: Parcel) -> Delivery<T> {
     let value = value.downcast::<T>().expect("routes are found by the type of the value");
     Delivery::new(value, parcel)
 }

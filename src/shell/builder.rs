@@ -4,18 +4,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Actor, Context};
-use systole_core::core::{Blueprint, Client, Contract, Decoders, Event, ListenerId, MetaFlags, Problem, Scheduling};
+use systole_core::core::{
+    Blueprint, Client, Contract, Decoders, Event, Failure, ListenerId, MetaFlags, Problem, Scheduling,
+};
 use systole_core::journal::{Journal, JournalError, Recovered};
 use systole_core::vocab::{Limits, Name, QName};
-use systole_xml::schema::{Catalog, DecodeFn, PayloadSchema};
+use systole_xml::schema::{Catalog, DecodeFn, Payload, PayloadSchema};
 use tokio::sync::broadcast;
 
 use super::accepts::{ActorRoute, AsActor, AsBlocking, BlockingRoute};
 use super::clock::Clock;
 use super::contract::{ClientBuilder, ContractBuilder, Words, undecoded};
+use super::delivery::Delivery;
 use super::desk::Desk;
 use super::entropy::Entropy;
 use super::events::Events;
+use super::function::{AsFunctions, FunctionAnswer, FunctionRoute, Functions};
 use super::host::{ActorHost, BlockingHost, HostFactory, RawHost, Routed, Run};
 use super::inbox::TaskBoard;
 use super::journal::{Durability, Options, Retention, SqliteJournal, Takeover};
@@ -136,6 +140,67 @@ impl OrganismBuilder {
         let routes: Arc<[ActorRoute<A>]> = built.routes.into();
         let host = move |desk: Rc<Desk>, id| {
             let host: Rc<dyn super::host::Host> = ActorHost::spawn(desk, id, factory.clone(), routes.clone());
+            host
+        };
+        self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
+    }
+
+    /// Registers an async function as a listener: it accepts the payload that the function takes, and replies with the one
+    /// that it returns.
+    ///
+    /// ```
+    /// use systole::prelude::*;
+    ///
+    /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+    /// # #[payload(namespace = "urn:example:numbers:v1")]
+    /// # struct Add { a: i64, b: i64 }
+    /// # #[derive(Serialize, Deserialize, JsonSchema, Payload)]
+    /// # #[payload(namespace = "urn:example:numbers:v1")]
+    /// # struct Sum { value: i64 }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let organism = Organism::builder("numbers")
+    ///     .on("calculator", async |add: Delivery<Add>| Ok(Sum { value: add.a + add.b }))
+    ///     .client("cli", |c| c.calls::<Add>())
+    ///     .start()?;
+    /// # let sum: Sum = block_on(organism.client("cli")?.ask(Add { a: 1, b: 2 }))?.decode()?;
+    /// # assert_eq!(sum.value, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The function may be a closure that shares state (`Arc`), and calls others by
+    /// [`Delivery::thread`](super::Delivery::thread) once [`on_with`](Self::on_with) has listed them. As many messages as the
+    /// contract's `concurrency` allows run at once, on the thread of one shard.
+    #[must_use]
+    pub fn on<T, R, F, H>(self, name: &str, function: H) -> Self
+    where
+        T: Payload,
+        R: FunctionAnswer,
+        F: Future<Output = Result<R, Failure>> + 'static,
+        H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
+    {
+        self.on_with(name, function, |contract| contract)
+    }
+
+    /// Registers an async function as [`on`](Self::on) does, with a contract that says more: what it
+    /// [`calls`](ContractBuilder::calls), its concurrency, further functions for other payloads
+    /// ([`on`](ContractBuilder::on)).
+    #[must_use]
+    pub fn on_with<T, R, F, H, C>(mut self, name: &str, function: H, contract: C) -> Self
+    where
+        T: Payload,
+        R: FunctionAnswer,
+        F: Future<Output = Result<R, Failure>> + 'static,
+        H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
+        C: FnOnce(ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions>,
+    {
+        let Some(name) = self.name(name) else { return self };
+        let built = contract(ContractBuilder::new(name).on(function));
+        let routes: Arc<[FunctionRoute]> = built.routes.into();
+        let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> =
+            Arc::new(move || Rc::new(Functions::new(routes.clone())));
+        let host = move |desk: Rc<Desk>, id| {
+            let host: Rc<dyn super::host::Host> = RawHost::new(desk, id, factory.clone());
             host
         };
         self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))

@@ -185,6 +185,14 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self
     }
 
+    /// Takes `T` as a request, by a way that isn't found by its type alone.
+    pub(super) fn accepts_by<T: Payload>(mut self, route: K::Route) -> Self {
+        self.contract.accepts.extend(self.words.typed::<T>(&self.contract.name));
+        self.decoders.push((T::qname(), decoder::<T>()));
+        self.routes.push(route);
+        self
+    }
+
     fn take<T: Payload>(mut self) -> Self
     where
         L: Accepts<T, K>,

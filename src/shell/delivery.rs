@@ -35,6 +35,11 @@ impl Parcel {
     /// Takes a message apart into what is known of it and the decoded value of its body.
     pub(super) fn open(mut message: Message, key: HandlerKey) -> (Self, Decoded) {
         let thread = Thread::of(&mut message, key);
+        Self::of(message, thread)
+    }
+
+    /// The same of a message whose thread is known.
+    pub(super) fn of(message: Message, thread: Thread) -> (Self, Decoded) {
         let Message { id, from, in_reply_to, body, join, traceparent, .. } = message;
         let (proof, value): (_, Decoded) = match body {
             Body::Payload { payload, value } => (Some(payload), value.into_inner()),

@@ -9,18 +9,22 @@ mod block_on;
 mod breakdown;
 mod builder;
 mod client;
+#[doc(hidden)]
 pub mod clock;
 pub mod command;
 mod contract;
 mod delivery;
+#[doc(hidden)]
 pub mod descriptors;
 mod desk;
 mod drain;
 /// A listener that answers with what it got.
 pub mod echo;
+#[doc(hidden)]
 pub mod entropy;
 mod events;
 mod exit;
+mod function;
 mod handler;
 mod host;
 pub mod human;
@@ -59,6 +63,7 @@ pub use delivery::Delivery;
 pub use drain::Drained;
 pub use events::{Events, Observed};
 pub use exit::Unread;
+pub use function::{AsFunctions, FunctionAnswer, Functions};
 #[cfg(feature = "gateway")]
 pub(crate) use ledger::{Following, Ledger, Resident};
 pub use organism::{NoSuchClient, Organism};

@@ -9,6 +9,7 @@ mod calls;
 mod edge;
 mod ending;
 mod failing;
+mod functions;
 mod kinds;
 mod order;
 mod start;

@@ -1,0 +1,105 @@
+//! Listeners that are async functions: no actor, and no state but what the function shares.
+
+use std::any::TypeId;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use systole_core::core::{Failure, Message, Outcome};
+use systole_xml::schema::{Decoded, Payload};
+
+use super::accepts::{Kind, deliver};
+use super::contract::ContractBuilder;
+use super::delivery::{Delivery, Parcel};
+use super::raw::{LocalBoxFuture, RawListener, RunContext};
+use super::response::{Emit, outcome_of, reply};
+
+/// Listeners that are functions.
+#[derive(Debug, Clone, Copy)]
+pub struct AsFunctions;
+
+/// A listener that is one function, or one for each payload that it accepts.
+pub struct Functions {
+    routes: Arc<[FunctionRoute]>,
+}
+
+/// How one type of payload gets to its function.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct FunctionRoute {
+    payload: TypeId,
+    handle: Arc<dyn Fn(Decoded, Parcel) -> LocalBoxFuture<Outcome> + Send + Sync>,
+}
+
+impl Kind<Functions> for AsFunctions {
+    type Route = FunctionRoute;
+}
+
+/// The success of a function: the payload that it replies with, or an [`Emit`], whose payloads its contract has to list.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no answer of a function",
+    label = "no payload, and no `Emit`",
+    note = "return `Ok(payload)` to reply with it, or an `Emit`: `Ok(reply(payload))`, `Ok(call(payload))`, `Ok(none())`"
+)]
+pub trait FunctionAnswer: 'static {
+    /// The answer as an emission.
+    #[doc(hidden)]
+    fn into_emit(self) -> Emit;
+
+    /// Adds to a contract what the type alone says.
+    #[doc(hidden)]
+    fn declare(contract: ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions> {
+        contract
+    }
+}
+
+impl<R: Payload> FunctionAnswer for R {
+    fn into_emit(self) -> Emit {
+        reply(self)
+    }
+
+    fn declare(contract: ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions> {
+        contract.replies::<R>()
+    }
+}
+
+impl FunctionAnswer for Emit {
+    fn into_emit(self) -> Emit {
+        self
+    }
+}
+
+impl ContractBuilder<Functions, AsFunctions> {
+    /// Accepts `T` as a request, which this function handles, and replies with what it returns.
+    #[must_use]
+    pub fn on<T, R, F, H>(self, function: H) -> Self
+    where
+        T: Payload,
+        R: FunctionAnswer,
+        F: Future<Output = Result<R, Failure>> + 'static,
+        H: Fn(Delivery<T>) -> F + Send + Sync + 'static,
+    {
+        let handle = move |value, parcel| {
+            let answer = function(deliver::<T>(value, parcel));
+            let outcome: LocalBoxFuture<Outcome> =
+                Box::pin(async move { outcome_of(answer.await.map(FunctionAnswer::into_emit)) });
+            outcome
+        };
+        let route = FunctionRoute { payload: TypeId::of::<T>(), handle: Arc::new(handle) };
+        R::declare(self.accepts_by::<T>(route))
+    }
+}
+
+impl Functions {
+    pub(super) fn new(routes: Arc<[FunctionRoute]>) -> Self {
+        Self { routes }
+    }
+}
+
+impl RawListener for Functions {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        let (parcel, value) = Parcel::of(message, context.thread);
+        let payload = (*value).type_id();
+        let route = self.routes.iter().find(|route| route.payload == payload);
+        (route.expect("each payload that is decoded has a function").handle)(value, parcel)
+    }
+}
