@@ -7,9 +7,8 @@
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
 //! - [`journal`]: what an organism writes down, so that it survives its process;
-//! - [`core`]: the deterministic state machine that owns threads and mailboxes;
+//! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
 //! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
-//! - [`mailbox`]: messages that wait for remote listeners, and how they are delivered and answered;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
 //! - [`settings`]: settings of the entrance over HTTP and of remote listeners;
 //! - `config`: organisms that an `organism.yaml` describes, with the feature `yaml`;
@@ -44,8 +43,19 @@
 #[cfg(panic = "abort")]
 compile_error!("systole contains the panics of listeners by unwinding: build with panic = \"unwind\"");
 
-pub use systole_core::{core, inbox, journal, mailbox, protocol, vocab};
+pub use systole_core::{inbox, journal, protocol, vocab};
 pub use systole_xml::{ladder, schema};
+
+/// Contracts, messages, answers and events, as listeners, clients and operators meet them. The inputs and outputs of the
+/// machine behind them are in the crate `systole-core`.
+pub mod core {
+    pub use systole_core::core::{
+        Access, Answer, Blueprint, Body, CallId, Client, ClientId, Contract, Counts, DeadLetter, DeadLetterError,
+        DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure, Join, JoinPosition, ListenerId, Message,
+        MetaFlags, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling, Settled, Silence,
+        Snapshot, Value,
+    };
+}
 
 // The derives of the prelude name these two crates through this one.
 pub use {schemars, serde};
