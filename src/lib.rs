@@ -51,9 +51,9 @@ pub use systole_xml::{ladder, schema};
 pub mod core {
     pub use systole_core::core::{
         Access, Answer, Blueprint, Body, CallId, Client, ClientId, Contract, Counts, DeadLetter, DeadLetterError,
-        DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure, Join, JoinPosition, ListenerId, Message,
-        MetaFlags, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling, Settled, Silence,
-        Snapshot, Value,
+        DeadLetterId, Egress, Emission, EmissionKind, Event, EventKind, Failure, Join, JoinPosition, ListenerId,
+        Message, MetaFlags, Misroute, OpenThread, Outcome, Party, Problem, Remembered, Routing, Scheduling, Settled,
+        Silence, Snapshot, Value,
     };
 }
 

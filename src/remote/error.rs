@@ -92,7 +92,7 @@ impl RemoteError {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 409 | 410 | 411 | 413 | 414 | 415 | 422 | 431))
     }
 
-    /// Whether no answer came: [`Link`](super::link::Link) has said so.
+    /// Whether no answer came, which the connection of the agent has reported.
     pub fn is_unanswered(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }

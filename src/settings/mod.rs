@@ -6,6 +6,7 @@ mod remote;
 mod tls;
 
 pub use gateway::GatewaySettings;
+#[cfg(feature = "yaml")]
 pub(crate) use remote::REPORTED;
 pub use remote::{Format, Mode, Push, read_secret};
 pub use tls::Tls;

@@ -32,6 +32,7 @@ impl Clock {
     }
 
     /// The clock of the tokio runtime that this is called in, from `epoch` on.
+    #[cfg(any(feature = "gateway", feature = "testing"))]
     pub(crate) fn simulated(epoch: Time) -> Self {
         Self::Simulated { epoch, start: tokio::time::Instant::now() }
     }

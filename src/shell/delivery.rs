@@ -13,7 +13,7 @@ use super::response::{Emit, Response, call, call_to, reply};
 
 /// A message as a handler gets it: the payload, by `Deref`, and what the pump knows of it.
 ///
-/// `T` is a [`Payload`] type; [`Element`] for payloads of `.xsd` contracts; [`Fault`] in listeners
+/// `T` is a [`Payload`](systole_xml::schema::Payload) type; [`Element`] for payloads of `.xsd` contracts; [`Fault`] in listeners
 /// that accept faults; [`Boot`](systole_core::protocol::Boot).
 pub struct Delivery<T> {
     value: Box<T>,

@@ -8,7 +8,7 @@ use systole_xml::schema::{Draft, IntoDraft};
 
 /// What a handler returns: what it says, or why it failed.
 ///
-/// `?` works on any error, which becomes an `agent-error` for whoever called; a [`Fault`] passes
+/// `?` works on any error, which becomes an `agent-error` for whoever called; a [`Fault`](systole_core::vocab::Fault) passes
 /// on unchanged.
 pub type Response = Result<Emit, Failure>;
 

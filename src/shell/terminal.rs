@@ -65,6 +65,7 @@ impl fmt::Display for Escaped<'_> {
 
 /// The text with a harmless character of the same length in bytes for each unsafe one, so that
 /// spans into it stay right. Line feeds, carriage returns and tabs stay.
+#[cfg(feature = "yaml")]
 pub(crate) fn defuse(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

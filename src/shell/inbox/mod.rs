@@ -84,7 +84,8 @@ impl Job {
         TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
     }
 
-    pub(crate) fn named(name: Name, owner: Principal) -> Self {
+    /// A job whose name was checked.
+    pub fn named(name: Name, owner: Principal) -> Self {
         Self::of(TaskInbox::named(name, owner))
     }
 
