@@ -139,7 +139,8 @@ impl Organism {
 /// The program `systole`.
 fn program() -> Result<PathBuf, Failure> {
     if let Some(program) = std::env::var_os("SYSTOLE") {
-        return Ok(program.into());
+        // It runs in another folder; what is no path is looked for on PATH.
+        return Ok(fs::canonicalize(&program).unwrap_or(program.into()));
     }
     let example = std::env::current_exe()?;
     let beside = example.parent().and_then(Path::parent).map(|folder| folder.join("systole"));

@@ -60,6 +60,9 @@ use reader::Reader;
 use systole_core::core::Blueprint;
 use systole_xml::schema::{Catalog, PayloadSchema, XsdDocument};
 
+/// An `organism.yaml` with every key that there is, each with its default where it has one.
+pub const REFERENCE: &str = include_str!("reference.yaml");
+
 /// Gives a second opinion on schema documents that are given together.
 pub type Adviser<'a> = &'a dyn Fn(&[XsdDocument]) -> Advice;
 
@@ -337,7 +340,7 @@ mod tests {
     #[test]
     fn the_reference_names_every_key_with_its_default() {
         let swarm = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/swarm");
-        let config = read("reference.yaml", include_str!("reference.yaml"), &swarm, UNADVISED, Look::File).unwrap();
+        let config = read("reference.yaml", REFERENCE, &swarm, UNADVISED, Look::File).unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
         assert_eq!(config.blueprint.limits, Limits::default());
         assert_eq!(config.blueprint.meta, MetaFlags::default());

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::process::ExitCode;
 
-use systole::config::Config;
+use systole::config::{Config, REFERENCE};
 use systole_core::core::Client;
 use systole_core::vocab::{QName, near};
 use systole_xml::ladder::{Canonical, write_example};
@@ -53,6 +53,12 @@ pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure>
         all.push('\n');
     }
     print::document(all.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `systole reference`: every key of an organism.yaml.
+pub(super) fn reference() -> Result<ExitCode, Failure> {
+    print::document(REFERENCE.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

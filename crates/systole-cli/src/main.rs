@@ -54,6 +54,8 @@ enum Command {
         /// The organism.yaml
         organism: PathBuf,
     },
+    /// Print every key that an organism.yaml may have, with its default
+    Reference,
     /// Print the XSD of a payload, or of all
     Schema(Describe),
     /// Print a valid example of a payload, or of all
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check { organism } => check::check(&organism),
+        Command::Reference => describe::reference(),
         Command::Schema(args) => describe::describe(&args, describe::Part::Schema),
         Command::Example(Example { what, envelope: false }) => describe::describe(&what, describe::Part::Example),
         Command::Example(Example { what, envelope: true }) => describe::describe(&what, describe::Part::Envelope),

@@ -17,6 +17,15 @@ fn said(args: &[&str]) -> (i32, String, String) {
 const SUM: &str = "{urn:example:calculator:v1}sum";
 
 #[test]
+fn the_reference_is_an_organism_of_its_own() {
+    let (code, reference, err) = said(&["reference"]);
+    assert_eq!((code, &*err), (0, ""));
+    for key in ["organism:", "limits:", "listeners:", "clients:", "durability:"] {
+        assert!(reference.lines().any(|line| line.starts_with(key)), "{key} is missing in\n{reference}");
+    }
+}
+
+#[test]
 fn the_schema_of_a_payload_is_its_document() {
     let document = include_str!("../../../examples/swarm/calculator.xsd");
     assert_eq!(said(&["schema", "organism.yaml", SUM]), (0, document.into(), String::new()));
