@@ -103,7 +103,9 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.outlives = true;
         }
         Some(Written::Tasks { .. }) => contract.routing = tasks::ROUTING,
-        Some(Written::Echo) | None => {}
+        // It has no state: each shard answers by itself.
+        Some(Written::Echo) => contract.stateless = true,
+        None => {}
     }
     contract
 }
@@ -126,6 +128,8 @@ fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contra
     let slots = fields.take("concurrency").and_then(|node| reader.number("concurrency", node, 1, u32::MAX.into()));
     if let Some(slots) = slots {
         contract.concurrency = slots as u32;
+        // The number is that of the organism, not of a shard.
+        contract.stateless = false;
     }
 }
 
