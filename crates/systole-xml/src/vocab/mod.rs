@@ -16,7 +16,7 @@ pub use crate::debug_is_display;
 pub use id::{IdKey, MessageId, ParseIdError, TaskId, ThreadId};
 pub use limits::XmlLimits;
 pub use name::{Name, NameError};
+pub(crate) use qname::{NAME_REST, NAME_START, is_name_char, is_name_start};
 pub use qname::{QName, QNameError, is_ncname};
-pub(crate) use qname::{is_name_char, is_name_start};
 pub use span::{Position, Span};
 pub use time::{Time, TimeError};

@@ -86,19 +86,38 @@ pub fn is_ncname(text: &str) -> bool {
     chars.next().is_some_and(|c| c != ':' && is_name_start(c)) && chars.all(|c| c != ':' && is_name_char(c))
 }
 
-/// `NameStartChar` of XML 1.0 (5th edition), production 4.
-pub(crate) fn is_name_start(c: char) -> bool {
-    matches!(c,
-        ':' | '_' | 'A'..='Z' | 'a'..='z'
-        | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
-        | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}' | '\u{2070}'..='\u{218F}'
-        | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}'
-        | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
+/// A class of characters from its ranges: a test of one character, and the ranges for who needs the class as a whole.
+macro_rules! class {
+    ($(#[$doc:meta])* $is:ident, $ranges:ident: $($low:literal..=$high:literal)|+) => {
+        $(#[$doc])*
+        pub(crate) fn $is(c: char) -> bool {
+            matches!(c, $($low..=$high)|+)
+        }
+
+        $(#[$doc])*
+        pub(crate) const $ranges: &[(char, char)] = &[$(($low, $high)),+];
+    };
+}
+
+class! {
+    /// `NameStartChar` of XML 1.0 (5th edition), production 4.
+    is_name_start, NAME_START:
+    ':'..=':' | '_'..='_' | 'A'..='Z' | 'a'..='z'
+    | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
+    | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}' | '\u{2070}'..='\u{218F}'
+    | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}'
+    | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}'
+}
+
+class! {
+    /// What `NameChar` of XML 1.0 (5th edition), production 4a, has beyond `NameStartChar`.
+    is_name_rest, NAME_REST:
+    '-'..='.' | '0'..='9' | '\u{B7}'..='\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}'
 }
 
 /// `NameChar` of XML 1.0 (5th edition), production 4a.
 pub(crate) fn is_name_char(c: char) -> bool {
-    is_name_start(c) || matches!(c, '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
+    is_name_start(c) || is_name_rest(c)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use crate::vocab::{is_name_char, is_name_start};
+use crate::vocab::{NAME_REST, NAME_START};
 
 /// Any character but the ends of lines: `.`.
 pub(super) fn dot() -> ClassUnicode {
@@ -18,14 +18,12 @@ pub(super) fn space() -> ClassUnicode {
 
 /// What starts a name of XML: `\i`.
 pub(super) fn name_start() -> ClassUnicode {
-    static CLASS: LazyLock<ClassUnicode> = LazyLock::new(|| that(is_name_start));
-    CLASS.clone()
+    of(NAME_START)
 }
 
 /// What stands in a name of XML: `\c`.
 pub(super) fn name_char() -> ClassUnicode {
-    static CLASS: LazyLock<ClassUnicode> = LazyLock::new(|| that(is_name_char));
-    CLASS.clone()
+    of(&[NAME_START, NAME_REST].concat())
 }
 
 /// All but punctuation, separators and others: `\w`.
@@ -81,17 +79,6 @@ pub(super) fn not(mut class: ClassUnicode) -> ClassUnicode {
 
 fn of(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)))
-}
-
-fn that(is: impl Fn(char) -> bool) -> ClassUnicode {
-    let mut ranges: Vec<ClassUnicodeRange> = Vec::new();
-    for c in ('\0'..=char::MAX).filter(|&c| is(c)) {
-        match ranges.last_mut() {
-            Some(last) if u32::from(last.end()) + 1 == u32::from(c) => *last = ClassUnicodeRange::new(last.start(), c),
-            _ => ranges.push(ClassUnicodeRange::new(c, c)),
-        }
-    }
-    ClassUnicode::new(ranges)
 }
 
 /// A category as the tables of the regex crate have it.

@@ -251,6 +251,20 @@ fn classes_of_many_parts_are_what_their_parts_are() {
     }
 }
 
+#[test]
+fn names_of_xml_are_the_same_in_patterns_and_in_documents() {
+    use crate::vocab::{is_name_char, is_name_start};
+    let check = |class: regex_syntax::hir::ClassUnicode, is: fn(char) -> bool| {
+        let mut ranges = class.iter().peekable();
+        for c in '\0'..=char::MAX {
+            while ranges.next_if(|range| range.end() < c).is_some() {}
+            assert_eq!(ranges.peek().is_some_and(|range| range.start() <= c), is(c), "{c:?}");
+        }
+    };
+    check(class::name_start(), is_name_start);
+    check(class::name_char(), is_name_char);
+}
+
 /// A pattern is refused before its classes are written out as ranges of more than some megabytes.
 #[test]
 fn patterns_of_many_classes_are_refused_early() {
