@@ -5,6 +5,7 @@ use super::io::{Answer, CallId, Join, JoinPosition, Settled};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::{result_record, settled_record};
 use super::machine::Core;
+use super::outcomes::Outcomes;
 use super::thread::{Content, Origin, Queued, Sender};
 use crate::journal::{FanId, Op};
 use crate::protocol;
@@ -28,7 +29,7 @@ pub(super) enum FanKind {
     /// To the mailbox, one by one.
     Mailbox { delivered: u32, counted_off: u32 },
     /// To a handler that waits.
-    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Vec<Option<Result<Answer, Fault>>>, held: Pile },
+    Awaited { task: TaskId, call: CallId, join: Join, outcomes: Outcomes, held: Pile },
 }
 
 impl Core {
@@ -104,11 +105,10 @@ impl Core {
         let Some(fan) = self.fans.get_mut(key) else { return };
         let id = fan.id;
         let FanKind::Awaited { outcomes, held, .. } = &mut fan.kind else { return };
-        let Some(place) = outcomes.get_mut(index as usize).filter(|place| place.is_none()) else { return };
-        held.add_outcome(&outcome);
+        let Some(outcome) = outcomes.settle(index, outcome) else { return };
+        held.add_outcome(outcome);
         let kept = durable.then(|| Settled { index, outcome: outcome.clone() });
         let is_fault = outcome.is_err();
-        *place = Some(outcome);
         // A reply that decides is written with the decision; a fault that does need not be in its result.
         if is_fault {
             self.log_settled(id, kept.as_ref());
@@ -126,9 +126,9 @@ impl Core {
 
     /// Ends a group of awaited calls if its outcome is fixed; the losers are cancelled. Whether it is.
     pub(super) fn decide(&mut self, key: FanKey) -> bool {
-        let Some(fan) = self.fans.get(key) else { return false };
-        let FanKind::Awaited { task, call, join, outcomes, .. } = &fan.kind else { return false };
-        let Some(result) = decided(*join, outcomes) else { return false };
+        let Some(fan) = self.fans.get_mut(key) else { return false };
+        let FanKind::Awaited { task, call, join, outcomes, .. } = &mut fan.kind else { return false };
+        let Some(result) = outcomes.decide(*join) else { return false };
         let (id, task, call) = (fan.id, *task, *call);
         let order = if self.logs() { self.next_number() } else { 0 };
         self.log(|_| Op::Decided { fan: id, order, result: result_record(&result) });
@@ -191,68 +191,5 @@ impl Pile {
             Ok(settled) => settled.iter().for_each(|settled| self.add_outcome(&settled.outcome)),
             Err(fault) => self.add(fault.message.len()),
         }
-    }
-}
-
-/// The result of a group, once it is fixed.
-fn decided(join: Join, outcomes: &[Option<Result<Answer, Fault>>]) -> Option<Result<Vec<Settled>, Fault>> {
-    let replies = outcomes.iter().flatten().filter(|outcome| outcome.is_ok()).count();
-    let open = outcomes.iter().filter(|outcome| outcome.is_none()).count();
-    let first_fault = || outcomes.iter().flatten().find_map(|outcome| outcome.as_ref().err()).cloned();
-    let collect = |only_replies: bool| -> Vec<Settled> {
-        let all = (0..).zip(outcomes).filter_map(|(index, outcome)| Some((index, outcome.as_ref()?)));
-        all.filter(|(_, outcome)| !only_replies || outcome.is_ok())
-            .map(|(index, outcome)| Settled { index, outcome: outcome.clone() })
-            .collect()
-    };
-    let needed = match join {
-        Join::Settled => return (open == 0).then(|| Ok(collect(false))),
-        Join::All => outcomes.len(),
-        Join::First => 1.min(outcomes.len()),
-        Join::Quorum(n) => n as usize,
-    };
-    if replies >= needed {
-        return Some(Ok(collect(true)));
-    }
-    if replies + open >= needed {
-        return None;
-    }
-    let unreachable =
-        || Fault::new(FaultCode::Failed, format!("{needed} replies were awaited from {} calls", outcomes.len()));
-    Some(Err(first_fault().unwrap_or_else(unreachable)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fault(text: &str) -> Option<Result<Answer, Fault>> {
-        Some(Err(Fault::new(FaultCode::Failed, text)))
-    }
-
-    #[test]
-    fn the_first_fault_ends_all_but_not_the_others() {
-        let outcomes = [None, fault("b"), None];
-        assert_eq!(decided(Join::All, &outcomes).unwrap().unwrap_err().message.as_ref(), "b");
-        assert!(decided(Join::First, &outcomes).is_none());
-        assert!(decided(Join::Quorum(2), &outcomes).is_none());
-        assert!(decided(Join::Settled, &outcomes).is_none());
-    }
-
-    #[test]
-    fn a_quorum_fails_once_it_is_out_of_reach() {
-        let outcomes = [fault("a"), None, fault("c")];
-        assert!(decided(Join::Quorum(2), &outcomes).unwrap().is_err());
-        assert!(decided(Join::First, &outcomes).is_none());
-        let outcomes = [fault("a"), fault("b")];
-        assert!(decided(Join::First, &outcomes).unwrap().is_err());
-        assert_eq!(decided(Join::Settled, &outcomes).unwrap().unwrap().len(), 2);
-    }
-
-    #[test]
-    fn no_calls_are_decided_at_once() {
-        assert!(decided(Join::All, &[]).unwrap().unwrap().is_empty());
-        assert!(decided(Join::First, &[]).unwrap().unwrap().is_empty());
-        assert!(decided(Join::Quorum(1), &[]).unwrap().is_err());
     }
 }

@@ -29,6 +29,7 @@ mod machine;
 mod meta;
 mod misroute;
 mod open;
+mod outcomes;
 mod read;
 mod recover;
 mod refused;

@@ -16,6 +16,7 @@ use super::join::{Fan, FanKind};
 use super::key::{FanKey, TaskId, ThreadKey};
 use super::log::join_of;
 use super::machine::Core;
+use super::outcomes::Outcomes;
 use super::replay::{Made, MadeState, Replay, TaskLog};
 use super::thread::{Backlog, Content, Origin, Owner, Queued, Sender};
 use super::timer::Timer;
@@ -175,14 +176,13 @@ impl Core {
         let Some(call) = id.call else { return };
         let state = match outcome {
             journal::Outcome::Open => {
-                let mut outcomes = vec![None; total as usize];
+                let mut outcomes = Outcomes::new(total as usize);
+                let mut held = Pile::new(self.conversation_of(owner));
                 for settled in settled {
-                    if let Some(place) = outcomes.get_mut(settled.index as usize) {
-                        *place = Some(self.recover_answer(settled.outcome));
+                    if let Some(outcome) = outcomes.settle(settled.index, self.recover_answer(settled.outcome)) {
+                        held.add_outcome(outcome);
                     }
                 }
-                let mut held = Pile::new(self.conversation_of(owner));
-                outcomes.iter().flatten().for_each(|outcome| held.add_outcome(outcome));
                 let (task, call, join) = (TaskId::null(), CallId(call), join_of(&join));
                 let kind = FanKind::Awaited { task, call, join, outcomes, held };
                 let fan = self.open_fan(Fan { id, owner, source, total, kind });

@@ -11,6 +11,7 @@ use super::judge::{Refusal, Verdict};
 use super::key::{TaskId, ThreadKey};
 use super::log::{join_word, requests_record};
 use super::machine::{Core, Item};
+use super::outcomes::Outcomes;
 use super::refused::written;
 use super::replay::TaskLog;
 use super::task::Task;
@@ -152,7 +153,7 @@ impl Core {
             let fault = if can_park { faults::too_many(total, &self.blueprint) } else { faults::cannot_park() };
             return self.call_ready(task, call, Err(fault));
         }
-        let outcomes = vec![None; total];
+        let outcomes = Outcomes::new(total);
         let held = Pile::new(self.conversation_of(key));
         let (id, kind) = (self.tasks[task].fan_id(call), FanKind::Awaited { task, call, join, outcomes, held });
         let fan = self.open_fan(Fan { id, owner: key, source: message, total: total as u32, kind });
