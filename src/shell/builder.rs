@@ -402,9 +402,9 @@ impl OrganismBuilder {
     fn catalog(&mut self) -> Catalog {
         let mut catalog = Catalog::new();
         for schema in std::mem::take(&mut self.words.schemas) {
-            let payload = schema.qname().to_string();
+            let payload = schema.qname().clone();
             if let Err(error) = catalog.add(schema) {
-                self.words.refusals.push(Refusal::Contract { party: None, payload, error });
+                self.words.refusals.push(Refusal::Contract { party: None, payload: payload.to_string(), error });
             }
         }
         catalog

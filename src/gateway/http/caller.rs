@@ -2,7 +2,6 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use systole_core::core::Party;
 use systole_core::inbox;
 use systole_core::vocab::Name;
 use systole_xml::schema::Payload;
@@ -51,11 +50,8 @@ impl Caller {
     /// Whether it may do what a payload does in the pump: whether its contract there names it among what it calls.
     pub(super) fn may<T: Payload>(&self, gate: &Gate) -> Result<(), Problem> {
         let (blueprint, payload) = (gate.organism.blueprint(), T::qname());
-        let calls = blueprint.party(self.0.name.as_str()).and_then(|party| match party {
-            Party::Client(id) => blueprint.client(id).map(|client| &client.calls),
-            Party::Listener(id) => blueprint.listener(id).map(|listener| &listener.calls),
-        });
-        if calls.is_some_and(|calls| calls.contains(&payload)) {
+        let party = blueprint.party(self.0.name.as_str());
+        if party.is_some_and(|party| blueprint.may_call(party, &payload)) {
             return Ok(());
         }
         let detail = format!("{} may not call {payload}: add it to its 'calls' in organism.yaml", self.0.name);

@@ -272,8 +272,7 @@ fn acknowledge(posted: &Posted) -> Response {
 async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Problem> {
     let blueprint = gate.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
-    let client = blueprint.client(id).cloned().ok_or_else(Problem::stopping)?;
-    Ok(gate.judge.message(client, bytes).await.ok_or_else(Problem::stopping)??)
+    Ok(gate.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
 }
 
 /// The message as the organism gets it: `from` is the principal of the token, whatever the bytes say.

@@ -6,8 +6,7 @@ use systole_xml::ladder::{Canonical, Claims, Element, Envelope, Raw, Validated, 
 use systole_xml::schema::{self, Catalog};
 
 use super::answer::{Recipient, Reply};
-use super::blueprint::{ClientId, ListenerId};
-use super::contract::Client;
+use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::event::EventKind;
 use super::faults;
 use super::gauge::Permit;
@@ -20,7 +19,7 @@ use super::meta::is_for_threads;
 use super::misroute::Misroute;
 use super::open::Call;
 use super::thread::{Origin, Sender};
-use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, XmlLimits, ns};
+use crate::vocab::{Fault, FaultCode, MessageId, Name, ThreadId, Time, ns};
 
 /// A message of a client that has been read.
 pub(super) struct Entry {
@@ -49,11 +48,12 @@ pub(super) const LABEL: usize = 256;
 /// namespace is the call that has its local name, as in what listeners write.
 pub(super) fn read_message(
     raw: &Raw,
-    client: &Client,
-    limits: &XmlLimits,
+    client: ClientId,
+    blueprint: &Blueprint,
     catalog: &Catalog,
 ) -> Result<(Claims, Canonical), Fault> {
-    let document = climb(raw, limits).map_err(|error| faults::malformed(&error))?;
+    let (id, client) = (client, blueprint.principal(client));
+    let document = climb(raw, &blueprint.limits.xml).map_err(|error| faults::malformed(&error))?;
     let complete = |payload| schema::guide(payload, client.calls.iter(), catalog);
     if document.root().namespace() == ns::ENVELOPE && document.root().local() == "message" {
         let envelope = Envelope::open_entered(document);
@@ -63,7 +63,7 @@ pub(super) fn read_message(
         return Ok((claims, complete(payload)));
     }
     let payload = complete(document);
-    if client.calls.contains(payload.root()) || payload.root().namespace() == ns::META {
+    if blueprint.may_call(Party::Client(id), payload.root()) || payload.root().namespace() == ns::META {
         Ok((Claims::default(), payload))
     } else {
         Err(faults::no_message(&payload, client, catalog))
@@ -78,8 +78,7 @@ impl Core {
         let read = if is_lane && !self.lane.take(client, self.now) {
             Err(faults::overload())
         } else {
-            let blueprint = &self.blueprint;
-            read_message(&message.raw, blueprint.principal(client), &blueprint.limits.xml, &self.catalog)
+            read_message(&message.raw, client, &self.blueprint, &self.catalog)
         };
         let claimed = read.as_ref().ok().and_then(|(claims, _)| claims.thread.as_deref()?.parse().ok());
         let root = match self.conversation(client, claimed, root) {
@@ -144,9 +143,7 @@ impl Core {
     fn judge_entry(&mut self, entry: &Entry) -> Result<Verdict, Fault> {
         let payload = entry.payload.as_ref().map_err(Clone::clone)?;
         may_enter(entry, payload)?;
-        let blueprint = self.blueprint.clone();
-        let calls = &blueprint.principal(entry.client).calls;
-        Ok(self.judge_call(entry.to().as_ref(), calls, Sound::Unproved(payload.clone())))
+        Ok(self.judge_call(entry.to().as_ref(), Some(Party::Client(entry.client)), Sound::Unproved(payload.clone())))
     }
 
     fn let_in(&mut self, entry: Entry, verdict: Result<Verdict, Fault>) {

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::contract::{Client, Contract, MetaFlags, Routing, Scheduling, Silence};
 use crate::inbox::payload;
@@ -19,8 +19,21 @@ pub struct Blueprint {
     listeners: Vec<Contract>,
     clients: Vec<Client>,
     parties: HashMap<Name, Party>,
-    accepting: HashMap<QName, Vec<ListenerId>>,
+    ends: HashMap<QName, Ends>,
 }
+
+/// The parties at both ends of a payload. Each list is sorted, and has each party once.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Listeners that accept it, whatever their routing.
+    pub accepting: Vec<ListenerId>,
+    /// Those of them that get it if it names no target.
+    pub routed: Vec<ListenerId>,
+    /// Parties that list it among their calls.
+    callers: Vec<Party>,
+}
+
+static NO_ENDS: Ends = Ends { accepting: Vec::new(), routed: Vec::new(), callers: Vec::new() };
 
 /// A listener of a blueprint, by its place in the order of registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,12 +44,12 @@ pub struct ListenerId(pub u32);
 pub struct ClientId(pub u32);
 
 /// Whoever has a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Party {
-    /// A listener.
-    Listener(ListenerId),
     /// A client.
     Client(ClientId),
+    /// A listener.
+    Listener(ListenerId),
 }
 
 /// What keeps an organism from starting, or what `check` warns of.
@@ -124,16 +137,26 @@ impl Blueprint {
     /// Lays out an organism; listeners keep their order, which is the order of broadcasts.
     pub fn new(organism: impl Into<String>, listeners: Vec<Contract>, clients: Vec<Client>) -> Self {
         let mut parties = HashMap::new();
-        let mut accepting: HashMap<QName, Vec<ListenerId>> = HashMap::new();
+        let mut ends: HashMap<QName, Ends> = HashMap::new();
+        let mut call = |party, calls: &[QName]| {
+            for payload in calls {
+                push_once(&mut ends.entry(payload.clone()).or_default().callers, party);
+            }
+        };
         for (id, client) in (0..).map(ClientId).zip(&clients) {
             parties.entry(client.name.clone()).or_insert(Party::Client(id));
+            call(Party::Client(id), &client.calls);
         }
         for (id, listener) in (0..).map(ListenerId).zip(&listeners) {
             parties.entry(listener.name.clone()).or_insert(Party::Listener(id));
+            call(Party::Listener(id), &listener.calls);
+        }
+        for (id, listener) in (0..).map(ListenerId).zip(&listeners) {
             for payload in &listener.accepts {
-                let ids = accepting.entry(payload.clone()).or_default();
-                if ids.last() != Some(&id) {
-                    ids.push(id);
+                let ends = ends.entry(payload.clone()).or_default();
+                push_once(&mut ends.accepting, id);
+                if listener.routing != Routing::Addressed {
+                    push_once(&mut ends.routed, id);
                 }
             }
         }
@@ -145,7 +168,7 @@ impl Blueprint {
             listeners,
             clients,
             parties,
-            accepting,
+            ends,
         }
     }
 
@@ -191,7 +214,25 @@ impl Blueprint {
 
     /// Who accepts a payload, in the order of registration, whatever its routing.
     pub fn accepting(&self, payload: &QName) -> &[ListenerId] {
-        self.accepting.get(payload).map_or(&[], Vec::as_slice)
+        &self.ends(payload).accepting
+    }
+
+    /// The parties at both ends of a payload.
+    pub(super) fn ends(&self, payload: &QName) -> &Ends {
+        self.ends.get(payload).unwrap_or(&NO_ENDS)
+    }
+
+    /// The payloads that a party lists among its calls.
+    pub fn calls(&self, party: Party) -> &[QName] {
+        match party {
+            Party::Client(id) => &self.principal(id).calls,
+            Party::Listener(id) => &self.contract(id).calls,
+        }
+    }
+
+    /// Whether a party lists a payload among its calls.
+    pub fn may_call(&self, party: Party, payload: &QName) -> bool {
+        self.ends(payload).has_caller(party)
     }
 
     /// Everything that is wrong, errors and warnings, in the order of registration.
@@ -234,19 +275,22 @@ impl Blueprint {
     }
 
     fn check_routes(&self, problems: &mut Vec<Problem>) {
+        let mut firsts: HashMap<&QName, Firsts> = HashMap::new();
         for (id, second) in self.listeners() {
-            for payload in second.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
-                let earlier = self.accepting(payload).iter().take_while(|&&other| other != id);
-                let clash = earlier.map(|&other| self.contract(other)).find(|first| {
-                    let routed = [first.routing, second.routing];
-                    !routed.contains(&Routing::Addressed) && routed.contains(&Routing::Unique)
-                });
-                if let Some(first) = clash {
+            let (is_routed, is_unique) = (second.routing != Routing::Addressed, second.routing == Routing::Unique);
+            for payload in second.accepts.iter().filter(|payload| is_routed && payload.namespace() != ns::CORE) {
+                let firsts = firsts.entry(payload).or_default();
+                let first = if is_unique { firsts.routed } else { firsts.unique };
+                if let Some(first) = first.filter(|&first| first != id) {
                     problems.push(Problem::Ambiguous {
-                        first: first.name.clone(),
+                        first: self.contract(first).name.clone(),
                         second: second.name.clone(),
                         payload: payload.clone(),
                     });
+                }
+                firsts.routed.get_or_insert(id);
+                if is_unique {
+                    firsts.unique.get_or_insert(id);
                 }
             }
         }
@@ -261,10 +305,18 @@ impl Blueprint {
             }
         }
         self.check_replies(problems);
+        // Most callers of a payload take all that its listeners reply, of which there may be many.
+        let mut replies: HashMap<&QName, BTreeSet<&QName>> = HashMap::new();
         for caller in self.listeners.iter().filter(|listener| !listener.can_park) {
             // What a listener elsewhere does to tasks over HTTP is answered there.
             let over_http = |call: &&QName| caller.outlives && call.namespace() == payload::NAMESPACE;
             for call in caller.calls.iter().filter(|call| !over_http(call)) {
+                let replies = replies.entry(call).or_insert_with(|| {
+                    self.accepting(call).iter().flat_map(|&callee| &self.contract(callee).replies).collect()
+                });
+                if replies.iter().all(|reply| caller.returns.contains(reply)) {
+                    continue;
+                }
                 for &callee in self.accepting(call) {
                     let callee = self.contract(callee);
                     for reply in callee.replies.iter().filter(|reply| !caller.returns.contains(reply)) {
@@ -285,9 +337,10 @@ impl Blueprint {
         let mute = self.listeners.iter().filter(|listener| listener.replies.is_empty());
         for listener in mute.filter(|listener| listener.silence == Silence::Error) {
             for payload in listener.accepts.iter().filter(|payload| payload.namespace() != ns::CORE) {
-                let clients = self.clients.iter().filter(|client| client.calls.contains(payload));
-                let callers = self.listeners.iter().filter(|caller| caller.calls.contains(payload));
-                let caller = clients.map(|client| &client.name).chain(callers.map(|caller| &caller.name)).next();
+                let caller = self.ends(payload).callers.first().map(|&caller| match caller {
+                    Party::Client(id) => &self.principal(id).name,
+                    Party::Listener(id) => &self.contract(id).name,
+                });
                 if let Some(caller) = caller {
                     problems.push(Problem::Replyless {
                         listener: listener.name.clone(),
@@ -297,5 +350,31 @@ impl Blueprint {
                 }
             }
         }
+    }
+}
+
+/// The first listeners of a payload by the order of registration.
+#[derive(Default)]
+struct Firsts {
+    routed: Option<ListenerId>,
+    unique: Option<ListenerId>,
+}
+
+impl Ends {
+    /// Whether a party lists the payload among its calls.
+    pub(super) fn has_caller(&self, party: Party) -> bool {
+        self.callers.binary_search(&party).is_ok()
+    }
+
+    /// Whether a listener accepts the payload.
+    pub(super) fn has_acceptor(&self, listener: ListenerId) -> bool {
+        self.accepting.binary_search(&listener).is_ok()
+    }
+}
+
+/// Appends what is not the last one already.
+fn push_once<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if list.last() != Some(&item) {
+        list.push(item);
     }
 }

@@ -4,13 +4,12 @@ use systole_xml::ladder::{Canonical, Claims, Envelope, Raw, climb_fragment};
 use systole_xml::schema::{self, Validator};
 
 use super::admit::{LABEL, read_message};
-use super::blueprint::Blueprint;
-use super::contract::{Client, Contract};
+use super::blueprint::{Blueprint, ClientId, ListenerId, Party};
 use super::faults;
 use super::judge::route;
 use super::meta::is_for_threads;
 use crate::protocol::{MetaProblem, MetaRequest};
-use crate::vocab::{Fault, MessageId, Name, QName, ThreadId, ns};
+use crate::vocab::{Fault, MessageId, Name, ThreadId, ns};
 
 /// A message of a client that the pump will let in, unless it is full.
 pub struct Foreseen {
@@ -34,18 +33,18 @@ pub struct Answered {
 /// Looks at the bytes of a message as the core will. What is asked of the core itself is left to it.
 pub fn foresee(
     raw: &Raw,
-    client: &Client,
+    client: ClientId,
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<Foreseen, Fault> {
-    let (mut claims, payload) = read_message(raw, client, &blueprint.limits.xml, validator.catalog())?;
+    let (mut claims, payload) = read_message(raw, client, blueprint, validator.catalog())?;
     claims.traceparent = claims.traceparent.filter(|text| text.len() <= LABEL);
     if is_for_threads(payload.root()) {
         return Err(faults::route(payload.root()));
     }
     let to = claims.to.as_deref().map(Name::parse).transpose().map_err(|_| faults::route(payload.root()))?;
     if payload.root().namespace() != ns::META {
-        may_call(&payload, to.as_ref(), &client.calls, blueprint, validator)?;
+        may_call(&payload, to.as_ref(), Party::Client(client), blueprint, validator)?;
     }
     Ok(Foreseen { to, claims, payload })
 }
@@ -59,13 +58,14 @@ pub fn foresee(
 pub fn foresee_answer(
     raw: &Raw,
     to: Answered,
-    contract: &Contract,
+    listener: ListenerId,
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<(), Fault> {
     if raw.bytes().trim_ascii().is_empty() {
         return Ok(());
     }
+    let (contract, party) = (blueprint.contract(listener), Party::Listener(listener));
     let sendable = || contract.replies.iter().chain(&contract.calls);
     let vocabulary = || schema::vocabulary(sendable(), validator.catalog());
     let fragment = climb_fragment(raw, &blueprint.limits.xml, vocabulary).map_err(|error| faults::malformed(&error))?;
@@ -88,7 +88,7 @@ pub fn foresee_answer(
         let addressee = claims.as_ref().and_then(|claims| claims.to.as_deref());
         let thread = claims.as_ref().and_then(|claims| claims.thread.as_deref());
         let is_reply = addressee.is_none() && contract.replies.contains(payload.root());
-        let is_call = contract.calls.contains(payload.root());
+        let is_call = blueprint.may_call(party, payload.root());
         let answered = claims.as_ref().and_then(|claims| claims.in_reply_to.as_deref());
         if let Some(other) = answered.filter(|id| is_reply && id.parse() != Ok(to.message)) {
             return Err(faults::other_message("in-reply-to", other, &to.message));
@@ -102,7 +102,7 @@ pub fn foresee_answer(
             Ok(_) if is_reply => keeps_schema(&payload, validator),
             // The thread may be one that the listener has spawned, and says whom it is for.
             Ok(None) if thread.is_some() && is_call => keeps_schema(&payload, validator),
-            Ok(to) => may_ask(payload, to.as_ref(), &contract.calls, blueprint, validator),
+            Ok(to) => may_ask(payload, to.as_ref(), party, blueprint, validator),
         };
         match verdict {
             Ok(()) if is_reply => return Ok(()),
@@ -117,15 +117,15 @@ pub fn foresee_answer(
 fn may_ask(
     payload: Canonical,
     to: Option<&Name>,
-    calls: &[QName],
+    caller: Party,
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<(), Fault> {
     if payload.root().namespace() != ns::META {
-        return may_call(&payload, to, calls, blueprint, validator);
+        return may_call(&payload, to, caller, blueprint, validator);
     }
     match MetaRequest::read(&payload) {
-        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, calls, blueprint, validator),
+        Ok(MetaRequest::SpawnThread { first }) => may_call(&first, None, caller, blueprint, validator),
         Ok(_) => Ok(()),
         Err(error) if matches!(error.problem, MetaProblem::Unknown { .. }) => Err(faults::route(payload.root())),
         Err(error) => Err(faults::meta(&error)),
@@ -136,12 +136,12 @@ fn may_ask(
 fn may_call(
     payload: &Canonical,
     to: Option<&Name>,
-    calls: &[QName],
+    caller: Party,
     blueprint: &Blueprint,
     validator: &mut Validator,
 ) -> Result<(), Fault> {
-    let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), calls);
-    route(blueprint, payload.root(), to, calls).map_err(near)?;
+    let near = |_| faults::with_near(faults::route(payload.root()), payload.root(), blueprint.calls(caller));
+    route(blueprint, payload.root(), to, Some(caller)).map_err(near)?;
     keeps_schema(payload, validator)
 }
 

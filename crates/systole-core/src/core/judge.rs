@@ -8,7 +8,7 @@ use systole_xml::schema;
 use systole_xml::schema::Draft;
 
 use super::blueprint::{Blueprint, ListenerId, Party};
-use super::contract::{Contract, Routing};
+use super::contract::Contract;
 use super::faults;
 use super::io::{Emission, EmissionKind};
 use super::key::ThreadKey;
@@ -161,18 +161,18 @@ impl Core {
                         None => refuse_route(draft, Misroute::UnknownThread),
                     }
                 }
-                None => self.judge_call(to.as_ref(), &contract.calls, draft),
+                None => self.judge_call(to.as_ref(), Some(Party::Listener(listener)), draft),
             },
         }
     }
 
     /// Judges a request, whoever makes it.
-    pub(super) fn judge_call(&mut self, to: Option<&Name>, calls: &[QName], draft: Sound) -> Verdict {
+    pub(super) fn judge_call(&mut self, to: Option<&Name>, caller: Option<Party>, draft: Sound) -> Verdict {
         let qname = draft.root().clone();
         if qname.namespace() == ns::META {
-            return self.judge_meta(calls, draft);
+            return self.judge_meta(caller, draft);
         }
-        match route(&self.blueprint, &qname, to, calls) {
+        match route(&self.blueprint, &qname, to, caller) {
             Err(misroute) => match refuse_route(draft, misroute) {
                 Verdict::Refused(refusal) => Verdict::Refused(Refusal { to: to.cloned(), ..refusal }),
                 other => other,
@@ -181,7 +181,7 @@ impl Core {
         }
     }
 
-    fn judge_meta(&mut self, calls: &[QName], draft: Sound) -> Verdict {
+    fn judge_meta(&mut self, caller: Option<Party>, draft: Sound) -> Verdict {
         let payload = draft.into_canonical();
         let request = match MetaRequest::read(&payload) {
             Ok(request) => request,
@@ -192,7 +192,7 @@ impl Core {
             return refuse_spawn(payload, first.root(), Misroute::NoRequest);
         }
         let asked = first.root().clone();
-        match self.judge_call(None, calls, Sound::Unproved(first)) {
+        match self.judge_call(None, caller, Sound::Unproved(first)) {
             Verdict::Call { first: target, others, payload: first } if others.is_empty() => {
                 Verdict::Spawn { target, first, payload }
             }
@@ -278,12 +278,12 @@ pub(super) fn route(
     blueprint: &Blueprint,
     qname: &QName,
     to: Option<&Name>,
-    calls: &[QName],
+    caller: Option<Party>,
 ) -> Result<Targets, Misroute> {
-    let accepting = blueprint.accepting(qname);
+    let ends = blueprint.ends(qname);
     let targets = match to {
         Some(name) => match blueprint.party(name.as_str()) {
-            Some(Party::Listener(listener)) if accepting.contains(&listener) => {
+            Some(Party::Listener(listener)) if ends.has_acceptor(listener) => {
                 Ok(Targets { first: listener, others: Vec::new() })
             }
             Some(Party::Listener(_)) => Err(Misroute::NotAcceptedBy(name.clone())),
@@ -291,14 +291,13 @@ pub(super) fn route(
             Some(Party::Client(_)) | None => Err(Misroute::UnknownListener(name.clone())),
         },
         None => {
-            let routed = |listener: &&ListenerId| blueprint.contract(**listener).routing != Routing::Addressed;
-            let mut routed = accepting.iter().filter(routed).copied();
-            let otherwise = if accepting.is_empty() { Misroute::NotAccepted } else { Misroute::NotAddressed };
-            routed.next().map(|first| Targets { first, others: routed.collect() }).ok_or(otherwise)
+            let otherwise = if ends.accepting.is_empty() { Misroute::NotAccepted } else { Misroute::NotAddressed };
+            let targets = ends.routed.split_first();
+            targets.map(|(&first, others)| Targets { first, others: others.to_vec() }).ok_or(otherwise)
         }
     };
     targets.and_then(|targets| {
-        let allowed = calls.contains(qname) && qname.namespace() != ns::CORE;
+        let allowed = caller.is_some_and(|caller| ends.has_caller(caller)) && qname.namespace() != ns::CORE;
         if allowed { Ok(targets) } else { Err(Misroute::NotInCalls) }
     })
 }

@@ -1,5 +1,6 @@
 //! New threads: roots, boot, children for calls, spawned ones.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use systole_xml::ladder::{Element, Validated};
@@ -41,7 +42,7 @@ impl Core {
     pub(super) fn boot(&mut self, root: ThreadId) {
         let qname = protocol::boot_qname();
         let booting = self.threads.keys().filter(|&key| self.is_booting(key));
-        let resumed: Vec<_> = booting.filter_map(|key| self.threads[key].listener()).collect();
+        let resumed: HashSet<_> = booting.filter_map(|key| self.threads[key].listener()).collect();
         let mut listeners: Vec<ListenerId> = self.blueprint.accepting(&qname).to_vec();
         listeners.retain(|listener| !resumed.contains(listener));
         if listeners.is_empty() {

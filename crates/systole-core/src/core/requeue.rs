@@ -42,20 +42,10 @@ impl Blueprint {
     /// # Errors
     /// [`DeadLetterError::NotACall`] if not.
     pub fn may_requeue(&self, from: &Name, payload: &QName) -> Result<(), DeadLetterError> {
-        let (_, calls) = self.sender(from);
-        match payload.namespace() != ns::META && calls.contains(payload) {
+        let caller = self.party(from.as_str());
+        match payload.namespace() != ns::META && caller.is_some_and(|caller| self.may_call(caller, payload)) {
             true => Ok(()),
             false => Err(DeadLetterError::NotACall { from: from.clone(), payload: payload.clone() }),
-        }
-    }
-
-    /// The sender of a letter, and what it may call.
-    fn sender(&self, from: &Name) -> (Sender, &[QName]) {
-        match self.party(from.as_str()) {
-            Some(Party::Listener(id)) => (Sender::Listener(id), &self.contract(id).calls),
-            Some(Party::Client(id)) => (Sender::Client(id), &self.principal(id).calls),
-            // What the pump itself says is for the thread that it was made for.
-            None => (Sender::System, &[]),
         }
     }
 }
@@ -109,9 +99,14 @@ impl Core {
     pub(super) fn reissue(&mut self, letter: Requeued) {
         let number = letter.number;
         self.log(|_| Op::Unbury { letter: number });
-        let blueprint = self.blueprint.clone();
-        let (sender, calls) = blueprint.sender(&letter.from);
-        match self.judge_call(letter.to.as_ref(), calls, Sound::Unproved(letter.payload.clone())) {
+        let caller = self.blueprint.party(letter.from.as_str());
+        let sender = match caller {
+            Some(Party::Listener(id)) => Sender::Listener(id),
+            Some(Party::Client(id)) => Sender::Client(id),
+            // What the pump itself says is for the thread that it was made for.
+            None => Sender::System,
+        };
+        match self.judge_call(letter.to.as_ref(), caller, Sound::Unproved(letter.payload.clone())) {
             Verdict::Call { first, others, payload } => self.open_again(letter, sender, (first, others), payload),
             Verdict::Refused(refusal) => self.bury_again(letter, refusal.fault),
             Verdict::Reply(_)

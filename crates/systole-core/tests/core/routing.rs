@@ -288,3 +288,73 @@ fn what_a_remote_listener_does_to_tasks_over_http_is_no_warning() {
     let told = problems(vec![caller(false), jobs()], &[]);
     assert!(matches!(&told[..], [one] if one.contains("is not in its returns")), "{told:?}");
 }
+
+/// Each pair of listeners is looked at here; `start()` looks at each listener once.
+#[test]
+fn the_first_listener_that_clashes_with_a_later_one_is_named() {
+    let routings = [Routing::Unique, Routing::Broadcast, Routing::Addressed];
+    for number in 0..81 {
+        let mut takers: Vec<Contract> = (0..4).map(|index| taker(&format!("l{index}"), "a", &["b"])).collect();
+        takers.iter_mut().zip([1, 3, 9, 27]).for_each(|(taker, place)| taker.routing = routings[number / place % 3]);
+        // Twice the same is no clash with itself.
+        takers[1].accepts.push("a".parse().unwrap());
+        let clashes = |one: &Contract, other: &Contract| {
+            let routed = [one.routing, other.routing];
+            !routed.contains(&Routing::Addressed) && routed.contains(&Routing::Unique)
+        };
+        let mut expected = Vec::new();
+        for (index, second) in takers.iter().enumerate() {
+            let first = takers[..index].iter().find(|first| clashes(first, second));
+            let told = first.map(|first| (first.name.clone(), second.name.clone()));
+            expected.extend(std::iter::repeat_n(told, second.accepts.len()).flatten());
+        }
+        let client = Client { name: Name::parse("ada").unwrap(), calls: vec!["a".parse().unwrap()], admin: false };
+        let problems = Blueprint::new("demo", takers, vec![client]).problems();
+        let found: Vec<_> = problems
+            .into_iter()
+            .map(|problem| match problem {
+                Problem::Ambiguous { first, second, .. } => (first, second),
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert_eq!(found, expected, "{number}");
+    }
+}
+
+#[test]
+fn each_reply_that_a_caller_does_not_take_is_told_with_who_sends_it() {
+    let caller = |name: &str, returns: &[&str]| Contract {
+        can_park: false,
+        calls: vec!["a".parse().unwrap()],
+        returns: returns.iter().map(|reply| reply.parse().unwrap()).collect(),
+        ..taker(name, name, &["z"])
+    };
+    let addressed =
+        |name: &str, replies: &[&str]| Contract { routing: Routing::Addressed, ..taker(name, "a", replies) };
+    let told = problems(
+        vec![addressed("p", &["b"]), addressed("q", &["b", "c"]), caller("all", &["b", "c"]), caller("some", &["b"])],
+        &[],
+    );
+    assert!(matches!(&told[..], [one] if one.contains("'some' calls a, but the reply c of 'q'")), "{told:?}");
+}
+
+/// The parties of a payload are found by it alone, whatever else they list.
+#[test]
+fn a_party_may_call_what_it_lists() {
+    let mut both = taker("both", "a", &["b"]);
+    both.calls = vec!["c".parse().unwrap(), "a".parse().unwrap(), "c".parse().unwrap()];
+    let client = |name: &str, calls: &[&str]| Client {
+        name: Name::parse(name).unwrap(),
+        calls: calls.iter().map(|call| call.parse().unwrap()).collect(),
+        admin: false,
+    };
+    let clients = vec![client("ada", &["a"]), client("bob", &[]), client("eve", &["c", "a", "c"])];
+    let blueprint = Blueprint::new("demo", vec![taker("one", "c", &["b"]), both], clients);
+    for name in ["ada", "bob", "eve", "one", "both"] {
+        let party = blueprint.party(name).unwrap();
+        for payload in ["a", "b", "c", "d"].map(|payload| payload.parse().unwrap()) {
+            let listed = blueprint.calls(party).contains(&payload);
+            assert_eq!(blueprint.may_call(party, &payload), listed, "{name} {payload}");
+        }
+    }
+}
