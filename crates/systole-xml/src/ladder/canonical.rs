@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 use super::repair::{Repair, RepairKind};
 use super::strict::{self, StrictError, Surroundings};
@@ -35,7 +36,7 @@ pub struct Canonical {
 
 #[derive(Clone)]
 struct Parts {
-    bytes: Bytes,
+    text: ByteString,
     root: QName,
     /// `None` instead of an empty list, which would be an allocation.
     repairs: Option<Arc<[Repair]>>,
@@ -76,17 +77,22 @@ impl Origin {
 impl Canonical {
     /// The canonical bytes.
     pub fn bytes(&self) -> &Bytes {
-        &self.parts.bytes
+        self.parts.text.as_bytes()
     }
 
     /// Bytes that it keeps in memory: its own, and those that it was read from.
     pub fn held(&self) -> usize {
-        self.parts.bytes.len() + self.parts.origin.source.len()
+        self.parts.text.len() + self.parts.origin.source.len()
     }
 
     /// The canonical bytes as text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.parts.bytes).expect("canonical bytes are UTF-8")
+        &self.parts.text
+    }
+
+    /// The same with the bytes that hold it.
+    pub(super) fn text(&self) -> &ByteString {
+        &self.parts.text
     }
 
     /// The name of the root element.
@@ -132,7 +138,8 @@ impl Canonical {
     /// Contract: `bytes` are one element, `root`, in exclusive canonical form, within the limits.
     /// Builds with debug assertions check it but for the limits.
     pub(crate) fn from_encoder(bytes: Bytes, root: QName) -> Self {
-        let canonical = Self::checked(bytes.clone(), root, Origin::new(bytes, 0), false);
+        let text = ByteString::try_from(bytes.clone()).expect("the encoder writes UTF-8");
+        let canonical = Self::checked(text, root, Origin::new(bytes, 0), false);
         debug_assert_eq!(canonical.flaw(), None, "the encoder wrote {canonical:?}");
         canonical
     }
@@ -183,20 +190,20 @@ impl Canonical {
     }
 
     /// Made by the strict pass alone.
-    pub(super) fn checked(bytes: Bytes, root: QName, origin: Origin, keeps: bool) -> Self {
-        Self { parts: Arc::new(Parts { bytes, root, repairs: None, origin, keeps }) }
+    pub(super) fn checked(text: ByteString, root: QName, origin: Origin, keeps: bool) -> Self {
+        Self { parts: Arc::new(Parts { text, root, repairs: None, origin, keeps }) }
     }
 
-    /// The `element`-th element (document order, from 0), `bytes` in canonical form, with the repairs of the whole.
+    /// The `element`-th element (document order, from 0), `text` in canonical form, with the repairs of the whole.
     /// A document that nobody else holds is turned into it.
-    pub(super) fn into_part(mut self, bytes: Bytes, root: QName, element: usize) -> Self {
+    pub(super) fn into_part(mut self, text: ByteString, root: QName, element: usize) -> Self {
         let origin = self.origin_of(element);
         match Arc::get_mut(&mut self.parts) {
             Some(parts) => {
-                *parts = Parts { bytes, root, repairs: parts.repairs.take(), origin, keeps: false };
+                *parts = Parts { text, root, repairs: parts.repairs.take(), origin, keeps: false };
                 self
             }
-            None => Self::checked(bytes, root, origin, false).sharing_repairs(&self),
+            None => Self::checked(text, root, origin, false).sharing_repairs(&self),
         }
     }
 
@@ -233,8 +240,7 @@ impl Canonical {
 
     /// A prefix that stands nowhere in the bytes: `n`, `n1`, `n2`, …
     fn free_prefix(&self) -> String {
-        let taken: HashSet<u64> =
-            memchr::memchr_iter(b':', &self.parts.bytes).filter_map(|at| self.numbered(at)).collect();
+        let taken: HashSet<u64> = memchr::memchr_iter(b':', self.bytes()).filter_map(|at| self.numbered(at)).collect();
         match (0..).find(|number| !taken.contains(number)) {
             None | Some(0) => "n".to_owned(),
             Some(number) => format!("n{number}"),
@@ -244,7 +250,7 @@ impl Canonical {
     /// The number of a prefix of ours that ends at `colon`.
     fn numbered(&self, colon: usize) -> Option<u64> {
         const DIGITS: usize = 12;
-        let near = &self.parts.bytes[colon.saturating_sub(DIGITS)..colon];
+        let near = &self.bytes()[colon.saturating_sub(DIGITS)..colon];
         let digits = near.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
         let (head, digits) = near.split_at(near.len() - digits);
         let number = digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
@@ -259,7 +265,7 @@ impl Canonical {
 
     /// How the bytes break what every value of this type promises.
     fn flaw(&self) -> Option<String> {
-        match strict::canonicalize(&self.parts.bytes, &XmlLimits::UNLIMITED) {
+        match strict::canonicalize(self.bytes(), &XmlLimits::UNLIMITED) {
             Ok(again) if again.bytes() == self.bytes() && again.root() == self.root() => None,
             Ok(again) => Some(format!("not canonical, rather {again:?}")),
             Err(error) => Some(error.to_string()),

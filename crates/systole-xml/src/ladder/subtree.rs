@@ -11,10 +11,10 @@ impl Canonical {
     /// fewer. It keeps the repairs and, for positions, the origin of the whole.
     pub fn subtree(&self, index: usize) -> Option<Self> {
         let found = Subtree::find(self.as_str(), index)?;
-        let bytes = self.bytes().slice(found.range.clone());
+        let text = self.text().slice_ref(&self.as_str()[found.range.clone()]);
         let declared = found.declared();
         let surroundings = Surroundings { declared: &declared, rendered: &[] };
-        let subtree = canonicalize_in(&bytes, surroundings, self.origin_of(index), &XmlLimits::UNLIMITED);
+        let subtree = canonicalize_in(&text, surroundings, self.origin_of(index), &XmlLimits::UNLIMITED);
         // An element of a canonical document is well-formed.
         subtree.ok().map(|subtree| subtree.sharing_repairs(self))
     }

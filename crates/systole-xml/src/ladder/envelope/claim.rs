@@ -1,18 +1,18 @@
 use std::fmt;
 use std::ops::Deref;
 
-use bytes::Bytes;
+use bytestring::ByteString;
 
 use crate::ladder::Canonical;
 
 /// A text of `<meta>`, unbelieved. It shares the bytes of its message, and keeps them in memory.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Claim(Bytes);
+pub struct Claim(ByteString);
 
 impl Claim {
     /// A text as it stands in a message.
     pub(super) fn of(message: &Canonical, text: &str) -> Self {
-        Self(message.bytes().slice_ref(text.as_bytes()))
+        Self(message.text().slice_ref(text))
     }
 }
 
@@ -27,7 +27,7 @@ impl Deref for Claim {
     type Target = str;
 
     fn deref(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("canonical bytes are UTF-8")
+        &self.0
     }
 }
 

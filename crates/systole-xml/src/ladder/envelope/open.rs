@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use bytes::Bytes;
+use bytestring::ByteString;
 
 use super::claim::Claim;
 use super::{Claims, EnvelopeError};
@@ -260,17 +260,17 @@ impl<'a> Reader<'a> {
     /// declarations that the message has rendered already.
     fn part(&self, payload: &Start<'a>) -> Part {
         let range = self.cursor.range(payload.index);
-        let text = &self.cursor.document()[range.clone()];
-        let bytes = self.message.bytes().slice(range);
+        let text = &self.cursor.document()[range];
+        let shared = || self.message.text().slice_ref(text);
         let (root, element) = (self.qname(payload), payload.index);
         match self.standalone(text, payload) {
-            Standalone::AsIs => Part::Ready { bytes, root, element },
-            Standalone::Edited(bytes) => Part::Ready { bytes, root, element },
+            Standalone::AsIs => Part::Ready { text: shared(), root, element },
+            Standalone::Edited(text) => Part::Ready { text, root, element },
             Standalone::Unknown => {
                 let declared: Vec<_> = self.declared_around().collect();
                 let surroundings = Surroundings { declared: &declared, rendered: &[] };
                 let origin = self.message.origin_of(element);
-                let canonical = canonicalize_in(&bytes, surroundings, origin, &XmlLimits::UNLIMITED);
+                let canonical = canonicalize_in(&shared(), surroundings, origin, &XmlLimits::UNLIMITED);
                 Part::Rewritten(canonical.expect("an element of a canonical document is well-formed"))
             }
         }
@@ -414,7 +414,7 @@ impl<'a> Reader<'a> {
 /// The payload, found in its message.
 enum Part {
     /// Its canonical form, and which element of the message it is.
-    Ready { bytes: Bytes, root: QName, element: usize },
+    Ready { text: ByteString, root: QName, element: usize },
     /// A document that the canonicalizer has made.
     Rewritten(Canonical),
 }
@@ -424,14 +424,13 @@ impl Part {
     fn cut_out(self, message: Canonical, mut tape: Loan) -> Canonical {
         match self {
             Self::Rewritten(canonical) => canonical.sharing_repairs(&message),
-            Self::Ready { bytes, root, element } => {
+            Self::Ready { text, root, element } => {
                 let mut part = Loan::blank();
-                let text = std::str::from_utf8(&bytes).expect("canonical bytes are UTF-8");
-                let found = tape.subtree(element, text, &mut part);
+                let found = tape.subtree(element, &text, &mut part);
                 if message.is_alone() {
                     tape.belong_to_nobody();
                 }
-                let canonical = message.into_part(bytes, root, element);
+                let canonical = message.into_part(text, root, element);
                 if found.is_some() {
                     part.belong_to(&canonical);
                 }
@@ -445,7 +444,7 @@ enum Standalone {
     /// The bytes in the message are the canonical form.
     AsIs,
     /// They are but for the default namespace of the root.
-    Edited(Bytes),
+    Edited(ByteString),
     /// Only the canonicalizer knows.
     Unknown,
 }

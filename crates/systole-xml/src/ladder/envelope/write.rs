@@ -71,7 +71,7 @@ fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
 /// The general way: elements without a prefix stand somewhere below a root that has one.
 fn in_envelope(payload: &Canonical) -> Canonical {
     let surroundings = Surroundings { declared: &[], rendered: &[("", ns::ENVELOPE)] };
-    canonicalize_in(payload.bytes(), surroundings, payload.origin_of(0), &XmlLimits::UNLIMITED)
+    canonicalize_in(payload.text(), surroundings, payload.origin_of(0), &XmlLimits::UNLIMITED)
         .expect("canonical bytes are well-formed")
 }
 

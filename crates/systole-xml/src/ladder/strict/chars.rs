@@ -1,6 +1,5 @@
 //! Characters: what may stand in a document at all, and what ends a run of bytes.
 
-use super::error::StrictErrorKind;
 use crate::vocab::{is_name_char, is_name_start};
 
 /// Space, tab, line feed, carriage return (XML 1.0, production 3).
@@ -110,18 +109,9 @@ pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// Checks that `input` is UTF-8 and holds only characters that XML allows anywhere.
-///
-/// # Errors
-/// The offset of the first byte that breaks this, and how.
-pub(super) fn check(input: &[u8]) -> Result<&str, (StrictErrorKind, usize)> {
-    let text = std::str::from_utf8(input).map_err(|error| (StrictErrorKind::NotUtf8, error.valid_up_to()))?;
-    if may_hold_forbidden(input)
-        && let Some((at, found)) = text.char_indices().find(|&(_, c)| !is_xml_char(c))
-    {
-        return Err((StrictErrorKind::ForbiddenCharacter { found }, at));
-    }
-    Ok(text)
+/// The first character that XML allows nowhere, and its offset.
+pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
+    if may_hold_forbidden(text.as_bytes()) { text.char_indices().find(|&(_, c)| !is_xml_char(c)) } else { None }
 }
 
 /// Whether a closer look is needed: a control character, or the first byte of U+FFFE and U+FFFF.
@@ -173,12 +163,11 @@ mod tests {
         for found in ['\0', '\u{8}', '\u{B}', '\u{1F}', '\u{FFFE}', '\u{FFFF}'] {
             for length in [0, 1, 255, 256, 700] {
                 let text = format!("{}{found}x", "é".repeat(length));
-                let expected = Err((StrictErrorKind::ForbiddenCharacter { found }, 2 * length));
-                assert_eq!(check(text.as_bytes()), expected, "{found:?} after {length}");
+                assert_eq!(forbidden(&text), Some((2 * length, found)), "{found:?} after {length}");
             }
         }
         for text in ["\t\n\r \u{7F}\u{85}\u{FFFD}\u{10FFFF}", "\u{1FFFE}"] {
-            assert_eq!(check(text.as_bytes()), Ok(text));
+            assert_eq!(forbidden(text), None);
         }
     }
 }

@@ -29,14 +29,17 @@ mod tag;
 mod values;
 mod writer;
 
+use std::str::Utf8Error;
+
 use bytes::Bytes;
+use bytestring::ByteString;
 
 pub(crate) use chars::{is_xml_char, may_hold_forbidden};
 pub(in crate::ladder) use error::excerpt;
 pub use error::{StrictError, StrictErrorKind, Token};
 pub(crate) use escape::{push_text, push_value};
 pub(crate) use locate::{attribute_offset, content_offset, element_offset};
-use pass::{Goal, Pass, Root};
+use pass::{Goal, Pass, Root, check_size};
 use room::Room;
 pub(in crate::ladder) use scope::has_scheme;
 use writer::Piece;
@@ -52,7 +55,8 @@ use crate::vocab::XmlLimits;
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, StrictError> {
-    canonicalize_one(input, Surroundings::default(), |root| Origin::new(input.clone(), root.first), limits)
+    let text = utf8(input, limits)?;
+    canonicalize_one(&text, Surroundings::default(), |root| Origin::new(input.clone(), root.first), limits)
 }
 
 /// Reads any number of top-level elements with nothing but white space, comments and
@@ -63,9 +67,10 @@ pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, Stri
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Canonical>, StrictError> {
+    let text = utf8(input, limits)?;
     let mut elements = Vec::new();
     let origin = |root: &Root| Origin::new(input.clone(), root.first);
-    read(input, Goal::Fragment, Surroundings::default(), origin, |element| elements.push(element), limits)?;
+    read(&text, Goal::Fragment, Surroundings::default(), origin, |element| elements.push(element), limits)?;
     Ok(elements)
 }
 
@@ -85,7 +90,9 @@ pub struct Form<'a> {
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub fn c14n(input: &[u8], form: Form, limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
-    document(input, form, &[], limits)
+    check_size(input, limits)?;
+    let text = std::str::from_utf8(input).map_err(|error| not_utf8(error, input))?;
+    document(text, form, &[], limits)
 }
 
 /// Exclusive XML Canonicalization 1.0 of one element: the `index`-th start tag, in document order, from 0.
@@ -102,13 +109,12 @@ pub fn c14n_subtree(
     form: Form,
     limits: &XmlLimits,
 ) -> Result<Option<Vec<u8>>, StrictError> {
-    let whole = c14n(input, form, limits)?;
-    let text = std::str::from_utf8(&whole).expect("the input was checked to be UTF-8");
-    let Some(found) = Subtree::find(text, index) else { return Ok(None) };
+    let whole = String::from_utf8(c14n(input, form, limits)?).expect("what is written is UTF-8");
+    let Some(found) = Subtree::find(&whole, index) else { return Ok(None) };
     document(&whole[found.range.clone()], form, &found.declared(), limits).map(Some)
 }
 
-fn document(input: &[u8], form: Form, declared: &[(&str, &str)], limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
+fn document(input: &str, form: Form, declared: &[(&str, &str)], limits: &XmlLimits) -> Result<Vec<u8>, StrictError> {
     let lists = [form.prefixes.to_vec()];
     Room::lend(|room| {
         let mut pass = Pass::new(input, Goal::Document, form.comments, &lists, limits, room)?;
@@ -136,7 +142,7 @@ pub(super) struct Surroundings<'a> {
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
 pub(super) fn canonicalize_in(
-    input: &Bytes,
+    input: &ByteString,
     surroundings: Surroundings,
     origin: Origin,
     limits: &XmlLimits,
@@ -145,7 +151,7 @@ pub(super) fn canonicalize_in(
 }
 
 fn canonicalize_one(
-    input: &Bytes,
+    input: &ByteString,
     surroundings: Surroundings,
     origin: impl Fn(&Root) -> Origin,
     limits: &XmlLimits,
@@ -155,10 +161,20 @@ fn canonicalize_one(
     Ok(only.expect("a pass without error has read one element"))
 }
 
+/// The input as text, whose slices are text without another look.
+fn utf8(input: &Bytes, limits: &XmlLimits) -> Result<ByteString, StrictError> {
+    check_size(input, limits)?;
+    ByteString::try_from(input.clone()).map_err(|error| not_utf8(error, input))
+}
+
+fn not_utf8(error: Utf8Error, input: &[u8]) -> StrictError {
+    StrictError::new(StrictErrorKind::NotUtf8, input, error.valid_up_to())
+}
+
 /// Gives `found` the top-level elements of the input. Where values use prefixes whose declarations the first pass left out, a second
 /// one keeps these.
 fn read(
-    input: &Bytes,
+    input: &ByteString,
     goal: Goal,
     surroundings: Surroundings,
     origin: impl Fn(&Root) -> Origin,
@@ -178,7 +194,7 @@ fn read(
 /// nothing is found: the lists that the next pass takes are returned.
 fn read_with(
     lists: &[Vec<&str>],
-    input: &Bytes,
+    input: &ByteString,
     goal: Goal,
     surroundings: Surroundings,
     origin: &impl Fn(&Root) -> Origin,
@@ -214,14 +230,14 @@ fn read_with(
 }
 
 /// A finished element, and its tape.
-fn finish(pass: &mut Pass, root: Root, keeps: bool, input: &Bytes, origin: Origin) -> Canonical {
-    let bytes = match root.piece {
-        Piece::Source(range) => input.slice(range),
-        Piece::Written(bytes) => bytes,
+fn finish(pass: &mut Pass, root: Root, keeps: bool, input: &ByteString, origin: Origin) -> Canonical {
+    let text = match root.piece {
+        Piece::Source(range) => input.slice_ref(&input[range]),
+        Piece::Written(bytes) => ByteString::try_from(bytes).expect("what is written is UTF-8"),
     };
     let namespace =
         std::str::from_utf8(pass.scope.uri_name(root.namespace)).expect("the input was checked to be UTF-8");
-    let canonical = Canonical::checked(bytes, known_name(namespace, &pass.text[root.local]), origin, keeps);
+    let canonical = Canonical::checked(text, known_name(namespace, &pass.text[root.local]), origin, keeps);
     pass.tape.belong_to(&canonical);
     canonical
 }

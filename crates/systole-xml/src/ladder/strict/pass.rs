@@ -70,22 +70,31 @@ pub(super) struct Root {
 /// `Ok` or the boxed error: one register.
 pub(super) type Check<T = ()> = Result<T, StrictError>;
 
+/// Checks that an input is not too large to be read.
+pub(super) fn check_size(input: &[u8], limits: &XmlLimits) -> Check {
+    let limit = limits.message_bytes.min(u32::MAX as usize);
+    if input.len() > limit {
+        let kind = StrictErrorKind::TooLarge { bytes: input.len(), limit };
+        return Err(StrictError::new(kind, input, limit));
+    }
+    Ok(())
+}
+
 impl<'a> Pass<'a> {
     /// Checks size and characters; everything else is for [`Pass::run`].
     pub(super) fn new(
-        input: &'a [u8],
+        text: &'a str,
         goal: Goal,
         comments: bool,
         lists: &'a [Vec<&'a str>],
         limits: &'a XmlLimits,
         room: &'a mut Room,
     ) -> Check<Self> {
-        let limit = limits.message_bytes.min(u32::MAX as usize);
-        if input.len() > limit {
-            let kind = StrictErrorKind::TooLarge { bytes: input.len(), limit };
-            return Err(StrictError::new(kind, input, limit));
+        let input = text.as_bytes();
+        check_size(input, limits)?;
+        if let Some((at, found)) = chars::forbidden(text) {
+            return Err(StrictError::new(StrictErrorKind::ForbiddenCharacter { found }, input, at));
         }
-        let text = chars::check(input).map_err(|(kind, at)| StrictError::new(kind, input, at))?;
         room.clear();
         let Room { open, attributes, scope, roots, out } = room;
         let reserve = if goal == Goal::Fragment { 0 } else { input.len() + input.len() / 16 + 64 };

@@ -8,12 +8,11 @@ use crate::vocab::is_name_char;
 
 impl Root {
     /// The canonical form of the document.
-    pub(super) fn text<'a>(&'a self, input: &'a [u8]) -> &'a str {
-        let bytes = match &self.piece {
+    pub(super) fn text<'a>(&'a self, input: &'a str) -> &'a str {
+        match &self.piece {
             Piece::Source(range) => &input[range.clone()],
-            Piece::Written(bytes) => bytes,
-        };
-        std::str::from_utf8(bytes).expect("the input was checked to be UTF-8")
+            Piece::Written(bytes) => std::str::from_utf8(bytes).expect("what is written is UTF-8"),
+        }
     }
 }
 
