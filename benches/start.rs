@@ -1,0 +1,70 @@
+//! Organisms of many listeners: what their start takes, and one question to one of them. `cargo bench --bench start`.
+
+use std::rc::Rc;
+
+use systole::core::{Client, Contract, Message, Outcome, Routing};
+use systole::prelude::*;
+use systole::shell::{LocalBoxFuture, OrganismBuilder, RawListener, RunContext};
+
+const LISTENERS: [usize; 3] = [100, 1_000, 10_000];
+
+fn main() {
+    divan::main();
+}
+
+#[derive(Serialize, Deserialize, JsonSchema, Payload)]
+#[payload(namespace = "urn:example:numbers:v1")]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+/// A listener that says nothing.
+struct Mute;
+
+impl RawListener for Mute {
+    fn run(self: Rc<Self>, _: Message, _: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async { Outcome::Emitted(Vec::new()) })
+    }
+}
+
+/// Functions of one type, each reached by its name alone.
+fn of_one_type(listeners: usize) -> OrganismBuilder {
+    let add = async |add: Delivery<Add>| Ok(Add { a: add.a + add.b, b: 0 });
+    let with = |builder: OrganismBuilder, number| {
+        builder.on_with(&format!("listener-{number}"), add, |contract| contract.routing(Routing::Addressed))
+    };
+    (0..listeners).fold(Organism::builder("many"), with).client("cli", |client| client.calls::<Add>()).shards(1)
+}
+
+/// Listeners that are no functions, each of a payload of its own, and a client that may call all of them.
+fn of_distinct_contracts(listeners: usize) -> OrganismBuilder {
+    let payload = |number| format!("{{urn:example:many:v1}}request-{number}").parse().expect("a name");
+    let with = |builder: OrganismBuilder, number| {
+        let mut contract = Contract::new(format!("listener-{number}").parse().expect("a name"));
+        contract.accepts = vec![payload(number)];
+        contract.replies = vec![payload(listeners)];
+        builder.raw_listener(contract, || Mute)
+    };
+    let client =
+        Client { name: "cli".parse().expect("a name"), calls: (0..listeners).map(payload).collect(), admin: false };
+    (0..listeners).fold(Organism::builder("many"), with).raw_client(client).shards(1)
+}
+
+#[divan::bench(args = LISTENERS)]
+fn start_of_one_type(bencher: divan::Bencher<'_, '_>, listeners: usize) {
+    bencher.bench_local(|| of_one_type(listeners).start().expect("it starts"));
+}
+
+#[divan::bench(args = LISTENERS)]
+fn start_of_distinct_contracts(bencher: divan::Bencher<'_, '_>, listeners: usize) {
+    bencher.bench_local(|| of_distinct_contracts(listeners).start().expect("it starts"));
+}
+
+#[divan::bench(args = LISTENERS, sample_size = 1_000)]
+fn ask_the_last(bencher: divan::Bencher<'_, '_>, listeners: usize) {
+    let organism = of_one_type(listeners).start().expect("it starts");
+    let client = organism.client("cli").expect("there is one");
+    let last = format!("listener-{}", listeners - 1);
+    bencher.bench_local(|| block_on(client.ask(call_to(&last, Add { a: 1, b: 2 }))).expect("it answers"));
+}
