@@ -9,6 +9,7 @@ use systole::inbox::Absent;
 use systole::settings::Mode;
 use systole::shell::command::Variable;
 use systole::shell::journal::Durability;
+use systole::shell::worker::WorkerSpec;
 use systole::vocab::{Limits, QName, XmlLimits};
 
 fn load(file: &str) -> Config {
@@ -98,7 +99,9 @@ fn every_key_arrives() {
 fn each_kind_of_listener_has_its_defaults() {
     let config = load("all-keys.yaml");
     let listeners: Vec<&Contract> = config.blueprint.listeners().map(|(_, listener)| listener).collect();
-    let [program, plain, person, parrot, agent, reviews, jobs, pushed] = listeners[..] else { panic!("{listeners:?}") };
+    let [program, plain, stayer, _, person, parrot, agent, reviews, jobs, pushed] = listeners[..] else {
+        panic!("{listeners:?}")
+    };
 
     assert_eq!(program.description, "Answers questions.");
     assert_eq!(program.accepts, qnames(&["{urn:t}ask", "{https://xml-pipeline.org/ns/core/v1}boot"]));
@@ -111,6 +114,9 @@ fn each_kind_of_listener_has_its_defaults() {
     assert_eq!((plain.timeout, plain.concurrency), (Some(Duration::from_millis(1500)), Contract::COMMAND_CONCURRENCY));
     assert_eq!((plain.silence, plain.routing), (Silence::Error, Routing::Unique));
     assert!(!plain.accepts_faults && !plain.context);
+
+    assert!(stayer.can_park && !stayer.stateless);
+    assert_eq!((stayer.timeout, stayer.concurrency), (plain.timeout, Contract::ACTOR_CONCURRENCY));
 
     assert_eq!((person.timeout, person.can_park), (None, true));
     assert_eq!(parrot.replies, parrot.accepts, "an echo replies with what it accepts");
@@ -138,6 +144,8 @@ fn commands_run_beside_the_file() {
     let [
         Kind::Command(program),
         Kind::Command(plain),
+        Kind::Worker(stayer),
+        Kind::Worker(plain_stayer),
         Kind::Human,
         Kind::Echo,
         Kind::Remote(Mode::Stream),
@@ -147,6 +155,13 @@ fn commands_run_beside_the_file() {
     else {
         panic!("{:?}", config.kinds)
     };
+    assert_eq!((stayer.processes, stayer.heartbeat), (39, Duration::from_secs(40)));
+    assert_eq!((plain_stayer.processes, plain_stayer.heartbeat), (1, WorkerSpec::HEARTBEAT));
+    assert!(stayer.command.program.ends_with("tests/golden/config/run.sh"), "{stayer:?}");
+    assert_eq!(
+        (&stayer.command.arguments[..], &stayer.command.env[..]),
+        (&["again".into()][..], &["GREETING".into()][..])
+    );
     let silent = |of| Kind::Tasks(Tasks { of, results: false, events: false, questions: false });
     let owner = TasksOf::Owner("agent".parse().unwrap());
     assert_eq!(tasks, [silent(owner), silent(TasksOf::Registered(Absent::Refuse))]);

@@ -52,8 +52,8 @@ pub(super) fn is_the_pumps(payload: &QName) -> bool {
 /// Programs and scripts that aren't there.
 pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path) {
     for listener in &organism.listeners {
-        let Written::Command { words, .. } = &listener.kind else { continue };
-        let [program, arguments @ ..] = words.as_slice() else { continue };
+        let (Written::Command(called) | Written::Worker { program: called, .. }) = &listener.kind else { continue };
+        let [program, arguments @ ..] = called.words.as_slice() else { continue };
         if let Some(mistake) = program::mistake(&program.value, directory) {
             reader.report(mistake, program.span);
         } else if let Some(script) =

@@ -28,7 +28,7 @@ impl Mistake {
                 None => "write a whole number with a unit: 250ms, 30s, 15min, 1h".into(),
             },
             Self::NoKind => {
-                "add one of: command: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
+                "add one of: command: [program, argument], worker: [program, argument], human: true, echo: true, remote: { mode: poll }, job: { owner: name }, jobs: {}".into()
             }
             Self::TwoKinds => "remove all but one".into(),
             Self::FalseKind { .. } => "remove it, or write true".into(),

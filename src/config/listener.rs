@@ -1,5 +1,7 @@
 //! One entry below `listeners:`.
 
+use std::time::Duration;
+
 use systole_core::core::{Contract, Routing, Silence};
 use systole_core::vocab::{Limits, Name, QName, Span, ns};
 
@@ -10,6 +12,7 @@ use super::reader::{At, Fields, Reader};
 use super::remote;
 use super::tasks::{self, Tasks};
 use crate::settings::Mode;
+use crate::shell::worker::WorkerSpec;
 
 /// A listener as the file describes it.
 #[derive(Debug)]
@@ -24,15 +27,26 @@ pub(super) struct Listener {
     pub(super) kind: Written,
 }
 
-/// The kind of a listener as it is written; a command's program isn't looked for yet.
+/// A program as it is written; it isn't looked for yet.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) words: Vec<At<String>>,
+    pub(super) env: Vec<At<String>>,
+}
+
+/// The kind of a listener as it is written.
 #[derive(Debug)]
 pub(super) enum Written {
-    Command { words: Vec<At<String>>, env: Vec<At<String>> },
+    Command(Program),
+    Worker { program: Program, processes: u32, heartbeat: Duration },
     Human,
     Echo,
     Remote(Mode),
     Tasks { tasks: Tasks, owner: Option<At<Name>>, place: Span },
 }
+
+/// Processes of a worker at most.
+const MAX_PROCESSES: u64 = 1024;
 
 /// Reads an entry. `None` if something is missing without which the others can't be judged.
 pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
@@ -88,8 +102,12 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
     contract.can_park = false;
     contract.timeout = Some(limits.handler_timeout);
     match kind {
-        Some(Written::Command { .. }) => {
+        Some(Written::Command(_)) => {
             contract.concurrency = Contract::COMMAND_CONCURRENCY;
+            contract.speaks_at_end = true;
+        }
+        Some(Written::Worker { .. }) => {
+            contract.can_park = true;
             contract.speaks_at_end = true;
         }
         Some(Written::Human) => {
@@ -135,31 +153,31 @@ fn behaviour(reader: &mut Reader, fields: &mut Fields<'_>, contract: &mut Contra
 
 fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<Written> {
     let command = fields.take("command");
+    let worker = fields.take("worker");
     let human = fields.take("human");
     let echo = fields.take("echo");
     let remote = fields.take("remote");
     let tasks = fields.take("job").map(|node| (node, true));
     let tasks = [tasks, fields.take("jobs").map(|node| (node, false))];
     let tasks = tasks.into_iter().flatten().collect::<Vec<_>>();
-    let env = fields.take("env");
-    let written = match (command, human, echo, remote, tasks.as_slice()) {
-        (Some(command), None, None, None, []) => {
-            let words = reader.command(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
-            if words.first().is_none_or(|program| program.value.is_empty()) {
-                reader.report(Mistake::EmptyCommand, command.span);
-            }
-            let env = env.and_then(|node| reader.list(node)).unwrap_or_default();
-            let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
-            return Some(Written::Command { words, env });
+    let keys = ["env", "processes", "heartbeat"].map(|key| (key, fields.take(key)));
+    let [env, processes, heartbeat] = keys.map(|(_, node)| node);
+    let written = match (command, worker, human, echo, remote, tasks.as_slice()) {
+        (Some(words), None, None, None, None, []) => program(reader, words, env).map(Written::Command),
+        (None, Some(words), None, None, None, []) => {
+            let processes = processes.and_then(|node| reader.number("processes", node, 1, MAX_PROCESSES));
+            let heartbeat = heartbeat.and_then(|node| reader.duration(node)).unwrap_or(WorkerSpec::HEARTBEAT);
+            let program = program(reader, words, env);
+            program.map(|program| Written::Worker { program, processes: processes.unwrap_or(1) as u32, heartbeat })
         }
-        (None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
-        (None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),
-        (None, None, None, Some(node), []) => remote::read(reader, node).map(Written::Remote),
-        (None, None, None, None, [(node, is_one)]) => {
+        (None, None, Some(human), None, None, []) => marked(reader, "human", human).then_some(Written::Human),
+        (None, None, None, Some(echo), None, []) => marked(reader, "echo", echo).then_some(Written::Echo),
+        (None, None, None, None, Some(node), []) => remote::read(reader, node).map(Written::Remote),
+        (None, None, None, None, None, [(node, is_one)]) => {
             let read = if *is_one { tasks::job(reader, node) } else { tasks::jobs(reader, node) };
             read.map(|(tasks, owner)| Written::Tasks { tasks, owner, place: node.span })
         }
-        (None, None, None, None, []) => {
+        (None, None, None, None, None, []) => {
             reader.report(Mistake::NoKind, listener);
             None
         }
@@ -168,16 +186,28 @@ fn kind(reader: &mut Reader, fields: &mut Fields<'_>, listener: Span) -> Option<
             return None;
         }
     };
-    if let (Some(env), Some(written)) = (env, &written) {
-        let kind = match written {
-            Written::Human => "human",
-            Written::Remote(_) => "remote",
-            Written::Tasks { .. } => "a job",
-            Written::Echo | Written::Command { .. } => "an echo",
-        };
-        reader.report(Mistake::Pointless { key: "env", kind }, env.span);
+    let (kind, keys) = match written.as_ref()? {
+        Written::Human => ("human", &keys[..]),
+        Written::Remote(_) => ("remote", &keys[..]),
+        Written::Tasks { .. } => ("a job", &keys[..]),
+        Written::Echo => ("an echo", &keys[..]),
+        Written::Command(_) => ("a command", &keys[1..]),
+        Written::Worker { .. } => ("a worker", &[][..]),
+    };
+    for (key, node) in keys {
+        node.iter().for_each(|node| reader.report(Mistake::Pointless { key, kind }, node.span));
     }
     written
+}
+
+fn program(reader: &mut Reader, command: &Node, env: Option<&Node>) -> Option<Program> {
+    let words = reader.command(command)?.iter().filter_map(|word| text(reader, word)).collect::<Vec<_>>();
+    if words.first().is_none_or(|program| program.value.is_empty()) {
+        reader.report(Mistake::EmptyCommand, command.span);
+    }
+    let env = env.and_then(|node| reader.list(node)).unwrap_or_default();
+    let env = env.iter().filter_map(|entry| variable(reader, entry)).collect();
+    Some(Program { words, env })
 }
 
 /// Whether `human:` or `echo:` says true.

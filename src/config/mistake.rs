@@ -110,11 +110,11 @@ pub enum Mistake {
         /// The most.
         max: u64,
     },
-    /// A listener that is neither a command nor a person nor an echo nor remote.
+    /// A listener that is neither a command nor a worker nor a person nor an echo nor remote.
     #[error("this listener has no kind")]
     NoKind,
     /// A listener that is more than one of them.
-    #[error("a listener is a command, human, echo, remote, a job or jobs, only one of them")]
+    #[error("a listener is a command, a worker, human, echo, remote, a job or jobs, only one of them")]
     TwoKinds,
     /// `human: false` or `echo: false`.
     #[error("'{key}: false' says nothing")]

@@ -53,8 +53,9 @@ pub use text::Unread;
 use crate::settings::{GatewaySettings, Mode};
 use crate::shell::command::CommandSpec;
 use crate::shell::journal::Journaled;
+use crate::shell::worker::WorkerSpec;
 use finding::File;
-use listener::Written;
+use listener::{Program, Written};
 use organism::Organism;
 use reader::Reader;
 use systole_core::core::Blueprint;
@@ -91,6 +92,8 @@ pub struct Config {
 pub enum Kind {
     /// A program that runs once for each message.
     Command(CommandSpec),
+    /// A program that stays, and gets one message after the other.
+    Worker(WorkerSpec),
     /// A person at the terminal.
     Human,
     /// It answers with what it gets.
@@ -224,18 +227,23 @@ fn judge(reader: &mut Reader, organism: Organism, directory: &Path, advise: Advi
 
 fn kind(written: Written, directory: &Path) -> Kind {
     match written {
-        Written::Command { words, env } => {
-            let mut words = words.into_iter().map(|word| word.value);
-            let program = words.next().unwrap_or_default();
-            let program = program::find(&program, directory).unwrap_or_else(|| PathBuf::from(program));
-            let env = env.into_iter().map(|entry| entry.value.as_str().into()).collect();
-            Kind::Command(CommandSpec { program, arguments: words.collect(), env, directory: directory.to_owned() })
+        Written::Command(program) => Kind::Command(command(program, directory)),
+        Written::Worker { program, processes, heartbeat } => {
+            Kind::Worker(WorkerSpec { command: command(program, directory), processes, heartbeat })
         }
         Written::Human => Kind::Human,
         Written::Echo => Kind::Echo,
         Written::Remote(mode) => Kind::Remote(mode),
         Written::Tasks { tasks, .. } => Kind::Tasks(tasks),
     }
+}
+
+fn command(Program { words, env }: Program, directory: &Path) -> CommandSpec {
+    let mut words = words.into_iter().map(|word| word.value);
+    let program = words.next().unwrap_or_default();
+    let program = program::find(&program, directory).unwrap_or_else(|| PathBuf::from(program));
+    let env = env.into_iter().map(|entry| entry.value.as_str().into()).collect();
+    CommandSpec { program, arguments: words.collect(), env, directory: directory.to_owned() }
 }
 
 #[cfg(test)]

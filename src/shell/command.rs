@@ -11,12 +11,12 @@
 //! answer. No part of a payload is ever taken for the whole, and no file is left behind.
 
 mod conceal;
-mod environment;
-mod guard;
+pub(super) mod environment;
+pub(super) mod guard;
 mod history;
 mod memory;
-mod process;
-mod streams;
+pub(super) mod process;
+pub(super) mod streams;
 
 use std::path::PathBuf;
 use std::rc::Rc;

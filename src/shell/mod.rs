@@ -52,6 +52,7 @@ mod ticket;
 #[cfg(feature = "gateway")]
 pub(crate) mod token;
 mod watchdog;
+pub mod worker;
 
 pub use accepts::{Accepts, AsActor, AsBlocking, BlockingHandler, Kind};
 pub use block_on::block_on;

@@ -5,8 +5,16 @@ use super::{About, Variable};
 
 const PASSED_ON: [&str; 3] = ["PATH", "HOME", "LANG"];
 
-/// The whole environment of a process: later entries win, and `SYSTOLE_*` come last.
+/// The whole environment of a process that handles one message: later entries win, and `SYSTOLE_*` come last.
 pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Path>) -> Vec<(OsString, OsString)> {
+    let mut all = passed_on(listed);
+    all.extend(described(about).into_iter().map(|(name, value)| (name.into(), value.into())));
+    all.extend(history.map(|path| ("SYSTOLE_HISTORY".into(), path.into())));
+    all
+}
+
+/// What each process gets: later entries win.
+pub(in crate::shell) fn passed_on(listed: &[Variable]) -> Vec<(OsString, OsString)> {
     let mut all = Vec::with_capacity(PASSED_ON.len() + listed.len() + 9);
     let inherit = |name: &str| std::env::var_os(name).map(|value| (OsString::from(name), value));
     all.extend(PASSED_ON.iter().filter_map(|name| inherit(name)));
@@ -16,8 +24,6 @@ pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Pat
             Variable::Set(name, value) => all.push((name.into(), value.into())),
         }
     }
-    all.extend(described(about).into_iter().map(|(name, value)| (name.into(), value.into())));
-    all.extend(history.map(|path| ("SYSTOLE_HISTORY".into(), path.into())));
     all
 }
 

@@ -57,7 +57,7 @@ static LIVE: Mutex<Live> = Mutex::new(Live { groups: BTreeSet::new(), guard: Non
 ///
 /// # Errors
 /// If it can't be started, or the guard can't.
-pub(super) fn spawn(mut command: Command, kept: Option<Arc<File>>) -> io::Result<(Child, Option<Group>)> {
+pub(in crate::shell) fn spawn(mut command: Command, kept: Option<Arc<File>>) -> io::Result<(Child, Option<Group>)> {
     let orders = live().orders()?;
     let told = orders.clone();
     let prepare = move || {
@@ -85,7 +85,7 @@ pub fn kill_all() {
 }
 
 /// A process and all its descendants that stay in its group. Dropping it kills them.
-pub(super) struct Group(Pid);
+pub(in crate::shell) struct Group(Pid);
 
 impl Group {
     fn began(leader: Pid, told: &Arc<PipeWriter>) -> Self {

@@ -30,7 +30,7 @@ pub(super) struct Invocation<'a> {
 
 /// Why a process gave no output.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CommandError {
+pub(in crate::shell) enum CommandError {
     #[error("the listener can't be started")]
     Start(#[source] io::Error),
     #[error("the listener wrote more than {max} bytes")]
@@ -42,7 +42,7 @@ pub(super) enum CommandError {
 }
 
 /// How long a descendant outside the group may keep the streams open after the process ended.
-const LINGER: Duration = Duration::from_secs(1);
+pub(in crate::shell) const LINGER: Duration = Duration::from_secs(1);
 
 /// Pause before another try to start a process that got no descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -78,7 +78,7 @@ pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut Stri
 
 impl CommandError {
     /// What the log says: with what the system says.
-    pub(super) fn detail(&self) -> String {
+    pub(in crate::shell) fn detail(&self) -> String {
         match self {
             Self::Start(cause) | Self::Stream(cause) => format!("{self}: {cause}"),
             Self::TooMuch { .. } | Self::Exit(_) => self.to_string(),
@@ -86,7 +86,7 @@ impl CommandError {
     }
 
     /// Whether the same may succeed in a moment.
-    pub(super) fn is_temporary(&self) -> bool {
+    pub(in crate::shell) fn is_temporary(&self) -> bool {
         let Self::Start(cause) = self else { return false };
         let busy = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
         Errno::from_io_error(cause).is_some_and(|error| busy.contains(&error))
@@ -102,12 +102,17 @@ fn exit(status: ExitStatus) -> String {
 }
 
 /// A process, with all its descendants that stay in its group. Dropping it kills and reaps them.
-struct Process {
+pub(in crate::shell) struct Process {
     child: Option<Child>,
     group: Option<Group>,
 }
 
 impl Process {
+    /// A process that was started in that group.
+    pub(in crate::shell) fn new(child: Child, group: Option<Group>) -> Self {
+        Self { child: Some(child), group }
+    }
+
     /// Starts a process as soon as there are descriptors for it.
     async fn begin(invocation: &Invocation<'_>) -> io::Result<Self> {
         loop {
@@ -131,11 +136,11 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let (child, group) = guard::spawn(command, inherited.clone())?;
-        Ok(Self { child: Some(child), group })
+        Ok(Self::new(child, group))
     }
 
     /// Waits for the process alone and reaps it.
-    async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(in crate::shell) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let child = self.child.as_mut().ok_or_else(|| io::Error::other("the process was reaped before"))?;
         let status = child.wait().await?;
         self.child = None;
@@ -143,7 +148,7 @@ impl Process {
     }
 
     /// Kills what is left of the group: while a member lives, nobody else can have its id.
-    fn kill(&mut self) {
+    pub(in crate::shell) fn kill(&mut self) {
         self.group = None;
     }
 }

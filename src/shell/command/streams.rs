@@ -10,7 +10,7 @@ use crate::shell::terminal::Escaped;
 /// The longest line of standard error that is logged whole, in bytes.
 const LINE: usize = 4096;
 /// How many lines of standard error are logged for one message.
-const LINES: usize = 1000;
+pub(in crate::shell) const LINES: usize = 1000;
 /// What is kept of the end of standard error, in bytes.
 const SAID: usize = 2048;
 
@@ -63,7 +63,10 @@ fn keep_end(said: &mut String, line: &str) {
 }
 
 /// Reads one line into `line`, cut to [`LINE`] bytes. `false` at the end.
-async fn read_line(reader: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> io::Result<bool> {
+pub(in crate::shell) async fn read_line(
+    reader: &mut BufReader<impl AsyncRead + Unpin>,
+    line: &mut Vec<u8>,
+) -> io::Result<bool> {
     line.clear();
     let mut any = false;
     loop {

@@ -11,7 +11,7 @@ mod detached;
 mod feed;
 mod lives;
 mod raw;
-mod restart;
+pub(super) mod restart;
 
 pub(super) use actor::ActorHost;
 pub(super) use blocking::{BlockingHost, Routed, Run};

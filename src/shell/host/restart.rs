@@ -4,21 +4,21 @@ use std::time::Duration;
 use systole_core::vocab::Time;
 
 /// How often a listener may be made anew.
-pub(super) const RESTARTS: usize = 5;
+pub(in crate::shell) const RESTARTS: usize = 5;
 /// Within how long.
-pub(super) const WINDOW: Duration = Duration::from_secs(60);
+pub(in crate::shell) const WINDOW: Duration = Duration::from_secs(60);
 /// How long it is left alone after that.
-pub(super) const COOL_DOWN: Duration = Duration::from_secs(60);
+pub(in crate::shell) const COOL_DOWN: Duration = Duration::from_secs(60);
 
 /// Counts the restarts of one listener.
 #[derive(Debug, Default)]
-pub(super) struct Restarts {
+pub(in crate::shell) struct Restarts {
     recent: VecDeque<Time>,
 }
 
 /// What follows from a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::shell) enum Verdict {
     /// Make it anew.
     Restart,
     /// It failed too often: leave it alone for [`COOL_DOWN`].
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
 
 impl Restarts {
     /// Counts a failure.
-    pub(super) fn failed(&mut self, now: Time) -> Verdict {
+    pub(in crate::shell) fn failed(&mut self, now: Time) -> Verdict {
         while self.recent.front().is_some_and(|&then| now.since(then) >= WINDOW) {
             self.recent.pop_front();
         }

@@ -11,6 +11,7 @@ use systole::shell::command::CommandListener;
 use systole::shell::echo::EchoListener;
 use systole::shell::human::{Console, HumanListener};
 use systole::shell::journal::Journaled;
+use systole::shell::worker::WorkerListener;
 use systole::shell::{Events, Organism, OrganismBuilder};
 use systole_core::core::Party;
 use tokio::sync::mpsc::Receiver;
@@ -192,6 +193,10 @@ fn builder(config: Config, console: &Console, entrance: &Entrance) -> OrganismBu
             Kind::Command(spec) => {
                 let command = CommandListener::new(contract.name.clone(), spec);
                 builder.raw_listener(contract, move || command.clone())
+            }
+            Kind::Worker(spec) => {
+                let name = contract.name.clone();
+                builder.raw_listener(contract, move || WorkerListener::new(name.clone(), spec.clone()))
             }
             Kind::Human => {
                 let human = HumanListener::new(console.clone());

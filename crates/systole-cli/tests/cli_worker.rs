@@ -1,0 +1,439 @@
+//! `worker:` with the real program: Python processes that stay, by hand and with the package of `sdk/python`.
+// A real process is waited for.
+#![allow(clippy::disallowed_methods)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// How long a test waits for something that has to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
+  <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
+</xs:schema>"#;
+
+/// A worker by hand, which does what the text of a payload says.
+const BY_HAND: &str = r#"
+import json, os, re, sys
+out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")
+open("started", "a").write(f"{os.getpid()}\n")
+def write(line):
+    out.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
+    out.flush()
+def say(line, text):
+    write({"id": line["id"], "payloads": [f"<say xmlns='urn:t'>{text}</say>"]})
+held = []
+for line in sys.stdin:
+    line = json.loads(line)
+    open("lines", "a").write(json.dumps(line) + "\n")
+    if "ping" in line and not os.path.exists("deaf"):
+        write({"pong": line["ping"]})
+    elif "as" in line:
+        say(line, "<![CDATA[" + re.sub("<.*?>", "", line.get("reply", "")) + json.dumps(line.get("fault", "")) + "]]>")
+    elif "type" in line:
+        text = re.sub("<.*?>", "", line["payload"])
+        if text == "die":
+            os.kill(os.getpid(), 9)
+        elif text.startswith("line "):
+            write(text[5:].replace("ID", line["id"]))
+        elif text == "print":
+            print("{\"id\": 1}", flush=True)
+            print("to the log", file=sys.stderr, flush=True)
+            say(line, "printed")
+        elif text == "strays":
+            for _ in range(1100):
+                write({"id": "00000000-0000-0000-0000-000000000000", "error": "x"})
+        elif text == "long":
+            write("x" * 7_000_000)
+        elif text == "hold":
+            held.append(line)
+            if len(held) == 3:
+                for one in reversed(held):
+                    say(one, len(held))
+        elif text == "hang":
+            pass
+        elif text.startswith("ask "):
+            write({"id": line["id"], "call": text[4:].replace("[", "<").replace("]", ">"), "as": "k"})
+        elif text == "greedy":
+            for n in range(300):
+                write({"id": line["id"], "call": "<ask xmlns='urn:t'>hang</ask>", "as": str(n)})
+        elif text == "fail":
+            write({"id": line["id"], "error": "no luck"})
+        elif text == "dirty":
+            write({"id": line["id"], "payloads": ["Sure:\n```xml\n<say>R&D</say>\n```"]})
+        else:
+            say(line, text.upper())
+"#;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, agent: &str, keys: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("worker-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("t.xsd"), SCHEMA).unwrap();
+        fs::write(path.join("agent.py"), agent).unwrap();
+        let organism = format!(
+            "organism: {{ name: worker }}\n\
+             limits: {{ message_bytes: 1100000 }}\n\
+             clients: [{{ name: cli, calls: ['{{urn:t}}do'] }}]\n\
+             listeners:\n\
+             - {{ name: parrot, schemas: [t.xsd], command: [sh, -c, \"sed 's/ask/say/g'\"], accepts: ['{{urn:t}}ask'], replies: ['{{urn:t}}say'] }}\n\
+             - {{ name: agent, worker: [python3, agent.py], accepts: ['{{urn:t}}do'], replies: ['{{urn:t}}say'], calls: ['{{urn:t}}ask'], \
+             env: ['PYTHONPATH={ROOT}/sdk/python'], {keys} }}\n"
+        );
+        fs::write(path.join("organism.yaml"), organism).unwrap();
+        Self(path)
+    }
+
+    fn start(&self, extra: &[&str]) -> Running {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+            .args(["run", "organism.yaml", "--json"])
+            .args(extra)
+            .current_dir(&self.0)
+            .env_remove("SYSTOLE_LOG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(self.0.join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap_or_default()
+    }
+
+    /// Processes that were started.
+    fn started(&self) -> usize {
+        self.read("started").lines().count()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn send(&mut self, text: &str) {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        writeln!(self.child.stdin.as_mut().unwrap(), "<do xmlns='urn:t'>{text}</do>").unwrap();
+    }
+
+    fn receive(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended without an answer");
+        line
+    }
+
+    fn ask(&mut self, text: &str) -> String {
+        self.send(text);
+        self.receive()
+    }
+
+    fn end(&mut self) -> (Option<i32>, String) {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(value) = done() {
+            return value;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process still runs: no zombie that waits for its parent, who may not be us.
+fn runs(pid: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+}
+
+#[track_caller]
+fn has(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "no {part} in {text}"));
+}
+
+#[test]
+fn one_process_answers_many_messages() {
+    let folder = Folder::new("many", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    assert_eq!(folder.started(), 0, "started before its first message");
+    has(&running.ask("one"), &[">ONE</say>"]);
+    has(&running.ask("dirty"), &[">R&amp;D</say>"]);
+    has(&running.ask("fail"), &["<code>failed</code>", "no luck"]);
+    has(&running.ask("print"), &[">printed</say>"]);
+    let big = "x".repeat(1_000_000);
+    has(&running.ask(&big), &[&big.to_uppercase()]);
+    // Three at once, answered in another order.
+    (0..3).for_each(|_| running.send("hold"));
+    (0..3).for_each(|_| has(&running.receive(), &[">3</say>"]));
+    assert_eq!(folder.started(), 1);
+    let first: serde_json::Value = serde_json::from_str(folder.read("lines").lines().next().unwrap()).unwrap();
+    assert_eq!((first["type"].as_str(), first["from"].as_str()), (Some("{urn:t}do"), Some("cli")));
+    assert!(first["id"].is_string() && first["thread"].is_string() && first.get("history").is_none(), "{first}");
+    assert_eq!(running.end().0, Some(1), "a fault was among the answers");
+    has(&folder.read("log"), &["{\\\"id\\\": 1}", "to the log"]);
+}
+
+#[test]
+fn a_worker_calls_and_awaits() {
+    let folder = Folder::new("calls", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&[]);
+    has(&running.ask("ask [ask xmlns='urn:t']x[/ask]"), &[">x\"\"</say>"]);
+    has(&running.ask("ask [ask xmlns='urn:t']x & y[/ask]"), &[">x &amp;amp; y\"\"</say>"]);
+    has(&running.ask("ask [other xmlns='urn:t'/]"), &["\"code\": \"route\""]);
+    has(&running.ask("ask ]"), &["\"code\": \"malformed\""]);
+    // More calls than fanout fail the message, not the process.
+    has(&running.ask("greedy"), &["<code>limit</code>", "256"]);
+    until("the cancellation", || folder.read("lines").contains("\"cancel\"").then_some(()));
+    has(&running.ask("one"), &[">ONE</say>"]);
+    assert_eq!(folder.started(), 1);
+}
+
+#[test]
+fn what_breaks_the_protocol_ends_the_process_and_fails_what_it_had() {
+    let folder = Folder::new("broken", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&[]);
+    for (text, why) in [
+        ("line no JSON", "breaks the protocol"),
+        ("line {\"id\":\"ID\"}", "breaks the protocol"),
+        ("strays", "breaks the protocol"),
+        ("long", "more than 6604096 bytes"),
+        ("die", "killed by signal 9"),
+    ] {
+        // The message beside it fails with it.
+        running.send("hang");
+        running.send(text);
+        for answer in [running.receive(), running.receive()] {
+            has(&answer, &["<code>listener-failed</code>", "<retryable>true</retryable>", why]);
+        }
+    }
+    assert_eq!(folder.started(), 5);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    // The sixth end within a minute is the last for a minute.
+    has(&running.ask("die"), &["killed by signal 9"]);
+    has(&running.ask("one"), &["<code>listener-failed</code>", "is resting", "<retryable>true</retryable>"]);
+    assert_eq!(folder.started(), 6);
+    has(&folder.read("log"), &["1000 lines in a row", "a worker ended"]);
+}
+
+#[test]
+fn a_worker_that_is_killed_fails_what_it_had_and_is_started_again() {
+    let folder = Folder::new("killed", BY_HAND, "timeout: 60s, processes: 2");
+    let mut running = folder.start(&[]);
+    running.send("hang");
+    let first = until("the message", || folder.read("lines").contains("hang").then(|| folder.read("started")));
+    // The other process goes on.
+    has(&running.ask("one"), &[">ONE</say>"]);
+    assert_eq!(folder.started(), 2);
+    let pid = Pid::from_raw(first.trim().parse().unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    has(&running.receive(), &["<code>listener-failed</code>", "killed by signal 9"]);
+    has(&running.ask("two"), &[">TWO</say>"]);
+    // Each message has one answer, whenever its process is killed.
+    for round in 0..3 {
+        let pid = folder.read("started").lines().last().unwrap().parse().unwrap();
+        (0..100).for_each(|n| running.send(&format!("{round}.{n}.")));
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        let answers: Vec<String> = (0..100).map(|_| running.receive()).collect();
+        let failed = answers.iter().filter(|answer| answer.contains("<code>listener-failed</code>")).count();
+        let once = |n: &usize| answers.iter().filter(|answer| answer.contains(&format!(">{round}.{n}.<"))).count() == 1;
+        assert_eq!((0..100).filter(once).count() + failed, 100, "{answers:?}");
+        has(&running.ask("three"), &[">THREE</say>"]);
+    }
+}
+
+#[test]
+fn a_durable_organism_hands_a_message_over_again() {
+    let folder = Folder::new("durable", BY_HAND, "timeout: 60s");
+    let file = folder.0.join("organism.yaml");
+    let organism = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{organism}durability: process\njournal: the.journal\n")).unwrap();
+    let ids = || -> Vec<serde_json::Value> {
+        let lines = folder.read("lines");
+        let whole = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        whole.filter(|line| line.get("type").is_some()).map(|line| line["id"].clone()).collect()
+    };
+    for attempt in 1..3 {
+        let mut running = folder.start(&[]);
+        if attempt == 1 {
+            running.send("hang");
+        }
+        until("the message", || (ids().len() == attempt).then_some(()));
+    }
+    assert_eq!(ids()[0], ids()[1]);
+}
+
+#[test]
+fn a_message_that_times_out_is_cancelled_in_its_process() {
+    let folder = Folder::new("timeout", BY_HAND, "timeout: 200ms");
+    let mut running = folder.start(&[]);
+    has(&running.ask("hang"), &["<code>timeout</code>"]);
+    let cancelled = until("the cancellation", || {
+        let lines = folder.read("lines");
+        let line = lines.lines().find(|line| line.contains("cancel"))?.to_owned();
+        Some((line, lines.lines().next()?.to_owned()))
+    });
+    let field = |line: &str, name: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()[name].clone();
+    assert_eq!(field(&cancelled.0, "cancel"), field(&cancelled.1, "id"));
+    assert_eq!(folder.started(), 1);
+}
+
+#[test]
+fn a_heartbeat_without_an_answer_ends_the_process() {
+    let folder = Folder::new("heartbeat", BY_HAND, "heartbeat: 1s, timeout: 60s");
+    let mut running = folder.start(&[]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    until("two heartbeats", || folder.read("lines").contains("{\"ping\": 2}").then_some(()));
+    assert_eq!(folder.started(), 1);
+    fs::write(folder.0.join("deaf"), "").unwrap();
+    has(&running.ask("hang"), &["<code>listener-failed</code>", "heartbeat"]);
+}
+
+#[test]
+fn workers_end_with_the_organism() {
+    let folder = Folder::new("end", BY_HAND, "timeout: 60s");
+    for signal in [Signal::KILL, Signal::TERM] {
+        let mut running = folder.start(&[]);
+        has(&running.ask("one"), &[">ONE</say>"]);
+        let pid = folder.read("started").lines().last().unwrap().to_owned();
+        assert!(runs(&pid));
+        kill_process(Pid::from_raw(running.child.id().cast_signed()).unwrap(), signal).unwrap();
+        running.child.wait().unwrap();
+        until("the end of the worker", || (!runs(&pid)).then_some(()));
+    }
+}
+
+#[test]
+fn an_end_in_order_waits_for_messages_under_way() {
+    let folder = Folder::new("drain", BY_HAND, "timeout: 60s");
+    let mut running = folder.start(&["--until-idle"]);
+    (0..3).for_each(|_| running.send("hold"));
+    let (code, rest) = running.end();
+    assert_eq!((code, rest.matches(">3</say>").count()), (Some(0), 3), "{rest}");
+}
+
+const WITH_THE_PACKAGE: &str = r#"
+import asyncio, os, sys
+from dataclasses import dataclass
+from systole import Fault, call, listener, message, named, payload, run
+
+@payload("{urn:t}do")
+@dataclass
+class Do:
+    text: str = named("$text")
+
+@payload("urn:t")
+@dataclass
+class Say:
+    text: str = named("$text")
+
+@payload("urn:t")
+@dataclass
+class Ask:
+    text: str = named("$text")
+
+waiting = []
+
+@listener
+async def do(request: Do):
+    if request.text == "hold":
+        waiting.append(asyncio.get_running_loop().create_future())
+        if len(waiting) == 3:
+            for one in waiting:
+                one.set_result(None)
+        await waiting[-1]
+        return Say("held")
+    if request.text == "cancel":
+        try:
+            await asyncio.Event().wait()
+        finally:
+            open("cancelled", "w").close()
+    if request.text == "calls":
+        answers = await asyncio.gather(*(call(Ask(f"{n} & more")) for n in range(5)))
+        return Say(",".join(answer.text for answer in answers) + message().sender)
+    if request.text == "threads":
+        return Say(await asyncio.to_thread(lambda: call(Ask("from a thread"), to="parrot").text))
+    if request.text == "refused":
+        try:
+            await call("<nobody xmlns='urn:t'/>")
+        except Fault as fault:
+            return Say(fault.code)
+    if request.text == "raise":
+        raise ValueError("no luck")
+    print("{}" * 1000)
+    os.write(1, b"not a line of the protocol")
+    return "<say xmlns='urn:t'>" + request.text.upper() + "</say>"
+
+run()
+"#;
+
+#[test]
+fn the_python_package_answers_calls_and_is_cancelled() {
+    let folder = Folder::new("package", WITH_THE_PACKAGE, "timeout: 20s, heartbeat: 2s");
+    let mut running = folder.start(&["--until-idle"]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    (0..3).for_each(|_| running.send("hold"));
+    (0..3).for_each(|_| has(&running.receive(), &[">held</say>"]));
+    has(&running.ask("calls"), &[">0 &amp; more,1 &amp; more,2 &amp; more,3 &amp; more,4 &amp; morecli</say>"]);
+    has(&running.ask("threads"), &[">from a thread</say>"]);
+    has(&running.ask("refused"), &[">route</say>"]);
+    has(&running.ask("raise"), &["<code>failed</code>", "no luck"]);
+    let big = "x".repeat(1_000_000);
+    has(&running.ask(&big), &[&big.to_uppercase()]);
+    assert_eq!(running.end().0, Some(1), "a fault was among the answers");
+    has(&folder.read("log"), &["ValueError: no luck", "not a line of the protocol"]);
+    assert!(!folder.read("log").contains("a worker ended"), "{}", folder.read("log"));
+}
+
+#[test]
+fn the_python_package_cancels_what_times_out() {
+    let folder = Folder::new("cancelled", WITH_THE_PACKAGE, "timeout: 2s");
+    let mut running = folder.start(&[]);
+    has(&running.ask("one"), &[">ONE</say>"]);
+    has(&running.ask("cancel"), &["<code>timeout</code>"]);
+    until("the cancellation", || folder.0.join("cancelled").exists().then_some(()));
+}
+
+#[test]
+fn the_example_finds_a_mean() {
+    let file = |name: &str| format!("{ROOT}/examples/worker/{name}");
+    let output = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .args(["run", &file("organism.yaml"), &file("mean.xml"), "--until-idle"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    has(&out, &["<mean>13.0</mean><note>R&amp;D</note>"]);
+    assert!(output.status.success() && err.contains("the sum is 39"), "{err}");
+}

@@ -1,0 +1,148 @@
+//! Listeners that are programs which stay: one or several processes, one JSON object a line, many messages at once.
+//!
+//! `docs/worker.md` is the protocol. A process gets lines on its standard input and writes lines to the descriptor that
+//! `SYSTOLE_WORKER` names; what it prints on standard output and standard error goes to the log. Its environment, its
+//! process group and its end with this process are those of a [`command`](super::command).
+//!
+//! What always holds: each message under way has one process, and is answered by it, cancelled, or failed with
+//! `listener-failed` when the process ends; nothing that a process does makes the memory of this one grow past the limits
+//! of lines and of messages under way; when the listener is dropped, its processes are killed and reaped.
+//!
+//! Not here: running a message again after its process ended. Its caller is told that it may be tried again.
+
+mod connection;
+mod line;
+mod prints;
+mod process;
+mod talk;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_core::core::{Failure, Message, Outcome};
+use systole_core::vocab::{Fault, FaultCode, Name, Time};
+use tokio::task::JoinHandle;
+
+use super::clock::Clock;
+use super::command::CommandSpec;
+use super::host::restart::{COOL_DOWN, Restarts, Verdict};
+use super::{LocalBoxFuture, RawListener, RunContext};
+use connection::Connection;
+
+/// Programs that stay, and how to call them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerSpec {
+    /// The program, its arguments, its environment and its directory.
+    pub command: CommandSpec,
+    /// Processes at most, at least 1: each is started when the others have work.
+    pub processes: u32,
+    /// How often a process is asked whether it lives, and how long it has for its answer.
+    pub heartbeat: Duration,
+}
+
+impl WorkerSpec {
+    /// Time between two heartbeats, unless `heartbeat` says otherwise.
+    pub const HEARTBEAT: Duration = Duration::from_secs(30);
+}
+
+/// A listener whose messages go to processes that stay.
+pub struct WorkerListener {
+    name: Name,
+    spec: WorkerSpec,
+    running: RefCell<Vec<Running>>,
+    rest: RefCell<Rest>,
+}
+
+/// A process, and the task that serves it.
+struct Running {
+    connection: Rc<Connection>,
+    served: JoinHandle<()>,
+}
+
+/// How often processes ended lately, and until when no other one is started.
+#[derive(Default)]
+struct Rest {
+    restarts: Restarts,
+    until: Option<Time>,
+}
+
+impl WorkerListener {
+    /// A listener of that name. No process is started before its first message.
+    pub fn new(name: Name, spec: WorkerSpec) -> Self {
+        Self { name, spec, running: RefCell::default(), rest: RefCell::default() }
+    }
+
+    /// The process that has the least to do; another one is started if all have something to do and there may be more.
+    fn connection(self: &Rc<Self>, context: &RunContext) -> Result<Rc<Connection>, Failure> {
+        let clock = context.thread().clock().unwrap_or_else(Clock::real);
+        let mut running = self.running.borrow_mut();
+        running.retain(|running| !running.connection.has_ended());
+        let count = running.len();
+        let idlest = running.iter().map(|running| &running.connection).min_by_key(|connection| connection.load());
+        if let Some(idlest) = idlest
+            && (idlest.load() == 0 || count >= self.spec.processes as usize || self.rests(clock.now()))
+        {
+            return Ok(idlest.clone());
+        }
+        if self.rests(clock.now()) {
+            return Err(failed("the listener failed too often and is resting: try again later", true));
+        }
+        let started = process::Started::new(&self.name, &self.spec, context.limits()).map_err(|error| {
+            tracing::warn!(listener = %self.name, program = %self.spec.command.program.display(), error = error.detail(), "a worker can't be started");
+            self.failed(clock.now());
+            failed(error.to_string(), error.is_temporary())
+        })?;
+        let connection = started.connection();
+        let served = tokio::task::spawn_local({
+            let listener = Rc::downgrade(self);
+            async move {
+                let (end, under_way) = started.serve(&clock).await;
+                let Some(listener) = listener.upgrade() else { return };
+                if !end.is_success() || under_way > 0 {
+                    tracing::warn!(listener = %listener.name, program = %listener.spec.command.program.display(), error = end.detail(), under_way, "a worker ended");
+                    listener.failed(clock.now());
+                }
+            }
+        });
+        running.push(Running { connection: connection.clone(), served });
+        Ok(connection)
+    }
+
+    fn failed(&self, now: Time) {
+        let mut rest = self.rest.borrow_mut();
+        if rest.restarts.failed(now) == Verdict::Down {
+            rest.until = Some(now.after(COOL_DOWN));
+            tracing::error!(listener = %self.name, "its workers ended too often: no other one is started for {COOL_DOWN:?}");
+        }
+    }
+
+    fn rests(&self, now: Time) -> bool {
+        self.rest.borrow().until.is_some_and(|until| now < until)
+    }
+}
+
+impl RawListener for WorkerListener {
+    fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome> {
+        Box::pin(async move {
+            match self.connection(&context) {
+                Ok(connection) => talk::talk(connection, &message, &context).await,
+                Err(failure) => Outcome::Failed(failure),
+            }
+        })
+    }
+}
+
+impl Drop for WorkerListener {
+    fn drop(&mut self) {
+        self.running.borrow().iter().for_each(|running| running.served.abort());
+    }
+}
+
+/// A failure that is the listener's, not the message's.
+fn failed(message: impl Into<Arc<str>>, retryable: bool) -> Failure {
+    let message = message.into();
+    let fault = Fault { retryable, ..Fault::new(FaultCode::ListenerFailed, message.clone()) };
+    Failure { message, fault: Some(fault) }
+}

@@ -1,0 +1,175 @@
+//! The lines of the protocol: what they say, and how long they may be.
+
+use serde::{Deserialize, Serialize};
+use systole_core::core::{Body, JoinPosition, Message, Remembered};
+use systole_core::protocol::write_fault;
+use systole_core::vocab::{Fault, Limits, MessageId};
+
+/// What a line may hold beside the XML in it, in bytes.
+const FRAME: usize = 4096;
+/// Bytes that JSON takes for one byte of text at most: `\u0000`.
+const ESCAPED: usize = 6;
+
+/// Something that a process says.
+pub(super) enum Heard {
+    /// The answer to a heartbeat.
+    Pong(u64),
+    /// Something about a message.
+    About { id: String, said: Said },
+}
+
+/// What a process says about a message.
+pub(super) enum Said {
+    /// Its answer: the bytes of all payloads, one behind the other.
+    Payloads(Vec<String>),
+    /// It failed, with a sentence for the caller.
+    Error(String),
+    /// A call whose answer it awaits.
+    Call { xml: String, to: Option<String>, label: String },
+}
+
+/// The length of the longest line that a process may write: a whole payload, however it is escaped.
+pub(super) fn longest(limits: &Limits) -> usize {
+    limits.xml.message_bytes.saturating_mul(ESCAPED).saturating_add(FRAME)
+}
+
+#[derive(Deserialize)]
+struct Incoming {
+    id: Option<String>,
+    payloads: Option<Vec<String>>,
+    error: Option<String>,
+    call: Option<String>,
+    to: Option<String>,
+    #[serde(rename = "as")]
+    label: Option<String>,
+    pong: Option<u64>,
+}
+
+/// Reads a line, or says what is wrong with it.
+pub(super) fn read(line: &[u8]) -> Result<Heard, String> {
+    // serde would take an array for the fields in their order.
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    let Incoming { id, payloads, error, call, to, label, pong } =
+        serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let said = match (payloads, error, call, pong) {
+        (None, None, None, Some(pong)) => return Ok(Heard::Pong(pong)),
+        (Some(payloads), None, None, None) => Said::Payloads(payloads),
+        (None, Some(error), None, None) => Said::Error(error),
+        (None, None, Some(xml), None) => {
+            Said::Call { xml, to, label: label.ok_or("a call needs \"as\", which its answer will name")? }
+        }
+        _ => return Err("it needs exactly one of \"payloads\", \"error\", \"call\" and \"pong\"".to_owned()),
+    };
+    let id = id.ok_or("it needs the \"id\" of the message that it is about")?;
+    Ok(Heard::About { id, said })
+}
+
+#[derive(Serialize)]
+struct Work<'a> {
+    id: String,
+    r#type: String,
+    payload: &'a str,
+    from: &'a str,
+    thread: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_reply_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", flatten)]
+    join: Option<Join>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<Vec<Past<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Join {
+    index: u32,
+    total: u32,
+    remaining: u32,
+}
+
+#[derive(Serialize)]
+struct Past<'a> {
+    from: &'a str,
+    payload: &'a str,
+}
+
+impl<'a> Past<'a> {
+    fn of(past: &'a Remembered) -> Self {
+        Self { from: past.from.as_str(), payload: past.payload.as_str() }
+    }
+}
+
+/// The line that hands a message over.
+pub(super) fn work(message: &Message, history: Option<&[Remembered]>) -> Vec<u8> {
+    let fault;
+    let payload = match &message.body {
+        Body::Payload { payload, .. } => payload.payload(),
+        Body::Fault(found) => {
+            fault = write_fault(found);
+            &fault
+        }
+    };
+    let history = history.map(|history| history.iter().map(Past::of).collect());
+    write(&Work {
+        id: message.id.to_string(),
+        r#type: payload.root().to_string(),
+        payload: payload.as_str(),
+        from: message.from.as_str(),
+        thread: message.thread.to_string(),
+        in_reply_to: message.in_reply_to.map(|id| id.to_string()),
+        join: message.join.map(|JoinPosition { index, total, remaining }| Join { index, total, remaining }),
+        deadline: message.deadline.map(|deadline| deadline.to_string()),
+        history,
+    })
+}
+
+/// The line that answers a call.
+pub(super) fn answer(id: MessageId, label: &str, outcome: Result<&str, &Fault>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        id: String,
+        r#as: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reply: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fault: Option<Failed<'a>>,
+    }
+    #[derive(Serialize)]
+    struct Failed<'a> {
+        code: &'a str,
+        message: &'a str,
+        retryable: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        example: Option<&'a str>,
+    }
+    let broken = outcome.err().and_then(|fault| fault.rule.as_deref());
+    let fault = outcome.err().map(|Fault { code, message, retryable, .. }| Failed {
+        code: code.as_str(),
+        message,
+        retryable: *retryable,
+        rule: broken.map(|broken| broken.rule.as_str()),
+        example: broken.and_then(|broken| broken.example.as_deref()),
+    });
+    write(&Answer { id: id.to_string(), r#as: label, reply: outcome.ok(), fault })
+}
+
+/// The line that cancels a message.
+pub(super) fn cancel(id: MessageId) -> Vec<u8> {
+    format!("{{\"cancel\":\"{id}\"}}\n").into_bytes()
+}
+
+/// The line that asks a process whether it lives.
+pub(super) fn ping(number: u64) -> Vec<u8> {
+    format!("{{\"ping\":{number}}}\n").into_bytes()
+}
+
+fn write(line: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec(line).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
