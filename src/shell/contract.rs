@@ -187,7 +187,12 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
 
     /// Takes `T` as a request, by a way that isn't found by its type alone.
     pub(super) fn accepts_by<T: Payload>(mut self, route: K::Route) -> Self {
-        self.contract.accepts.extend(self.words.typed::<T>(&self.contract.name));
+        let payload = self.words.typed::<T>(&self.contract.name);
+        if let Some(payload) = payload.clone().filter(|payload| self.contract.accepts.contains(payload)) {
+            self.words.refusals.push(Refusal::Functions { party: self.contract.name.clone(), payload });
+            return self;
+        }
+        self.contract.accepts.extend(payload);
         self.decoders.push((T::qname(), decoder::<T>()));
         self.routes.push(route);
         self

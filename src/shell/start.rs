@@ -3,7 +3,7 @@ use std::io;
 
 use systole_core::core::Problem;
 use systole_core::journal::JournalError;
-use systole_core::vocab::{Name, NameError, QNameError};
+use systole_core::vocab::{Name, NameError, QName, QNameError};
 use systole_xml::schema::ContractError;
 
 /// Why an organism doesn't start.
@@ -55,6 +55,14 @@ pub enum Refusal {
         payload: String,
         /// Why, and what to write instead.
         error: ContractError,
+    },
+    /// Two functions of one listener for one payload.
+    #[error("'{party}' has two functions for {payload}: keep one of the two")]
+    Functions {
+        /// The listener.
+        party: Name,
+        /// The payload.
+        payload: QName,
     },
     /// Two listeners with which jobs register.
     #[error("jobs register with '{first}' and with '{second}': keep one of the two")]

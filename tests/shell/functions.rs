@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use systole::prelude::*;
-use systole::shell::StartError;
 
 use crate::calculator::*;
 
@@ -103,5 +102,6 @@ async fn an_emission_of_a_function_is_held_to_its_contract() {
 #[test]
 fn two_functions_for_one_payload_are_refused_at_the_start() {
     let twice = Organism::builder("functions").on_with("twice", add, |c| c.on(add)).start();
-    assert!(matches!(&twice, Err(StartError::Refused(_))), "{twice:?}");
+    let refused = twice.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("two functions for {urn:example:test:v1}add"), "{refused}");
 }
