@@ -43,10 +43,10 @@ fn the_token_of_an_agent_cannot_be_read_from_its_environment() {
     agent.args(["agent", "calculator", "--url", "http://127.0.0.1:9", "--exec", "true"]).env("SYSTOLE_TOKEN", "s3cret");
     agent.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut agent = Running(agent.spawn().unwrap());
-    // It has begun once it says that its gateway is away.
+    // It has begun once it says that its gateway doesn't answer.
     let mut said = [0; 64];
     let length = agent.0.stderr.as_mut().unwrap().read(&mut said).unwrap();
-    assert!(String::from_utf8_lossy(&said[..length]).contains("the gateway is away"));
+    assert!(String::from_utf8_lossy(&said[..length]).contains("the gateway doesn't answer"));
     let read = environment_of(agent.0.id());
     assert!(!read.status.success() && read.stdout.is_empty(), "{}", String::from_utf8_lossy(&read.stdout));
     // The test can fail: any other process shows its environment.
