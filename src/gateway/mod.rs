@@ -162,7 +162,7 @@ impl Gateway {
     /// ```
     /// use systole::gateway::{BoxFuture, Call, DelegateError, Gateway, NoticeToken, QueueDelegate, QueueRead, SessionId};
     /// use systole::settings::GatewaySettings;
-    /// use systole::shell::journal::{Durability, Retention};
+    /// use systole::shell::journal::{Durability, Journaled, Retention};
     ///
     /// /// Nothing is ever pending; `QueueDelegate` shows one that has something to say.
     /// struct Quiet;
