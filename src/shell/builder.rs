@@ -197,13 +197,8 @@ impl OrganismBuilder {
         let Some(name) = self.name(name) else { return self };
         let built = contract(ContractBuilder::new(name).on(function));
         let routes: Arc<[FunctionRoute]> = built.routes.into();
-        let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> =
-            Arc::new(move || Rc::new(Functions::new(routes.clone())));
-        let host = move |desk: Rc<Desk>, id| {
-            let host: Rc<dyn super::host::Host> = RawHost::new(desk, id, factory.clone());
-            host
-        };
-        self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
+        let host = raw_host(move || Functions::new(routes.clone()));
+        self.register(built.contract, built.decoders, built.timeout, built.words, host)
     }
 
     /// Registers a listener that blocks its thread: its handlers run on a pool of their own and
@@ -238,12 +233,7 @@ impl OrganismBuilder {
     {
         let decoders = contract.accepts.iter().chain(&contract.returns).map(|payload| (payload.clone(), undecoded()));
         let decoders = decoders.collect();
-        let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> = Arc::new(move || Rc::new(factory()));
-        let host = move |desk: Rc<Desk>, id| {
-            let host: Rc<dyn super::host::Host> = RawHost::new(desk, id, factory.clone());
-            host
-        };
-        self.listeners.push(Registration { contract, decoders, default_timeout: false, host: Box::new(host) });
+        self.listeners.push(Registration { contract, decoders, default_timeout: false, host: raw_host(factory) });
         self
     }
 
@@ -435,6 +425,15 @@ impl OrganismBuilder {
             }
         }
     }
+}
+
+/// Makes the host of a listener that is no actor, on each shard that asks.
+fn raw_host<L: RawListener>(listener: impl Fn() -> L + Send + Sync + 'static) -> HostFactory {
+    let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> = Arc::new(move || Rc::new(listener()));
+    Box::new(move |desk, id| {
+        let host: Rc<dyn super::host::Host> = RawHost::new(desk, id, factory.clone());
+        host
+    })
 }
 
 /// Leaves out what is wrong with a payload for all but the first party that lists it.
