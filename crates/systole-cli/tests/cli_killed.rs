@@ -2,18 +2,18 @@
 // A real process is waited for.
 #![allow(clippy::disallowed_methods)]
 
+mod waiting;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::io::ioctl_fionread;
 use systole::shell::journal::JournalReader;
 
-/// How long a test waits for something that has to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+use waiting::{runs, until};
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
   <xs:element name="say" type="xs:string"/><xs:element name="run" type="xs:string"/>
@@ -76,23 +76,6 @@ impl Drop for Folder {
 fn kill(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
-}
-
-fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(value) = done() {
-            return value;
-        }
-        assert!(begun.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
-        std::thread::yield_now();
-    }
-}
-
-/// Whether a process still runs: no zombie that waits for its parent, who may not be us.
-fn runs(pid: &str) -> bool {
-    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
 /// The number of an answer, if its line is whole.

@@ -2,18 +2,18 @@
 // A real process is waited for.
 #![allow(clippy::disallowed_methods)]
 
+mod waiting;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+use waiting::{runs, until};
 
-/// How long a test waits for something that has to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
   <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
@@ -159,23 +159,6 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(value) = done() {
-            return value;
-        }
-        assert!(begun.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
-        std::thread::yield_now();
-    }
-}
-
-/// Whether a process still runs: no zombie that waits for its parent, who may not be us.
-fn runs(pid: &str) -> bool {
-    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
 #[track_caller]
