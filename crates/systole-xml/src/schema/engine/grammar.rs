@@ -1,19 +1,21 @@
+//! The compiled schema: its components, with ids in place of names and automata in place of content models.
+
 use std::sync::Arc;
 
 use super::namespace::{Namespace, NamespaceSet, Namespaces};
 use super::simple::SimpleType;
 
-/// A compiled schema: all components of a set of documents that refer to each other.
+/// A compiled schema: all components of a set of schema documents that refer to each other.
 #[derive(Debug)]
 pub(in crate::schema) struct Grammar {
     pub(super) namespaces: Namespaces,
-    /// The names that edges and attributes refer to.
+    /// The names that elements and edges refer to.
     pub(super) names: Vec<Name>,
     pub(super) elements: Vec<Element>,
     pub(super) types: Vec<Type>,
     pub(super) global_elements: NameMap<ElementId>,
     pub(super) global_attributes: NameMap<Attribute>,
-    /// Those that `xsi:type` can name, built-in ones included.
+    /// The named types, which `xsi:type` can refer to, built-in types included.
     pub(super) global_types: NameMap<TypeId>,
     /// `xs:anyType`.
     pub(super) any: TypeId,
@@ -49,11 +51,11 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A name, by its place in the grammar.
+    /// A name, by its index in [`Grammar::names`].
     pub(super) NameId;
-    /// An element declaration, by its place in the grammar.
+    /// An element declaration, by its index in [`Grammar::elements`].
     pub(in crate::schema) ElementId;
-    /// A type definition, by its place in the grammar.
+    /// A type definition, by its index in [`Grammar::types`].
     pub(super) TypeId;
     /// A state of a content model.
     pub(super) StateId;
@@ -66,10 +68,10 @@ pub(super) struct Element {
     pub(super) ty: TypeId,
     pub(super) nillable: bool,
     pub(super) is_abstract: bool,
-    /// Its disallowed substitutions.
+    /// Disallowed substitutions.
     pub(super) block: Derivations,
     pub(super) value: Option<ValueConstraint>,
-    /// Identity constraints of the element, by their place in the grammar.
+    /// The identity constraints of the element, by their indexes in [`Grammar::constraints`].
     pub(super) constraints: std::ops::Range<u32>,
 }
 
@@ -80,7 +82,7 @@ pub(super) struct Constraint {
     pub(super) kind: ConstraintKind,
     pub(super) selector: Vec<Steps>,
     pub(super) fields: Vec<Vec<Steps>>,
-    /// Whether an `xs:keyref` refers to it.
+    /// Set if an `xs:keyref` refers to this constraint.
     pub(super) is_referred: bool,
 }
 
@@ -88,17 +90,17 @@ pub(super) struct Constraint {
 pub(super) enum ConstraintKind {
     Unique,
     Key,
-    /// With the place of what it refers to.
+    /// A key reference, with the index of the key that it refers to in [`Grammar::constraints`].
     Keyref(u32),
 }
 
 /// One path of a selector or field.
 #[derive(Debug, Clone)]
 pub(super) struct Steps {
-    /// Whether it begins with `.//`.
+    /// Set if the path begins with `.//`.
     pub(super) anywhere: bool,
     pub(super) children: Vec<NameTest>,
-    /// Whether it ends with an attribute.
+    /// The attribute that the path ends with, if any.
     pub(super) attribute: Option<NameTest>,
 }
 
@@ -120,33 +122,33 @@ impl NameTest {
     }
 }
 
-/// `default` or `fixed`.
+/// A `default` or `fixed` value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueConstraint {
     pub(super) fixed: bool,
     pub(super) text: Box<str>,
-    /// The text that equal values share, where that takes the prefixes of the schema.
+    /// The lexical key that equal values share, if computing it takes the prefixes of the schema document.
     pub(super) key: Option<Box<str>>,
 }
 
 /// A type definition, simple or complex.
 #[derive(Debug)]
 pub(super) struct Type {
-    /// As a person would write it; empty for one without a name.
+    /// The name for messages (`xs:` before a built-in one); empty for an anonymous type.
     pub(super) label: Box<str>,
-    /// `None` for `xs:anyType` alone.
+    /// The base type; `None` for `xs:anyType` alone.
     pub(super) base: Option<TypeId>,
     pub(super) derivation: Derivation,
-    /// The members of a union.
+    /// The members of a union, those of its member unions included.
     pub(super) members: Vec<TypeId>,
     pub(super) is_abstract: bool,
-    /// Its prohibited substitutions.
+    /// Prohibited substitutions.
     pub(super) block: Derivations,
     pub(super) attributes: Attributes,
     pub(super) content: Content,
 }
 
-/// How a type is made from its base.
+/// The way a type is derived from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Derivation {
     Extension,
@@ -154,11 +156,11 @@ pub(super) enum Derivation {
 }
 
 impl StateId {
-    /// Where a content model begins.
+    /// The initial state of a content model.
     pub(super) const START: Self = Self(0);
 }
 
-/// A set of ways to stand for something else.
+/// A set of derivation methods, as `block` and `final` list them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Derivations {
     pub(super) extension: bool,
@@ -172,11 +174,11 @@ pub(super) struct Derivations {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attributes {
     pub(super) uses: Vec<AttributeUse>,
-    /// The places of more than [`FEW`] of them, in the order of their names.
+    /// The indexes of the uses in the order of their names, if there are more than [`FEW`]; else empty.
     pub(super) by_name: Vec<u32>,
-    /// How many of them are required.
+    /// The number of required attributes.
     pub(super) required: u32,
-    /// Whether one that is left out has a value that refers to an ID.
+    /// Set if an attribute has a default or fixed value that refers to an ID.
     pub(super) refers: bool,
     pub(super) wildcard: Option<Wildcard>,
 }
@@ -195,13 +197,13 @@ impl Attributes {
 #[derive(Debug, Clone)]
 pub(super) struct AttributeUse {
     pub(super) name: Name,
-    /// What its author says of it.
+    /// The documentation in the schema, if any.
     pub(super) doc: Option<Arc<str>>,
     pub(super) required: bool,
     pub(super) attribute: Attribute,
 }
 
-/// What an attribute holds.
+/// The type and value constraint of an attribute.
 #[derive(Debug, Clone)]
 pub(super) struct Attribute {
     pub(super) ty: SimpleType,
@@ -229,7 +231,7 @@ pub(super) enum ProcessContents {
 }
 
 impl ProcessContents {
-    /// Whether it checks less than another one.
+    /// Reports whether this mode checks less than another one.
     pub(super) fn is_looser(self, than: Self) -> bool {
         let strength = |process| match process {
             Self::Strict => 2,
@@ -240,7 +242,7 @@ impl ProcessContents {
     }
 }
 
-/// What stands between the tags.
+/// The content of an element.
 #[derive(Debug)]
 pub(super) enum Content {
     Empty,
@@ -249,12 +251,12 @@ pub(super) enum Content {
     All { members: AllGroup, mixed: bool },
 }
 
-/// A deterministic automaton over the names of child elements. It begins in its first state.
+/// A deterministic automaton over the names of child elements. Its initial state is the first.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) states: Vec<State>,
     pub(super) wildcards: Vec<Wildcard>,
-    /// All names on its edges, sorted by name: for what stands in the wrong place.
+    /// All names on the edges, sorted by name, to find the declaration of an element in the wrong place.
     pub(super) known: Vec<(NameId, ElementId)>,
 }
 
@@ -262,25 +264,26 @@ pub(super) struct Model {
 pub(super) struct State {
     pub(super) edges: Vec<Edge>,
     pub(super) wildcards: Vec<WildcardEdge>,
-    /// Whether the element may end here.
+    /// Set if the element may end in this state.
     pub(super) accepts: bool,
-    /// Set if the state counts how often the same particle stands in a row.
+    /// Set if the state counts how often the same particle occurs in a row.
     pub(super) counter: Option<Box<Counter>>,
 }
 
-/// A particle that may stand many times, counted rather than unrolled. Its edges lead back to its state.
+/// A particle with large bounds, counted rather than unrolled. Its edges lead back to its own state.
 ///
-/// While the count is below `max` they come before those of the state; those, and the end, need `min`.
+/// While the count is below `max`, these edges come before those of the state. The edges of the state, and the end,
+/// need at least `min`.
 #[derive(Debug)]
 pub(super) struct Counter {
     pub(super) min: u32,
-    /// [`UNBOUNDED`] for any number.
+    /// The upper bound; [`UNBOUNDED`] for none.
     pub(super) max: u32,
     pub(super) edges: Vec<Edge>,
     pub(super) wildcards: Vec<WildcardEdge>,
 }
 
-/// No upper bound.
+/// The upper bound of a particle that may occur any number of times.
 pub(super) const UNBOUNDED: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
@@ -292,28 +295,28 @@ pub(super) struct Edge {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WildcardEdge {
-    /// Its place in [`Model::wildcards`].
+    /// The index in [`Model::wildcards`].
     pub(super) wildcard: u32,
     pub(super) to: StateId,
 }
 
-/// Elements that stand at most once each, in any order.
+/// An `xs:all`: elements that occur at most once each, in any order.
 #[derive(Debug)]
 pub(super) struct AllGroup {
-    /// In a sequence of edges `to` is the number of the member.
+    /// The edges to the members; `to` is the number of the member.
     pub(super) edges: Vec<Edge>,
-    /// For each member whether it must stand.
+    /// For each member, `true` if it must occur.
     pub(super) required: Vec<bool>,
-    /// Whether all of them may be left out together.
+    /// Set if all members may be left out together.
     pub(super) optional: bool,
 }
 
-/// Names to things, searched by halves: nobody outside can make that slow.
+/// A map from names, searched by bisection, so that no choice of names makes it slow.
 #[derive(Debug)]
 pub(super) struct NameMap<T>(Vec<(Name, T)>);
 
 impl<T> NameMap<T> {
-    /// Each name once.
+    /// Sorts the entries. Each name occurs once.
     pub(super) fn new(mut entries: Vec<(Name, T)>) -> Self {
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
         Self(entries)
@@ -326,7 +329,7 @@ impl<T> NameMap<T> {
 }
 
 impl Name {
-    /// How it compares to another one.
+    /// Compares this name to another one.
     #[inline]
     pub(super) fn order(&self, namespace: Namespace, local: &str) -> std::cmp::Ordering {
         (*self.local).cmp(local).then(self.namespace.cmp(&namespace))
@@ -338,7 +341,7 @@ impl Name {
     }
 }
 
-/// Up to so many edges are tried one after the other; more are sorted by name.
+/// The greatest number of edges or attributes that are searched in sequence; more are sorted by name.
 pub(super) const FEW: usize = 8;
 
 impl Grammar {
@@ -352,7 +355,7 @@ impl Grammar {
         &self.names[id.index()]
     }
 
-    /// The edge of a name; more than [`FEW`] edges are sorted by name.
+    /// The edge for a name. More than [`FEW`] edges are sorted by name.
     #[inline]
     pub(super) fn edge(&self, edges: &[Edge], namespace: Namespace, local: &str) -> Option<Edge> {
         if edges.len() <= FEW {
@@ -362,10 +365,10 @@ impl Grammar {
         found.ok().map(|at| edges[at])
     }
 
-    /// Whether a type is made from another one by none of the ways that are blocked (XSD 1.0 part 1, sections
+    /// Reports whether a type is derived from another one without any of the blocked methods (XSD 1.0 part 1, sections
     /// 3.4.6 and 3.14.6: Type Derivation OK).
     pub(super) fn is_derived(&self, from: TypeId, to: TypeId, blocked: Derivations) -> bool {
-        // The members are those of unions inside of it, too.
+        // The members include those of unions inside of the union.
         let members = &self.types[to.index()].members;
         let by_union = |member: &TypeId| self.steps_lead(from, *member, blocked);
         self.steps_lead(from, to, blocked) || !blocked.restriction && members.iter().any(by_union)

@@ -1,10 +1,10 @@
-//! The XSD 1.0 engine: schema documents become deterministic automata over names, and a payload is judged by them
-//! in one walk over its canonical bytes.
+//! The XSD 1.0 engine: compiles schema documents to deterministic automata over names, and validates a payload in one
+//! walk over its canonical bytes.
 //!
-//! What always holds: [`compile`](compile()) judges the schema itself, at registration: one that breaks a rule of the
-//! Recommendation is refused with the place. A [`Grammar`] is immutable and shared by all threads. Judging takes time
-//! linear in the payload (identity constraints: times its logarithm, with a bound), never recurses, and allocates nothing
-//! per element of a valid one, its keys apart.
+//! What always holds: [`compile`](compile()) checks the schema itself, at registration: a schema that breaks a rule of
+//! the Recommendation is refused with the place. A [`Grammar`] is immutable and shared by all threads. Validation takes
+//! time linear in the payload (identity constraints: times its logarithm, with a bound), never recurses, and allocates
+//! nothing per element of a valid payload, its keys apart.
 
 mod compile;
 mod form;
@@ -22,7 +22,7 @@ pub(super) use judge::{Judge, Part, Violation, paths};
 pub(super) use simple::is_facet;
 pub(crate) use simple::{Builtin, Kind};
 
-/// Whether XSD 1.0 has a type of this local name.
+/// Reports whether XSD 1.0 has a type of this local name.
 pub(super) fn is_builtin(local: &str) -> bool {
     local == "anyType" || simple::SimpleType::builtin(local).is_some()
 }

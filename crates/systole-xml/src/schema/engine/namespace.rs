@@ -1,6 +1,8 @@
+//! Namespace names as numbers, and the sets of them that wildcards allow.
+
 use crate::vocab::ns;
 
-/// A namespace name, by its place in the table of the grammar.
+/// A namespace name, by its index in the table of the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Namespace(u32);
 
@@ -8,10 +10,10 @@ impl Namespace {
     /// No namespace.
     pub(super) const NONE: Self = Self(0);
     pub(super) const XML: Self = Self(1);
-    /// That of `xsi:type` and `xsi:nil`.
+    /// The namespace of `xsi:type` and `xsi:nil`.
     pub(super) const XSI: Self = Self(2);
     pub(super) const XSD: Self = Self(3);
-    /// One that the schema never mentions.
+    /// Any namespace that the schema doesn't mention.
     pub(super) const FOREIGN: Self = Self(u32::MAX);
 }
 
@@ -19,7 +21,7 @@ impl Namespace {
 #[derive(Debug)]
 pub(super) struct Namespaces {
     names: Vec<Box<str>>,
-    /// Numbers in the order of their names.
+    /// Indexes in the order of the names.
     sorted: Vec<u32>,
 }
 
@@ -47,12 +49,12 @@ impl Namespaces {
         }
     }
 
-    /// The namespace of a name; foreign if the schema doesn't mention it.
+    /// The namespace of a name; [`Namespace::FOREIGN`] if the schema doesn't mention it.
     pub(super) fn find(&self, name: &str) -> Namespace {
         self.search(name).map_or(Namespace::FOREIGN, |at| Namespace(self.sorted[at]))
     }
 
-    /// The name of a namespace that is not foreign; empty for none.
+    /// The name of a namespace; empty for none and for a foreign one.
     pub(super) fn name(&self, namespace: Namespace) -> &str {
         self.names.get(namespace.0 as usize).map_or("", |name| name)
     }
@@ -62,14 +64,14 @@ impl Namespaces {
     }
 }
 
-/// The namespace constraint of a wildcard: what is listed, or all but what is listed.
+/// The namespace constraint of a wildcard: the listed namespaces, or all but the listed ones.
 ///
 /// `##other` leaves out the target namespace and names without one (XSD 1.0 part 1, section 3.10.1), so all three
 /// forms of the Recommendation are such sets, and unions and intersections of them too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamespaceSet {
     complement: bool,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     listed: Vec<Namespace>,
 }
 
@@ -82,7 +84,7 @@ impl NamespaceSet {
         Self::new(false, listed.into_iter().collect())
     }
 
-    /// `##other` in a document with that target namespace.
+    /// The set for `##other` in a document with that target namespace.
     pub(super) fn other_than(target: Namespace) -> Self {
         Self::new(true, vec![Namespace::NONE, target])
     }
@@ -111,7 +113,8 @@ impl NamespaceSet {
         }
     }
 
-    /// Whether the Recommendation can say it: of negations, only those of one namespace and of none (section 3.10.6).
+    /// Reports whether a wildcard of XSD 1.0 can express this set: of complements, only those of one namespace and of
+    /// none (section 3.10.6).
     pub(super) fn is_expressible(&self) -> bool {
         match (self.complement, self.listed.as_slice()) {
             (false, _) | (true, []) => true,
@@ -120,7 +123,7 @@ impl NamespaceSet {
         }
     }
 
-    /// Whether another one allows all that this one does (section 3.10.6, cos-ns-subset).
+    /// Reports whether another set includes this one (section 3.10.6, cos-ns-subset).
     pub(super) fn is_within(&self, other: &Self) -> bool {
         self.intersection(other) == *self
     }
@@ -129,7 +132,7 @@ impl NamespaceSet {
         !self.complement && self.listed.is_empty()
     }
 
-    /// What belongs here, for people.
+    /// The description of the set for messages.
     pub(super) fn words(&self, namespaces: &Namespaces) -> String {
         let name = |namespace: &Namespace| match namespaces.name(*namespace) {
             "" => "no namespace".to_owned(),
@@ -162,11 +165,11 @@ mod tests {
         assert_eq!(holds(&NamespaceSet::any()), [true; 4]);
         assert_eq!(holds(&other), [false, false, true, true]);
         assert_eq!(holds(&NamespaceSet::of([a, Namespace::NONE])), [true, true, false, false]);
-        // Section 3.10.6, union: two different negations, and a negation with a set.
+        // Section 3.10.6, union: two different complements, and a complement with a set.
         assert_eq!(holds(&other.union(&NamespaceSet::other_than(b))), [false, true, true, true]);
         assert_eq!(holds(&other.union(&NamespaceSet::of([a]))), [false, true, true, true]);
         assert_eq!(holds(&other.union(&NamespaceSet::of([a, Namespace::NONE]))), [true; 4]);
-        // Intersection: a negation with a set, and with another.
+        // Intersection: a complement with a set, and with another complement.
         assert_eq!(holds(&other.intersection(&NamespaceSet::of([a, b, Namespace::NONE]))), [false, false, true, false]);
         assert_eq!(holds(&other.intersection(&NamespaceSet::other_than(b))), [false, false, false, true]);
         assert!(NamespaceSet::of([a]).intersection(&other).is_empty());

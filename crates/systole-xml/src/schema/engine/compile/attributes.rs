@@ -1,3 +1,6 @@
+//! Attributes of complex types and attribute groups: declarations, uses, wildcards, and the rules for extension and
+//! restriction (XSD 1.0 part 1, sections 3.2, 3.4 and 3.6).
+
 use std::sync::Arc;
 
 use super::simple::{Scope, check_notation};
@@ -10,21 +13,21 @@ use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::Tree;
 
-/// What a complex type, or an attribute group, says of attributes.
+/// The attributes that a complex type or an attribute group declares.
 #[derive(Default, Clone)]
 pub(super) struct Written {
     pub(super) uses: Vec<AttributeUse>,
-    /// Those that a restriction takes away.
+    /// The attributes that a restriction removes.
     pub(super) prohibited: Vec<Name>,
     pub(super) wildcard: Option<Wildcard>,
 }
 
 impl Compiler<'_, '_> {
-    /// A global attribute group, which nothing may refer to.
+    /// Checks a global attribute group, which may have no reference to it.
     pub(super) fn attribute_group(&mut self, place: &Place) -> Result<(), Wrong> {
         let mut written = self.group_attributes(place)?;
         let mut redefined = place;
-        // What it redefines may be a redefinition itself.
+        // The redefined group may be a redefinition itself.
         while let Some(original) = self.reader.original(redefined) {
             let base = self.group_attributes(original)?;
             if !self.refers_to_itself(redefined, "attributeGroup").map_err(|wrong| wrong.at(redefined))? {
@@ -36,7 +39,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// The attributes of an attribute group, read once.
+    /// The attributes of an attribute group; each group is read once.
     fn group_attributes(&mut self, place: &Place) -> Result<Arc<Written>, Wrong> {
         if let Some(known) = self.attribute_groups.get(&key(place)) {
             return Ok(known.clone());
@@ -81,7 +84,8 @@ impl Compiler<'_, '_> {
                 _ => {}
             }
         }
-        // Section 3.4.2, {attribute wildcard}: all of them together, processed as its own one or else the first says.
+        // Section 3.4.2, {attribute wildcard}: the intersection of all, with the processContents of the type's own
+        // wildcard or else of the first group.
         for group in groups {
             written.wildcard = Some(match written.wildcard {
                 None => group,
@@ -97,7 +101,7 @@ impl Compiler<'_, '_> {
         Ok(written)
     }
 
-    /// Bounds the uses of attributes that types and groups take over from others.
+    /// Bounds the attribute uses that types and groups take over from others.
     pub(super) fn spend_on_attributes(&mut self, uses: usize) -> Result<(), Wrong> {
         const MOST: usize = 200_000;
         self.attribute_uses += uses;
@@ -160,7 +164,7 @@ impl Compiler<'_, '_> {
         (!docs.is_empty()).then(|| docs.into())
     }
 
-    /// An attribute declaration.
+    /// The attribute declaration at a place.
     pub(super) fn attribute(&mut self, place: &Place) -> Result<Attribute, Wrong> {
         let tree = self.tree(place);
         let is_global = tree.ancestors(place.node).nth(1) == Some(0);
@@ -189,14 +193,14 @@ impl Compiler<'_, '_> {
         if let Some(constraint) = attribute.value.take() {
             attribute.value = Some(self.checked_value(place, &attribute, constraint)?);
         }
-        // Others are read once, with the type or group that they stand in.
+        // Local declarations are read once, with the type or group that contains them.
         if is_global {
             self.attributes.insert(key(place), attribute.clone());
         }
         Ok(attribute)
     }
 
-    /// The given value of an attribute is one of its type (section 3.2.6, a-props-correct).
+    /// Checks that the given value of an attribute is valid for its type (section 3.2.6, a-props-correct).
     fn checked_value(
         &self,
         place: &Place,
@@ -220,7 +224,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// `xs:any` or `xs:anyAttribute`.
+    /// The wildcard of an `xs:any` or `xs:anyAttribute`.
     pub(super) fn wildcard(&mut self, place: &Place) -> Wildcard {
         let tree: &Tree = self.tree(place);
         let target = self.namespaces.intern(&place.target);
@@ -241,8 +245,8 @@ impl Compiler<'_, '_> {
         Wildcard { namespaces, process }
     }
 
-    /// The attributes of a restriction restrict those of its base (section 3.4.6, derivation-ok-restriction, clauses
-    /// 2 to 4).
+    /// Checks that the attributes of a restriction restrict those of its base (section 3.4.6,
+    /// derivation-ok-restriction, clauses 2 to 4).
     pub(super) fn check_attributes(&self, own: &Attributes, base: &Attributes, of_any: bool) -> Result<(), Wrong> {
         for used in &own.uses {
             let local = &used.name.local;
@@ -294,8 +298,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Whether a component of a redefinition refers to what it redefines, which it does once (section 4.2.2,
-    /// src-redefine, clauses 6.1 and 7.1).
+    /// Reports whether a component of a redefinition refers to the component that it redefines, which may happen once
+    /// (section 4.2.2, src-redefine, clauses 6.1 and 7.1).
     pub(super) fn refers_to_itself(&self, place: &Place, element: &str) -> Result<bool, Wrong> {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").unwrap_or_default();
@@ -324,8 +328,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The places of attributes in the order of their names. None stands twice, and at most one is an ID (section 3.4.6,
-/// ct-props-correct, clauses 4 and 5).
+/// The indexes of attribute uses in the order of their names. Checks that no name occurs twice and that at most one
+/// attribute is an ID (section 3.4.6, ct-props-correct, clauses 4 and 5).
 fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, Wrong> {
     let name = |place: u32| &uses[place as usize].name;
     let mut places: Vec<u32> = (0..).take(uses.len()).collect();
@@ -340,12 +344,12 @@ fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, Wrong> {
 }
 
 impl Written {
-    /// The attributes of a type that is no derivation.
+    /// The attributes of a type that has no explicit base.
     pub(super) fn alone(self) -> Result<Attributes, Wrong> {
         assemble(self.uses, self.wildcard)
     }
 
-    /// Those of an extension: section 3.4.2, the wildcards of both together.
+    /// The attributes of an extension, with the union of both wildcards (section 3.4.2).
     pub(super) fn extending(self, base: &Attributes) -> Result<Attributes, Wrong> {
         let wildcard = match (&base.wildcard, self.wildcard) {
             (Some(base), Some(own)) => {
@@ -360,7 +364,8 @@ impl Written {
         assemble(base.uses.iter().cloned().chain(self.uses).collect(), wildcard)
     }
 
-    /// Those of a restriction: what it doesn't say again stays, but for the wildcard.
+    /// The attributes of a restriction: inherits the uses that it doesn't declare again or prohibit, but not the
+    /// wildcard.
     pub(super) fn restricting(self, base: &Attributes) -> Result<Attributes, Wrong> {
         let mut own: Vec<&Name> = self.uses.iter().map(|used| &used.name).chain(&self.prohibited).collect();
         own.sort_unstable();
@@ -377,7 +382,7 @@ fn assemble(uses: Vec<AttributeUse>, wildcard: Option<Wildcard>) -> Result<Attri
     Ok(Attributes { uses, by_name, required: u32::try_from(required).unwrap_or(u32::MAX), refers, wildcard })
 }
 
-/// For values that were checked where their prefixes are known.
+/// The prefixes for values that were checked where their prefixes are known: none.
 pub(super) struct NoPrefixes;
 
 impl crate::schema::engine::simple::Prefixes for NoPrefixes {

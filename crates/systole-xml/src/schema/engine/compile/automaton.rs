@@ -1,7 +1,7 @@
-//! From positions to a deterministic automaton, by the subset construction.
+//! Subset construction: from positions to a deterministic automaton.
 //!
-//! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic but for copies of
-//! one particle. Where different particles compete, the schema breaks that rule and is refused.
+//! Unique Particle Attribution (XSD 1.0 part 1, section 3.8.6) makes content models deterministic except for copies of
+//! one particle. If different particles compete, the schema breaks that rule and is refused.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::engine::namespace::Namespace;
 
-/// What all content models of a schema are made with.
+/// The context for all content models of a schema.
 pub(super) struct Automata<'c> {
     pub(super) names: &'c [Name],
     pub(super) elements: &'c [Element],
@@ -24,7 +24,8 @@ pub(super) struct Automata<'c> {
     pub(super) budget: Budget,
 }
 
-/// A state in the making: what may come next, whether the element may end, and what is being counted.
+/// A set of positions that becomes a state: the positions that may come next, `accepts` if the element may end, and the
+/// position that is being counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Subset {
     next: Vec<u32>,
@@ -50,7 +51,7 @@ impl Automata<'_> {
             Err(wrong) => (true, Err(wrong)),
         };
         match counted {
-            // Where rounds of a group can't be told apart by counting, each copy is a state of its own.
+            // If counting can't separate the rounds of a group, each copy becomes a state of its own.
             Err(_) if has_counters => {
                 let positions = Positions::of(particle, u32::MAX, &mut self.budget)?;
                 self.automaton(&positions)
@@ -115,20 +116,20 @@ impl Automata<'_> {
         (edges, wild)
     }
 
-    /// An edge for the element and one for each that may stand in its place.
+    /// The edge for the element, and one for each member of its substitution group.
     fn named(&self, element: ElementId, to: StateId) -> impl Iterator<Item = Edge> {
         let edge = move |element: ElementId| Edge { name: self.elements[element.index()].name, element, to };
         std::iter::once(element).chain(self.substitutions.members(element).iter().copied()).map(edge)
     }
 
-    /// More than [`FEW`] edges are searched by name.
+    /// Sorts more than [`FEW`] edges by name, for the search by bisection.
     fn sort(&self, edges: &mut [Edge]) {
         if edges.len() > FEW {
             edges.sort_by(|one, other| self.names[one.name.index()].cmp(&self.names[other.name.index()]));
         }
     }
 
-    /// Refuses particles that compete for an element.
+    /// Refuses particles that compete for an element (Unique Particle Attribution).
     fn distinct(&mut self, branches: &[Branch]) -> Result<(), Wrong> {
         let mut names: Vec<(NameId, u32)> = Vec::new();
         let mut wildcards: Vec<(&Wildcard, u32)> = Vec::new();
@@ -172,7 +173,7 @@ impl Automata<'_> {
         known
     }
 
-    /// An `xs:all`; `None` if the particle is none.
+    /// The members of an `xs:all`; `None` for any other particle.
     pub(super) fn all(&mut self, particle: &Particle) -> Result<Option<AllGroup>, Wrong> {
         let mut optional = false;
         let mut at = particle;
@@ -203,9 +204,9 @@ impl Automata<'_> {
 struct Construction<'c, 'p> {
     positions: &'c Positions<'p>,
     numbers: HashMap<Subset, u32>,
-    /// The same by the lists that a subset is the union of, which costs less to find out.
+    /// The states by the follow lists whose union their subset is, which are cheaper to look up than the subset.
     by_lists: HashMap<Subset, StateId>,
-    /// By number, as long as their states are not made.
+    /// The subsets by number; each is taken when its state is made.
     subsets: Vec<Subset>,
 }
 
@@ -218,7 +219,7 @@ impl<'p> Construction<'_, 'p> {
         StateId(number)
     }
 
-    /// What may come next, by particle, in the order of the schema.
+    /// The branches of a subset, one per particle, in the order of the schema.
     fn branches(&mut self, subset: &Subset, budget: &mut Budget) -> Result<Vec<Branch<'p>>, Wrong> {
         let leaves = &self.positions.leaves;
         let mut next = subset.next.clone();
@@ -234,7 +235,7 @@ impl<'p> Construction<'_, 'p> {
         Ok(branches)
     }
 
-    /// The state behind any of the copies of a particle.
+    /// The state after any of the copies of a particle.
     fn target(&mut self, copies: &[u32], budget: &mut Budget) -> Result<StateId, Wrong> {
         let positions = self.positions;
         let counted = copies.iter().copied().find(|copy| positions.leaves[*copy as usize].counter.is_some());

@@ -1,3 +1,5 @@
+//! The built-in types, and the attributes that every schema declares.
+
 use super::model::Made;
 use super::particle::{Particle, Term};
 use super::{Compiler, Draft, DraftContent, Slot, Wrong};
@@ -7,12 +9,13 @@ use crate::schema::engine::grammar::{
 use crate::schema::engine::namespace::{Namespace, NamespaceSet};
 use crate::schema::engine::simple::{Builtin, SimpleType};
 
-/// The attributes of the namespace of `xsi:type` with their types, that of `xsi:schemaLocation` for each of its items.
+/// The attributes in the namespace of `xsi:type`, with their types; for `xsi:schemaLocation`, the type of each list
+/// item.
 const INSTANCE: [(&str, &str); 4] =
     [("type", "QName"), ("nil", "boolean"), ("schemaLocation", "anyURI"), ("noNamespaceSchemaLocation", "anyURI")];
 
 impl Compiler<'_, '_> {
-    /// Makes the types that every schema has; `xs:anyType` is the first.
+    /// Adds the types that every schema has; `xs:anyType` is the first.
     pub(super) fn builtins(&mut self) -> Result<(), Wrong> {
         let any = self.any_draft();
         let any = self.add(Slot::Read(Box::new(any)));
@@ -25,7 +28,7 @@ impl Compiler<'_, '_> {
             let id = self.add(Slot::Read(Box::new(draft)));
             self.global_types.push((xsd(builtin.name), id));
         }
-        // Those of the namespace of xsi:type are declared in every schema (section 3.2.7).
+        // Every schema declares the attributes in the namespace of xsi:type (section 3.2.7).
         for (local, ty) in INSTANCE {
             let id = self.builtin(ty)?;
             let name = Name { namespace: Namespace::XSI, local: local.into() };
@@ -40,19 +43,19 @@ impl Compiler<'_, '_> {
         TypeId(0)
     }
 
-    /// The built-in type of a local name.
+    /// The built-in type of a local name, if there is one.
     pub(super) fn known_builtin(&self, local: &str) -> Option<TypeId> {
-        // They are the first that were made.
+        // The built-in types are the first entries.
         let known = self.global_types.iter().take(Builtin::all().len() + 1);
         known.filter(|(name, _)| name.is(Namespace::XSD, local)).map(|(_, id)| *id).next()
     }
 
-    /// The built-in type of a name that there is.
+    /// The built-in type of a local name that exists.
     pub(super) fn builtin(&self, local: &str) -> Result<TypeId, Wrong> {
         self.known_builtin(local).ok_or_else(|| Wrong::new(None, format!("there is no type xs:{local}")))
     }
 
-    /// Any content and any attributes, judged where there are declarations (section 3.4.7).
+    /// The draft of `xs:anyType`: any content and any attributes, checked laxly (section 3.4.7).
     fn any_draft(&mut self) -> Draft {
         let lax = Wildcard { namespaces: NamespaceSet::any(), process: ProcessContents::Lax };
         let particle = Particle { id: self.particle_id(), min: 0, max: UNBOUNDED, term: Term::Wildcard(lax.clone()) };
@@ -76,7 +79,7 @@ impl Compiler<'_, '_> {
 }
 
 impl Draft {
-    /// One that says only what it is made from.
+    /// A draft with a base and nothing else.
     pub(super) fn placeholder(base: TypeId) -> Self {
         Self {
             label: Box::default(),

@@ -1,3 +1,6 @@
+//! Complex types: their content and attributes, and their derivation by extension or restriction (XSD 1.0 part 1,
+//! section 3.4).
+
 use std::sync::Arc;
 
 use super::model::{Made, Narrowed};
@@ -8,19 +11,19 @@ use crate::schema::engine::grammar::{Attributes, Derivation, Derivations, TypeId
 use crate::schema::xsd::read::Place;
 use crate::schema::xsd::tree::NodeId;
 
-/// What a derived type takes from its base.
+/// The properties that a derived type takes from its base.
 struct Base {
     id: TypeId,
     attributes: Attributes,
     content: DraftContent,
-    /// The simple type of its text, and the facets by which it narrows that.
+    /// The simple type of the text content, and the facets by which the base narrows that type.
     text: Option<TypeId>,
     narrowed: Option<Arc<Narrowed>>,
     last: Derivations,
     is_simple: bool,
 }
 
-/// What a complex type is by its base and by what it says itself.
+/// The properties of a complex type, from its base and its own declarations.
 struct Derived {
     base: TypeId,
     derivation: Derivation,
@@ -31,7 +34,7 @@ struct Derived {
 }
 
 impl Compiler<'_, '_> {
-    /// A complex type definition (XSD 1.0 part 1, section 3.4.2).
+    /// The draft of a complex type definition (XSD 1.0 part 1, section 3.4.2).
     pub(super) fn complex(&mut self, place: &Place) -> Result<Draft, Wrong> {
         let tree = self.tree(place);
         let mixed = is_true(tree, place, "mixed");
@@ -70,7 +73,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// `xs:simpleContent` or `xs:complexContent`.
+    /// The properties of a type with `xs:simpleContent` or `xs:complexContent`.
     fn derived(&mut self, place: &Place, mixed: bool) -> Result<Derived, Wrong> {
         let tree = self.tree(place);
         let whole = place.clone();
@@ -145,12 +148,13 @@ impl Compiler<'_, '_> {
         Ok(attributes)
     }
 
-    /// A type in `xs:redefine` is made from the one that it redefines (section 4.2.2, src-redefine, clause 5).
+    /// Checks that a type in `xs:redefine` derives from the type that it redefines (section 4.2.2, src-redefine, clause
+    /// 5).
     pub(super) fn check_redefinition(&self, place: &Place, base: TypeId) -> Result<(), Wrong> {
         let tree = self.tree(place);
         let mut outer = tree.ancestors(place.node).map(|node| Place { node, ..place.clone() });
         let Some(original) = outer.find_map(|outer| self.reader.original(&outer)) else { return Ok(()) };
-        // Types inside of it are made from what they like.
+        // Anonymous types inside of it may derive from any type.
         let is_whole = self
             .reader
             .original(&Place { node: tree.ancestors(place.node).nth(1).unwrap_or(0), ..place.clone() })
@@ -162,7 +166,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// The text of a restriction with simple content.
+    /// The text content of a restriction with simple content.
     fn restricted_text(
         &mut self,
         place: &Place,
@@ -190,10 +194,11 @@ impl Compiler<'_, '_> {
         Ok((DraftContent::Simple(self.restrict(&text, place)?), inner))
     }
 
-    /// What stands behind the content of the base.
+    /// The content of an extension: that of the base, then its own.
     fn extended(&mut self, base: DraftContent, own: DraftContent, mixed: bool) -> Result<DraftContent, Wrong> {
         let (before, own) = match (base, own) {
-            // With nothing of its own it has the text of the base (section 3.4.6, cos-ct-extends, clause 1.4.1).
+            // An extension without content of its own has that of the base (section 3.4.6, cos-ct-extends, clause
+            // 1.4.1).
             (base, DraftContent::Empty) => return Ok(base),
             (DraftContent::Simple(_), _) => return wrong("complex content extends a type with simple content"),
             (DraftContent::Empty, own) => return Ok(own),
@@ -216,7 +221,7 @@ impl Compiler<'_, '_> {
         Ok(DraftContent::Children { particle: Arc::new(particle), mixed })
     }
 
-    /// The content that is written inside of a type or derivation.
+    /// The content that is declared inside of a type or derivation.
     fn own_content(&mut self, place: &Place, mixed: bool) -> Result<DraftContent, Wrong> {
         let tree = self.tree(place);
         let group = tree.parts(place.node).find(|part| is_group(tree.node(*part).local));
@@ -237,7 +242,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Whether a group makes the content empty rather than a list of no elements.
+    /// Reports whether a group makes the content empty, rather than a choice that nothing satisfies.
     fn says_nothing(&self, place: &Place, group: NodeId) -> bool {
         let tree = self.tree(place);
         let has_parts = tree.parts(group).any(|part| tree.node(part).local != "annotation");

@@ -1,5 +1,5 @@
-//! Texts on elements of one content model that can't be told apart, or that contradict each other: each names both
-//! places, and stands at the second one.
+//! Error texts on elements of one content model that are ambiguous or contradict each other: each names both places,
+//! and is reported at the second one.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::schema::engine::namespace::{Namespace, NamespaceSet, Namespaces};
 use crate::schema::xsd::read::{Place, Reader};
 use crate::schema::xsd::tree::NodeId;
 
-/// The places of the elements and wildcards of content models, by the ids of their particles.
+/// The places of the elements and wildcards in content models, by the ids of their particles.
 pub(super) struct Spots<'c> {
     pub(super) reader: &'c Reader<'c>,
     pub(super) namespaces: &'c Namespaces,
@@ -23,7 +23,8 @@ pub(super) enum Conflict {
 }
 
 impl Spots<'_> {
-    /// Two particles take the same element, called `local` unless only wildcards are concerned (section 3.8.6).
+    /// The error for two particles that take the same element, with the name `local` unless both are wildcards (section
+    /// 3.8.6).
     pub(super) fn ambiguous(&self, conflict: &Conflict, local: &str, namespace: Namespace) -> Wrong {
         let (&Conflict::Elements(one, other)
         | &Conflict::Wildcard { element: one, wildcard: other }
@@ -59,7 +60,7 @@ impl Spots<'_> {
         Wrong::new(Some(second.clone()), rule)
     }
 
-    /// Two elements of one name have two types (section 3.8.6, cos-element-consistent).
+    /// The error for two elements of one name with two types (section 3.8.6, cos-element-consistent).
     pub(super) fn two_types(&self, one: u32, other: u32, local: &str) -> Wrong {
         let Some((first, second)) = self.ordered(one, other) else {
             return Wrong::new(None, format!("the elements <{local}> of one content model have two types"));
@@ -77,14 +78,14 @@ impl Spots<'_> {
         Wrong::new(Some(second.clone()), rule)
     }
 
-    /// The places of two particles, in the order of their document.
+    /// The places of two particles, in document order.
     fn ordered(&self, one: u32, other: u32) -> Option<(&Place, &Place)> {
         let (one, other) = (self.places.get(&one)?, self.places.get(&other)?);
         let swap = one.document == other.document && one.node > other.node;
         Some(if swap { (other, one) } else { (one, other) })
     }
 
-    /// The advice for two declarations of one element.
+    /// The advice for two declarations that fit the same element.
     fn merged(&self, first: &Place, second: &Place, local: &str) -> String {
         let rename = "give one of them another name";
         if let Some(head) = [first, second].into_iter().map(|place| self.local(place)).find(|name| *name != local) {
@@ -111,14 +112,14 @@ impl Spots<'_> {
         }
     }
 
-    /// The local name of an element as it stands at a place.
+    /// The local name of the element that is declared or referred to at a place.
     fn local(&self, place: &Place) -> &str {
         let tree = &self.reader.document(place).tree;
         let name = tree.get(place.node, "name").or_else(|| tree.get(place.node, "ref")).unwrap_or_default();
         name.rsplit(':').next().unwrap_or_default()
     }
 
-    /// The innermost group that two declarations stand in, with the part of it that holds each.
+    /// The innermost group around two declarations, with the two parts of it that contain them.
     fn parts_of_one_group(&self, first: &Place, second: &Place) -> Option<(NodeId, NodeId, NodeId)> {
         if first.document != second.document {
             return None;
@@ -131,7 +132,7 @@ impl Spots<'_> {
         Some((group, below(&one)?, below(&other)?))
     }
 
-    /// The advice for a wildcard that takes an element which is declared beside it.
+    /// The advice for a wildcard that takes an element with a declaration of its own.
     fn narrower(&self, wildcard: &Place, local: &str, namespace: Namespace) -> String {
         let others = NamespaceSet::other_than(self.namespaces.find(&wildcard.target));
         if others.contains(namespace) {

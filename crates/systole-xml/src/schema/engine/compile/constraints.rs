@@ -1,4 +1,4 @@
-//! Identity constraints with the part of XPath that they may use (XSD 1.0 part 1, section 3.11).
+//! Identity constraints, with the subset of XPath that they may use (XSD 1.0 part 1, section 3.11).
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Name as Reference, Place};
 use crate::vocab::{is_name_char, is_ncname};
 
-/// The steps of one path: a state of its matching is one bit of a word.
+/// The greatest number of steps of a path: the state of a match is one bit of a 64-bit word per step.
 const MOST_STEPS: usize = 60;
 
-/// A constraint whose reference is not resolved yet.
+/// An identity constraint before its reference is resolved.
 pub(super) struct DraftConstraint {
     name: Reference,
     place: Place,
@@ -23,7 +23,7 @@ pub(super) struct DraftConstraint {
 }
 
 impl Compiler<'_, '_> {
-    /// Reads the identity constraints of an element.
+    /// Reads the identity constraints of an element declaration.
     pub(super) fn identity_constraints(&mut self, place: &Place, element: ElementId) -> Result<(), Wrong> {
         let tree = self.tree(place);
         let start = u32::try_from(self.constraints.len()).unwrap_or(u32::MAX);
@@ -67,7 +67,7 @@ impl Compiler<'_, '_> {
         Ok(DraftConstraint { name, place: place.clone(), kind, refer, selector, fields })
     }
 
-    /// The paths of a selector or field, between `|` (section 3.11.6).
+    /// The alternatives of a selector or field, which `|` separates (section 3.11.6).
     fn paths(&mut self, place: &Place, xpath: &str, is_field: bool) -> Result<Vec<Steps>, Wrong> {
         let tokens = tokens(xpath);
         let Some(tokens) = tokens else {
@@ -115,7 +115,7 @@ impl Compiler<'_, '_> {
         Ok(steps)
     }
 
-    /// Only a name with a prefix is in a namespace.
+    /// Parses a name test. A name without a prefix is in no namespace.
     fn name_test(&mut self, place: &Place, name: &str) -> Result<NameTest, Wrong> {
         if name == "*" {
             return Ok(NameTest::Any);
@@ -141,7 +141,8 @@ impl Compiler<'_, '_> {
         Ok(NameTest::Name(Name { namespace, local: local.into() }))
     }
 
-    /// The constraints with their references, each name once (sections 3.11.6 and 3.15.6).
+    /// The identity constraints with their references resolved. Checks that no name occurs twice (sections 3.11.6 and
+    /// 3.15.6).
     pub(super) fn finished_constraints(&mut self) -> Result<Vec<Constraint>, Wrong> {
         let drafts = std::mem::take(&mut self.constraints);
         let mut numbers: HashMap<&Reference, usize> = HashMap::new();
@@ -187,7 +188,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The tokens of a path: names with their prefixes, and the signs between them.
+/// The tokens of a path: names with their prefixes, and operators. `None` if a character fits neither.
 fn tokens(xpath: &str) -> Option<Vec<&str>> {
     let mut tokens = Vec::new();
     let mut rest = xpath.trim_start_matches(SPACES);

@@ -1,10 +1,12 @@
-//! Derivation of types from each other (XSD 1.0 part 1, sections 3.4.6 and 3.14.6: Type Derivation OK).
+//! Derivation of types from each other, while drafts are read and after (XSD 1.0 part 1, sections 3.4.6 and 3.14.6:
+//! Type Derivation OK).
 
 use super::{Compiler, Draft, Slot, Wrong};
 use crate::schema::engine::grammar::{Derivation, Derivations, TypeId};
 
 impl Compiler<'_, '_> {
-    /// Whether a type is made from another one by none of the ways that are blocked. Both are read.
+    /// Reports whether a type is derived from another one without any of the blocked methods. Both types are read
+    /// already.
     pub(super) fn is_restriction(&self, from: TypeId, to: TypeId, blocked: Derivations) -> Result<bool, Wrong> {
         Ok(leads(|id| self.draft(id), from, to, blocked))
     }
@@ -17,7 +19,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The same for types that are all read.
+/// Reports the same as [`Compiler::is_restriction`] once all types are read.
 pub(super) fn is_derived(drafts: &[Draft], from: TypeId, to: TypeId, blocked: Derivations) -> bool {
     leads(|id| drafts.get(id.index()), from, to, blocked)
 }

@@ -1,3 +1,5 @@
+//! The last phase of compilation: checks that need all components, then one automaton per content model.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::Place;
 
 impl<'r, 'a> Compiler<'r, 'a> {
-    /// Makes automata of all drafts.
+    /// Checks the drafts, compiles their content models and assembles the grammar.
     pub(super) fn finish(mut self) -> Result<Components<'r, 'a>, Wrong> {
         let mut drafts = Vec::with_capacity(self.types.len());
         for slot in std::mem::take(&mut self.types) {
@@ -76,7 +78,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         Ok(Components::new(self.reader, grammar, kept, declared, (substitutions, self.references)))
     }
 
-    /// The given value of an element is one of its type (section 3.3.6, e-props-correct).
+    /// Checks that the given value of an element is valid for its type (section 3.3.6, e-props-correct).
     fn check_value(&mut self, id: ElementId, place: &Place, types: &[Type]) -> Result<(), Wrong> {
         let tree = self.tree(place);
         if tree.get(place.node, "default").is_some() && tree.get(place.node, "fixed").is_some() {
@@ -122,7 +124,8 @@ impl Wrong {
     }
 }
 
-/// The content of a restriction restricts that of its base (section 3.4.6, derivation-ok-restriction, clause 5).
+/// Checks that the content of a restriction restricts that of its base (section 3.4.6, derivation-ok-restriction,
+/// clause 5).
 fn restricted(restriction: &mut Restriction, draft: &Draft, any: TypeId) -> Result<(), Wrong> {
     let Some(base) = draft.base.filter(|base| *base != any) else { return Ok(()) };
     if draft.is_simple || draft.derivation != Derivation::Restriction {
@@ -160,7 +163,7 @@ fn content(automata: &mut Automata, draft: &Draft) -> Result<Content, Wrong> {
     })
 }
 
-/// All elements of one name in a content model have one type (section 3.8.6, cos-element-consistent).
+/// Checks that all elements of one name in a content model have one type (section 3.8.6, cos-element-consistent).
 fn consistent(automata: &mut Automata, particle: &Particle) -> Result<(), Wrong> {
     let mut types: HashMap<NameId, (TypeId, u32)> = HashMap::new();
     let mut pending = vec![particle];

@@ -1,8 +1,8 @@
-//! From schema documents to a [`Grammar`]: first all components are read into drafts, which may refer to each other;
-//! then their particles become automata, which need to know every substitution.
+//! Compilation of schema documents to a [`Grammar`]: first all components are read into drafts, which may refer to each
+//! other; then their particles become automata, which need to know every substitution.
 //!
-//! What always holds: whatever breaks a rule of the Recommendation is [`Wrong`], with its place. Nesting, positions,
-//! states and edges are bounded, so a hostile schema ends in that too.
+//! What always holds: each broken rule of the Recommendation is a [`Wrong`] with its place. Nesting, positions, states
+//! and edges are bounded, so a hostile schema ends in a [`Wrong`] too.
 
 mod attributes;
 mod automaton;
@@ -41,11 +41,11 @@ use simple::check_notation;
 /// A rule that a schema breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::schema) struct Wrong {
-    /// The component that breaks it; `None` while only its parts are looked at.
+    /// The component that breaks the rule; `None` until a caller knows it.
     pub(in crate::schema) at: Option<Place>,
-    /// The attribute that is wrong, where it is one.
+    /// The attribute that breaks the rule, if it is one.
     pub(in crate::schema) attribute: Option<&'static str>,
-    /// The mistake, and what to write instead.
+    /// The text: the mistake, and what to write instead.
     pub(in crate::schema) rule: String,
 }
 
@@ -59,7 +59,7 @@ impl Wrong {
         Self { attribute: Some(attribute), ..Self::new(Some(place.clone()), rule) }
     }
 
-    /// The same at a place, unless a closer one is known.
+    /// Sets the place, unless a closer one is known.
     fn at(mut self, place: &Place) -> Self {
         self.at.get_or_insert_with(|| place.clone());
         self
@@ -72,10 +72,10 @@ impl From<Unsupported> for Wrong {
     }
 }
 
-/// Compiles the components of a document and of all that it leads to.
+/// Compiles the components of a document and of all documents that it includes, imports or redefines.
 ///
 /// # Errors
-/// [`Wrong`] is the first rule that is found broken.
+/// [`Wrong`] is the first broken rule that is found.
 pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Components<'r, 'a>, Wrong> {
     if let Some(place) = reader.crowd() {
         let most = Reader::COPIES;
@@ -117,10 +117,10 @@ pub(in crate::schema) fn compile<'r, 'a>(reader: &'r Reader<'a>) -> Result<Compo
     compiler.finish()
 }
 
-/// Types and groups may be so deep inside each other.
+/// The greatest nesting depth of types and groups.
 const DEEPEST: usize = 100;
 
-/// Where a component stands, with the namespace that its document has there.
+/// The place of a component, with the target namespace that its document has there.
 type Key = (usize, usize, Arc<str>);
 
 struct Compiler<'r, 'a> {
@@ -131,49 +131,49 @@ struct Compiler<'r, 'a> {
     elements: Vec<Element>,
     element_ids: HashMap<Key, ElementId>,
     global_elements: Vec<ElementId>,
-    /// The elements that are given values, and where.
+    /// The elements with a default or fixed value, each with its place.
     given_values: Vec<(ElementId, Place)>,
-    /// The declaration of each element, and the derivations that its `final` excludes from substitution.
+    /// The place of each element declaration, and the derivations that its `final` excludes from substitution.
     declared: Vec<(Place, Derivations)>,
     constraints: Vec<DraftConstraint>,
-    /// Members of substitution groups, each with its head.
+    /// The members of substitution groups, each with its head.
     heads: Vec<(ElementId, ElementId)>,
     global_attributes: Vec<(Name, Attribute)>,
     types: Vec<Slot>,
     type_ids: HashMap<Key, TypeId>,
     global_types: Vec<(Name, TypeId)>,
-    /// Complex types that were referred to and are not read yet, among others.
+    /// Types to read: complex types that a component referred to. Some may have been read since.
     pending: Vec<TypeId>,
     particles: u32,
     depth: usize,
-    /// Attribute groups that are being read, for those that hold themselves.
+    /// The attribute groups that are being read, to detect a group that contains itself.
     reading_groups: Vec<Key>,
     attribute_groups: HashMap<Key, Arc<Written>>,
-    /// Global ones.
+    /// Global attribute declarations that were read.
     attributes: HashMap<Key, Attribute>,
-    /// Model groups that are being read, likewise.
+    /// The model groups that are being read, to detect a group that contains itself.
     reading_models: Vec<Key>,
-    /// The patterns that were seen, and about how many states they have together.
+    /// The distinct patterns so far, and the approximate number of states of their automata together.
     patterns: HashSet<String>,
     pattern_states: usize,
-    /// Uses of attributes in all types and groups together.
+    /// The attribute uses in all types and groups together.
     attribute_uses: usize,
-    /// Particles of redefined groups with those that they redefine.
+    /// The particles of redefining groups, each with the particle of the group that it redefines.
     redefined_groups: Vec<(Particle, Particle, Place)>,
-    /// Docs of particles that refer to an element, by their ids.
+    /// The documentation of particles that refer to an element, by their ids.
     references: HashMap<u32, String>,
     /// The places of elements and wildcards in content models, by the ids of their particles.
     leaves: HashMap<u32, Place>,
 }
 
-/// A type, before and after it is read.
+/// A type before and after it is read.
 enum Slot {
     Waiting(Place),
     Reading,
     Read(Box<Draft>),
 }
 
-/// A type whose particles are no automaton yet.
+/// A type whose particles are not compiled to an automaton yet.
 struct Draft {
     label: Box<str>,
     base: Option<TypeId>,
@@ -181,16 +181,16 @@ struct Draft {
     members: Vec<TypeId>,
     is_abstract: bool,
     block: Derivations,
-    /// The derivations that its `final` excludes.
+    /// The derivations that the `final` of the type excludes.
     last: Derivations,
     attributes: Attributes,
     content: DraftContent,
     place: Option<Place>,
-    /// The simple type of its text, a type without a name taken for what it is made from.
+    /// The simple type of the text content.
     text: Option<TypeId>,
     is_simple: bool,
     made: Made,
-    /// The facets by which it narrows that type.
+    /// The facets by which a complex type narrows that simple type.
     narrowed: Option<Arc<Narrowed>>,
 }
 
@@ -201,7 +201,7 @@ enum DraftContent {
     Children { particle: Arc<Particle>, mixed: bool },
 }
 
-/// A name as a schema would write it.
+/// A name in Clark notation, `{namespace}local`, for messages.
 fn shown(name: &Reference) -> String {
     if name.0.is_empty() { quoted(&name.1) } else { format!("{{{}}}{}", quoted(&name.0), quoted(&name.1)) }
 }
@@ -244,7 +244,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         }
     }
 
-    /// An element declaration: a global one, or one with a name inside of a model group.
+    /// The declaration of an element: a global one, or a local one with a name inside of a model group.
     fn element_at(&mut self, place: &Place, global: bool) -> Result<ElementId, Wrong> {
         if let Some(id) = self.element_ids.get(&key(place)) {
             return Ok(*id);
@@ -308,7 +308,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         }
     }
 
-    /// The type that is defined at a place. A complex one may still wait to be read.
+    /// The id of the type that is defined at a place. A complex type may still wait to be read.
     fn type_at(&mut self, place: &Place) -> Result<TypeId, Wrong> {
         if let Some(id) = self.type_ids.get(&key(place)) {
             return Ok(*id);
@@ -327,7 +327,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         Ok(id)
     }
 
-    /// Reads all types that still wait, and those that they refer to.
+    /// Reads all waiting types, and those that they refer to.
     fn drain(&mut self) -> Result<(), Wrong> {
         while let Some(id) = self.pending.pop() {
             self.read(id)?;
@@ -335,7 +335,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         Ok(())
     }
 
-    /// A type, read now if it was not.
+    /// The draft of a type. Reads it now if it was not read yet.
     fn read(&mut self, id: TypeId) -> Result<&Draft, Wrong> {
         if let Slot::Waiting(_) = self.types[id.index()] {
             let Slot::Waiting(place) = std::mem::replace(&mut self.types[id.index()], Slot::Reading) else {
@@ -374,7 +374,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         &self.reader.document(place).tree
     }
 
-    /// Refuses components of one kind and name (section 3.15.6, sch-props-correct).
+    /// Refuses two components of one kind and name (section 3.15.6, sch-props-correct).
     fn twice(&self) -> Result<(), Wrong> {
         for kind in [Kind::Type, Kind::Element, Kind::Attribute, Kind::AttributeGroup, Kind::Group, Kind::Notation] {
             let components = self.reader.components(kind);
@@ -389,7 +389,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         Ok(())
     }
 
-    /// Bounds how deep components are inside each other.
+    /// Bounds the nesting depth of components.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
         if self.depth >= DEEPEST {
             return wrong(format!("types and groups are more than {DEEPEST} deep inside each other"));
@@ -416,7 +416,7 @@ fn value_constraint(tree: &Tree, place: &Place) -> Option<ValueConstraint> {
     constraint("fixed", true).or_else(|| constraint("default", false))
 }
 
-/// `block`, or what the document says for those that have none.
+/// The derivations that an attribute such as `block` lists, or the default of the document if the component has none.
 fn derivations(tree: &Tree, place: &Place, attribute: &str, by_default: &str) -> Derivations {
     let words = tree.get(place.node, attribute).or_else(|| tree.get(0, by_default)).unwrap_or_default();
     let has = |word: &str| words.split_ascii_whitespace().any(|given| given == word || given == "#all");
