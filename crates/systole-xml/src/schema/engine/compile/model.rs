@@ -1,6 +1,6 @@
-//! The components of a schema as whoever explains a payload needs them: examples, prompts, the names that repair
-//! knows. They are those that the automata are made of, so both say the same; only docs, and facets as their author
-//! wrote them, are taken from the documents.
+//! The components of a schema in the form that examples, prompts and repair need. They are the components that the
+//! automata are made of, so they agree with validation; only documentation, and facets as their author wrote them, come
+//! from the schema documents.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::schema::model::{self, Beside, Bound, Complex, Content, Enumerator, Fa
 use crate::schema::pattern::Pattern;
 use crate::schema::xsd::read::{Place, Reader};
 
-/// What is left of a schema's components once its grammar is made of them.
+/// The components of a schema that remain once its grammar is compiled.
 pub(in crate::schema) struct Components<'r, 'a> {
     reader: &'r Reader<'a>,
     grammar: Arc<Grammar>,
@@ -23,11 +23,11 @@ pub(in crate::schema) struct Components<'r, 'a> {
     /// The declaration of each element.
     declared: Vec<Place>,
     substitutions: Substitutions,
-    /// Docs of particles that refer to an element, by their ids.
+    /// The documentation of particles that refer to an element, by their ids.
     references: HashMap<u32, String>,
 }
 
-/// What is left of a type.
+/// The properties of a type that remain once the grammar is compiled.
 pub(super) struct Kept {
     place: Option<Place>,
     made: Made,
@@ -37,12 +37,12 @@ pub(super) struct Kept {
     narrowed: Option<Arc<Narrowed>>,
 }
 
-/// How a type is made.
+/// The construction of a type.
 pub(super) enum Made {
-    /// By parts, as complex types are.
+    /// A complex type.
     Parts,
     Builtin(&'static Builtin),
-    /// A simple type, by the facets at a place.
+    /// A simple type, restricted by the facets at a place.
     Restriction(Place),
     List(TypeId),
     Union(Vec<TypeId>),
@@ -78,17 +78,17 @@ impl<'r, 'a> Components<'r, 'a> {
         Self { reader, grammar, types, declared, substitutions, references }
     }
 
-    /// The grammar that was made of them.
+    /// The grammar that was compiled from the components.
     pub(in crate::schema) fn grammar(&self) -> &Arc<Grammar> {
         &self.grammar
     }
 
-    /// The grammar alone.
+    /// Drops the components and keeps the grammar.
     pub(in crate::schema) fn into_grammar(self) -> Arc<Grammar> {
         self.grammar
     }
 
-    /// The model of a global element; `None` if it takes more than is `left` for all models of the schema.
+    /// The model of a global element; `None` if it takes more parts than are `left` for all models of the schema.
     pub(in crate::schema) fn model(&self, element: ElementId, left: &mut usize) -> Option<Model> {
         let mut projection = Projection {
             components: self,
@@ -108,22 +108,22 @@ impl<'r, 'a> Components<'r, 'a> {
     }
 }
 
-/// A model in the making.
+/// A model under construction.
 struct Projection<'c, 'r, 'a> {
     components: &'c Components<'r, 'a>,
     types: Vec<Type>,
-    /// Types of the model by those of the grammar.
+    /// Types of the grammar with their ids in the model.
     made: BTreeMap<TypeId, model::TypeId>,
-    /// Types that are referred to, and their places in the model.
+    /// Types that are referred to but not projected yet, with their ids in the model.
     pending: Vec<(TypeId, model::TypeId)>,
-    /// The namespace of the last name: names come in runs.
+    /// The namespace of the last name, reused because neighbouring names mostly share it.
     namespace: Option<(Namespace, Arc<str>)>,
-    /// How many parts it may still have.
+    /// The number of parts that the model may still have.
     left: usize,
 }
 
 impl Projection<'_, '_, '_> {
-    /// A global element, and all types that it leads to.
+    /// The declaration of a global element. Projects all types that it leads to.
     fn whole(&mut self, element: ElementId) -> Option<model::Element> {
         let root = self.element(element, None)?;
         while let Some((id, at)) = self.pending.pop() {
@@ -160,7 +160,7 @@ impl Projection<'_, '_, '_> {
         (namespace.clone(), name.local.to_string())
     }
 
-    /// The place of a type in the model.
+    /// The id of a type in the model.
     fn refer(&mut self, id: TypeId) -> Option<model::TypeId> {
         if let Some(known) = self.made.get(&id) {
             return Some(*known);
@@ -179,7 +179,7 @@ impl Projection<'_, '_, '_> {
         Some(self.types.len() - 1)
     }
 
-    /// What a type is called, and its docs.
+    /// The name of a type, if it has one, and its documentation.
     fn title(&self, id: TypeId) -> (Option<String>, String) {
         let Some(place) = &self.components.types[id.index()].place else { return (None, String::new()) };
         let tree = &self.components.reader.document(place).tree;
@@ -194,7 +194,7 @@ impl Projection<'_, '_, '_> {
         Some(Simple { name, doc, variety, facets })
     }
 
-    /// What a simple type restricts in the end. Adds the facets by which it does, the last ones first.
+    /// The variety of a simple type after all its restrictions. Adds their facets, the innermost restriction last.
     fn variety(&mut self, mut id: TypeId, facets: &mut Facets) -> Option<Variety> {
         let components = self.components;
         loop {
@@ -208,7 +208,7 @@ impl Projection<'_, '_, '_> {
                 }
                 Made::List(item) => return Some(Variety::List(self.refer(*item)?)),
                 Made::Union(members) => {
-                    // One that stands twice decides nothing the second time.
+                    // A duplicate member has no effect.
                     let mut seen = HashSet::new();
                     let members = members.iter().filter(|member| seen.insert(**member));
                     return Some(Variety::Union(members.map(|member| self.refer(*member)).collect::<Option<_>>()?));
@@ -217,12 +217,12 @@ impl Projection<'_, '_, '_> {
         }
     }
 
-    /// Adds the facets of a restriction, those that restrict it further having been added before.
+    /// Adds the facets of a restriction. The facets of restrictions derived from it must be added before.
     fn facets(&mut self, facets: &mut Facets, restriction: &Place) -> Option<()> {
         let tree = &self.components.reader.document(restriction).tree;
         let (mut patterns, mut values) = (Vec::new(), Vec::new());
         let is_enumerated = !facets.values.is_empty();
-        // All of them at once, so that too many are never kept.
+        // Spends for all of them before any is kept, so that too many never take memory.
         self.spend(tree.parts(restriction.node).count())?;
         for node in tree.parts(restriction.node) {
             let Some(value) = tree.untrimmed(node, "value") else { continue };
@@ -281,7 +281,7 @@ impl Projection<'_, '_, '_> {
         Some(Complex { name, doc, attributes, content, beside })
     }
 
-    /// The type of the text of a complex type.
+    /// The type of the text content of a complex type.
     fn text(&mut self, kept: &Kept) -> Option<model::TypeId> {
         let text = kept.text?;
         let mut narrowed = kept.narrowed.as_ref();
@@ -313,7 +313,7 @@ impl Projection<'_, '_, '_> {
     }
 
     fn particle(&mut self, particle: &Particle, depth: usize) -> Option<model::Particle> {
-        /// No reader follows groups that are deeper inside each other.
+        /// The greatest nesting depth of groups; the readers of a model recurse.
         const DEEPEST: usize = 100;
         if depth > DEEPEST {
             return None;
@@ -336,7 +336,8 @@ impl Projection<'_, '_, '_> {
         Some(model::Particle { min: particle.min.into(), max, term })
     }
 
-    /// An element, or for an abstract one the elements that may stand for it.
+    /// The term for an element: the element itself or, if it is abstract, a choice of the elements that may substitute
+    /// it.
     fn element_term(&mut self, id: ElementId, particle: u32) -> Option<model::Term> {
         let components = self.components;
         let element = |id: &ElementId| &components.grammar.elements[id.index()];
@@ -359,7 +360,8 @@ impl Projection<'_, '_, '_> {
     }
 }
 
-/// The parts of a sequence. One inside of it that stands once is its parts: extensions nest so.
+/// The parts of a sequence. A sequence inside of it that occurs once is replaced by its parts, because extensions nest
+/// in this way.
 fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
     let mut parts = Vec::new();
     let mut pending: Vec<&Particle> = sequence.iter().rev().collect();
@@ -372,7 +374,7 @@ fn parts_of(sequence: &[Particle]) -> Vec<&Particle> {
     parts
 }
 
-/// The type that allows anything; of that, nothing is the simplest.
+/// The model of `xs:anyType`, with empty content as the simplest that is valid.
 pub(in crate::schema) fn any_type() -> Type {
     let (attributes, content) = (Vec::new(), Content::Empty);
     Type::Complex(Complex { name: None, doc: String::new(), attributes, content, beside: Beside::Anything })

@@ -1,3 +1,5 @@
+//! Particles: elements, wildcards and model groups with their bounds (XSD 1.0 part 1, sections 3.8 and 3.9).
+
 use std::sync::Arc;
 
 use super::{Compiler, Wrong, key, wrong};
@@ -5,13 +7,13 @@ use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
 use crate::schema::shorten::quoted;
 use crate::schema::xsd::read::{Kind, Place};
 
-/// A term and how often it stands.
+/// A term with its bounds.
 #[derive(Debug, Clone)]
 pub(super) struct Particle {
-    /// The same for all copies that unrolling makes of it.
+    /// The id, which all copies that unrolling makes of the particle share.
     pub(super) id: u32,
     pub(super) min: u32,
-    /// [`UNBOUNDED`] for any number.
+    /// The upper bound; [`UNBOUNDED`] for none.
     pub(super) max: u32,
     pub(super) term: Term,
 }
@@ -20,11 +22,11 @@ pub(super) struct Particle {
 pub(super) enum Term {
     Element(ElementId),
     Wildcard(Wildcard),
-    /// Shared, because extensions hold what they extend.
+    /// A group, shared because an extension contains the content of its base.
     Group(Order, Arc<[Particle]>),
 }
 
-/// How the particles of a group stand.
+/// The compositor of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Sequence,
@@ -33,7 +35,7 @@ pub(super) enum Order {
 }
 
 impl Compiler<'_, '_> {
-    /// A particle; `None` for one that never stands.
+    /// The particle at a place; `None` if its `maxOccurs` is 0 or it is an empty group.
     pub(super) fn particle(&mut self, place: &Place) -> Result<Option<Particle>, Wrong> {
         let tree = self.tree(place);
         let min = occurs(tree.get(place.node, "minOccurs"))?;
@@ -77,11 +79,11 @@ impl Compiler<'_, '_> {
         Ok(Some(Particle { id, min, max, term }))
     }
 
-    /// A global group, which nothing may refer to.
+    /// Checks a global group, which may have no reference to it.
     pub(super) fn lone_group(&mut self, place: &Place) -> Result<(), Wrong> {
         let mut particle = self.model_group(place)?;
         let mut redefined = place;
-        // What it redefines may be a redefinition itself.
+        // The redefined group may be a redefinition itself.
         while let Some(original) = self.reader.original(redefined) {
             let base = self.model_group(original)?;
             if !self.refers_to_itself(redefined, "group")?
@@ -109,7 +111,7 @@ impl Compiler<'_, '_> {
         particle
     }
 
-    /// A term that stands exactly once.
+    /// A particle that occurs exactly once.
     pub(super) fn once(&mut self, term: Term) -> Particle {
         Particle { id: self.particle_id(), min: 1, max: 1, term }
     }
@@ -120,7 +122,7 @@ impl Compiler<'_, '_> {
     }
 
     fn group(&mut self, place: &Place, order: Order) -> Result<Term, Wrong> {
-        /// Groups that hold each other grow as fast as bombs do.
+        /// The greatest number of particles. Groups that refer to groups can grow exponentially.
         const MOST: u32 = 200_000;
         if self.particles > MOST {
             return wrong(format!("its content models have more than {MOST} particles"));
@@ -160,7 +162,7 @@ impl Compiler<'_, '_> {
 }
 
 impl Particle {
-    /// Whether it is an `xs:all`, perhaps by way of a group.
+    /// Reports whether the particle is an `xs:all`, directly or by a reference to a group.
     pub(super) fn holds_all(&self) -> bool {
         match &self.term {
             Term::Group(Order::All, _) => true,
@@ -169,7 +171,7 @@ impl Particle {
         }
     }
 
-    /// Whether it is a group that holds nothing.
+    /// Reports whether the particle is a group without parts.
     pub(super) fn is_empty(&self) -> bool {
         matches!(&self.term, Term::Group(Order::Sequence | Order::All, parts) if parts.is_empty())
     }
@@ -179,7 +181,7 @@ fn occurs(written: Option<&str>) -> Result<u32, Wrong> {
     match written {
         None => Ok(1),
         Some("unbounded") => Ok(UNBOUNDED),
-        // No payload has so many elements that a larger number would mean something else.
+        // A larger number means the same: no payload has so many elements.
         Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok(number.parse().map_or(MANY, |number: u32| number.min(MANY)))
         }
@@ -187,7 +189,7 @@ fn occurs(written: Option<&str>) -> Result<u32, Wrong> {
     }
 }
 
-/// No document that is read has so many elements (64 MiB of 4 bytes each), so that a larger number means the same.
+/// More elements than a document that is read can have (64 MiB of 4 bytes each), so that a larger bound means the same.
 pub(super) const MANY: u32 = 1 << 24;
 
 pub(super) fn is_group(local: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Glushkov's construction: the leaves of a particle, and which of them may follow which.
+//! Glushkov's construction: the leaves of a particle, and the leaves that may follow each.
 //!
 //! Source: A. Brüggemann-Klein, "Regular expressions into finite automata" (1993).
 
@@ -6,10 +6,10 @@ use super::particle::{MANY, Order, Particle, Term};
 use super::{Wrong, wrong};
 use crate::schema::engine::grammar::{ElementId, UNBOUNDED, Wildcard};
 
-/// A leaf with bounds up to this is unrolled; one with larger bounds counts.
+/// The greatest bound up to which a leaf is unrolled; a leaf with a larger bound is counted.
 pub(super) const FEW_COPIES: u32 = 16;
 
-/// What all content models of a schema may cost together, in steps of their construction.
+/// The steps that are left for the construction of all content models of a schema.
 pub(super) struct Budget(u64);
 
 impl Default for Budget {
@@ -32,28 +32,28 @@ impl Budget {
     }
 }
 
-/// The leaves of a particle in their order.
+/// The leaves of a particle, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Positions<'p> {
     pub(super) leaves: Vec<Leaf<'p>>,
-    /// The positions that may follow each one, by lists that many share.
+    /// The positions that may follow each leaf, as indexes of shared lists.
     follow: Vec<Vec<u32>>,
     lists: Vec<Vec<u32>>,
-    /// Which may stand first.
+    /// The positions that may come first.
     pub(super) first: Vec<u32>,
-    /// Whether each one may stand last.
+    /// For each position, `true` if it may come last.
     pub(super) last: Vec<bool>,
-    /// Whether there may be none at all.
+    /// Set if the content may be empty.
     pub(super) nullable: bool,
     few: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaf<'p> {
-    /// The same for copies of one particle, which never compete.
+    /// The id of the particle. Copies of one particle share it, and never compete.
     pub(super) particle: u32,
     pub(super) term: LeafTerm<'p>,
-    /// Bounds on how often it stands in a row, where it isn't unrolled.
+    /// The bounds on consecutive occurrences, if the leaf is counted rather than unrolled.
     pub(super) counter: Option<(u32, u32)>,
 }
 
@@ -63,7 +63,7 @@ pub(super) enum LeafTerm<'p> {
     Wildcard(&'p Wildcard),
 }
 
-/// A part of the particle: what may stand first and last in it.
+/// A part of the particle, by its first and last positions.
 #[derive(Debug, Default)]
 struct Fragment {
     first: Vec<u32>,
@@ -72,7 +72,7 @@ struct Fragment {
 }
 
 impl<'p> Positions<'p> {
-    /// Leaves with bounds of more than `few` copies count.
+    /// Collects the positions of a particle. Leaves with bounds of more than `few` copies are counted.
     pub(super) fn of(particle: &'p Particle, few: u32, budget: &mut Budget) -> Result<Self, Wrong> {
         let mut positions = Self { few, ..Self::default() };
         let whole = positions.particle(particle, budget)?;
@@ -85,7 +85,7 @@ impl<'p> Positions<'p> {
         Ok(positions)
     }
 
-    /// The lists of what may stand behind any of some leaves, each once.
+    /// The lists of positions that may follow any of `positions`, without duplicates.
     pub(super) fn lists_behind(&self, positions: &[u32]) -> Vec<u32> {
         let mut lists: Vec<u32> =
             positions.iter().flat_map(|position| &self.follow[*position as usize]).copied().collect();
@@ -94,7 +94,7 @@ impl<'p> Positions<'p> {
         lists
     }
 
-    /// The union of some lists.
+    /// The union of lists of positions.
     pub(super) fn union(&self, lists: &[u32], budget: &mut Budget) -> Result<Vec<u32>, Wrong> {
         let mut union: Vec<u32> = Vec::new();
         for list in lists {
@@ -107,7 +107,8 @@ impl<'p> Positions<'p> {
         Ok(union)
     }
 
-    /// A leaf that counts inside of a loop: `(a{1,n})*` is `a*`, and of `(a{m,n})*` nobody knows where one round ends.
+    /// Removes or refuses counters inside of a loop: `(a{1,n})*` equals `a*`, and in `(a{m,n})*` a counter can't tell
+    /// where a round ends.
     fn settle_counters(&mut self) -> Result<(), Wrong> {
         for (position, leaf) in self.leaves.iter_mut().enumerate() {
             let Some((min, max)) = leaf.counter else { continue };
@@ -148,7 +149,7 @@ impl<'p> Positions<'p> {
     }
 
     fn leaf(&mut self, leaf: Leaf<'p>, budget: &mut Budget) -> Result<Fragment, Wrong> {
-        /// Numbers of positions fit 32 bits by far.
+        /// The greatest number of positions of a content model.
         const MOST: usize = 60_000;
         budget.spend(1)?;
         if self.leaves.len() >= MOST {
@@ -185,7 +186,7 @@ impl<'p> Positions<'p> {
         }
     }
 
-    /// `x{2,4}` is `x(x(x(x)?)?)`, made from its end; `x{2,}` is `xx+`.
+    /// Repeats a fragment: `x{2,4}` becomes `x(x(x(x)?)?)`, built from its end, and `x{2,}` becomes `xx+`.
     fn repeat(
         &mut self,
         min: u32,
@@ -194,7 +195,7 @@ impl<'p> Positions<'p> {
         mut copy: impl FnMut(&mut Self, &mut Budget) -> Result<Fragment, Wrong>,
     ) -> Result<Fragment, Wrong> {
         if min >= MANY {
-            // No document has so many, so nothing stands behind it, and it is no end.
+            // No document has so many elements, so this loop never ends: nothing follows it, and it isn't last.
             let one = copy(self, budget)?;
             self.link(&one.last, &one.first, budget)?;
             return Ok(Fragment { last: Vec::new(), nullable: false, ..one });
@@ -248,8 +249,8 @@ impl<'p> Positions<'p> {
     }
 }
 
-/// The occurrences of `x` in `(x{inner}){outer}`, where that is one range: between `outer` and one more round nothing may
-/// be left out.
+/// The bounds of `x` in `(x{inner}){outer}`, if they are one range without gaps between a number of rounds and the
+/// next.
 fn product(inner: (u32, u32), outer: (u32, u32)) -> Option<(u32, u32)> {
     let times = |one: u32, other: u32| match (one, other) {
         (UNBOUNDED, _) | (_, UNBOUNDED) => UNBOUNDED,

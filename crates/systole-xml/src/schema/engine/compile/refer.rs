@@ -1,4 +1,4 @@
-//! References from one component to another, and the advice where one leads nowhere.
+//! References from one component to another, and the advice for a reference to a missing component.
 
 use super::{Compiler, Reference, Wrong, shown};
 use crate::schema::engine::grammar::{TypeId, ValueConstraint};
@@ -20,8 +20,8 @@ impl<'r> Compiler<'r, '_> {
         self.type_at(found)
     }
 
-    /// The namespace and local name that a reference means, in a namespace that its document may refer to (XSD 1.0
-    /// part 1, section 4.2.3, src-resolve).
+    /// The expanded name of a reference. Its namespace must be one that the document may refer to (XSD 1.0 part 1,
+    /// section 4.2.3, src-resolve).
     pub(super) fn reference(&self, kind: Kind, place: &Place, qname: &str) -> Result<Reference, Wrong> {
         let tree = self.tree(place);
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
@@ -73,7 +73,7 @@ impl<'r> Compiler<'r, '_> {
         Err(self.wrong_reference(from, &name.1, rule))
     }
 
-    /// A rule that the reference to a local name breaks, at its attribute.
+    /// The error for a reference, with the attribute that contains it.
     fn wrong_reference(&self, place: &Place, local: &str, rule: String) -> Wrong {
         const REFERRING: [&str; 7] = ["type", "ref", "base", "itemType", "memberTypes", "substitutionGroup", "refer"];
         let tree = self.tree(place);
@@ -84,7 +84,7 @@ impl<'r> Compiler<'r, '_> {
         Wrong { attribute, ..Wrong::new(Some(place.clone()), rule) }
     }
 
-    /// The text on a `default` or `fixed` that is no value of the type of its element or attribute.
+    /// The error for a `default` or `fixed` value that is not valid for the type of its element or attribute.
     pub(super) fn wrong_value(&self, place: &Place, value: &ValueConstraint, mismatch: &str) -> Wrong {
         let tree = self.tree(place);
         let name = tree.get(place.node, "name").or_else(|| tree.get(place.node, "ref")).unwrap_or_default();
@@ -98,7 +98,8 @@ impl<'r> Compiler<'r, '_> {
         Wrong::of_attribute(place, given, rule)
     }
 
-    /// The built-in type that is meant by a reference to a type of the schema's own, as the document writes it.
+    /// The built-in type that the author of a reference to a user-defined type probably meant, as the document would
+    /// write it.
     fn meant_builtin(&self, kind: Kind, place: &Place, local: &str) -> Option<String> {
         if kind != Kind::Type {
             return None;
@@ -111,7 +112,7 @@ impl<'r> Compiler<'r, '_> {
         Some(self.builtin_name(place, builtin))
     }
 
-    /// The name of a built-in type as the document writes it.
+    /// The name of a built-in type as the document would write it.
     fn builtin_name(&self, place: &Place, local: &str) -> String {
         let tree = self.tree(place);
         match tree.prefix_of(place.node, ns::XSD) {
@@ -120,7 +121,7 @@ impl<'r> Compiler<'r, '_> {
         }
     }
 
-    /// The text on a type in the namespace of XML Schema that there is not.
+    /// The error text for an unknown type in the namespace of XML Schema.
     fn no_builtin(&self, place: &Place, local: &str) -> String {
         let name = format!("xs:{}", quoted(local));
         if matches!(local, "dateTimeStamp" | "yearMonthDuration" | "dayTimeDuration" | "anyAtomicType" | "error") {
@@ -140,7 +141,7 @@ impl<'r> Compiler<'r, '_> {
         format!("there is no type {name}: {advice}")
     }
 
-    /// The advice to write a name in the target namespace.
+    /// The advice to qualify a name with the target namespace.
     fn with_prefix(&self, place: &Place, local: &str) -> String {
         let tree = self.tree(place);
         let target = &place.target;
@@ -156,7 +157,7 @@ impl<'r> Compiler<'r, '_> {
     }
 }
 
-/// The built-in type that other languages call so.
+/// The built-in type for a common type name of other languages.
 fn alias(local: &str) -> Option<&'static str> {
     Some(match local {
         "text" | "str" | "char" | "varchar" => "string",

@@ -1,7 +1,8 @@
-//! Whether a particle restricts another one (XSD 1.0 part 1, section 3.9.6, cos-particle-restrict).
+//! Particle restriction: checks that a particle restricts another one (XSD 1.0 part 1, section 3.9.6,
+//! cos-particle-restrict).
 //!
-//! Each pair of particles is looked at once for each pair of groups around them, and each look is paid from a budget.
-//! It recurses as deep as groups are inside each other, which is bounded where they are read.
+//! Each pair of particles is compared once for each pair of groups around them, and each comparison is paid from a
+//! budget. The recursion is as deep as groups nest, which is bounded where they are read.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use super::{Draft, Name, Wrong, wrong};
 use crate::schema::engine::grammar::{Constraint, Derivations, Element, ElementId, NameId, UNBOUNDED, Wildcard};
 use crate::schema::shorten::quoted;
 
-/// Context for the comparison of particles.
+/// The context for comparisons of particles.
 pub(super) struct Restriction<'c> {
     pub(super) names: &'c [Name],
     pub(super) elements: &'c [Element],
@@ -24,10 +25,10 @@ pub(super) struct Restriction<'c> {
     pub(super) budget: Budget,
 }
 
-/// Least and most occurrences.
+/// The least and the greatest number of occurrences.
 type Range = (u32, u32);
 
-/// A particle without groups that say nothing.
+/// A particle without pointless groups (as the Recommendation calls them).
 #[derive(Clone)]
 struct Part<'p> {
     range: Range,
@@ -42,7 +43,7 @@ enum PartTerm<'p> {
 }
 
 impl Restriction<'_> {
-    /// Refuses a particle that may stand where its base may not.
+    /// Refuses a particle that allows content which its base doesn't.
     pub(super) fn check(&mut self, own: &Particle, base: &Particle) -> Result<(), Wrong> {
         let (own, base) = (simplified(own), simplified(base));
         match self.restricts(own.as_ref(), base.as_ref())? {
@@ -51,7 +52,7 @@ impl Restriction<'_> {
         }
     }
 
-    /// `None` if it does, else why not.
+    /// Compares two particles: `None` if the first restricts the second, else the reason why not.
     fn restricts(&mut self, own: Option<&Part>, base: Option<&Part>) -> Result<Option<String>, Wrong> {
         self.budget.spend(1)?;
         let (own, base) = match (own, base) {
@@ -93,13 +94,13 @@ impl Restriction<'_> {
                 self.ranges(own, own.total(), base.range)
             }
             (Element(_), Group(order, _)) => {
-                // The element as a group of the kind of the base.
+                // Section 3.9.6, RecurseAsIfGroup: the element as a group with the compositor of the base.
                 let single = [particle_of(own)];
                 let group = Part { range: (1, 1), term: Group(*order, Cow::Borrowed(&single)) };
                 self.groups(&group, base)
             }
             (Group(Order::Choice, parts), Element(head)) => {
-                // Members of the substitution group of the head.
+                // The choice may list members of the substitution group of the head.
                 for part in parts.iter() {
                     let part = simplified(part);
                     let once = Part { range: (0, UNBOUNDED), ..base.clone() };
@@ -120,7 +121,7 @@ impl Restriction<'_> {
         }
     }
 
-    /// NameAndTypeOK.
+    /// Checks the rule NameAndTypeOK (rcase-NameAndTypeOK).
     fn elements(&mut self, own: &Part, one: ElementId, base: &Part, other: ElementId) -> Result<Option<String>, Wrong> {
         if one == other {
             return self.ranges(own, own.range, base.range);
@@ -186,7 +187,7 @@ impl Restriction<'_> {
         let bases: Vec<Part> = bases.iter().filter_map(simplified).collect();
         match (one, other) {
             (Order::Sequence, Order::Choice) => {
-                // MapAndSum.
+                // Rule MapAndSum (rcase-MapAndSum).
                 let named = self.by_name(&bases);
                 for part in &parts {
                     let mut fits = match self.place(part, &named) {
@@ -249,7 +250,7 @@ impl Restriction<'_> {
                 let mut free: Vec<bool> = vec![true; bases.len()];
                 let named = self.by_name(&bases);
                 for part in &parts {
-                    // An xs:all has a name once.
+                    // Each name occurs once in an xs:all.
                     if let Some(at) = self.place(part, &named) {
                         if !free[at] || part.range.1 > 1 {
                             let once = format!("{} is in the xs:all of the base, but once only", self.words(part));
@@ -284,7 +285,7 @@ impl Restriction<'_> {
         }
     }
 
-    /// The first element of each name.
+    /// The index of the first element of each name.
     fn by_name(&self, parts: &[Part]) -> HashMap<NameId, usize> {
         let mut named = HashMap::new();
         for (at, part) in parts.iter().enumerate() {
@@ -302,7 +303,7 @@ impl Restriction<'_> {
         }
     }
 
-    /// Occurrence Range OK.
+    /// Checks the rule Occurrence Range OK (range-ok).
     fn ranges(&self, part: &Part, own: Range, base: Range) -> Result<Option<String>, Wrong> {
         if own.0 >= base.0 && own.1 <= base.1 {
             return Ok(None);
@@ -345,8 +346,7 @@ fn sum(one: u32, other: u32) -> u32 {
     if one == UNBOUNDED || other == UNBOUNDED { UNBOUNDED } else { one.saturating_add(other) }
 }
 
-/// A particle without the groups around it, and in it, that say nothing ("pointless" in the Recommendation); `None` for
-/// one that is nothing.
+/// Removes the pointless groups around a particle and in it; `None` if nothing remains.
 fn simplified(particle: &Particle) -> Option<Part<'_>> {
     let mut at = particle;
     loop {
@@ -366,7 +366,7 @@ fn simplified(particle: &Particle) -> Option<Part<'_>> {
     }
 }
 
-/// The particles of a group, with those of groups of its own kind in it that stand once.
+/// The particles of a group, with nested groups of the same compositor that occur once replaced by their parts.
 fn flattened(order: Order, parts: &[Particle]) -> Cow<'_, [Particle]> {
     let is_same = |part: &Particle| {
         (part.min, part.max) == (1, 1)
@@ -396,7 +396,7 @@ fn particle_of(part: &Part) -> Particle {
 }
 
 impl Part<'_> {
-    /// Effective Total Range.
+    /// The Effective Total Range (section 3.8.6).
     fn total(&self) -> Range {
         match &self.term {
             PartTerm::Element(_) | PartTerm::Wildcard(_) => self.range,
@@ -426,7 +426,7 @@ impl Particle {
         }
     }
 
-    /// Whether nothing may stand for it.
+    /// Reports whether the particle is emptiable (section 3.9.6).
     pub(super) fn is_emptiable(&self) -> bool {
         self.total().0 == 0
     }

@@ -1,3 +1,5 @@
+//! Simple types: restrictions, lists and unions, with the facets of restrictions (XSD 1.0 part 1, section 3.14).
+
 use std::cell::Cell;
 
 use super::model::Made;
@@ -10,7 +12,7 @@ use crate::schema::xsd::read::{Kind, Place};
 use crate::schema::xsd::tree::{NodeId, Tree};
 
 impl Compiler<'_, '_> {
-    /// A simple type definition.
+    /// The draft of a simple type definition.
     pub(super) fn simple_draft(&mut self, place: &Place) -> Result<Draft, Wrong> {
         let last = derivations(self.tree(place), place, "final", "finalDefault");
         Ok(Draft { last, ..self.written_simple(place)? })
@@ -69,7 +71,7 @@ impl Compiler<'_, '_> {
                 }
                 let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
                 let made = Made::Union(members.clone());
-                // What holds for members of members, too.
+                // Members of member unions are members, too.
                 let mut at = 0;
                 while let Some(member) = members.get(at).copied() {
                     for inner in self.read(member)?.members.clone() {
@@ -86,7 +88,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The simple type that a type is.
+    /// The simple type of a type id; an error if the type is complex.
     pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, Wrong> {
         match self.read(id)? {
             Draft { content: DraftContent::Simple(simple), is_simple: true, .. } => Ok(simple.clone()),
@@ -94,7 +96,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The type that an attribute names, or the one that stands inside: one of them, and not both.
+    /// The type that an attribute names, or the anonymous one inside; an error if there are both or none.
     fn one_type(&mut self, place: &Place, attribute: &str) -> Result<TypeId, Wrong> {
         let tree = self.tree(place);
         match (tree.get(place.node, attribute), inner_types(tree, place.node).next()) {
@@ -104,7 +106,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The one type that is defined inside of a restriction or list.
+    /// The anonymous type inside of a restriction or list.
     pub(super) fn inner_type(&mut self, place: &Place) -> Result<TypeId, Wrong> {
         match inner_types(self.tree(place), place.node).next() {
             Some(node) => self.type_at(&Place { node, ..place.clone() }),
@@ -113,8 +115,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Notations are used with an enumeration of them (part 2, section 3.2.19, enumeration required). What only a further
-/// restriction is made from needs none, and the public suite takes members of unions without one.
+/// Refuses a NOTATION type without an enumeration (part 2, section 3.2.19, enumeration required). A type that is only
+/// the base of a further restriction may lack one, and the public test suite accepts such members of unions.
 pub(super) fn check_notation(ty: &SimpleType, used: &str) -> Result<(), Wrong> {
     match ty.is_bare_notation() {
         true => wrong(format!("xs:NOTATION can't be {used}: restrict it by an enumeration of notations")),
@@ -127,7 +129,7 @@ fn inner_types(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> {
 }
 
 impl Compiler<'_, '_> {
-    /// A type with the facets of a restriction.
+    /// The restriction of a simple type by the facets at a place.
     pub(super) fn restrict(&mut self, base: &SimpleType, place: &Place) -> Result<SimpleType, Wrong> {
         let tree = self.tree(place);
         let parts = tree.parts(place.node).filter(|part| is_facet(tree.node(*part).local));
@@ -161,9 +163,9 @@ impl Compiler<'_, '_> {
 }
 
 impl Compiler<'_, '_> {
-    /// Bounds the automata of all patterns together. One that stands there again is made once.
+    /// Bounds the automata of all patterns together. A pattern that occurs several times counts once.
     fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), Wrong> {
-        /// States: about 16 MiB of automata.
+        /// The greatest number of states, about 16 MiB of automata.
         const MOST: usize = 250_000;
         for (facet, scope) in facets.iter().zip(scopes).filter(|(facet, _)| facet.name == "pattern") {
             if !self.patterns.insert(facet.value.to_owned()) {
@@ -184,12 +186,13 @@ impl Compiler<'_, '_> {
 const TOO_MANY: &str =
     "it and those before it are too large together: have smaller counts, or write xs:maxLength instead of them";
 
-/// Whatever stands in a restriction and is none of the other things that may.
+/// Reports whether an element inside of a restriction is a facet, valid or not: anything but the other elements that a
+/// restriction may contain.
 pub(super) fn is_facet(local: &str) -> bool {
     !matches!(local, "annotation" | "simpleType" | "attribute" | "attributeGroup" | "anyAttribute")
 }
 
-/// The prefixes at a place in a document.
+/// The prefixes in scope at a place in a schema document.
 pub(super) struct Scope<'a> {
     tree: &'a Tree,
     node: NodeId,
@@ -201,7 +204,7 @@ impl<'a> Scope<'a> {
         Self { tree, node, was_asked: Cell::new(false) }
     }
 
-    /// Whether a value was a qualified name.
+    /// Reports whether the check of a value has looked up a prefix.
     pub(super) fn was_asked(&self) -> bool {
         self.was_asked.get()
     }

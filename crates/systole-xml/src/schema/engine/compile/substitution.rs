@@ -1,21 +1,24 @@
+//! Substitution groups.
+
 use super::derive::is_derived;
 use super::{Draft, Wrong, wrong};
 use crate::schema::engine::grammar::{Derivation, Derivations, Element, ElementId};
 use crate::schema::xsd::read::Place;
 
-/// Which elements may stand in the place of others (XSD 1.0 part 1, section 3.3.6, Substitution Group OK).
+/// The elements that may substitute each element (XSD 1.0 part 1, section 3.3.6, Substitution Group OK).
 #[derive(Debug, Default)]
 pub(super) struct Substitutions(Vec<Vec<ElementId>>);
 
 impl Substitutions {
-    /// From each member with its head. `declared` says of each element where it is, and what its `final` excludes.
+    /// Computes the groups from pairs of a member and its head. `declared` has, for each element, its place and the
+    /// derivations that its `final` excludes.
     pub(super) fn new(
         heads: &[(ElementId, ElementId)],
         elements: &[Element],
         types: &[Draft],
         declared: &[(Place, Derivations)],
     ) -> Result<Self, Wrong> {
-        /// All members of all groups, those of groups inside of them included.
+        /// The greatest number of members of all groups, including members of nested groups.
         const MOST: usize = 100_000;
         if heads.is_empty() {
             return Ok(Self::default());
@@ -64,18 +67,19 @@ impl Substitutions {
         Ok(Self(members))
     }
 
-    /// Whether no element may stand in the place of another one.
+    /// Reports whether no element may substitute another one.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(Vec::is_empty)
     }
 
-    /// Those that may stand in the place of an element, itself apart.
+    /// The elements that may substitute an element, without the element itself.
     pub(super) fn members(&self, element: ElementId) -> &[ElementId] {
         self.0.get(element.index()).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Whether nothing blocks a member of the group of a head, of which its type is made from that of the head.
+/// Reports whether nothing blocks a member from substituting its head. The type of the member derives from that of the
+/// head.
 fn may_stand(member: ElementId, head: ElementId, elements: &[Element], types: &[Draft]) -> bool {
     let (member, head) = (&elements[member.index()], &elements[head.index()]);
     if head.block.substitution {
