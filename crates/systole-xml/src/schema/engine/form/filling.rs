@@ -1,3 +1,5 @@
+//! The payload of a form while it is written: a cursor through the content models of its open elements.
+
 use std::collections::{BTreeSet, HashMap};
 
 use super::question::{Child, Kind, NoPrefixes, Question, Step, Wanted, element_name, steps};
@@ -10,7 +12,7 @@ use crate::schema::escape::uncarriable;
 use crate::schema::example::Writer;
 use crate::vocab::{XmlLimits, ns};
 
-/// A payload that is being written, up to the question that is open.
+/// A partly written payload, up to the open question.
 #[derive(Debug)]
 pub(super) struct Filling {
     writer: Writer,
@@ -24,19 +26,19 @@ pub(super) struct Filling {
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) element: ElementId,
-    /// Path of the element, such as `order/item[2]`.
+    /// The path of the element, such as `order/item[2]`.
     pub(super) path: String,
     stage: Stage,
     nil: bool,
     pub(super) state: StateId,
     pub(super) count: u32,
-    /// The members of an `xs:all` that stand already.
+    /// The members of an `xs:all` that have occurred.
     pub(super) seen: Vec<StateId>,
-    /// The number of its children of each name; those of a wildcard are not among them.
+    /// The number of children of each name, without those that a wildcard allowed.
     named: HashMap<NameId, usize>,
-    /// The name of the last of those.
+    /// The name of the last such child.
     pub(super) last: Option<NameId>,
-    /// The number of its children.
+    /// The number of children.
     pub(super) children: usize,
     wild: usize,
 }
@@ -56,7 +58,7 @@ enum Stage {
 pub(super) struct Rules<'f> {
     pub(super) grammar: &'f Grammar,
     pub(super) limits: &'f XmlLimits,
-    /// The paths of the elements that are written as XML because the person wants it.
+    /// The paths of the elements that the person writes as XML.
     pub(super) as_xml: &'f BTreeSet<String>,
 }
 
@@ -71,7 +73,7 @@ impl Rules<'_> {
 }
 
 impl Filling {
-    /// `prefixed`: the elements inside of the root are in no namespace.
+    /// Starts a payload. With `prefixed`, the elements inside of the root are in no namespace.
     pub(super) fn new(root: ElementId, prefixed: bool) -> Self {
         Self { writer: Writer::new(prefixed), open: Vec::new(), asked: None, root, begun: false }
     }
@@ -81,10 +83,10 @@ impl Filling {
         self.writer.finish()
     }
 
-    /// Writes what needs no answer, up to the next question; `false` if there is none.
+    /// Writes the parts that need no answer, up to the next question; `false` if there is none.
     ///
     /// # Errors
-    /// Which bound the payload would pass.
+    /// The bound that the payload would exceed.
     pub(super) fn advance(&mut self, rules: &Rules) -> Result<bool, String> {
         if !std::mem::replace(&mut self.begun, true) {
             self.enter(rules, self.root)?;
@@ -161,7 +163,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Takes a child element.
+    /// Moves to a child element.
     fn step(&mut self, rules: &Rules, step: Step) -> Result<(), String> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let is_all = matches!(rules.ty(open.element).content, Content::All { .. });
@@ -224,7 +226,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Writes an attribute whose value is fixed, or asks for it.
+    /// Writes an attribute with a fixed value, or asks for its value.
     fn attribute(&mut self, rules: &Rules, place: usize) {
         let Some(open) = self.open.last() else { return };
         let used = &rules.ty(open.element).attributes.uses[place];
@@ -237,10 +239,10 @@ impl Filling {
         }
     }
 
-    /// Takes the answer to the question that is open; on an error nothing has changed.
+    /// Takes the answer to the open question. Nothing changes on an error.
     ///
     /// # Errors
-    /// What is wrong with the answer, and what to write instead.
+    /// The mistake in the answer, and what to write instead.
     pub(super) fn answer(&mut self, rules: &Rules, judge: &mut Judge, answer: &str) -> Result<Taken, String> {
         let Some(question) = &self.asked else { return Ok(Taken::Written) };
         match question.kind.clone() {
@@ -334,13 +336,13 @@ impl Filling {
 /// Outcome of an answer.
 pub(super) enum Taken {
     Written,
-    /// The element of this path is to be written as XML.
+    /// The element at this path must be written as XML.
     AsXml(String),
-    /// The answer leads past a bound.
+    /// The answer would exceed a bound.
     TooMuch(String),
 }
 
-/// Why an element can't be asked for part by part.
+/// The reason why an element can't be asked for part by part, if there is one.
 fn needs_xml(rules: &Rules, id: ElementId) -> Option<&'static str> {
     let ty = rules.ty(id);
     let uses = &ty.attributes.uses;
@@ -361,7 +363,7 @@ fn needs_xml(rules: &Rules, id: ElementId) -> Option<&'static str> {
     }
 }
 
-/// Reads one element and judges it by itself.
+/// Parses one element and validates it by itself.
 fn xml(rules: &Rules, judge: &mut Judge, wanted: Wanted, text: &str) -> Result<Canonical, String> {
     let grammar = rules.grammar;
     let read = canonicalize(&text.to_owned().into(), rules.limits).map_err(|error| error.to_string())?;
@@ -398,7 +400,7 @@ fn xml(rules: &Rules, judge: &mut Judge, wanted: Wanted, text: &str) -> Result<C
     }
 }
 
-/// Whether the elements inside are in the namespace of the element itself.
+/// Reports whether all child elements are in the namespace of the element itself.
 fn is_qualified(rules: &Rules, id: ElementId, own: Namespace) -> bool {
     match &rules.ty(id).content {
         Content::Sequence { model, .. } => {
@@ -418,7 +420,7 @@ fn yes(answer: &str, enter: Option<bool>) -> Result<bool, String> {
     }
 }
 
-/// The place of the only `<name>` that is written, with or without its brackets.
+/// The index of the only `<name>` that equals the answer, with or without its brackets.
 fn named(names: &[String], written: &str) -> Option<usize> {
     let is_meant = |name: &&String| name.strip_prefix('<').and_then(|name| name.strip_suffix('>')) == Some(written);
     let is_it = |name: &String| is_meant(&name) || name == written;
@@ -426,7 +428,7 @@ fn named(names: &[String], written: &str) -> Option<usize> {
     names[place + 1..].iter().all(|name| !is_it(name)).then_some(place)
 }
 
-/// A value of a numbered list, by its number or as it is.
+/// The value of a numbered list that an answer names, by its number or literally.
 fn chosen<'a>(choices: &'a [String], answer: &'a str) -> Result<&'a str, String> {
     if choices.is_empty() || choices.iter().any(|choice| choice == answer) {
         return Ok(answer);

@@ -1,15 +1,18 @@
-//! A form for people: the compiled schema of a payload asks, line by line, for all that the payload may hold.
+//! A form in which a person writes a payload: the compiled schema asks, line by line, for all that the payload may
+//! hold.
 //!
-//! What always holds: the answers alone make the payload. Only a value that the schema fixes is written unasked, and
-//! Enter means a value only where the schema gives one. Each answer is judged where it stands, and asked for again with
-//! the rule that it breaks; the whole is judged before it is shown, and shown before it is sent. Parts that may be left
-//! out are asked for, never expanded, so a type that holds itself ends; depth and size have the limits of messages.
+//! What always holds: the answers alone make the payload. Only a value that the schema fixes is written without a
+//! question, and an empty line means a value only if the schema gives one. Each answer is validated at once, and asked
+//! for again with the rule that it breaks; the whole payload is validated before it is shown, and shown before it is
+//! sent. Optional parts are asked for, never expanded, so that a recursive type ends; depth and size have the limits of
+//! messages.
 //!
 //! State chart: `asking` (a question is open, or a text of several lines) → `review` (the payload is shown) → sent, or
-//! `editing` (which answer is to change) → `asking`. An edit goes through the form again with the other answers, each
-//! of which counts only for the very question that it answered. `:quit` and a refused review end it with nothing sent.
+//! `editing` (the person picks the answer to change) → `asking`. An edit goes through the form again with the other
+//! answers, each of which applies only to the same question. `:quit` and a refused review end the form with nothing
+//! sent.
 //!
-//! Not here: terminals. Text that comes out is not escaped.
+//! Not here: terminals. The returned text is not escaped.
 
 mod filling;
 mod question;
@@ -35,12 +38,12 @@ pub struct Form {
     filling: Filling,
     /// The answers so far, in order.
     given: Vec<Given>,
-    /// Answers of an earlier way through the form, by the key of their question.
+    /// The answers of an earlier pass through the form, by the key of their question.
     kept: HashMap<String, Given>,
     as_xml: BTreeSet<String>,
     judge: Judge,
     stage: Stage,
-    /// Whether the last line ended an element as XML: an empty line behind it may have been meant to.
+    /// Set if the last line ended an element as XML: an empty line after it may have been meant as its end.
     closed: bool,
 }
 
@@ -54,7 +57,7 @@ struct Given {
 #[derive(Debug)]
 enum Stage {
     Asking,
-    /// Lines that belong together: of a text, or of XML.
+    /// Lines of one answer: a text of several lines, or XML.
     Block {
         lines: String,
         is_xml: bool,
@@ -66,11 +69,11 @@ enum Stage {
 /// Outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
-    /// The text to show; another line is wanted.
+    /// The text to show; the form waits for another line.
     Ask(String),
-    /// The payload, which the person wants to be sent.
+    /// The payload that the person wants to send.
     Send(String),
-    /// Nothing is sent; why.
+    /// The reason why nothing is sent.
     Cancelled(String),
 }
 
@@ -82,7 +85,7 @@ const WHICH: &str = "Which answer is to change? (its number, 0 for none): ";
 const QUOTES: &str = "\"\"\"";
 
 impl Form {
-    /// A form for a payload, and what comes first.
+    /// Starts a form for a payload. Returns the form and its first question.
     pub fn new(schema: PayloadSchema, limits: XmlLimits) -> (Self, Turn) {
         let filling = Filling::new(schema.grammar().1, !schema.is_qualified());
         let mut form = Self {
@@ -103,7 +106,7 @@ impl Form {
         (form, turn)
     }
 
-    /// Takes a line, without its line feed.
+    /// Takes a line of the person, without its line feed.
     pub fn line(&mut self, line: &str) -> Turn {
         if std::mem::take(&mut self.closed) && line.trim().is_empty() {
             return Turn::Ask(self.prompt().to_owned());
@@ -155,7 +158,7 @@ impl Form {
         self.keep_block(lines, is_xml)
     }
 
-    /// Answers the question that is open.
+    /// Answers the open question.
     fn submit(&mut self, answer: &str) -> Turn {
         match self.give(answer) {
             Ok(()) => self.advance(),
@@ -174,7 +177,7 @@ impl Form {
             }
             Taken::TooMuch(why) => {
                 self.restart(None);
-                // The same answers lead to the same question.
+                // Replaying the same answers leads to the same question.
                 let _ = self.replay();
                 return Err(why);
             }
@@ -182,7 +185,7 @@ impl Form {
         Ok(())
     }
 
-    /// Goes on to the next question that has no answer yet, or to the review.
+    /// Continues with the next question that has no answer yet, or with the review.
     fn advance(&mut self) -> Turn {
         loop {
             match self.replay() {
@@ -202,7 +205,7 @@ impl Form {
         }
     }
 
-    /// Gives the answers that were kept, up to a question that has none; `false` if nothing is left to ask.
+    /// Replays the kept answers, up to a question without one; `false` if nothing is left to ask.
     fn replay(&mut self) -> Result<bool, String> {
         loop {
             let rules = Rules { grammar: self.schema.grammar().0, limits: &self.limits, as_xml: &self.as_xml };
@@ -217,7 +220,7 @@ impl Form {
         }
     }
 
-    /// Begins anew with all answers but one.
+    /// Restarts the form with all answers but the one of a question.
     fn restart(&mut self, without: Option<&str>) {
         self.filling = Filling::new(self.schema.grammar().1, !self.schema.is_qualified());
         let given = std::mem::take(&mut self.given);
@@ -231,7 +234,7 @@ impl Form {
         Turn::Ask(format!("{said}{}", self.prompt()))
     }
 
-    /// What is asked for now.
+    /// The prompt of the current stage.
     fn prompt(&self) -> &str {
         match &self.stage {
             Stage::Review(Ok(_)) => SEND,
@@ -307,7 +310,7 @@ impl Form {
         }
     }
 
-    /// The answers, of which one is to change.
+    /// Lists the answers, and asks for the one to change.
     fn list(&mut self, said: &str) -> Turn {
         let mut text = said.to_owned();
         for (number, Given { prompt, answer, .. }) in (1..).zip(&self.given) {
@@ -332,7 +335,7 @@ impl Form {
     }
 }
 
-/// Whether a line looks like a command: a colon and letters.
+/// Reports whether a line looks like a command: a colon and lowercase letters.
 fn is_command(line: &str) -> bool {
     line.strip_prefix(':').is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
 }

@@ -1,3 +1,5 @@
+//! The questions of a form: their texts, and the answers that they take.
+
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -12,9 +14,9 @@ use crate::schema::engine::simple::{Prefixes, SimpleType};
 /// One question of a form.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// Names the question: the same one has the same key each time that the form is gone through.
+    /// The key, which the same question has in each pass through the form.
     pub(super) key: String,
-    /// The path of the element that it is about.
+    /// The path of the element that the question is about.
     pub(super) element: String,
     pub(super) prompt: String,
     pub(super) kind: Kind,
@@ -23,16 +25,16 @@ pub(super) struct Question {
 /// The kinds of answers.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// Whether the element is nil.
+    /// Asks for `xsi:nil`.
     Nil,
-    /// Whether an attribute is written, by its place among those of the type. `default`: a line without text says no.
+    /// Asks for an optional attribute, by its index in the type. With `default`, an empty line says no.
     Attribute { place: usize, default: bool },
-    /// Whether the element has attributes that only a wildcard allows.
+    /// Asks for attributes that only a wildcard allows.
     Others,
-    /// The text of an attribute, by its place, or of the element.
+    /// Asks for the value of an attribute, by its index, or for the text of the element.
     Value { ty: SimpleType, attribute: Option<usize>, default: Option<String>, choices: Vec<String> },
-    /// The child element that comes next, or, where the element may `end`, none.
-    /// `names`: of the steps, as the question lists them.
+    /// Asks for the next child element or, if the element may `end`, for none. `names` are those of the steps, as the
+    /// question lists them.
     Next { steps: Vec<Step>, names: Arc<[String]>, end: bool },
     /// An element as XML.
     Xml(Wanted),
@@ -43,14 +45,14 @@ pub(super) enum Kind {
 pub(super) struct Step {
     pub(super) child: Child,
     pub(super) to: StateId,
-    /// Whether the state counts it and stays.
+    /// Set if the state counts the child and doesn't change.
     pub(super) counted: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Child {
     Element(ElementId),
-    /// By its place among the wildcards of the model.
+    /// A wildcard, by its index in the model.
     Wildcard(u32),
 }
 
@@ -65,7 +67,7 @@ pub(super) enum Wanted {
     },
 }
 
-/// No prefix is bound.
+/// A context in which no prefix is bound.
 pub(super) struct NoPrefixes;
 
 impl Prefixes for NoPrefixes {
@@ -74,7 +76,8 @@ impl Prefixes for NoPrefixes {
     }
 }
 
-/// Longer enumerations are told in words and typed out.
+/// The greatest number of values that are listed with numbers. Longer enumerations are described, and the person types
+/// the value.
 const MOST_NUMBERED: usize = 200;
 
 impl Question {
@@ -118,7 +121,7 @@ impl Question {
 
     fn value(path: String, element: String, ty: SimpleType, attribute: Option<usize>, default: Option<String>) -> Self {
         let values = ty.enumerated(&NoPrefixes);
-        // A value that looks like a number of the list could be taken for it.
+        // A value that looks like a number of the list would be ambiguous.
         let is_numbered = (1..=MOST_NUMBERED).contains(&values.len())
             && values.iter().all(|value| value.trim().parse::<u64>().is_err());
         let choices: Vec<String> =
@@ -132,7 +135,7 @@ impl Question {
         Self { key: format!("{path}="), element, prompt, kind: Kind::Value { ty, attribute, default, choices } }
     }
 
-    /// The child that comes next; `None` where there is nothing to ask, since one must come or none may.
+    /// Asks for the next child; `None` if there is no choice, because one must come or none may.
     pub(super) fn next(grammar: &Grammar, own: Namespace, open: &Open, steps: Vec<Step>, end: bool) -> Option<Self> {
         let path = &open.path;
         let names: Vec<String> = steps.iter().map(|step| step_name(grammar, own, open, *step)).collect();
@@ -166,7 +169,7 @@ impl Question {
     }
 }
 
-/// Whether the steps are in an order: one that is passed over can't be taken behind a later one, which could follow it.
+/// Reports whether the steps have an order: after a later one, an earlier one is no longer possible.
 fn passes_over(grammar: &Grammar, open: &Open, steps: &[Step]) -> bool {
     let Content::Sequence { model, .. } = &grammar.types[grammar.elements[open.element.index()].ty.index()].content
     else {
@@ -230,13 +233,13 @@ fn wildcard_of(grammar: &Grammar, open: &Open, wildcard: u32) -> Option<(String,
     Some((wildcard.namespaces.words(&grammar.namespaces), wildcard.process))
 }
 
-/// The name of an element for people.
+/// The name of an element for messages.
 pub(super) fn element_name(grammar: &Grammar, own: Namespace, name: NameId) -> String {
     let name = grammar.name(name);
     shown_name(own, name.namespace, grammar.namespaces.name(name.namespace), &name.local)
 }
 
-/// ` (2 of at most 3)`, where the model counts.
+/// The text ` (2 of at most 3)`, if the model counts and has a bound.
 fn counted(grammar: &Grammar, open: &Open, step: Step) -> String {
     let Content::Sequence { model, .. } = &grammar.types[grammar.elements[open.element.index()].ty.index()].content
     else {
@@ -249,7 +252,7 @@ fn counted(grammar: &Grammar, open: &Open, step: Step) -> String {
     }
 }
 
-/// The children that may come next in an open element, and whether it may end.
+/// The children that may come next in an open element; `true` if it may end.
 pub(super) fn steps(grammar: &Grammar, open: &Open) -> (Vec<Step>, bool) {
     let mut steps = Vec::new();
     let mut edges = |edges: &[Edge], wildcards: &[WildcardEdge], counted: bool| {

@@ -1,5 +1,6 @@
-//! Transcripts over `tests/golden/form/NAME.xsd` with the lines of `NAME.in`; `UPDATE_GOLDEN=1` writes `NAME.out` anew.
-//! And forms over schemas at random: what they yield is valid, and answers read off an instance make it again.
+//! Golden transcripts over `tests/golden/form/NAME.xsd` with the input lines of `NAME.in` (`UPDATE_GOLDEN=1` writes
+//! `NAME.out` anew), and forms over random schemas: the payloads are valid, and answers derived from an instance
+//! reproduce it.
 
 use std::fs;
 use std::path::Path;
@@ -91,7 +92,7 @@ impl Dice {
     }
 }
 
-/// Simple types with values that each of them has.
+/// Simple types with valid values of each.
 const TYPES: [(&str, &[&str]); 8] = [
     ("xs:string", &["", "a <b> & c", " x ", "two\nlines", ":quit", "-", "y"]),
     ("xs:int", &["0", "-7", "+12"]),
@@ -103,7 +104,7 @@ const TYPES: [(&str, &[&str]); 8] = [
     ("short", &["ab", "abc"]),
 ];
 
-/// A schema of a few types, at random. Names of elements differ within a type, so most content models are deterministic.
+/// A random schema of a few types. Element names differ within a type, so most content models are deterministic.
 fn random_schema(dice: &mut Dice) -> String {
     let mut out = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'".to_owned();
     out += dice.pick(&["", " targetNamespace='urn:t' xmlns='urn:t'"]);
@@ -151,7 +152,7 @@ fn group(dice: &mut Dice, out: &mut String, names: &mut usize, deeper: usize) {
         }
         *names += 1;
         let complex = format!("t{}", 1 + dice.roll(3));
-        // A complex type may hold itself only where it may be left out.
+        // A complex type may contain itself only as an optional child.
         let (ty, min) = if dice.roll(3) == 0 {
             (&*complex, 0)
         } else {
@@ -164,7 +165,8 @@ fn group(dice: &mut Dice, out: &mut String, names: &mut usize, deeper: usize) {
     *out += &format!("</xs:{order}>");
 }
 
-/// Answers a form by a function of its questions, each text as it is typed; what was sent.
+/// Answers a form by a function of its questions, with the lines as a person would type them. Returns the payload that
+/// was sent.
 fn fill(schema: &PayloadSchema, mut answer: impl FnMut(&Form, usize) -> String) -> String {
     let (mut form, mut turn) = Form::new(schema.clone(), XmlLimits::default());
     for number in 0..100_000 {
@@ -194,7 +196,7 @@ fn fill(schema: &PayloadSchema, mut answer: impl FnMut(&Form, usize) -> String) 
     panic!("the form does not end: {turn:?}")
 }
 
-/// Any answer that the question may take; after many questions those that end it soon.
+/// A random answer that the question accepts; after many questions, an answer that ends the form soon.
 fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
     let ends = number > 100;
     match &form.filling.asked.as_ref().unwrap().kind {
@@ -213,7 +215,7 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
             if ends { "n" } else { dice.pick(&["y", "n"]) }.to_owned()
         }
         Kind::Next { end: true, .. } if ends => "0".to_owned(),
-        // Seldom deeper: a way that goes on to the limits is asked for anew at each of its questions.
+        // Rarely deeper: a pass that exceeds the limits is repeated at each of its questions.
         Kind::Next { steps, .. } if ends && dice.roll(4) > 0 && steps.iter().any(|step| is_flat(form, step)) => {
             let flat: Vec<usize> = (0..steps.len()).filter(|place| is_flat(form, &steps[*place])).collect();
             (1 + flat[dice.roll(flat.len())]).to_string()
@@ -223,7 +225,7 @@ fn at_random(dice: &mut Dice, form: &Form, number: usize) -> String {
     }
 }
 
-/// Whether a step leads to an element without children.
+/// Reports whether a step leads to an element without children.
 fn is_flat(form: &Form, step: &Step) -> bool {
     let grammar = form.schema.grammar().0;
     let Child::Element(id) = step.child else { return false };
@@ -240,7 +242,7 @@ fn at<'d>(document: &'d Document<'d>, path: &str) -> Node<'d, 'd> {
     })
 }
 
-/// The answer that an instance gives.
+/// The answer that reproduces an instance.
 fn read_off(instance: &str, form: &Form) -> String {
     let document = Document::parse(instance).unwrap();
     let asked = form.filling.asked.as_ref().unwrap();
@@ -287,7 +289,7 @@ impl crate::schema::engine::Grammar {
     }
 }
 
-/// Judges a payload from its bytes, by the way that messages take.
+/// Validates a payload from its bytes, in the way that messages take.
 fn assert_valid(schema: &PayloadSchema, payload: &str) {
     let canonical = canonicalize(&payload.to_owned().into(), &XmlLimits::default()).unwrap();
     assert_eq!(canonical.as_str(), payload, "it is canonical");
@@ -302,7 +304,7 @@ proptest! {
     fn what_a_form_yields_is_valid_and_answers_read_off_it_make_it_again(seed in any::<u64>()) {
         let mut dice = Dice(seed);
         let text = random_schema(&mut dice);
-        // Some content models at random are ambiguous, which the Recommendation forbids.
+        // Some random content models are ambiguous, which the Recommendation forbids.
         let Ok(schema) = schema(&text) else { return Ok(()) };
         let payload = fill(&schema, |form, number| at_random(&mut dice, form, number));
         assert_valid(&schema, &payload);
@@ -315,7 +317,7 @@ proptest! {
     }
 }
 
-/// Names, attributes and texts, whatever the prefixes.
+/// The names, attributes and texts of a document, without its prefixes.
 fn meaning(text: &str) -> Vec<String> {
     let document = Document::parse(text).unwrap();
     let told = |node: Node| {

@@ -1,3 +1,5 @@
+//! Attributes: their names, values and wildcards, and the IDs among them.
+
 use super::content::is_fixed;
 use super::violation::{Part, Subject, shown_name};
 use super::{Started, Walk};
@@ -7,10 +9,11 @@ use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Identity, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
-    /// XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type), clauses 3 to 5.
+    /// Validates the attributes of an element (XSD 1.0 part 1, section 3.4.4, Element Locally Valid (Complex Type),
+    /// clauses 3 to 5).
     pub(super) fn attributes(&mut self, started: &Started<'a>, attributes: &Attributes) {
         let mut required = 0;
-        // Clause 5: of the attributes that only a wildcard allows, one may be an ID, if no other one is.
+        // Clause 5: an attribute that only a wildcard allows may be an ID if no other attribute is one.
         let (mut wild_ids, mut used_ids) = (0, 0);
         for attribute in started.tag.attributes() {
             if attribute.declared().is_some() {
@@ -70,8 +73,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Attributes that are left out have the values that the schema gives them, which may refer to IDs (sections 3.4.5
-    /// and 3.15.4).
+    /// Records the references to IDs in default and fixed values of absent attributes (sections 3.4.5 and 3.15.4).
     fn refer_by_default(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
         for used in uses {
             let Some(value) = &used.attribute.value else { continue };
@@ -98,7 +100,7 @@ impl<'a> Walk<'_, 'a> {
         self.judge.text = buffer;
     }
 
-    /// Keeps a value that is an ID or refers to one. An ID is of the element `owner`.
+    /// Records a value that is an ID or refers to IDs. An ID belongs to the element `owner`.
     pub(super) fn identify(&mut self, ty: &SimpleType, value: &str, element: usize, owner: Option<usize>) {
         match ty.identity() {
             Identity::None | Identity::Mixed => {}
@@ -119,7 +121,7 @@ impl<'a> Walk<'_, 'a> {
         self.refuse_attribute(started, name, clause);
     }
 
-    /// Tells which required attributes aren't there.
+    /// Reports the missing required attributes.
     fn missing(&mut self, started: &Started<'a>, uses: &[AttributeUse]) {
         for used in uses.iter().filter(|used| used.required) {
             if self.violations.len() >= self.most {
@@ -146,7 +148,7 @@ impl<'a> Walk<'_, 'a> {
         let uri = self.grammar.namespaces.name(used.name.namespace);
         match used.name.namespace {
             Namespace::XML => format!("xml:{}", used.name.local),
-            // An attribute has a namespace only if it has a prefix, so the payload's own is told too.
+            // An attribute has a namespace only by a prefix, so the namespace of the payload is shown too.
             namespace => shown_name(Namespace::NONE, namespace, uri, &used.name.local),
         }
     }
@@ -157,7 +159,7 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// A text without references: itself, or else what is in the buffer afterwards.
+/// Resolves the references in a text: the text itself if it has none, else the result is in the buffer.
 pub(super) fn resolve(written: &str, mut buffer: String) -> (Option<&str>, String) {
     if find(written.as_bytes(), b'&').is_none() {
         return (Some(written), buffer);

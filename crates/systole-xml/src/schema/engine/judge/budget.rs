@@ -1,30 +1,30 @@
-//! Bounds of what the identity constraints of one payload may take: bytes of memory, and steps of time.
+//! Bounds of the identity constraints of one payload: bytes of memory, and steps of time.
 
 use super::matching::Keys;
 
-/// What is spent on the keys of a payload.
+/// The memory and time that the keys of a payload take.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
-    /// Bytes of the entries of scopes and tables.
+    /// The bytes of the entries of scopes and tables.
     pub(super) held: usize,
-    /// Steps that are left.
+    /// The steps that are left.
     left: usize,
 }
 
 impl Budget {
-    /// Most bytes that are allocated for the keys of a payload.
+    /// The greatest number of bytes that the keys of a payload may take.
     const BYTES: usize = 32 << 20;
 
-    /// Steps for a payload of any size, and for each byte of it.
+    /// The steps for a payload of any size, and for each of its bytes.
     const STEPS: (usize, usize) = (8_000_000, 32);
 
-    /// Steps that an element selected by one constraint takes, or a value given to one field.
+    /// The steps for an element that a selector matches, or for a value of a field.
     pub(super) const HIT: usize = 16;
 
-    /// Bytes that are copied in a step.
+    /// The bytes that one step copies.
     pub(super) const COPIED: usize = 16;
 
-    /// Begins with a payload of so many bytes.
+    /// Starts the budget for a payload of `bytes` bytes.
     pub(super) fn begin(&mut self, bytes: usize) {
         let (any, each) = Self::STEPS;
         self.left = any.saturating_add(bytes.saturating_mul(each));
@@ -40,7 +40,7 @@ impl Budget {
         self.left == 0
     }
 
-    /// Counts what a list of entries allocates for what is added to it.
+    /// Adds to a list of entries, and counts the bytes that it allocates for them.
     #[inline]
     pub(super) fn grow<T>(&mut self, list: &mut Vec<T>, add: impl FnOnce(&mut Vec<T>)) {
         let before = room(list);
@@ -50,7 +50,8 @@ impl Budget {
 }
 
 impl Keys {
-    /// Why a payload of so many bytes is judged no further: a clause about the element that is judged.
+    /// The reason why validation of a payload of `bytes` bytes stops, as a clause about the current element; `None`
+    /// while the limits hold.
     pub(super) fn exceeded(&self, bytes: usize) -> Option<String> {
         if self.budget.is_spent() {
             return Some(format!(
@@ -67,7 +68,7 @@ impl Keys {
         })
     }
 
-    /// What all of it allocates.
+    /// The bytes that all lists allocate.
     pub(super) fn bytes(&self) -> usize {
         let own = room(&self.frames) + room(&self.live) + room(&self.matchers) + room(&self.scopes);
         let found = room(&self.selected) + room(&self.slots) + room(&self.waiting) + room(&self.tables);

@@ -1,3 +1,5 @@
+//! Content: child elements against content models, text, and the values of elements.
+
 use super::violation::{Expected, Part};
 use super::{Open, Started, Walk};
 use crate::ladder::scan::unescape;
@@ -6,11 +8,11 @@ use crate::schema::engine::grammar::{
 };
 use crate::schema::engine::simple::{Prefixes, SimpleType};
 
-/// What a content model says of a child element.
+/// The result of a content model for a child element.
 enum Step {
     Element(ElementId),
     Wildcard(ProcessContents),
-    /// It is known, but not here.
+    /// The element is declared in the model, but not allowed here.
     Misplaced(ElementId),
     Unknown,
 }
@@ -20,7 +22,7 @@ const NIL: &str = "must be empty, because xsi:nil says so";
 const ONLY_TEXT: &str = "elements are not allowed in it, only text";
 
 impl<'a> Walk<'_, 'a> {
-    /// A child of the innermost open element.
+    /// Validates a child of the innermost open element.
     pub(super) fn child(&mut self, started: &Started<'a>) {
         let Some(open) = self.judge.open.last_mut() else { return };
         let grammar = self.grammar;
@@ -68,7 +70,7 @@ impl<'a> Walk<'_, 'a> {
         self.refuse(started, Part::Tag, format_args!("not expected here{expected}"));
     }
 
-    /// `; expected …`: what the innermost open element would take next.
+    /// The clause `; expected …` with the elements that the innermost open element would accept next.
     fn expected(&self, found: &str) -> String {
         let Some(open) = self.judge.open.last() else { return String::new() };
         let grammar = self.grammar;
@@ -96,7 +98,7 @@ impl<'a> Walk<'_, 'a> {
         expected.clause(self.cursor.tag(open.number).map_or("", |tag| tag.local()))
     }
 
-    /// Text between the tags of the innermost open element.
+    /// Checks text in the innermost open element.
     pub(super) fn characters(&mut self, written: &str) {
         let Some(open) = self.judge.open.last_mut() else { return };
         let clause = match &self.grammar.types[open.ty.index()].content {
@@ -111,7 +113,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The end tag of the innermost open element.
+    /// Ends the innermost open element, and checks that its content is complete.
     pub(super) fn end(&mut self) {
         let Some(open) = self.judge.open.last() else { return };
         let complete = open.nil
@@ -135,7 +137,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Of an `xs:all`, only those that must stand.
+    /// The clause for the missing members of an `xs:all`; `None` for other content.
     fn missing_members(&self) -> Option<String> {
         let open = self.judge.open.last()?;
         let Content::All { members, .. } = &self.grammar.types[open.ty.index()].content else { return None };
@@ -147,7 +149,7 @@ impl<'a> Walk<'_, 'a> {
         Some(expected.clause("").replace("; expected one of ", "; expected "))
     }
 
-    /// An element of a simple type, or with simple content, up to its end tag.
+    /// Validates an element with a simple type or simple content, up to its end tag.
     pub(super) fn simple_content(
         &mut self,
         started: &Started<'a>,
@@ -174,7 +176,7 @@ impl<'a> Walk<'_, 'a> {
         self.judge.scope.rewind(started.mark);
     }
 
-    /// Mixed content whose value is fixed: that text or none, and no elements (section 3.3.4, clause 5.2.2).
+    /// Validates mixed content with a fixed value: that text or none, and no elements (section 3.3.4, clause 5.2.2).
     pub(super) fn fixed_text(&mut self, started: &Started<'a>, fixed: &str) {
         let mut buffer = std::mem::take(&mut self.judge.text);
         match self.cursor.content_in(&mut buffer).map(|text| text.unwrap_or(&buffer)) {
@@ -193,7 +195,7 @@ impl<'a> Walk<'_, 'a> {
         self.judge.scope.rewind(started.mark);
     }
 
-    /// The value of an element (section 3.3.4, clause 5).
+    /// Validates the value of an element (section 3.3.4, clause 5).
     fn value(
         &mut self,
         started: &Started<'a>,
@@ -204,7 +206,7 @@ impl<'a> Walk<'_, 'a> {
     ) {
         let prefixes = self.judge.scope.prefixes(self.text);
         let constraint = element.and_then(|element| element.value.as_ref());
-        // An empty element has the value that the schema gives it, which is one of the declared type.
+        // An empty element has the default or fixed value, which is valid for the declared type.
         if let (true, Some(constraint)) = (value.is_empty(), constraint) {
             let declared = element.is_some_and(|element| element.ty == ty);
             if !declared && let Err(mismatch) = simple.check(&constraint.text, &prefixes) {
@@ -227,7 +229,7 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// Whether a valid value is the one that is fixed.
+/// Reports whether a valid value equals the fixed value.
 pub(super) fn is_fixed(simple: &SimpleType, value: &str, fixed: &ValueConstraint, prefixes: &dyn Prefixes) -> bool {
     let Some(key) = &fixed.key else { return simple.equal(value, &fixed.text, prefixes) };
     let mut own = String::new();
@@ -304,7 +306,7 @@ fn is_complete(members: &AllGroup, seen: &[u64]) -> bool {
     members.optional && none || all()
 }
 
-/// Whether there is only white space, which may be written by references.
+/// Reports whether a text is only white space, which may be written as references.
 fn is_blank(written: &str) -> bool {
     let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     blank(written) || written.contains('&') && blank(&unescape(written))

@@ -1,3 +1,5 @@
+//! IDs and references to them.
+
 use std::ops::Range;
 
 /// The IDs of a payload, and the references to them.
@@ -11,14 +13,14 @@ pub(super) struct Identities {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     value: Range<usize>,
-    /// The element where it stands.
+    /// The number of the element that contains the value.
     element: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Declared {
     entry: Entry,
-    /// The element that the ID is of: two of one value for the same element are one (XSD 1.0 part 1, section 3.15.5).
+    /// The element that the ID belongs to: equal IDs of one element count once (XSD 1.0 part 1, section 3.15.5).
     owner: Option<usize>,
 }
 
@@ -29,13 +31,13 @@ impl Identities {
         self.referred.clear();
     }
 
-    /// An ID of the element `owner` that stands in `element`.
+    /// Records an ID of the element `owner`, found in `element`.
     pub(super) fn declare(&mut self, value: &str, element: usize, owner: Option<usize>) {
         let entry = self.entry(value.trim_matches(SPACES), element);
         self.declared.push(Declared { entry, owner });
     }
 
-    /// References between spaces.
+    /// Records references, separated by white space.
     pub(super) fn refer(&mut self, values: &str, element: usize) {
         for value in values.split(SPACES).filter(|value| !value.is_empty()) {
             let entry = self.entry(value, element);
@@ -43,7 +45,7 @@ impl Identities {
         }
     }
 
-    /// IDs that stand twice, and references to none, each with the element where: up to `most`.
+    /// The duplicate IDs and dangling references, each with its element: at most `most`.
     pub(super) fn broken(&mut self, most: usize) -> Vec<(usize, String)> {
         let values = &self.values;
         let text = |entry: &Entry| &values[entry.value.clone()];
@@ -69,7 +71,7 @@ impl Identities {
         Entry { value: start..self.values.len(), element }
     }
 
-    /// Forgets its room, if a large message has left much.
+    /// Drops the memory if a large message has left more than `kept` entries.
     pub(super) fn shrink(&mut self, kept: usize) {
         if self.values.capacity() > kept || self.declared.capacity() > kept || self.referred.capacity() > kept {
             *self = Self::default();

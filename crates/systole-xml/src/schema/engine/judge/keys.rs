@@ -1,8 +1,8 @@
 //! Identity constraints: unique, key and keyref (XSD 1.0 part 1, section 3.11.4).
 //!
-//! Paths are matched while the elements are walked: each path that may still match below an open element is a word of
-//! bits, one for each step that may come next. An element costs as much as there are such paths at its parent. Keys are
-//! compared as texts that equal values have in common, sorted when their scope ends.
+//! Paths are matched during the walk: each path that may still match below an open element is a word of bits, one for
+//! each step that may come next. An element costs as many steps as there are such paths at its parent. Keys are
+//! compared by a text that equal values share, and sorted when their scope ends.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::{Prefixes, SimpleType};
 
 impl<'a> Walk<'_, 'a> {
-    /// Looks at an element whose type is known, and at its attributes. Where the schema has no constraints, this and the
-    /// calls below are one comparison each.
+    /// Matches an element with its type, and its attributes. If the schema has no identity constraints, this and the
+    /// calls below cost one comparison each.
     #[inline]
     pub(super) fn keys_enter(&mut self, started: &Started<'a>, ty: &Type, element: Option<&Element>) {
         if !self.grammar.constraints.is_empty() {
@@ -25,7 +25,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The text of the innermost element, a valid value of its type.
+    /// Takes the text of the innermost element, a valid value of its type.
     #[inline]
     pub(super) fn keys_value(&mut self, simple: &SimpleType, value: &str) {
         if !self.grammar.constraints.is_empty() {
@@ -33,7 +33,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The end of the innermost element.
+    /// Ends the innermost element.
     #[inline]
     pub(super) fn keys_leave(&mut self) {
         if !self.grammar.constraints.is_empty() {
@@ -76,7 +76,7 @@ impl<'a> Walk<'_, 'a> {
             let Matcher { constraint, what } = keys.matchers[matcher];
             match what {
                 What::Selector(scope) => {
-                    // The hits of one matcher stand beside each other.
+                    // The hits of one matcher are adjacent.
                     let first = keys.frames.last().map_or(0, |frame| frame.selected);
                     if keys.selected[first..].last().is_some_and(|selected| selected.scope == scope) {
                         continue;
@@ -102,7 +102,7 @@ impl<'a> Walk<'_, 'a> {
         self.judge.keys = keys;
     }
 
-    /// A field is an element.
+    /// Selects an element as a field.
     fn keys_element(
         &mut self,
         keys: &mut Keys,
@@ -134,7 +134,7 @@ impl<'a> Walk<'_, 'a> {
         keys.waiting.push(slot);
     }
 
-    /// A field is attributes of an element, those with a default included.
+    /// Takes the attributes that a field matches, including those with a default or fixed value.
     fn keys_attributes(
         &mut self,
         keys: &mut Keys,
@@ -249,7 +249,8 @@ impl<'a> Walk<'_, 'a> {
         self.judge.keys = keys;
     }
 
-    /// The constraints of an element end: what they have found is judged. Its tables begin at `tables`.
+    /// Ends the constraints of an element and checks the keys that they found. `tables` is the index of its first
+    /// table.
     fn keys_end(&mut self, keys: &mut Keys, first: usize, (depth, tables): (usize, usize), elements: Range<u32>) {
         let grammar = self.grammar;
         let mut references = Vec::new();
@@ -302,7 +303,7 @@ impl<'a> Walk<'_, 'a> {
             }
             entries.sort_by(|one, other| keys.text(&one.key).cmp(keys.text(&other.key)));
             let mut table = at.map_or(&[][..], |at| &keys.tables[at].entries);
-            // References to one key are looked up once, both lists being in order.
+            // Both lists are sorted, so equal references are looked up once.
             for same in entries.chunk_by(|one, other| keys.text(&one.key) == keys.text(&other.key)) {
                 let key = keys.text(&same[0].key);
                 table = &table[table.partition_point(|(known, _)| keys.text(&known.key) < key)..];
@@ -322,7 +323,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Ends the walk if the constraints take more than they may.
+    /// Ends the walk if the constraints exceed their budget.
     fn end_exceeded(&mut self, keys: &Keys, element: usize) -> bool {
         let exceeded = keys.exceeded(self.text.len());
         let is_exceeded = exceeded.is_some();
@@ -339,8 +340,8 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// Whether equal keys that scopes below have found are one: a scope prefers its own one to those of the scopes in it,
-/// and what two scopes beside each other have is a key of neither (section 3.11.5, node tables).
+/// Reports whether the equal keys in a table are one key: a key of an outer scope takes precedence over those of scopes
+/// inside of it, and a key that two separate scopes share is a key of neither (section 3.11.5, node tables).
 fn is_one_key(found: &[(Entry, Range<u32>)]) -> bool {
     let outermost = found.iter().map(|(_, scope)| scope).min_by_key(|scope| (scope.start, u32::MAX - scope.end));
     outermost.is_some_and(|outermost| found.iter().all(|(_, scope)| outermost.contains(&scope.start)))

@@ -1,4 +1,4 @@
-//! Paths of identity constraints while they are matched, and the keys that they have found.
+//! The matching of paths of identity constraints, and the keys found by it.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::budget::{Budget, room};
 use crate::schema::engine::grammar::{Grammar, Steps};
 use crate::schema::engine::namespace::Namespace;
 
-/// The constraints in force, and what they have found.
+/// The constraints in force, and their keys so far.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     pub(super) frames: Vec<Frame>,
@@ -15,17 +15,17 @@ pub(super) struct Keys {
     pub(super) scopes: Vec<Scope>,
     pub(super) selected: Vec<Selected>,
     pub(super) slots: Vec<Slot>,
-    /// The fields that are the text of the innermost elements.
+    /// The slots of fields that take the text of the open elements.
     pub(super) waiting: Vec<usize>,
     pub(super) values: String,
     pub(super) tables: Vec<Table>,
     pub(super) hits: Vec<(usize, usize)>,
-    /// The keys of the attributes of the innermost element that were read, by their numbers: once for all fields.
+    /// The keys of attributes of the innermost element, by number: each attribute is read once for all fields.
     pub(super) read: Vec<(usize, Range<u32>)>,
     pub(super) budget: Budget,
 }
 
-/// Start of an open element's part of each list.
+/// The lengths of the lists when an element was opened.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) element: usize,
@@ -42,11 +42,11 @@ pub(super) struct Frame {
 pub(super) struct Live {
     pub(super) matcher: usize,
     pub(super) path: usize,
-    /// Bit k: k steps have matched.
+    /// Bit k is set if k steps have matched.
     pub(super) bits: u64,
 }
 
-/// A selector or a field that is looked for.
+/// A selector or a field whose paths are being matched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Matcher {
     pub(super) constraint: u32,
@@ -55,13 +55,13 @@ pub(super) struct Matcher {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
-    /// With the place of its scope.
+    /// A selector, with the index of its scope.
     Selector(usize),
-    /// With its number among the fields, and the place of its value.
+    /// A field, with its number in the constraint and the index of its slot.
     Field(usize, usize),
 }
 
-/// A constraint of an open element.
+/// A constraint of an open element, with its keys so far.
 #[derive(Debug)]
 pub(super) struct Scope {
     pub(super) constraint: u32,
@@ -74,7 +74,7 @@ pub(super) struct Entry {
     pub(super) element: u32,
 }
 
-/// An open element that a selector has selected.
+/// An open element that a selector matched.
 #[derive(Debug, Clone)]
 pub(super) struct Selected {
     pub(super) scope: usize,
@@ -86,31 +86,31 @@ pub(super) struct Selected {
 #[derive(Debug, Clone)]
 pub(super) enum Slot {
     Empty,
-    /// Of the element, or its attribute by number.
+    /// A key, with the element and the number of the attribute that it comes from ([`TEXT`] for the text).
     Value {
         key: Range<u32>,
         from: (usize, usize),
     },
 }
 
-/// The keys that were found in and below an element, for the references to them in it and above.
+/// The keys that were found in an element and below it, for references in it and above.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) constraint: u32,
-    /// Depth of the element.
+    /// The depth of the element.
     pub(super) depth: usize,
-    /// With the elements of the scope that found it, from the one with the constraint on, by number: its keys are
-    /// preferred to those from below.
+    /// The keys, each with the range of elements (by number) of the scope that found it. A key of an outer scope takes
+    /// precedence over one from below.
     pub(super) entries: Vec<(Entry, Range<u32>)>,
     pub(super) sorted: bool,
 }
 
-/// The part of an element that a field without an attribute names.
+/// The number that stands for the text of an element, in place of an attribute.
 pub(super) const TEXT: usize = usize::MAX;
 
 impl Keys {
     pub(super) fn clear(&mut self) {
-        // A large message must not be remembered by its room.
+        // The memory of a large message must not stay allocated.
         const KEPT: usize = 1 << 20;
         if self.bytes() > KEPT {
             *self = Self::default();
@@ -136,7 +136,7 @@ impl Keys {
         }
     }
 
-    /// Begins to look for the paths of a matcher from the element whose frame is the last.
+    /// Starts matching the paths of a selector or field at the innermost element.
     pub(super) fn begin(&mut self, grammar: &Grammar, constraint: u32, what: What) {
         let matcher = self.matchers.len();
         self.matchers.push(Matcher { constraint, what });
@@ -181,13 +181,13 @@ impl Keys {
         self.values.get(key.start as usize..key.end as usize).unwrap_or_default()
     }
 
-    /// The key that was written to the end of the values, from `start` on. The bound of their bytes is below 2^32.
+    /// The key written to the end of the values, from `start` on. The number of their bytes is bounded below 2^32.
     pub(super) fn written(&self, start: usize) -> Range<u32> {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         place(start)..place(self.values.len())
     }
 
-    /// The key of an attribute of the innermost element, which is written by `write` when it is asked for first.
+    /// The key of an attribute of the innermost element. `write` writes it at the first call.
     pub(super) fn read_once(&mut self, number: usize, write: impl FnOnce(&mut String)) -> Range<u32> {
         if let Some((_, key)) = self.read.iter().find(|(known, _)| *known == number) {
             return key.clone();
@@ -199,7 +199,7 @@ impl Keys {
         key
     }
 
-    /// Gives a field its value; `false` if it has another one.
+    /// Sets the value of a field; `false` if it has one from elsewhere.
     pub(super) fn fill(&mut self, slot: usize, key: Range<u32>, from: (usize, usize)) -> bool {
         match &self.slots[slot] {
             Slot::Empty => self.slots[slot] = Slot::Value { key, from },
@@ -208,7 +208,7 @@ impl Keys {
         true
     }
 
-    /// The key of a selected element, which has all of its fields; those of several stand behind each other.
+    /// The key of a selected element: its fields joined. `None` if a field is missing.
     pub(super) fn whole_key(&mut self, slots: Range<usize>) -> Option<Range<u32>> {
         self.budget.spend(slots.len());
         if let [Slot::Value { key, .. }] = &self.slots[slots.clone()] {
@@ -229,8 +229,8 @@ impl Keys {
         Some(self.written(start))
     }
 
-    /// Brings the tables of the children of an element to it, those of one constraint together; returns where they
-    /// begin. Those before are of its siblings, and nothing in it refers to them.
+    /// Merges the tables of the children of an element into its own, one per constraint. Returns the index of the
+    /// first; the tables before it belong to preceding siblings, which no reference in the element sees.
     pub(super) fn gather(&mut self, depth: usize) -> usize {
         let first = self.tables.iter().rposition(|table| table.depth <= depth).map_or(0, |at| at + 1);
         let mut gathered: Vec<Table> = Vec::new();

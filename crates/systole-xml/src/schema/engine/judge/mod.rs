@@ -1,7 +1,8 @@
-//! Judging: one walk over the canonical bytes of a payload.
+//! Validation of payloads: one walk over their canonical bytes.
 //!
-//! What always holds: time is linear in the payload, nothing recurses, and what the walk needs is kept from one payload
-//! to the next. After an error in an element its content model is left alone, and its siblings are judged as usual.
+//! What always holds: validation takes time linear in the payload, never recurses, and keeps its memory from one
+//! payload to the next. After an error in the content of an element, its content model is no longer followed, and its
+//! later children are validated as usual.
 
 mod attributes;
 mod budget;
@@ -26,14 +27,14 @@ use violation::Subject;
 pub(super) use violation::shown_name;
 pub(in crate::schema) use violation::{Part, Violation};
 
-/// Judges payloads. Reused from one to the next, for its memory.
+/// Validates payloads. A judge is reused for its memory.
 #[derive(Debug, Default)]
 pub(in crate::schema) struct Judge {
     open: Vec<Open>,
     scope: Scope,
     /// A text or value with its references resolved.
     text: String,
-    /// For each open `xs:all` which of its members have stood, 64 to a word.
+    /// For each open `xs:all`, one bit per member that has occurred, in words of 64.
     seen: Vec<u64>,
     identities: Identities,
     keys: Keys,
@@ -44,26 +45,26 @@ pub(in crate::schema) struct Judge {
 struct Open {
     ty: TypeId,
     state: StateId,
-    /// How often the particle has stood that the state counts.
+    /// The consecutive occurrences of the particle that the state counts.
     count: u32,
-    /// Where its members begin in [`Judge::seen`].
+    /// The index in [`Judge::seen`] where the members of its `xs:all` begin.
     seen: usize,
-    /// In document order, from 0.
+    /// The number of the element in document order, from 0.
     number: usize,
     namespace: Namespace,
-    /// What its start tag declares is behind this mark of the scope.
+    /// The mark of the scope before the declarations of its start tag.
     mark: usize,
-    /// `xsi:nil`: it must have no content.
+    /// Set by `xsi:nil`: the element must be empty.
     nil: bool,
-    /// Its content broke a rule already, so that its order is judged no more.
+    /// Set if the content broke a rule, so that the order of its children is no longer checked.
     lost: bool,
-    /// It was told already that text is not allowed in it.
+    /// Set if forbidden content of the element was reported.
     told: bool,
 }
 
 impl Judge {
-    /// The rules that a payload breaks, `most` of them at most. Its root is the element of the name that it has; one
-    /// without a declaration is judged by its `xsi:type`.
+    /// The rules that a payload breaks, at most `most`. The caller looks up the declaration of the root; a root without
+    /// a declaration is validated by its `xsi:type`.
     pub(in crate::schema) fn judge(
         &mut self,
         grammar: &Grammar,
@@ -74,8 +75,8 @@ impl Judge {
         self.walk(grammar, root, ProcessContents::Strict, true, payload, most)
     }
 
-    /// The first rule that an element of a payload breaks by itself: an ID that it refers to may stand elsewhere. One
-    /// without a declaration is judged as `process` says.
+    /// The first rule that an element breaks by itself. References to IDs are not checked, because the IDs may be
+    /// elsewhere in the payload. A root without a declaration is validated as `process` says.
     pub(super) fn judge_part(
         &mut self,
         grammar: &Grammar,
@@ -109,7 +110,7 @@ impl Judge {
     }
 
     fn clear(&mut self) {
-        // A large message must not be remembered by its room.
+        // The memory of a large message must not stay allocated.
         const KEPT: usize = 1 << 16;
         if self.open.capacity() > KEPT || self.text.capacity() > KEPT || self.seen.capacity() > KEPT {
             *self = Self::default();
@@ -131,7 +132,7 @@ struct Walk<'w, 'a> {
     judge: &'w mut Judge,
     text: &'a str,
     cursor: Cursor<'a>,
-    /// The namespace of the payload.
+    /// The namespace of the root element.
     own: Namespace,
     violations: Vec<Violation>,
     most: usize,
@@ -166,7 +167,7 @@ impl<'a> Walk<'_, 'a> {
                 self.cursor.leave();
             }
         }
-        // What was passed over may hold the IDs that are referred to.
+        // A skipped element may hold the referenced IDs, so they are not checked after a violation.
         if !is_whole || !self.violations.is_empty() {
             return;
         }
@@ -186,7 +187,7 @@ impl<'a> Walk<'_, 'a> {
         Some(Started { tag, prefix, local, namespace, number, mark })
     }
 
-    /// Passes over what stands inside of an element, and its end tag.
+    /// Skips the content of an element, and its end tag.
     fn skip(&mut self, started: &Started) {
         self.cursor.leave();
         self.judge.scope.rewind(started.mark);
@@ -198,13 +199,13 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// What breaks a rule is the element itself, whose start tag was just read.
+    /// Reports a violation of the element whose start tag was just read.
     fn refuse(&mut self, started: &Started, part: Part, clause: impl std::fmt::Display) {
         let name = self.shown(started.prefix, started.namespace, started.local);
         self.report(started.number, part, &Subject::Element(&name), clause);
     }
 
-    /// What breaks a rule is the innermost open element.
+    /// Reports a violation of the innermost open element.
     fn refuse_open(&mut self, part: Part, clause: impl std::fmt::Display) {
         let Some(open) = self.judge.open.last() else { return };
         let (number, namespace) = (open.number, open.namespace);
@@ -213,7 +214,7 @@ impl<'a> Walk<'_, 'a> {
         self.report(number, part, &Subject::Element(&name), clause);
     }
 
-    /// The name of an element in scope, for people.
+    /// The name of an element in scope, for messages.
     fn shown(&self, prefix: &str, namespace: Namespace, local: &str) -> String {
         use super::simple::Prefixes;
         let prefixes = self.judge.scope.prefixes(self.text);

@@ -1,3 +1,5 @@
+//! Start tags: the declaration and the type of an element, `xsi:type` and `xsi:nil`.
+
 use super::violation::{Part, Subject};
 use super::{Open, Started, Walk};
 use crate::ladder::scan::{split_prefix, unescape};
@@ -6,7 +8,7 @@ use crate::schema::engine::grammar::{Content, Element, ElementId, ProcessContent
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::engine::simple::Prefixes;
 
-/// What `xsi:` attributes say of an element.
+/// The values of the `xsi:` attributes of an element.
 #[derive(Default)]
 struct Instance<'a> {
     ty: Option<&'a str>,
@@ -14,7 +16,7 @@ struct Instance<'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
-    /// An element that has a declaration (XSD 1.0 part 1, section 3.3.4, Element Locally Valid (Element)).
+    /// Validates an element with a declaration (XSD 1.0 part 1, section 3.3.4, Element Locally Valid (Element)).
     pub(super) fn element(&mut self, started: &Started<'a>, id: ElementId) {
         let grammar = self.grammar;
         let element = &grammar.elements[id.index()];
@@ -53,7 +55,7 @@ impl<'a> Walk<'_, 'a> {
         self.typed(started, ty, Some(element), nil);
     }
 
-    /// An element without a declaration: of the type that it names itself, if it does.
+    /// Validates an element without a declaration, by its `xsi:type` if it has one.
     pub(super) fn undeclared(&mut self, started: &Started<'a>, process: ProcessContents) {
         let instance = self.instance(started);
         match (instance.ty, process) {
@@ -69,7 +71,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// An element of a type (section 3.3.4, Element Locally Valid (Type)).
+    /// Validates an element of a known type (section 3.3.4, Element Locally Valid (Type)).
     fn typed(&mut self, started: &Started<'a>, id: TypeId, element: Option<&Element>, nil: bool) {
         let grammar = self.grammar;
         let ty: &Type = &grammar.types[id.index()];
@@ -132,7 +134,7 @@ impl<'a> Walk<'_, 'a> {
         instance
     }
 
-    /// The type that `xsi:type` names, if it may stand here.
+    /// The type that `xsi:type` names, if it may replace the declared type.
     fn instance_type(&mut self, started: &Started<'a>, written: &str, element: Option<&Element>) -> Option<TypeId> {
         let grammar = self.grammar;
         let value = unescape(written);
@@ -165,7 +167,7 @@ impl<'a> Walk<'_, 'a> {
         None
     }
 
-    /// What an `xsi:` attribute is called in the payload.
+    /// The qualified name of an `xsi:` attribute in the payload.
     fn instance_name(&self, started: &Started, local: &str) -> String {
         let named = |attribute: &Attribute| {
             attribute.local() == local && self.judge.scope.namespace(self.text, attribute.prefix()) == Namespace::XSI

@@ -1,12 +1,14 @@
+//! Paths of elements, for the places of violations.
+
 use std::collections::HashMap;
 use std::fmt;
 
 use crate::ladder::scan::{Scanner, Token, split_prefix};
 
-/// The paths of elements, which are numbered in document order: `order/item[2]/price`.
+/// The paths of elements by their numbers in document order, such as `order/item[2]/price`.
 ///
-/// A step has a number if it has siblings of its name; of a very long path only the end is told. One walk for all of
-/// them, in time linear in the text.
+/// A step has a number if siblings share its name; of a path of more than 64 steps only the end is shown. One walk
+/// finds all paths, in time linear in the text.
 pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
     const MOST_STEPS: usize = 64;
     let mut paths: Vec<Vec<Step>> = vec![Vec::new(); elements.len()];
@@ -44,12 +46,12 @@ pub(in crate::schema) fn paths(text: &str, elements: &[usize]) -> Vec<String> {
     paths.iter().map(written).collect()
 }
 
-/// An element whose end tag is still to come; above the root there is one without a name.
+/// An element before its end tag. Above the root there is one without a name.
 #[derive(Default)]
 struct Open<'a> {
     name: &'a str,
     index: usize,
-    /// How many siblings of its name stand up to here.
+    /// The position among the siblings of its name, from 1.
     number: u32,
     children: HashMap<&'a str, u32>,
     on_path: bool,
@@ -69,7 +71,7 @@ impl<'a> Step<'a> {
         Self { name: element.name, number: element.number, parent, numbered: element.number > 1 }
     }
 
-    /// Its parent has ended, so all its siblings are known.
+    /// Settles the number once the parent has ended, when all siblings are known.
     fn settle(&mut self, ended: &Open) {
         if self.parent == Some(ended.index) {
             self.numbered = ended.children.get(self.name).is_some_and(|count| *count > 1);

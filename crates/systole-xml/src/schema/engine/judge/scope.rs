@@ -1,3 +1,5 @@
+//! Namespace declarations in scope during the walk.
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -10,27 +12,28 @@ use crate::schema::engine::namespace::{Namespace, Namespaces};
 use crate::schema::engine::simple::Prefixes;
 use crate::vocab::ns;
 
-/// Which prefix means what at the current element.
+/// The bindings of prefixes at the current element.
 ///
-/// Prefixes are looked up by number, and declarations are undone from a log when their element ends: an element
-/// costs time for its own names and declarations only, however many others are in scope. It keeps its memory from
-/// one payload to the next, so it holds places in the text rather than the text.
+/// Prefixes are looked up by number, and declarations are undone from a log when their element ends, so an element
+/// costs time for its own names and declarations only, however many others are in scope. The memory is kept from one
+/// payload to the next, so the scope holds positions in the text rather than the text.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// Where each prefix was first seen; the default namespace is the first.
+    /// The position where each prefix first occurred; the first entry is the default namespace.
     prefixes: Vec<Range<usize>>,
-    /// What each prefix is bound to.
+    /// The current binding of each prefix.
     bound: Vec<Binding>,
-    /// Numbers of prefixes by their hash, where there are many: a hash that the sender can't foresee.
+    /// The numbers of prefixes by hash, once there are many. The hash is keyed, so that a sender can't cause
+    /// collisions.
     numbers: HashMap<u64, usize>,
     hasher: RandomState,
-    /// What declarations hide: the number of the prefix, and what it meant before.
+    /// The log of hidden bindings: the number of a prefix, and its binding before a declaration.
     hidden: Vec<(usize, Binding)>,
     /// Namespace names with references resolved.
     resolved: String,
-    /// How many declarations of the namespace of `xsi:type` are in scope.
+    /// The number of declarations of the namespace of `xsi:type` in scope.
     xsi: usize,
-    /// Steps that are left for comparisons with patterns.
+    /// The steps that are left for pattern matching.
     steps: Cell<usize>,
 }
 
@@ -40,7 +43,7 @@ struct Binding {
     uri: Uri,
 }
 
-/// Where a namespace name is to be read.
+/// The location of a namespace name.
 #[derive(Debug, Clone)]
 enum Uri {
     Unbound,
@@ -50,14 +53,14 @@ enum Uri {
 
 const UNBOUND: Binding = Binding { namespace: Namespace::NONE, uri: Uri::Unbound };
 
-/// So many prefixes are compared one by one.
+/// The number of prefixes up to which they are compared in sequence.
 const FEW: usize = 8;
 
 impl Scope {
-    /// Steps for the patterns of a payload of any size, and for each byte of it: of 10 ns or less, one after the other.
+    /// The steps for patterns for a payload of any size, and for each of its bytes; a step takes 10 ns or less.
     const STEPS: (usize, usize) = (100_000_000, 64);
 
-    /// Begins with a payload of so many bytes.
+    /// Starts the budget for a payload of `bytes` bytes.
     pub(super) fn begin(&mut self, bytes: usize) {
         let (any, each) = Self::STEPS;
         self.steps.set(any.saturating_add(bytes.saturating_mul(each)));
@@ -74,15 +77,15 @@ impl Scope {
         self.bound.push(UNBOUND);
     }
 
-    /// A point to go back to.
+    /// The mark to rewind to.
     pub(super) fn mark(&self) -> usize {
         self.hidden.len()
     }
 
-    /// Takes the declarations of a start tag, which is a part of `text`.
+    /// Adds the declarations of a start tag, which is a part of `text`.
     pub(super) fn declare(&mut self, text: &str, tag: &Tag, namespaces: &Namespaces) {
         for attribute in tag.attributes() {
-            // They come before all other attributes.
+            // Declarations come before all other attributes.
             let Some(prefix) = attribute.declared() else { break };
             let written = attribute.written();
             let number = self.number(text, prefix);
@@ -99,7 +102,7 @@ impl Scope {
         }
     }
 
-    /// Forgets what was declared since `mark`.
+    /// Undoes the declarations since `mark`.
     pub(super) fn rewind(&mut self, mark: usize) {
         while self.hidden.len() > mark
             && let Some((number, before)) = self.hidden.pop()
@@ -108,7 +111,7 @@ impl Scope {
         }
     }
 
-    /// The namespace of an element or, if it is not the empty one, of an attribute with this prefix.
+    /// The namespace of an element, or of an attribute with a non-empty prefix.
     #[inline]
     pub(super) fn namespace(&self, text: &str, prefix: &str) -> Namespace {
         match prefix {
@@ -118,7 +121,7 @@ impl Scope {
         }
     }
 
-    /// Whether there may be an `xsi:type` at all.
+    /// Reports whether an attribute of the namespace of `xsi:type` is possible here.
     #[inline]
     pub(super) fn may_have_xsi(&self) -> bool {
         self.xsi > 0
@@ -180,7 +183,7 @@ impl Scope {
         self.numbers.insert(hash, number);
     }
 
-    /// Forgets its room, if a large message has left much.
+    /// Drops the memory if a large message has left more than `kept` entries.
     pub(super) fn shrink(&mut self, kept: usize) {
         if self.prefixes.capacity() > kept || self.resolved.capacity() > kept {
             *self = Self::default();
@@ -216,7 +219,7 @@ impl Prefixes for InScope<'_> {
     }
 }
 
-/// Where a part of a text is in it.
+/// The range of a part of a text.
 fn range(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.len()

@@ -1,35 +1,37 @@
+//! Violations and their texts.
+
 use std::fmt;
 
 use crate::schema::engine::grammar::{Edge, Grammar, Wildcard, WildcardEdge};
 use crate::schema::engine::namespace::Namespace;
 use crate::schema::shorten::{LONGEST_RULE, shortened};
 
-/// One broken rule.
+/// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::schema) struct Violation {
-    /// The element, counted in document order from 0.
+    /// The number of the element in document order, from 0.
     pub(in crate::schema) element: usize,
-    /// What of it breaks the rule.
+    /// The part of the element that breaks the rule.
     pub(in crate::schema) part: Part,
-    /// The element, what was found, what was expected.
+    /// The text: the element, the found part, the expected part.
     pub(in crate::schema) rule: String,
 }
 
 /// A part of an element that an error can point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::schema) enum Part {
-    /// Its start tag.
+    /// The start tag.
     Tag,
-    /// The attribute of this name, as it is written.
+    /// The attribute with this qualified name.
     Attribute(String),
-    /// What stands behind its start tag.
+    /// The content after the start tag.
     Content,
 }
 
-/// What of an element a sentence is about.
+/// The subject of an error text.
 pub(super) enum Subject<'s> {
     Element(&'s str),
-    /// The name of the attribute, then of its element.
+    /// The names of an attribute and of its element.
     Attribute(&'s str, &'s str),
 }
 
@@ -48,7 +50,7 @@ impl Violation {
     }
 }
 
-/// What may come next, in words.
+/// The description of the elements that may come next.
 #[derive(Default)]
 pub(super) struct Expected {
     names: Vec<String>,
@@ -56,10 +58,10 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// More than so many help nobody.
+    /// The greatest number of names in a text.
     const MOST: usize = 12;
 
-    /// The elements of edges; one of the local name that was found is told with its namespace.
+    /// Adds the elements of edges. An element with the local name that was found is shown with its namespace.
     pub(super) fn edges(&mut self, grammar: &Grammar, own: Namespace, edges: &[Edge], found: &str) {
         for edge in edges {
             if grammar.elements[edge.element.index()].is_abstract {
@@ -91,7 +93,7 @@ impl Expected {
         self.names.extend(words);
     }
 
-    /// `; expected …`, where `end` tells that nothing may come.
+    /// The clause `; expected …`. Without names, it expects the end of the element `end`.
     pub(super) fn clause(&self, end: &str) -> String {
         match self.names.as_slice() {
             [] => format!("; expected the end of <{end}>"),
@@ -101,7 +103,7 @@ impl Expected {
     }
 }
 
-/// A name for people: those of the payload's own namespace, and of none, stand alone.
+/// A name for messages: without namespace if it is in the namespace of the payload or in none, else in Clark notation.
 pub(in crate::schema::engine) fn shown_name(own: Namespace, namespace: Namespace, uri: &str, local: &str) -> String {
     if namespace == own || namespace == Namespace::NONE { local.to_owned() } else { format!("{{{uri}}}{local}") }
 }
