@@ -4,7 +4,8 @@ pub(super) fn is_hex(text: &str) -> bool {
     text.len().is_multiple_of(2) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether white space is collapsed, groups are whole, and the bits that no octet has are zero.
+/// Reports whether a literal with collapsed white space has whole groups, and zeros in the bits that belong to no
+/// octet.
 pub(super) fn is_base64(text: &str) -> bool {
     let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let (mut last, mut data, mut padding) = (0, 0usize, 0usize);
@@ -24,17 +25,17 @@ pub(super) fn is_base64(text: &str) -> bool {
     (data + padding).is_multiple_of(4) && zero_bits.contains(&last)
 }
 
-/// The characters of a literal without the spaces that may stand between them.
+/// The characters of a literal without the spaces that may separate them.
 pub(super) fn characters(text: &str) -> impl Iterator<Item = u8> {
     text.bytes().filter(|&byte| byte != b' ')
 }
 
-/// The octets that a valid literal of `hexBinary` stands for.
+/// The number of octets of a valid literal of `hexBinary`.
 pub(super) fn hex_len(text: &str) -> usize {
     text.len() / 2
 }
 
-/// The octets that a valid literal of `base64Binary` stands for.
+/// The number of octets of a valid literal of `base64Binary`.
 pub(super) fn base64_len(text: &str) -> usize {
     characters(text).filter(|&byte| byte != b'=').count() * 3 / 4
 }

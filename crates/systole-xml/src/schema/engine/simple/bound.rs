@@ -1,3 +1,5 @@
+//! Bounding facets.
+
 use std::cmp::Ordering;
 
 use super::value::Value;
@@ -7,18 +9,18 @@ use super::value::Value;
 pub(super) struct Bound {
     pub(super) value: Value<'static>,
     pub(super) inclusive: bool,
-    /// As its schema has it.
+    /// The literal in the schema.
     pub(super) written: Box<str>,
 }
 
 impl Bound {
-    /// Whether a value lies on the given side of the bound; one that is incomparable does not.
+    /// Reports whether a value is on the given side of the bound; an incomparable value is not.
     pub(super) fn allows(&self, value: &Value, side: Ordering) -> bool {
         let equal = || self.inclusive && *value == self.value;
         value.order(&self.value) == Some(side) || equal()
     }
 
-    /// Whether all that this one allows is allowed by another one on the same side.
+    /// Reports whether another bound on the same side allows every value that this one allows.
     pub(super) fn is_within(&self, other: &Self, side: Ordering) -> bool {
         other.allows(&self.value, side) || !self.inclusive && self.value == other.value
     }

@@ -1,4 +1,4 @@
-//! The built-in types (part 2, section 3), each once: what it is made of, and what people are told of it.
+//! The built-in types (part 2, section 3): their construction and their descriptions.
 
 use std::sync::LazyLock;
 
@@ -26,11 +26,11 @@ pub(crate) enum Kind {
     /// Text whose length counts characters.
     Text,
     Boolean,
-    /// Whole numbers from and to a bound, where the type has one.
+    /// Whole numbers, with the least and the greatest where the type has one.
     Integer(Option<i128>, Option<i128>),
     Decimal,
     Float,
-    /// Dates, times, durations, binary: a fixed form of text.
+    /// A fixed lexical form: dates, times, durations, binary.
     Form,
 }
 
@@ -48,14 +48,14 @@ enum Narrowing {
     Space(Space),
     Lexis(Lexis),
     Identity(Identity),
-    /// Whole numbers from a least one, to a greatest one, or both; the other end is that of the base.
+    /// Whole numbers with a new least value; the greatest is that of the base.
     Least(i128),
     Most(i128),
     Between(i128, i128),
 }
 
 impl Builtin {
-    /// All of them; each stands behind what it is made of.
+    /// All built-in types, each after its base.
     pub(in crate::schema) fn all() -> &'static [Self] {
         &BUILTINS
     }
@@ -65,12 +65,12 @@ impl Builtin {
         BUILTINS.iter().find(|row| row.name == name)
     }
 
-    /// The type of a local name; `string` for one that XSD doesn't have.
+    /// The type of a local name; `string` if XSD has no such type.
     pub(in crate::schema) fn named(name: &str) -> &'static Self {
         Self::find(name).unwrap_or(&STRING)
     }
 
-    /// The local name of the type that it is derived from.
+    /// The local name of the base type.
     pub(in crate::schema) fn base(&self) -> &'static str {
         match self.made {
             Made::Any => "anyType",
@@ -99,7 +99,7 @@ impl Builtin {
         }
     }
 
-    /// A value of it, for people and models.
+    /// The description of a value for people and models.
     pub(in crate::schema) fn words(&self) -> &'static str {
         match self.kind() {
             Kind::Text => match self.name {
@@ -120,7 +120,7 @@ impl Builtin {
         }
     }
 
-    /// The type, made of those that `known` has.
+    /// The definition of the type, from the types that `known` finds.
     fn define<'k>(&self, known: impl Fn(&str) -> Option<&'k SimpleType>) -> Option<Definition> {
         let noun = self.words().to_owned();
         match self.made {
@@ -165,7 +165,7 @@ pub(super) fn named(local: &str) -> Option<SimpleType> {
     Some(TYPES[known].1.clone())
 }
 
-/// Sorted by name.
+/// The compiled types, sorted by name.
 static TYPES: LazyLock<Vec<(&'static str, SimpleType)>> = LazyLock::new(|| {
     let mut types: Vec<(&'static str, SimpleType)> = Vec::with_capacity(BUILTINS.len());
     for row in &BUILTINS {
@@ -181,7 +181,7 @@ fn plain_facet<'a>(name: &'a str, value: &'a str) -> Facet<'a> {
     Facet { name, value, fixed: false, prefixes: &NoPrefixes }
 }
 
-/// For facets that need none.
+/// The prefixes for facets that need none.
 struct NoPrefixes;
 
 impl Prefixes for NoPrefixes {
@@ -223,7 +223,7 @@ const NAMES: [&str; 2] = ["name", "other"];
 const PARTS: [&str; 2] = ["1.5", "2.5"];
 const WHOLE: [&str; 2] = ["1", "2"];
 
-/// Each stands behind what it is made of.
+/// The rows, each after its base.
 static BUILTINS: [Builtin; 45] = [
     row("anySimpleType", Made::Any, TEXTS),
     STRING,

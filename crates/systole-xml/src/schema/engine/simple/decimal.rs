@@ -1,17 +1,19 @@
+//! Decimal numbers.
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
 
 use super::value::owned;
 
-/// A decimal number of any size, by its digits (part 2, section 3.2.3).
+/// A decimal number of any size, as its digits (part 2, section 3.2.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decimal<'a> {
-    /// Zero is not negative.
+    /// The sign; zero is not negative.
     negative: bool,
-    /// Without leading zeros; empty for zero.
+    /// The digits before the point, without leading zeros; empty for zero.
     whole: Cow<'a, str>,
-    /// Without trailing zeros; empty for a whole number.
+    /// The digits after the point, without trailing zeros; empty for a whole number.
     fraction: Cow<'a, str>,
 }
 
@@ -37,7 +39,7 @@ impl<'a> Decimal<'a> {
         self.fraction.len()
     }
 
-    /// Writes what equal numbers have in common, and others don't.
+    /// Writes a key: equal numbers, and only they, have equal keys.
     pub(super) fn key(&self, out: &mut impl Write) -> fmt::Result {
         out.write_str(if self.negative { "-" } else { "" })?;
         out.write_str(&self.whole)?;
@@ -56,7 +58,7 @@ impl Ord for Decimal<'_> {
         let ascending = match (self.negative, other.negative) {
             (true, false) => return Ordering::Less,
             (false, true) => return Ordering::Greater,
-            // Fewer digits are less; of as many, the first that differs decides.
+            // The number with fewer digits is less; with equally many, the first difference decides.
             _ => size(self)
                 .cmp(&size(other))
                 .then_with(|| self.whole.cmp(&other.whole))
@@ -72,7 +74,7 @@ impl PartialOrd for Decimal<'_> {
     }
 }
 
-/// Whether a number has a minus, and what stands behind its sign.
+/// Splits the sign off a number: `true` for a minus, and the digits.
 pub(super) fn signed(text: &str) -> (bool, &str) {
     match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -81,7 +83,7 @@ pub(super) fn signed(text: &str) -> (bool, &str) {
     }
 }
 
-/// Whether there are only digits, or nothing.
+/// Reports whether a text has only digits, or is empty.
 pub(super) fn is_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,3 +1,5 @@
+//! The definition of a simple type, and the value of a literal by it.
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use super::space::Space;
 use super::value::Value;
 use super::{Identity, Prefixes, SimpleType, Unsupported, words};
 
-/// What a simple type is.
+/// The definition of a simple type.
 #[derive(Debug)]
 pub(super) struct Definition {
     pub(super) variety: Variety,
@@ -19,14 +21,14 @@ pub(super) struct Definition {
     pub(super) lexis: Lexis,
     pub(super) facets: Facets,
     pub(super) identity: Identity,
-    /// What a value is, facets apart.
+    /// The description of a value, without facets.
     pub(super) noun: String,
     pub(super) words: String,
-    /// The values of its enumeration as its schema has them, in that order; some may be excluded by other facets.
+    /// The values of the enumeration as written, in document order; other facets may exclude some.
     pub(super) enumerated: Option<Arc<[Box<str>]>>,
-    /// The types that this one is made of, one within the other.
+    /// The nesting depth of the types that the type is built from.
     pub(super) depth: usize,
-    /// The types that a value may have to be checked by, at most: the members of a union, and theirs.
+    /// The greatest number of types that a value may be checked against: the members of a union, with theirs.
     pub(super) width: usize,
 }
 
@@ -39,10 +41,10 @@ pub(super) enum Variety {
     Union(Arc<Members>),
 }
 
-/// How deep types may nest: what is made of them is checked, and dropped, by recursion.
+/// The greatest nesting depth of types: values are checked, and types dropped, by recursion.
 const DEEPEST: usize = 256;
 
-/// Most types by which a value of a union may have to be checked.
+/// The greatest number of types that a value of a union may be checked against.
 const WIDEST: usize = 4_096;
 
 impl Definition {
@@ -62,7 +64,7 @@ impl Definition {
         made.nested(item.definition.depth)
     }
 
-    /// A member that stands twice decides nothing the second time.
+    /// A union type. Duplicate members are dropped, because they have no effect.
     pub(super) fn union(mut members: Vec<SimpleType>) -> Result<Self, Unsupported> {
         let mut seen = HashSet::new();
         members.retain(|member| seen.insert(Arc::as_ptr(&member.definition)));
@@ -95,7 +97,7 @@ impl Definition {
         }
     }
 
-    /// The same one level above the types that it is made of.
+    /// Sets the depth to one above that of the types it is built from.
     pub(super) fn nested(mut self, below: usize) -> Result<Self, Unsupported> {
         self.depth = below + 1;
         if self.depth > DEEPEST {
@@ -106,7 +108,7 @@ impl Definition {
         Ok(self)
     }
 
-    /// The value of a text as it was written. Of a list without enumeration the items are left out unless `wanted`.
+    /// The value of a literal as written. The items of a list without enumeration are dropped unless `wanted`.
     pub(super) fn value<'a>(
         &'a self,
         raw: &'a str,
@@ -158,7 +160,7 @@ impl Definition {
         prefixes: &'a dyn Prefixes,
         wanted: bool,
     ) -> Result<Value<'a>, Broken> {
-        // One more than the longest list that is enumerated differs from all of them.
+        // Keeps one item more than the longest enumerated list has, which suffices to differ from each.
         let kept = match &self.facets.values {
             _ if wanted => usize::MAX,
             Some(values) => values.longest_list() + 1,
@@ -176,8 +178,8 @@ impl Definition {
         Ok(Value::List(items))
     }
 
-    /// The value by the first member that has it, and the white space of that member, by which it is normalized for
-    /// the patterns of the union (section 4.3.6).
+    /// The value by the first member that it is valid for, and the white space facet of that member, by which the
+    /// literal is normalized for the patterns of the union (section 4.3.6).
     fn member_value<'a>(
         &'a self,
         members: &'a Members,
@@ -207,7 +209,7 @@ impl Definition {
         }
     }
 
-    /// Whether its values are names, which need the prefixes in scope.
+    /// Reports whether values are qualified names, which need the prefixes in scope.
     pub(super) fn has_prefixes(&self) -> bool {
         match &self.variety {
             Variety::Any => false,
@@ -221,7 +223,7 @@ impl Definition {
         self.identity
     }
 
-    /// The bounds that the words leave out, if they are what a value breaks.
+    /// The description with the bounds that [`Self::words`] leaves out, if the value breaks one of them.
     pub(super) fn uncounted_bounds(&self, broken: Rule) -> Option<String> {
         matches!(broken, Rule::Least | Rule::Most).then(|| words::bounds(&self.noun, &self.facets, &self.words))?
     }

@@ -1,3 +1,5 @@
+//! Durations.
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
@@ -6,23 +8,23 @@ use super::mismatch::Rule;
 use super::moment::days_from_civil;
 use super::value::owned;
 
-/// A duration (part 2, section 3.2.6): months and seconds don't compare without a date to start from.
+/// A duration (part 2, section 3.2.6): without a start date, months and seconds are not comparable.
 #[derive(Debug, Clone)]
 pub(super) struct Duration<'a> {
-    /// Zero is not negative.
+    /// The sign; zero is not negative.
     negative: bool,
-    /// Less than 400 years.
+    /// The months, less than 400 years.
     months: i128,
     seconds: i128,
-    /// The digits behind the point of the seconds, without trailing zeros.
+    /// The digits of the fraction of the seconds, without trailing zeros.
     fraction: Cow<'a, str>,
 }
 
-/// Digits of a number that are counted with.
+/// The greatest number of digits of a number, so that the arithmetic can't overflow.
 const DIGITS: usize = 15;
 const DAY: i128 = 24 * 60 * 60;
 
-/// Each designator with what it counts, in their order: `P` goes before, `T` before the hours.
+/// The designators in their order, each with its months and seconds. `P` precedes the date part, `T` the time part.
 const DATE: [(u8, i128, i128); 3] = [(b'Y', 12, 0), (b'M', 1, 0), (b'D', 0, DAY)];
 const TIME: [(u8, i128, i128); 3] = [(b'H', 0, 3600), (b'M', 0, 60), (b'S', 0, 1)];
 
@@ -37,7 +39,7 @@ impl<'a> Duration<'a> {
         let mut duration = Self { negative, months: 0, seconds: 0, fraction: Cow::Borrowed("") };
         duration.add(date, &DATE)?;
         duration.add(time.unwrap_or_default(), &TIME)?;
-        // 400 years have as many days wherever they start; so equal durations have equal fields.
+        // 400 years have the same number of days from any start; so equal durations have equal fields.
         duration.seconds += duration.months / 4800 * 146_097 * DAY;
         duration.months %= 4800;
         duration.negative &= duration.months != 0 || duration.seconds != 0 || !duration.fraction.is_empty();
@@ -72,7 +74,7 @@ impl<'a> Duration<'a> {
         Ok(())
     }
 
-    /// The order of section 3.2.6.2: one is less if it is so from each of four dates on.
+    /// The order of section 3.2.6.2: a duration is less if it is less from each of four start dates.
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
         const STARTS: [(i128, i128); 4] = [(1696, 9), (1697, 2), (1903, 3), (1903, 7)];
         let mut orders = STARTS.iter().map(|start| {
@@ -83,7 +85,7 @@ impl<'a> Duration<'a> {
         orders.all(|order| order == first).then_some(first)
     }
 
-    /// The last whole second not behind the end of the duration, if it starts in a month.
+    /// The last whole second not after the end of the duration, from the start of a month.
     fn from(&self, &(year, month): &(i128, i128)) -> i128 {
         let sign = if self.negative { -1 } else { 1 };
         let months = year * 12 + month - 1 + sign * self.months;
@@ -94,9 +96,9 @@ impl<'a> Duration<'a> {
         days * DAY + sign * self.seconds - borrowed
     }
 
-    /// The digits behind the point of that last second's rest.
+    /// The digits of the fraction from that second to the end.
     fn tail(&self) -> impl Iterator<Item = u8> {
-        // What is missing to one: the last digit to ten, the others to nine.
+        // The complement to one: the last digit to ten, the others to nine.
         let last = self.fraction.len().wrapping_sub(1);
         let borrows = self.borrows();
         self.fraction.bytes().enumerate().map(move |(at, digit)| match digit - b'0' {
@@ -106,12 +108,12 @@ impl<'a> Duration<'a> {
         })
     }
 
-    /// Whether a negative fraction takes one from the seconds.
+    /// Reports whether a negative fraction takes one from the seconds.
     fn borrows(&self) -> bool {
         self.negative && !self.fraction.is_empty()
     }
 
-    /// Writes what equal durations have in common, and others don't.
+    /// Writes a key: equal durations, and only they, have equal keys.
     pub(super) fn key(&self, out: &mut impl Write) -> fmt::Result {
         let sign = if self.negative { "-" } else { "" };
         write!(out, "{sign}{}M{}.{}", self.months, self.seconds, self.fraction)
@@ -122,7 +124,7 @@ impl<'a> Duration<'a> {
     }
 }
 
-/// The digits at the start of a text, and what follows.
+/// Splits the leading digits off a text.
 fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
 }

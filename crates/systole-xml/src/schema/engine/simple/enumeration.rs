@@ -1,37 +1,40 @@
+//! Enumerations.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
 use super::value::Value;
 
-/// Values that are compared one by one faster than they are hashed.
+/// The greatest number of values for which comparing each is faster than hashing.
 const FEW: usize = 16;
 
 /// The values of the facet `enumeration` (part 2, section 4.3.5).
 #[derive(Debug)]
 pub(super) enum Enumeration {
-    /// Texts, in order.
+    /// Texts, sorted.
     Texts(Vec<Box<str>>),
-    /// At most [`FEW`].
+    /// Other values, at most [`FEW`].
     Few(Vec<Value<'static>>),
     Many(Keys),
 }
 
-/// The keys of many values.
+/// The keys of many values, with an index by hash.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    /// One after the other, [`END`] behind each.
+    /// The keys, each followed by [`END`].
     keys: String,
-    /// The hash of each key and where that begins, in order.
+    /// The hash of each key and its position, sorted.
     places: Vec<(u32, u32)>,
     longest_list: usize,
 }
 
-/// No value of a document has this character, so no key does.
+/// The character U+0000, which no XML document can contain, so no key does.
 const END: char = '\u{0}';
 
 impl Enumeration {
-    /// Of `count` values, of which none is kept while the others are made: they take more room than their keys.
+    /// An enumeration of `count` values. Many values are reduced to their keys one by one, because values take more
+    /// memory.
     pub(super) fn new<'v, E>(count: usize, mut values: impl Iterator<Item = Result<Value<'v>, E>>) -> Result<Self, E> {
         let (mut texts, mut few, mut keys) = (Vec::new(), Vec::new(), Keys::default());
         texts.reserve_exact(count);
@@ -70,7 +73,7 @@ impl Enumeration {
         }
     }
 
-    /// The items of the longest list among the values.
+    /// The number of items of the longest list among the values.
     pub(super) fn longest_list(&self) -> usize {
         match self {
             Self::Texts(_) => 0,
@@ -92,7 +95,7 @@ impl Keys {
         let start = self.keys.len();
         value.key(&mut self.keys);
         self.keys.push(END);
-        // Keys are about as long as the values, which stand in documents of 64 MiB at most.
+        // Keys are about as long as the values, and a schema document has at most 64 MiB.
         self.places.push((hash(value), u32::try_from(start).unwrap_or(u32::MAX)));
         self.longest_list = self.longest_list.max(items(value));
     }
@@ -109,11 +112,11 @@ impl Keys {
     }
 }
 
-/// The same for equal values; takes no memory.
+/// The hash of the key of a value, without building the key in memory.
 fn hash(value: &Value) -> u32 {
     let mut hashed = Hashed(DefaultHasher::new());
     value.key(&mut hashed);
-    // Any half of it will do.
+    // Any half of the 64 bits will do.
     hashed.0.finish() as u32
 }
 
@@ -126,7 +129,7 @@ impl fmt::Write for Hashed {
     }
 }
 
-/// The rest of a known text behind what is written; `None` where they differ.
+/// The rest of a known text after the written part; `None` once they differ.
 struct Left<'k>(Option<&'k str>);
 
 impl fmt::Write for Left<'_> {

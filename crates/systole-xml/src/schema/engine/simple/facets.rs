@@ -1,3 +1,5 @@
+//! Constraining facets, and the checks of values against them.
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -8,15 +10,15 @@ use super::mismatch::Rule;
 use super::value::Value;
 use crate::schema::pattern::Automaton;
 
-/// The constraining facets of a type with those of all that it restricts (part 2, section 4.3).
+/// The constraining facets of a type, including those of its base types (part 2, section 4.3).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facets {
     pub(super) length: Option<usize>,
     pub(super) min_length: Option<usize>,
     pub(super) max_length: Option<usize>,
-    /// One for each step of restriction; all must match.
+    /// One pattern per step of restriction; all must match.
     pub(super) patterns: Vec<Pattern>,
-    /// Of the last step that has one: it is a part of those before.
+    /// The enumeration of the last step that has one, which is a subset of those before.
     pub(super) values: Option<Arc<Enumeration>>,
     pub(super) least: Option<Bound>,
     pub(super) most: Option<Bound>,
@@ -25,7 +27,7 @@ pub(super) struct Facets {
     pub(super) fixed: Fixed,
 }
 
-/// The facets that are fixed, a bit for each of [`FACETS`].
+/// The fixed facets, one bit for each of [`FACETS`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fixed(u16);
 
@@ -59,21 +61,21 @@ pub(super) const FACETS: [&str; 12] = [
     "fractionDigits",
 ];
 
-/// Whether XSD 1.0 has a constraining facet of this name.
+/// Reports whether XSD 1.0 has a constraining facet of this name.
 pub(in crate::schema) fn is_facet(name: &str) -> bool {
     FACETS.contains(&name)
 }
 
-/// The patterns of one step of restriction, of which one must match.
+/// The alternative patterns of one step of restriction.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) automaton: Arc<Automaton>,
-    /// As their schema has them.
+    /// The patterns in the schema, joined by "or".
     pub(super) written: Arc<str>,
 }
 
 impl Facets {
-    /// Checks the length of a value, in the unit of its type, if it has one.
+    /// Checks the length of a value in the unit of its type. Types without a length have `None`.
     pub(super) fn check_length(&self, length: impl FnOnce() -> Option<usize>) -> Result<(), Rule> {
         if self.length.is_none() && self.min_length.is_none() && self.max_length.is_none() {
             return Ok(());
@@ -88,7 +90,7 @@ impl Facets {
         if self.max_length.is_some_and(|max| length > max) { Err(Rule::MaxLength) } else { Ok(()) }
     }
 
-    /// Checks a literal, white space normalized.
+    /// Checks a literal with normalized white space against the patterns.
     pub(super) fn check_literal(&self, text: &str, prefixes: &dyn Prefixes) -> Result<(), Rule> {
         for Pattern { automaton, .. } in &self.patterns {
             if !prefixes.spend(automaton.steps(text)) {
@@ -101,7 +103,7 @@ impl Facets {
         Ok(())
     }
 
-    /// Whether a literal is enough: no facet looks at the value.
+    /// Reports whether no facet looks at the value, so that a check of the literal is enough.
     pub(super) fn ignore_values(&self) -> bool {
         self.values.is_none()
             && self.least.is_none()
@@ -110,7 +112,7 @@ impl Facets {
             && self.fraction_digits.is_none()
     }
 
-    /// Checks a value.
+    /// Checks a value against the enumeration, the bounds and the digits.
     pub(super) fn check_value(&self, value: &Value) -> Result<(), Rule> {
         if let Some(values) = &self.values
             && !values.contains(value)

@@ -1,7 +1,9 @@
+//! Lexical rules of the built-in types that derive from a primitive type.
+
 use crate::vocab::{is_name_char, is_name_start, is_ncname};
 
-/// What a derived built-in type asks of the literals of its primitive type (part 2, section 3.3). Each is stricter than
-/// what it restricts, so the last one is enough.
+/// The lexical rule that a derived built-in type adds to its primitive type (part 2, section 3.3). Each implies those
+/// of its base types, so the last one is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lexis {
     Any,
@@ -9,7 +11,7 @@ pub(super) enum Lexis {
     Nmtoken,
     Name,
     Ncname,
-    /// An entity has to be declared, which a message can't do.
+    /// A name that must be declared as an entity, which a message can't do.
     Entity,
     Integer,
 }
@@ -27,7 +29,7 @@ impl Lexis {
     }
 }
 
-/// `[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*` (section 3.3.3).
+/// Reports whether a text matches `[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*` (section 3.3.3).
 fn is_language(text: &str) -> bool {
     let mut parts = text.split('-');
     let sized = |part: &str| (1..=8).contains(&part.len());

@@ -1,4 +1,4 @@
-//! The members of a union, and which of them a text may be a value of.
+//! The members of a union, with an index of those that enumerate few texts.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,13 +11,15 @@ use super::space::Space;
 #[derive(Debug)]
 pub(super) struct Members {
     types: Vec<SimpleType>,
-    /// The members that enumerate few texts, by the hashes of those, in order; one list for each way to normalize.
+    /// The members that enumerate few texts, by the hashes of these texts, sorted; one list for each kind of white
+    /// space.
     texts: [(Space, Vec<(u32, u32)>); 3],
     /// The other members.
     others: Vec<u32>,
 }
 
-/// A member with more texts looks them up itself: the lists here must not copy what several unions share.
+/// The greatest number of texts of an indexed member. A larger member is looked up by itself, so that unions that share
+/// it don't copy it.
 const FEW: usize = 4;
 
 impl Members {
@@ -41,7 +43,7 @@ impl Members {
         self.types.iter()
     }
 
-    /// The members that may have a text as it was written, in order: all but those that enumerate other texts.
+    /// The members that a literal may be valid for, in order: all but those that enumerate other texts.
     pub(super) fn candidates(&self, raw: &str) -> impl Iterator<Item = &SimpleType> {
         let mut texts = [&[][..]; 3];
         for (found, (space, list)) in texts.iter_mut().zip(&self.texts) {
@@ -71,7 +73,7 @@ impl Members {
     }
 }
 
-/// The texts of an atomic type that has a few of them.
+/// The texts of an atomic type that enumerates few.
 fn few_texts(member: &SimpleType) -> Option<&[Box<str>]> {
     let definition = &member.definition;
     match (&definition.variety, definition.facets.values.as_deref()) {

@@ -1,22 +1,24 @@
+//! Mismatches between a literal and its type, and their texts.
+
 use std::fmt;
 
 use crate::schema::shorten::quoted;
 
-/// Why characters are no value of a type.
+/// The reason why a literal is not valid for a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::schema) struct Mismatch {
-    /// The rule that is broken first.
+    /// The first broken rule.
     pub(in crate::schema) rule: Rule,
-    /// The value, or the item of a list, that breaks it; cut if it is long.
+    /// The value, or the item of a list, that breaks the rule; shortened.
     pub(in crate::schema) found: String,
-    /// What a value of the type is.
+    /// The description of a valid value.
     pub(in crate::schema) expected: String,
 }
 
 /// The rules for the characters of a value (part 2; the facets have the names of section 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::schema) enum Rule {
-    /// It is none of the literals of the type.
+    /// The text is no literal of the type.
     Lexical,
     Length,
     MinLength,
@@ -31,26 +33,26 @@ pub(in crate::schema) enum Rule {
     FractionDigits,
     /// A qualified name has a prefix that is not declared.
     Prefix,
-    /// It names an entity, but messages have no document type declaration that could declare one.
+    /// The value names an entity, but messages have no document type declaration that could declare one.
     Entity,
-    /// No member of the union has it.
+    /// No member of the union accepts the value.
     Member,
-    /// A number of a date or duration has more digits than this engine counts with.
+    /// A number in a date or duration has more digits than the engine supports.
     Limit,
-    /// To compare it with patterns takes more steps than a payload may.
+    /// Matching the value against patterns would take more steps than a payload may.
     Steps,
 }
 
-/// A broken rule before it is put into words.
+/// A broken rule, before the error text is written.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) rule: Rule,
-    /// The item of a list that breaks it, cut.
+    /// The item of a list that breaks the rule, shortened.
     pub(super) item: Option<String>,
 }
 
 impl Broken {
-    /// With the item that breaks the rule, unless one is known.
+    /// Sets the item that breaks the rule, unless it is known.
     pub(super) fn by(mut self, item: &str) -> Self {
         self.item.get_or_insert_with(|| quoted(item));
         self

@@ -1,13 +1,12 @@
-//! Simple types of XSD 1.0 (part 2, second edition): whether characters are a value of a type, and which values are
-//! equal.
+//! Simple types of XSD 1.0 (part 2, second edition): validation of literals, and equality of values.
 //!
-//! A [`SimpleType`] is compiled once: its facets are values, its patterns one automaton for each step of restriction.
-//! What always holds: a check takes time linear in the value (for a union, times its members that are
-//! no enumerations of few texts), recurses as deep as types nest and never over the value, and allocates nothing
-//! for a valid value unless white space inside of it must be collapsed or its enumeration is one of lists.
+//! A [`SimpleType`] is compiled once: its facets are values, its patterns one automaton per step of restriction. What
+//! always holds: a check takes time linear in the value (for a union, times those of its members that are not
+//! enumerations of few texts), recurses as deep as types nest and never over the value, and allocates nothing for a
+//! valid value unless white space inside of it must be collapsed or its enumeration is one of lists.
 //!
-//! What it does not do: check that a schema is right. A facet that can't be understood is [`Unsupported`]; that a
-//! restriction restricts is otherwise taken for granted.
+//! What it does not do: check the structure of a schema, such as references and derivations. A facet that the type
+//! doesn't have, that is malformed or that widens the base is [`Unsupported`].
 
 mod binary;
 mod bound;
@@ -45,53 +44,53 @@ pub(in crate::schema) struct SimpleType {
     plain: Plain,
 }
 
-/// One facet of a restriction as its schema has it.
+/// A facet of a restriction, as the schema declares it.
 #[derive(Clone, Copy)]
 pub(in crate::schema) struct Facet<'a> {
     /// The local name of its element, such as `maxLength`.
     pub(in crate::schema) name: &'a str,
-    /// Its `value`.
+    /// The value of its `value` attribute.
     pub(in crate::schema) value: &'a str,
-    /// Whether no restriction may change it.
+    /// Set if no further restriction may change the facet.
     pub(in crate::schema) fixed: bool,
-    /// The prefixes in scope, which an enumeration of names needs.
+    /// The prefixes in scope at the facet, which enumerations of qualified names need.
     pub(in crate::schema) prefixes: &'a dyn Prefixes,
 }
 
-/// The surroundings of a value: the namespace declarations in scope where it stands, and the time that is left for it.
+/// The context of a value: the namespace declarations in scope, and the time that is left for it.
 pub(in crate::schema) trait Prefixes {
     /// The namespace name of a prefix; `""` is the default namespace. `None` if it is not bound.
     fn namespace(&self, prefix: &str) -> Option<&str>;
 
-    /// Spends steps on a comparison with a pattern. Returns whether so many were left.
+    /// Spends steps on pattern matching; `false` if none are left.
     fn spend(&self, _steps: usize) -> bool {
         true
     }
 }
 
-/// Why a type can't be made: one sentence, and the facet, by its place among those given, where it is about one.
+/// The reason why a type can't be compiled: one sentence, and the index of the facet that it is about, if any.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::schema) struct Unsupported(pub(in crate::schema) String, pub(in crate::schema) Option<usize>);
 
-/// What a type has to do with `xs:ID` and `xs:IDREF`.
+/// The relation of a type to `xs:ID` and `xs:IDREF`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::schema) enum Identity {
-    /// Nothing.
+    /// No relation.
     #[default]
     None,
     /// A value is an ID.
     Id,
     /// A value is a reference to an ID.
     Idref,
-    /// A value is references to IDs between spaces.
+    /// A value is a list of references to IDs.
     Idrefs,
     /// IDs or references are among the members of a union, or IDs among the items of a list.
     Mixed,
 }
 
 impl Identity {
-    /// Whether a value refers to IDs.
+    /// Reports whether a value refers to IDs.
     pub(in crate::schema) fn refers(self) -> bool {
         matches!(self, Self::Idref | Self::Idrefs)
     }
@@ -103,20 +102,20 @@ impl SimpleType {
         builtin::named(local)
     }
 
-    /// A restriction of this type, which texts call `name`: the facets of one step, in the order of the document.
+    /// A restriction of this type, called `name` in texts, by the facets of one step in document order.
     ///
     /// # Errors
-    /// [`Unsupported`] if a facet is none of this type, or its value is not understood.
+    /// [`Unsupported`] if the type doesn't have a facet, or its value is not valid.
     pub(in crate::schema) fn restrict(&self, name: &str, facets: &[Facet]) -> Result<Self, Unsupported> {
         restrict::restrict(self, name, facets).map(Self::new)
     }
 
-    /// Whether a restriction of this type may have a facet.
+    /// Reports whether a restriction of this type may have a facet.
     pub(in crate::schema) fn has_facet(&self, facet: &str) -> bool {
         restrict::has_facet(&self.definition.variety, facet)
     }
 
-    /// Values of a type between spaces.
+    /// A list type with items of a type.
     ///
     /// # Errors
     /// [`Unsupported`] if the items are lists themselves, or if types nest too deep.
@@ -124,18 +123,18 @@ impl SimpleType {
         Definition::list(item).map(Self::new)
     }
 
-    /// A value of the first of several types that has it.
+    /// A union type: a value belongs to the first member that it is valid for.
     ///
     /// # Errors
-    /// [`Unsupported`] if types nest too deep.
+    /// [`Unsupported`] if types nest too deep, or the union has too many members.
     pub(in crate::schema) fn union(members: Vec<Self>) -> Result<Self, Unsupported> {
         Definition::union(members).map(Self::new)
     }
 
-    /// Checks characters: references resolved, white space as it was written.
+    /// Checks a literal: references resolved, white space as written.
     ///
     /// # Errors
-    /// [`Mismatch`] tells which rule they break.
+    /// [`Mismatch`] names the broken rule.
     #[inline]
     pub(in crate::schema) fn check(&self, value: &str, prefixes: &dyn Prefixes) -> Result<(), Mismatch> {
         if self.plain.allows(value) {
@@ -150,7 +149,7 @@ impl SimpleType {
         }
     }
 
-    /// Whether two valid texts are the same value.
+    /// Reports whether two valid literals are equal values.
     pub(in crate::schema) fn equal(&self, a: &str, b: &str, prefixes: &dyn Prefixes) -> bool {
         match (self.definition.value(a, prefixes, true), self.definition.value(b, prefixes, true)) {
             (Ok(a), Ok(b)) => a == b,
@@ -158,51 +157,51 @@ impl SimpleType {
         }
     }
 
-    /// Whether it is `xs:ID` or made from it by restriction.
+    /// Reports whether the type is `xs:ID` or a restriction of it.
     pub(in crate::schema) fn is_id(&self) -> bool {
         self.identity() == Identity::Id
     }
 
-    /// Whether it is a notation without an enumeration of those that it may be (section 3.2.19).
+    /// Reports whether the type is a notation without an enumeration (section 3.2.19).
     pub(in crate::schema) fn is_bare_notation(&self) -> bool {
         matches!(self.definition.variety, Variety::Atomic(Primitive::Notation))
             && self.definition.facets.values.is_none()
     }
 
-    /// Whether its values are notations.
+    /// Reports whether the values are notations.
     pub(in crate::schema) fn is_notation(&self) -> bool {
         matches!(self.definition.variety, Variety::Atomic(Primitive::Notation))
     }
 
-    /// Whether it is `xs:anySimpleType`.
+    /// Reports whether the type is `xs:anySimpleType`.
     pub(in crate::schema) fn is_any(&self) -> bool {
         matches!(self.definition.variety, Variety::Any)
     }
 
-    /// Writes what two texts have in common if and only if they are the same value.
+    /// Writes a key for a valid literal: equal values, and only they, have equal keys.
     pub(in crate::schema) fn key(&self, out: &mut String, text: &str, prefixes: &dyn Prefixes) {
         if let Ok(value) = self.definition.value(text, prefixes, true) {
             value.key(out);
         }
     }
 
-    /// What the type has to do with `xs:ID` and `xs:IDREF`.
+    /// The relation of the type to `xs:ID` and `xs:IDREF`.
     pub(in crate::schema) fn identity(&self) -> Identity {
         self.definition.identity()
     }
 
-    /// What a value is, for a person or a model: "whole number from 0 to 99".
+    /// The description of a value for a person or a model, such as "whole number from 0 to 99".
     pub(in crate::schema) fn words(&self) -> &str {
         self.definition.words()
     }
 
-    /// The values of its enumeration as its schema has them, in that order; empty without one.
+    /// The valid values of the enumeration, as written and in document order; empty without an enumeration.
     pub(in crate::schema) fn enumerated(&self, prefixes: &dyn Prefixes) -> Vec<&str> {
         let values = self.definition.enumerated.iter().flat_map(|values| values.iter());
         values.map(|value| &**value).filter(|value| self.check(value, prefixes).is_ok()).collect()
     }
 
-    /// Whether its values are names, which need the prefixes in scope.
+    /// Reports whether values are qualified names, which need the prefixes in scope.
     pub(in crate::schema) fn has_prefixes(&self) -> bool {
         self.definition.has_prefixes()
     }

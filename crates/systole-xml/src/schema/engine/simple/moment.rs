@@ -1,3 +1,5 @@
+//! Dates and times.
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
@@ -6,13 +8,13 @@ use super::decimal::is_digits;
 use super::mismatch::Rule;
 use super::value::owned;
 
-/// A dateTime or a part of one (part 2, sections 3.2.7 to 3.2.14), placed on the time line.
+/// A dateTime or a part of one (part 2, sections 3.2.7 to 3.2.14), as a point on the time line.
 #[derive(Debug, Clone)]
 pub(super) struct Moment<'a> {
     kind: MomentKind,
-    /// Seconds since 1970, in UTC if a time zone is given. What the type doesn't have is that of 1972-01-01, at midnight.
+    /// The seconds since 1970, in UTC if a time zone is given. Missing parts are taken from 1972-01-01T00:00:00.
     seconds: i64,
-    /// The digits behind the point of the seconds, without trailing zeros.
+    /// The digits of the fraction of the seconds, without trailing zeros.
     fraction: Cow<'a, str>,
     zoned: bool,
 }
@@ -30,9 +32,9 @@ pub(super) enum MomentKind {
 }
 
 const DAY: i64 = 24 * 60 * 60;
-/// The furthest that a time zone can lie from UTC.
+/// The greatest offset of a time zone from UTC, in seconds.
 const FURTHEST: i64 = 14 * 60 * 60;
-/// Digits of a year that are counted with, so that seconds fit 64 bits.
+/// The greatest number of digits of a year, so that seconds fit 64 bits.
 const YEAR_DIGITS: usize = 11;
 
 impl<'a> Moment<'a> {
@@ -40,7 +42,7 @@ impl<'a> Moment<'a> {
         use MomentKind as K;
         let mut rest = Literal(text);
         let mut seconds = 0;
-        // A leap year, for the 29th of February that has no year.
+        // 1972 is a leap year, for a 29th of February without a year.
         let (mut year, mut month, mut day, mut fraction) = (1972, 1, 1, "");
         match kind {
             K::DateTime | K::Date => (year, month, day) = (rest.year()?, rest.after("-")?, rest.after("-")?),
@@ -72,7 +74,8 @@ impl<'a> Moment<'a> {
         Ok(Self { kind, seconds, fraction: fraction.into(), zoned: zone.is_some() })
     }
 
-    /// The order of section 3.2.7.4: without a time zone, a moment is any of those between +14:00 and -14:00.
+    /// The order of section 3.2.7.4: a moment without a time zone stands for all moments between the offsets +14:00 and
+    /// -14:00.
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
         if self.kind != other.kind {
             return None;
@@ -80,14 +83,14 @@ impl<'a> Moment<'a> {
         let order = |shift: i64| (self.seconds + shift, &self.fraction).cmp(&(other.seconds, &other.fraction));
         match (self.zoned, other.zoned) {
             (true, true) | (false, false) => Some(order(0)),
-            // If even the latest of one is before the earliest of the other.
+            // One is less if its latest moment is before the earliest one of the other.
             _ if order(FURTHEST) == Ordering::Less => Some(Ordering::Less),
             _ if order(-FURTHEST) == Ordering::Greater => Some(Ordering::Greater),
             _ => None,
         }
     }
 
-    /// Writes what equal moments have in common, and others don't.
+    /// Writes a key: equal moments, and only they, have equal keys.
     pub(super) fn key(&self, out: &mut impl Write) -> fmt::Result {
         let zone = if self.zoned { "Z" } else { "" };
         write!(out, "{}{zone}{}.{}", self.kind as u8, self.seconds, self.fraction)
@@ -98,7 +101,7 @@ impl<'a> Moment<'a> {
     }
 }
 
-/// What is left of a literal.
+/// The rest of a literal.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {
@@ -107,7 +110,7 @@ impl<'a> Literal<'a> {
         Ok(())
     }
 
-    /// Two digits behind a text.
+    /// Takes a separator and two digits.
     fn after(&mut self, text: &str) -> Result<i64, Rule> {
         self.expect(text)?;
         let (digits, rest) = self.0.split_at_checked(2).ok_or(Rule::Lexical)?;
@@ -119,7 +122,7 @@ impl<'a> Literal<'a> {
         Ok(i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
     }
 
-    /// Four digits or more, without leading zeros if more; there is no year 0000.
+    /// Takes a year: at least four digits, leading zeros only in four; there is no year 0000.
     fn year(&mut self) -> Result<i64, Rule> {
         let negative = self.expect("-").is_ok();
         let digits = self.digits();
@@ -133,7 +136,7 @@ impl<'a> Literal<'a> {
         Ok(if negative { -year } else { year })
     }
 
-    /// Seconds since midnight, and the digits behind the point.
+    /// Takes a time of day: seconds since midnight, and the digits of the fraction.
     fn time(&mut self) -> Result<(i64, &'a str), Rule> {
         let (hour, minute, second) = (self.after("")?, self.after(":")?, self.after(":")?);
         let mut fraction = "";
@@ -152,7 +155,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Seconds ahead of UTC, if a time zone is given.
+    /// Takes a time zone, if there is one: seconds ahead of UTC.
     fn zone(&mut self) -> Result<Option<i64>, Rule> {
         let sign = match self.0.as_bytes().first() {
             None => return Ok(None),
@@ -177,7 +180,7 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// As appendix E of part 2 counts, also for years before the first.
+/// The number of days of a month (part 2, appendix E), also for years before the first.
 fn days_in(year: i64, month: i64) -> i64 {
     let divides = |by: i64| year.rem_euclid(by) == 0;
     match month {
@@ -188,10 +191,10 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar without a year 0. The method is that of
-/// Howard Hinnant's `days_from_civil`: years start in March.
+/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar without a year 0. The method is Howard Hinnant's
+/// `days_from_civil`: years start in March.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // The year that isn't there is a leap year by the formula.
+    // The formula counts the missing year 0, a leap year.
     let missing = if year < 0 { 366 } else { 0 };
     days_from_civil(year, month, day) + missing
 }

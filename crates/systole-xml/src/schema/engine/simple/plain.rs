@@ -1,3 +1,5 @@
+//! Fast path for the most frequent types of fields.
+
 use std::cmp::Ordering;
 
 use super::bound::Bound;
@@ -7,7 +9,8 @@ use super::facets::Facets;
 use super::lexis::Lexis;
 use super::primitive::Primitive;
 
-/// What most types of fields are, with a check that takes what is plainly right, without making a value of it.
+/// A fast path: the most frequent kinds of types, with a check that accepts clearly valid literals without parsing a
+/// value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plain {
     /// Any text.
@@ -18,9 +21,9 @@ pub(super) enum Plain {
         least: i64,
         most: i64,
     },
-    /// A float or double of any size.
+    /// A float or double without bounds.
     Float,
-    /// Something else.
+    /// A type without a fast path.
     Other,
 }
 
@@ -37,7 +40,7 @@ impl Plain {
         }
     }
 
-    /// Whether a text as it was written is plainly a value; else a closer look tells.
+    /// Reports whether a literal as written is clearly valid; otherwise the full check decides.
     #[inline]
     pub(super) fn allows(self, text: &str) -> bool {
         match self {
@@ -50,7 +53,7 @@ impl Plain {
     }
 }
 
-/// Whether no facet is there but those that look at values.
+/// Reports whether there are no length facets and no patterns.
 fn has_no_other(facets: &Facets) -> bool {
     let Facets { length, min_length, max_length, patterns, .. } = facets;
     length.is_none() && min_length.is_none() && max_length.is_none() && patterns.is_empty()
@@ -64,7 +67,7 @@ fn whole(facets: &Facets) -> Option<Plain> {
     Some(Plain::Whole { least: bound(least.as_ref(), Ordering::Greater)?, most: bound(most.as_ref(), Ordering::Less)? })
 }
 
-/// The outermost number of 64 bits that a bound allows; `None` if it isn't known.
+/// The inclusive bound in 64 bits, or the end of their range beyond it; `None` for a bound that is no whole number.
 fn bound(bound: Option<&Bound>, side: Ordering) -> Option<i64> {
     let (far, inward) = if side == Ordering::Greater { (i64::MIN, 1) } else { (i64::MAX, -1) };
     let Some(Bound { inclusive, written, .. }) = bound else { return Some(far) };
@@ -81,10 +84,10 @@ fn bound(bound: Option<&Bound>, side: Ordering) -> Option<i64> {
     Some(if *inclusive { number } else { number + inward })
 }
 
-/// Of so many digits each number has 64 bits.
+/// The greatest number of digits for which each number fits 64 bits.
 const DIGITS: usize = 18;
 
-/// A whole number of at most [`DIGITS`].
+/// A whole number of at most [`DIGITS`] digits.
 #[inline]
 fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes() {
@@ -105,7 +108,7 @@ fn number(text: &str) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// Whether there are digits with a point between them at most.
+/// Reports whether a text is digits with at most one point between them.
 #[inline]
 fn is_number(text: &str) -> bool {
     let digits = match text.as_bytes() {

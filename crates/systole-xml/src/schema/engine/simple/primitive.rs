@@ -1,3 +1,5 @@
+//! Primitive types.
+
 use super::decimal::{Decimal, is_digits, signed};
 use super::duration::Duration;
 use super::mismatch::Rule;
@@ -24,7 +26,7 @@ pub(super) enum Primitive {
 }
 
 impl Primitive {
-    /// The value of a literal, white space normalized.
+    /// The value of a literal with normalized white space.
     pub(super) fn value<'a>(self, text: &'a str, prefixes: &'a dyn Prefixes) -> Result<Value<'a>, Rule> {
         let literal = |is: bool, value: Value<'a>| if is { Ok(value) } else { Err(Rule::Lexical) };
         match self {
@@ -46,7 +48,7 @@ impl Primitive {
         }
     }
 
-    /// Checks a literal, white space normalized, without the work that only its value takes.
+    /// Checks a literal with normalized white space, without computing its value if that is expensive.
     pub(super) fn check(self, text: &str, prefixes: &dyn Prefixes) -> Result<(), Rule> {
         match self {
             Self::Float | Self::Double => {
@@ -60,7 +62,7 @@ impl Primitive {
         }
     }
 
-    /// What the length facets count (section 4.3.1.3); `None` for names, of which any has the right one.
+    /// The length for the length facets (section 4.3.1.3); `None` for qualified names, which satisfy any.
     pub(super) fn length(self, text: &str) -> Option<usize> {
         match self {
             Self::String | Self::Uri => Some(text.chars().count()),
@@ -70,7 +72,7 @@ impl Primitive {
         }
     }
 
-    /// Whether a facet may restrict the type (section 4.1.5).
+    /// Reports whether a facet may restrict the type (section 4.1.5).
     pub(super) fn has_facet(self, facet: &str) -> bool {
         match facet {
             "pattern" | "whiteSpace" => true,
@@ -87,7 +89,7 @@ impl Primitive {
     }
 }
 
-/// A float or double (sections 3.2.4 and 3.2.5); numbers too large for the type are infinite.
+/// A float or double (sections 3.2.4 and 3.2.5); a number too large for the type becomes infinite.
 fn float<F: std::str::FromStr + From<f32>>(text: &str) -> Result<F, Rule> {
     match text {
         "INF" => return Ok(f32::INFINITY.into()),
@@ -106,7 +108,7 @@ fn is_float(text: &str) -> bool {
     number || matches!(text, "INF" | "-INF" | "NaN")
 }
 
-/// Digits with a point among them, at either end, or nowhere (section 3.2.3.1).
+/// Reports whether a text is digits with at most one point before, between or after them (section 3.2.3.1).
 fn is_decimal(text: &str) -> bool {
     let (mut digits, mut points) = (0usize, 0usize);
     let fits = signed(text).1.bytes().all(|byte| {
@@ -117,7 +119,7 @@ fn is_decimal(text: &str) -> bool {
     fits && digits > 0 && points < 2
 }
 
-/// A qualified name; one without prefix is in the default namespace (section 3.2.18).
+/// A qualified name; without a prefix it is in the default namespace (section 3.2.18).
 fn name<'a>(text: &'a str, prefixes: &'a dyn Prefixes) -> Result<Value<'a>, Rule> {
     let (prefix, local) = text.split_once(':').map_or((None, text), |(prefix, local)| (Some(prefix), local));
     if !is_ncname(local) || prefix.is_some_and(|prefix| !is_ncname(prefix)) {

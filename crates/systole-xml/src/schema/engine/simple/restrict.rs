@@ -1,3 +1,5 @@
+//! Restriction of simple types: one step of facets, checked against the base.
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use super::{Facet, SimpleType, Unsupported, words};
 use crate::schema::pattern::{self, Flaw};
 use crate::schema::shorten::quoted;
 
-/// One step of restriction.
+/// The definition of a type after one step of restriction.
 pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result<Definition, Unsupported> {
     for (number, facet) in given.iter().enumerate() {
         let repeats = !matches!(facet.name, "pattern" | "enumeration");
@@ -55,7 +57,7 @@ pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result
     made.nested(base.definition.depth)
 }
 
-/// The values of an enumeration as written, those of the base if there are none of its own.
+/// The enumerated values as written, or those of the base if the step has none.
 fn enumerators<'a>(base: &SimpleType, given: &[Facet<'a>]) -> words::Enumerators<'a> {
     let own = || given.iter().filter(|facet| facet.name == "enumeration").map(|facet| facet.value);
     let all = own().count();
@@ -68,14 +70,14 @@ fn enumerators<'a>(base: &SimpleType, given: &[Facet<'a>]) -> words::Enumerators
 
 struct Step<'a> {
     base: &'a SimpleType,
-    /// The base type's name in texts.
+    /// The name of the base type in texts.
     name: &'a str,
     facets: Facets,
     space: Space,
 }
 
 impl Step<'_> {
-    /// Adds one facet; patterns and enumerations are only checked for whether the type has them.
+    /// Adds a facet. Patterns and enumerations are added later; for them, only checks that the type has the facet.
     fn add(&mut self, facet: &Facet) -> Result<(), String> {
         if !has_facet(&self.base.definition.variety, facet.name) {
             let known: Vec<&str> = FACETS.into_iter().filter(|name| self.base.has_facet(name)).collect();
@@ -117,7 +119,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// A bound is a value of the base, or excludes the same value as the base does (sections 4.3.7 to 4.3.10).
+    /// A bound, which must be a value of the base, or exclude the same value as the base does (sections 4.3.7 to
+    /// 4.3.10).
     fn bound(&self, facet: &Facet, side: Ordering) -> Result<Bound, String> {
         let Variety::Atomic(primitive) = self.base.definition.variety else {
             return Err(format!("{} has no order", self.name));
@@ -145,7 +148,7 @@ impl Step<'_> {
         }
     }
 
-    /// Facets that contradict each other (part 2, sections 4.3.1 to 4.3.12).
+    /// Refuses facets that contradict each other (part 2, sections 4.3.1 to 4.3.12).
     fn check_together(&self, given: &[Facet]) -> Result<(), Unsupported> {
         let has = |name: &str| given.iter().any(|facet| facet.name == name);
         let refuse = |rule: &str| Err(Unsupported::because(rule));
@@ -157,8 +160,8 @@ impl Step<'_> {
             return refuse("minLength is more than maxLength");
         }
         if let Some(length) = length {
-            // Both are only right where a type without length had the same bound (section 4.3.1.4). Below a length no
-            // bound changes, so that the one of the base is that one.
+            // minLength or maxLength may accompany length only if a base type without length has the same value
+            // (section 4.3.1.4). Below a length, these bounds can't change, so the bound of the immediate base decides.
             let is_new = |name: &str, known: Option<usize>, now: &Option<usize>| has(name) && known != *now;
             if is_new("minLength", base.min_length, min_length) || is_new("maxLength", base.max_length, max_length) {
                 return refuse("length says all: remove minLength and maxLength");
@@ -179,8 +182,8 @@ impl Step<'_> {
         }
         if let (Some(least), Some(most)) = (least, most) {
             let is_of_base = |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| bound.value == least.value);
-            // Nothing lies between two that exclude the same value. One step may say both, but a new one excludes less
-            // than the other side of the base (sections 4.3.8.4 and 4.3.9.4).
+            // Two bounds that exclude the same value leave nothing between them. One step may state both, but a new
+            // exclusive bound must differ from the opposite bound of the base (sections 4.3.8.4 and 4.3.9.4).
             let is_closed =
                 || has("minExclusive") && is_of_base(&base.most) || has("maxExclusive") && is_of_base(&base.least);
             let fits = match least.value.order(&most.value) {
@@ -227,7 +230,7 @@ impl Step<'_> {
     }
 
     fn enumerated<'v>(&'v self, number: usize, facet: &Facet<'v>) -> Result<Value<'v>, Unsupported> {
-        /// Items of an enumerated list, of which each is a value while the list is read.
+        /// The greatest number of items of an enumerated list, each of which is a value while the list is parsed.
         const MOST: usize = 100_000;
         let is_list = matches!(self.base.definition.variety, Variety::List(_));
         if is_list && facet.value.split(WHITE).filter(|item| !item.is_empty()).nth(MOST).is_some() {
@@ -243,7 +246,7 @@ impl Step<'_> {
     }
 }
 
-/// Whether a facet may restrict a type of this variety (section 4.1.5).
+/// Reports whether a facet may restrict a type of this variety (section 4.1.5).
 pub(super) fn has_facet(variety: &Variety, facet: &str) -> bool {
     match variety {
         Variety::Any => false,
@@ -259,7 +262,7 @@ fn fixed(base: &str) -> String {
     format!("{base} has another value, which is fixed")
 }
 
-/// Sets a count, which may only narrow the one that is known.
+/// Sets a count, which may only narrow the count of the base.
 fn narrow(
     known: &mut Option<usize>,
     facet: &Facet,
@@ -278,7 +281,7 @@ fn narrow(
     Ok(())
 }
 
-/// A count of any size: more than memory holds is as good as the most that it holds.
+/// A count of any size; a count beyond the greatest one that memory holds becomes that one.
 fn count(facet: &Facet) -> Result<usize, String> {
     let text = facet.value.trim_matches(WHITE);
     if text.contains('.') || text.starts_with('-') || Decimal::parse(text).is_none() {

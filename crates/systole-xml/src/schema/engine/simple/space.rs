@@ -1,3 +1,5 @@
+//! White space normalization.
+
 use std::borrow::Cow;
 
 /// The facet `whiteSpace` (part 2, section 4.3.6), loosest first.
@@ -8,7 +10,7 @@ pub(super) enum Space {
     Collapse,
 }
 
-/// What XML calls white space (production 3).
+/// The white space characters of XML (production 3).
 pub(super) const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl Space {
@@ -21,7 +23,7 @@ impl Space {
         }
     }
 
-    /// The text as the type sees it; copied only if white space inside of it changes.
+    /// The normalized text; copied only if white space inside of it changes.
     pub(super) fn normalize(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::Preserve => Cow::Borrowed(text),
@@ -33,7 +35,7 @@ impl Space {
     }
 }
 
-/// `text` neither starts nor ends with white space.
+/// Collapses white space in `text`, which neither starts nor ends with it.
 fn collapse(text: &str) -> Cow<'_, str> {
     if is_collapsed(text) {
         return Cow::Borrowed(text);
@@ -48,7 +50,7 @@ fn collapse(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether no white space stands at either end, nor two together, nor any but spaces.
+/// Reports whether a text has only single spaces as white space, and none at either end.
 fn is_collapsed(text: &str) -> bool {
     let mut before = b' ';
     let inside = text.bytes().all(|byte| {

@@ -1,10 +1,10 @@
-//! `anyURI` (part 2, section 3.2.17): what is a URI reference of RFC 2396, as RFC 2732 amends it, once the characters
-//! that a URI doesn't have are escaped as XLink 1.0 (section 5.4) has it.
+//! Syntax of `anyURI` (part 2, section 3.2.17): a URI reference of RFC 2396 as amended by RFC 2732, after escaping of
+//! the characters that a URI can't contain (XLink 1.0, section 5.4).
 
 pub(super) fn is_uri(text: &str) -> bool {
     let (uri, fragment) = text.split_once('#').unwrap_or((text, ""));
     let rest = match uri.find([':', '/', '?']).and_then(|end| uri[end..].strip_prefix(':').map(|rest| (end, rest))) {
-        // Without a scheme, the first segment of a path has no colon.
+        // Without a scheme, the first segment of a path contains no colon.
         Some((end, rest)) if is_scheme(&uri[..end]) && !rest.is_empty() => rest,
         Some(_) => return false,
         None => uri,
@@ -27,7 +27,7 @@ fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-/// Brackets stand around an IPv6 address only.
+/// Checks an authority; brackets may only enclose an IPv6 address.
 fn is_authority(text: &str) -> bool {
     let (user, host) = text.rsplit_once('@').unwrap_or(("", text));
     let Some(host) = host.strip_prefix('[') else { return is_escaped(text) };
@@ -39,7 +39,7 @@ fn is_authority(text: &str) -> bool {
         && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// All characters are those of a URI, or will be escaped; a percent sign is an escape already.
+/// Reports whether all characters are those of a URI or can be escaped; a percent sign must start an escape.
 fn is_escaped(text: &str) -> bool {
     let mut parts = text.split('%');
     let plain = |part: &str| !part.contains(['#', '[', ']']);

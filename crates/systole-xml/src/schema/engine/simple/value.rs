@@ -1,3 +1,5 @@
+//! Values of simple types, with their equality and order.
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -7,7 +9,7 @@ use super::decimal::Decimal;
 use super::duration::Duration;
 use super::moment::Moment;
 
-/// A value, as far as equality and order go. The value spaces of different primitive types have nothing in common.
+/// A value, for equality and order. Value spaces of different primitive types are disjoint.
 #[derive(Debug, Clone)]
 pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
@@ -62,7 +64,7 @@ impl Value<'_> {
         }
     }
 
-    /// Writes what equal values have in common, and others don't: a name of the value space, then the value.
+    /// Writes a key: equal values, and only they, have equal keys. A letter for the value space comes first.
     pub(super) fn key(&self, out: &mut impl Write) {
         let _ = match self {
             // Positive and negative zero are equal.
@@ -82,7 +84,7 @@ impl Value<'_> {
             Self::Decimal(decimal) => out.write_char('n').and_then(|()| decimal.key(out)),
             Self::Duration(duration) => out.write_char('p').and_then(|()| duration.key(out)),
             Self::Moment(moment) => out.write_char('m').and_then(|()| moment.key(out)),
-            // Local names have no spaces.
+            // A local name can't contain a space, which separates it from the namespace.
             Self::Name { namespace, local } => write!(out, "q{local} {namespace}"),
             Self::List(items) => out.write_char('l').and_then(|()| {
                 items.iter().try_for_each(|item| {

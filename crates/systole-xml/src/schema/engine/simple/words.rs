@@ -1,4 +1,4 @@
-//! What a value of a type is, for people and models.
+//! Descriptions of the values of a type, for people and models.
 
 use std::fmt::Write;
 
@@ -8,16 +8,16 @@ use super::facets::Facets;
 use super::primitive::Primitive;
 use crate::schema::shorten::{LONGEST_RULE, shortened};
 
-/// Where the values of an enumeration are known from.
+/// The source of the values of an enumeration.
 pub(super) enum Enumerators<'a> {
     None,
-    /// The words of the base say them.
+    /// The description of the base lists them.
     OfBase(String),
-    /// The first of them, and how many there are.
+    /// The first values, and the number of all.
     Own(Vec<&'a str>, usize),
 }
 
-/// Values that are named at most.
+/// The greatest number of values that a description lists.
 pub(super) const MOST: usize = 24;
 
 pub(super) fn list(item: &str) -> String {
@@ -28,7 +28,7 @@ pub(super) fn union<'a>(members: impl Iterator<Item = &'a str>) -> String {
     bounded(members.take(MOST).collect::<Vec<_>>().join("; or "))
 }
 
-/// Types are made of types, and their words of the words of those: no sentence needs more.
+/// Shortens a description: types are built from types, so that descriptions could grow without a bound.
 fn bounded(words: String) -> String {
     if words.len() <= LONGEST_RULE { words } else { shortened(&words, LONGEST_RULE) }
 }
@@ -39,7 +39,7 @@ pub(super) fn restriction(noun: &str, variety: &Variety, facets: &Facets, enumer
         Enumerators::OfBase(words) => words,
         Enumerators::None => {
             let mut out = noun.to_owned();
-            // Nobody counts to the bounds of 64 bits.
+            // The limits of 64-bit numbers are not helpful in a description.
             let counted = |bound: &&Bound| !UNCOUNTABLE.contains(&bound.written.as_ref());
             push_bounds(&mut out, facets.least.as_ref().filter(counted), facets.most.as_ref().filter(counted));
             push_length(&mut out, variety, facets);
@@ -61,10 +61,10 @@ fn enumeration(values: &[&str], all: usize) -> String {
     }
 }
 
-/// Bounds that the words of a type leave out.
+/// The bounds that descriptions leave out.
 const UNCOUNTABLE: [&str; 3] = ["-9223372036854775808", "9223372036854775807", "18446744073709551615"];
 
-/// Both bounds, for a value that lies outside of them; `None` if the words of its type say them.
+/// The description with both bounds, for a value outside of them; `None` if the usual description has them.
 pub(super) fn bounds(noun: &str, facets: &Facets, words: &str) -> Option<String> {
     let uncounted =
         |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| UNCOUNTABLE.contains(&bound.written.as_ref()));
