@@ -6,7 +6,7 @@ use std::path::Path;
 
 use systole_xml::{ladder, schema};
 
-/// Panics if something doesn't hold for the bytes.
+/// A property of the bytes; panics if it doesn't hold.
 type Property = fn(&[u8]);
 
 /// The properties, by the names of their targets.
@@ -28,14 +28,14 @@ fn properties_hold_for_the_corpora() {
         let files = files(&format!("corpus/{target}"));
         assert!(files.len() >= 10, "{target}: {} files", files.len());
         for (name, input) in files {
-            // What fails says so below this line.
+            // Names the file before the output of a failure.
             println!("fuzz/corpus/{target}/{name}");
             property(&input);
         }
     }
 }
 
-/// What a mutation puts in.
+/// The tokens that a mutation inserts.
 const TOKENS: [&str; 20] = [
     "<",
     ">",
@@ -59,7 +59,7 @@ const TOKENS: [&str; 20] = [
     "\r\n",
 ];
 
-/// The strict pass and libxml2 agree on what the corpus becomes by a few changes: the same ones in each run.
+/// Checks that the strict pass and libxml2 agree on mutations of the corpus, which are the same in each run.
 /// `FUZZ_MUTATIONS=1000000` makes more of them.
 #[test]
 fn libxml_agrees_on_mutations_of_its_corpus() {

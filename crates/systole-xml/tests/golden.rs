@@ -11,7 +11,7 @@ use systole_xml::ladder::strict::{self, Form, StrictError};
 use systole_xml::ladder::{Claims, Envelope, Raw};
 use systole_xml::vocab::XmlLimits;
 
-/// What a stage makes of an input, or how it refuses.
+/// The output of a stage for an input, or the text of its refusal.
 type Stage<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>, String>;
 
 #[test]
@@ -52,7 +52,7 @@ fn envelope() {
     });
 }
 
-/// Pieces under a limit of 600 bytes.
+/// The pieces under a limit of 600 bytes.
 #[test]
 fn split() {
     check("split", &|input| {
@@ -69,7 +69,7 @@ fn split() {
     });
 }
 
-/// Strict, repair and strict again, under small limits; below the canonical form stand the repairs.
+/// Runs strict pass, repair and strict pass again, under small limits. The repairs are listed below the canonical form.
 #[test]
 fn climb() {
     let limits = XmlLimits { message_bytes: 300, attributes: 4, value_bytes: 30, ..XmlLimits::default() };
@@ -84,7 +84,7 @@ fn climb() {
     });
 }
 
-/// The place, the kind and the rule.
+/// The place, the kind and the rule of a refusal.
 fn refusal(error: &StrictError) -> String {
     format!("{} {:?}\n{}\n", error.position(), error.kind(), error.rule())
 }
@@ -128,7 +128,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// How the stage differs from what is written down.
+/// The difference between the output of the stage and the golden file, if there is one.
 fn flaw(folder: &Path, name: &str, run: Stage<'_>) -> Option<String> {
     let read = |kind: &str| fs::read(folder.join(format!("{name}{kind}"))).ok();
     let Some(input) = read(".in.xml") else { return Some(format!("{name}: there is no {name}.in.xml")) };

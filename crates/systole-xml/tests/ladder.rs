@@ -1,5 +1,5 @@
-//! What holds for any bytes: the fuzz properties over small corpora and generated input, and an
-//! independent parser as the judge of the strict pass, libxml2 as another one.
+//! Properties of the ladder for any bytes: the fuzz properties over small corpora and generated input, with an
+//! independent parser and libxml2 as judges of the strict pass.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ const PROPERTIES: [fn(&[u8]); 7] = [
     schema::properties::libxml,
 ];
 
-/// Every input of the golden files, of whatever stage.
+/// The inputs of all golden files, of any stage.
 fn corpus() -> Vec<Vec<u8>> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut inputs = Vec::new();
@@ -170,9 +170,9 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(bytes, 0..20).prop_map(|parts| parts.concat())
 }
 
-/// What a document means, as another parser sees it: all but comments.
+/// The meaning of a document to an independent parser: everything but comments.
 fn meaning(text: &str) -> Result<Vec<String>, roxmltree::Error> {
-    // as XML 1.0, section 2.11 says, which that parser doesn't do behind references
+    // XML 1.0, section 2.11: that parser doesn't normalize line ends after references.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let document = roxmltree::Document::parse(&text)?;
     let mut events = Vec::new();
@@ -203,9 +203,9 @@ fn meaning(text: &str) -> Result<Vec<String>, roxmltree::Error> {
     Ok(events)
 }
 
-/// The prefixes that a document declares and that stand before a colon in an attribute value or text.
+/// The prefixes that a document declares and that precede a colon in an attribute value or text.
 fn prefixes_in_values(text: &str) -> Vec<&'static str> {
-    // as XML 1.0, section 2.11 says
+    // XML 1.0, section 2.11.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let document = roxmltree::Document::parse(&text).unwrap();
     let root = document.root_element();
@@ -247,7 +247,7 @@ proptest! {
         }
     }
 
-    /// The element of a message is in exclusive canonical form with a prefix list that anybody can find out.
+    /// Checks that a message is in exclusive canonical form with a prefix list that is derivable from the document.
     #[test]
     fn messages_keep_the_prefixes_of_their_values(text in document()) {
         let limits = XmlLimits::default();

@@ -1,14 +1,14 @@
-//! An allocator that counts, for whole programs of tests.
+//! A counting allocator, for test programs that use it as their global allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts the allocations of each thread, and its bytes.
+/// Counts the allocations and the bytes of each thread.
 struct Counting;
 
 thread_local! {
     pub(crate) static COUNT: Cell<usize> = const { Cell::new(0) };
-    /// What the thread has allocated less what it has freed, and the most that this was.
+    /// The bytes that the thread has allocated and not freed, and their greatest number so far.
     pub(crate) static BYTES: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -21,25 +21,25 @@ fn count(more: usize, less: usize) {
 }
 
 #[allow(unsafe_code, reason = "an allocator can't be written without")]
-// SAFETY: everything is handed on to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the allocator of the system.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
         count(layout.size(), 0);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
         count(size, layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

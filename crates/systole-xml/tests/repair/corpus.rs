@@ -1,5 +1,5 @@
-//! Model outputs, and what was meant by them: `NAME.txt` beside `NAME.meant.xml`, or beside
-//! `NAME.refused`, which holds what the refusal must say.
+//! Model outputs with their intended meaning: `NAME.txt` beside `NAME.meant.xml`, or beside `NAME.refused`, which
+//! contains a part of the refusal.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use systole_xml::ladder::properties;
 use crate::files::{beside, inputs, run, shape};
 use crate::meaning;
 
-/// The share that is reached; it may only grow.
+/// The share that is repaired as intended; a change may only raise it.
 const REACHED: f64 = 139.0 / 140.0;
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) struct Element {
 #[derive(Debug, Clone)]
 enum Node {
     Element(Element),
-    /// Already escaped.
+    /// Markup that is already escaped.
     Markup(String),
 }
 
@@ -80,22 +80,22 @@ fn element() -> impl Strategy<Value = Element> {
     })
 }
 
-/// One act of damage; positions are shares of the length.
+/// A mutation. Positions are shares of the length.
 #[derive(Debug, Clone)]
 pub(crate) enum Damage {
-    /// Takes away the n-th occurrence of a string, or puts another in its place.
+    /// Removes the n-th occurrence of a string, or replaces it.
     Replace { from: &'static str, to: &'static str, nth: usize },
-    /// Puts a string in.
+    /// Inserts a string.
     Insert { what: &'static str, at: f64 },
-    /// Cuts the end off.
+    /// Cuts off the end.
     Truncate { at: f64 },
-    /// Takes away some bytes.
+    /// Removes bytes.
     Delete { at: f64, length: usize },
-    /// Repeats a stretch somewhere else.
+    /// Copies a part to another position.
     Copy { from: f64, length: usize, to: f64 },
 }
 
-/// Any damage of the kinds that repair knows, and blind damage.
+/// A mutation of a kind that repair handles, or an arbitrary one.
 pub(crate) fn damage() -> impl Strategy<Value = Damage> {
     let replacements: Vec<(&'static str, &'static str)> = vec![
         ("&amp;", "&"),

@@ -1,3 +1,5 @@
+//! Test inputs of the repair stage, and the calls that repair them.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -7,7 +9,7 @@ use systole_xml::ladder::repair::{RepairError, Repaired, Shape, Vocabulary, repa
 use systole_xml::schema::{self, Catalog, PayloadSchema, XsdDocument};
 use systole_xml::vocab::XmlLimits;
 
-/// The inputs in a folder of `tests`, by name: files whose name ends in `suffix`.
+/// The inputs in a folder of `tests`, by name: files with a name that ends in `suffix`.
 pub(crate) fn inputs(folder: &str, suffix: &str) -> Vec<(String, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut found: Vec<(String, PathBuf)> = fs::read_dir(&folder)
@@ -20,12 +22,12 @@ pub(crate) fn inputs(folder: &str, suffix: &str) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The neighbour of an input.
+/// The path of the file beside an input with another suffix.
 pub(crate) fn beside(input: &Path, name: &str, suffix: &str) -> PathBuf {
     input.with_file_name(format!("{name}{suffix}"))
 }
 
-/// Cases whose name starts with `fragment-` are fragments.
+/// The shape of a case: a fragment if its name starts with `fragment-`.
 pub(crate) fn shape(name: &str) -> Shape {
     if name.starts_with("fragment-") { Shape::Fragment } else { Shape::Document }
 }
@@ -34,7 +36,7 @@ pub(crate) fn run(raw: impl Into<bytes::Bytes>, shape: Shape) -> Result<Repaired
     repair(&Raw::new(raw), shape, &XmlLimits::default())
 }
 
-/// The same for an emitter that may send the payloads of the contract.
+/// Repairs the output of an emitter that may send the payloads of the contract.
 pub(crate) fn run_by(
     contract: &Vocabulary,
     raw: impl Into<bytes::Bytes>,
@@ -43,7 +45,7 @@ pub(crate) fn run_by(
     repair_by(contract, &Raw::new(raw), shape, &XmlLimits::default())
 }
 
-/// What repair is told of an emitter that may send the payloads of `corpus/model/contract.xsd`.
+/// The vocabulary of an emitter that may send the payloads of `corpus/model/contract.xsd`.
 pub(crate) fn contract() -> &'static Vocabulary {
     static CONTRACT: LazyLock<Vocabulary> = LazyLock::new(read_contract);
     &CONTRACT
@@ -58,7 +60,7 @@ fn read_contract() -> Vocabulary {
     schema::vocabulary(schemas.iter().map(PayloadSchema::qname), &catalog)
 }
 
-/// The repairs as the command line prints them.
+/// The repairs, formatted as on the command line.
 pub(crate) fn list(repaired: &Repaired) -> String {
     repaired.repairs().iter().map(|repair| format!("{} {}\n", repair.at, repair.kind)).collect()
 }

@@ -1,6 +1,6 @@
-//! `NAME.in.xml` beside `NAME.out.xml` and `NAME.repairs`, or beside `NAME.err`.
+//! Golden files of the repair stage: `NAME.in.xml` beside `NAME.out.xml` and `NAME.repairs`, or beside `NAME.err`.
 //!
-//! With `BLESS=1` in the environment the expectations are written instead of compared.
+//! With `BLESS=1` in the environment, the test writes the expected files instead of comparing them.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn write(file: &Path, content: Option<&[u8]>) {
     }
 }
 
-/// A rule without a golden pair is a rule that nobody would miss.
+/// Checks that no repair or refusal is untested.
 #[test]
 fn each_rule_and_each_refusal_has_a_golden_pair() {
     use RepairKind::{

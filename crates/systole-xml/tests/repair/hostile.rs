@@ -1,5 +1,5 @@
-//! Inputs made to make repair slow, large or wrong. None of them is timed; a quadratic step would
-//! make the tests take hours.
+//! Inputs made to make repair slow, large or wrong. None of them is timed: a quadratic step would make the tests take
+//! hours.
 
 use systole_xml::ladder::repair::{RepairError, Shape, repair};
 use systole_xml::ladder::{Raw, properties};

@@ -1,4 +1,4 @@
-//! What a document means, however it is written.
+//! The meaning of a document, independent of its spelling.
 
 use roxmltree::{Document, Node};
 use systole_xml::ladder::repair::Shape;

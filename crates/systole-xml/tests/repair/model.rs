@@ -1,4 +1,4 @@
-//! Texts as models write them, with what was meant by them: `texts.txt` and `more.txt` in `tests/corpus/model`.
+//! Texts as models write them, with their intended meaning: `texts.txt` and `more.txt` in `tests/corpus/model`.
 
 use std::fs;
 use std::path::Path;
@@ -9,26 +9,26 @@ use systole_xml::ladder::repair::{Shape, Vocabulary};
 use crate::files::{contract, run, run_by};
 use crate::meaning;
 
-/// How many texts of each file are repaired to what was meant, or refused as they should be; it may only grow.
+/// The number of texts of each file that are repaired as intended, or refused as expected; a change may only raise it.
 const RIGHT: [(&str, usize); 2] = [("texts.txt", 97), ("more.txt", 88)];
 
-/// A text and what was meant by it.
+/// A text with its intended meaning.
 struct Case<'t> {
     name: &'t str,
     shape: Shape,
-    /// Whether the emitter may send the payloads of `contract.xsd`.
+    /// Set if the emitter may send the payloads of `contract.xsd`.
     contract: bool,
     text: &'t str,
-    /// XML, or else words of the refusal.
+    /// The intended XML, or else a part of the expected refusal.
     meant: Result<&'t str, &'t str>,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 enum Verdict {
     Right,
-    /// Repaired to something else than was meant, or at all.
+    /// Repaired to something else than intended, or not refused as expected.
     Wrong(String),
-    /// Refused, though something was meant, or for another reason.
+    /// Refused although the text has a meaning, or refused for another reason.
     Refused(String),
 }
 
@@ -119,7 +119,7 @@ fn an_element_that_holds_nothing_ends_before_the_white_space_behind_it() {
         ("<price cents=500>\n", "<price cents=\"500\"></price>\n"),
         ("<order><price>\n<price>\n</order>", "<order><price></price>\n<price></price>\n</order>"),
         ("<order>\n<price>\n<note>late</note></order>", "<order>\n<price></price>\n<note>late</note></order>"),
-        // What has an end tag keeps its content, and words are no white space: the contract refuses them.
+        // An element with an end tag keeps its content, and words are not white space: the contract refuses them.
         ("<order a=1><price> </price></order>", "<order a=\"1\"><price> </price></order>"),
         ("<order><price>500</order>", "<order><price>500</price></order>"),
     ] {
@@ -143,13 +143,13 @@ fn an_end_tag_that_ends_nothing_is_text_where_text_may_stand() {
             "<order><note>grep -c \"&lt;/item>\" f.xml</note></order>",
         ),
         ("<note><?xml version=\"1.0\"?> first</note>", "<note>&lt;?xml version=\"1.0\"?> first</note>"),
-        // Where no text may stand, it goes; so does one whose element was closed by an outer one.
+        // An unmatched end tag is dropped where no text is allowed, or where an outer end tag has closed its element.
         ("<order><note>a</note></p></order>", "<order><note>a</note></order>"),
         ("<order><note>a</order></note>", "<order><note>a</note></order>"),
     ] {
         let repaired = run_by(&contract, text, Shape::Fragment).unwrap_or_else(|error| panic!("{error}: {text}"));
         assert_eq!(repaired.into_parts().0, meant, "{text}");
     }
-    // It may be one or the other.
+    // The end tag is ambiguous: text, or the end of an element.
     run_by(&contract, "<order><note>Put the </price> behind it</note></order>", Shape::Fragment).unwrap_err();
 }

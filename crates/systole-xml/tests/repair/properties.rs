@@ -1,3 +1,5 @@
+//! Properties of repair over random bytes, damaged documents and instances of a contract.
+
 use proptest::prelude::*;
 use systole_xml::ladder::properties;
 use systole_xml::ladder::repair::Shape;
@@ -6,7 +8,7 @@ use crate::damage::{damage, document};
 use crate::files::{contract, run, run_by};
 use crate::meaning;
 
-/// Pieces that mean something to repair, in any order.
+/// Pieces with a meaning to repair, in any order.
 fn soup() -> impl Strategy<Value = String> {
     let pieces = vec![
         "<a>",
@@ -94,7 +96,7 @@ proptest! {
         properties::repair(&raw);
     }
 
-    /// Damage that touches nothing but escapes, and what models put around their answers.
+    /// Checks that text survives unescaped characters and the wrappers that models put around their answers.
     #[test]
     fn text_is_kept(
         clean in document(),
@@ -116,8 +118,8 @@ proptest! {
         }
     }
 
-    /// A missing end tag may move where an element ends, or turn its start tag into text if it reads like some,
-    /// never take text away.
+    /// Checks that a missing end tag never removes text. It may move the end of an element, or turn its start tag into
+    /// text if that reads like some.
     #[test]
     fn text_survives_missing_end_tags(clean in document(), nth in 0..6usize) {
         let Some((at, tag)) = clean.match_indices("</").nth(nth) else { return Ok(()) };
@@ -132,7 +134,7 @@ proptest! {
         prop_assert!(kept == meant || (kept.contains(&start) && kept.len() > meant.len()), "{} for {}", kept, meant);
     }
 
-    /// A message cut in the middle is never taken for a whole one that says less.
+    /// Checks that a message cut in the middle is never taken for a complete one that says less.
     #[test]
     fn cut_text_is_refused(clean in document(), share in 0.0..1.0) {
         let mut cut = (share * clean.len() as f64) as usize;
@@ -147,7 +149,7 @@ proptest! {
     }
 }
 
-/// Instances of the payloads of the contract, each text a word of its own.
+/// Instances of the payloads of the contract, in which each text is a word of its own.
 fn instance() -> impl Strategy<Value = String> {
     let mixed = prop::sample::select(vec!["#", "<em>#</em>", "<link href=\"x\">#</link>", " ", "<!-- c -->"]);
     let para = prop::collection::vec(mixed, 0..5).prop_map(|parts| format!("<para>{}</para>", parts.concat()));
@@ -174,7 +176,7 @@ fn instance() -> impl Strategy<Value = String> {
     })
 }
 
-/// Pieces that mean something under the contract, in any order.
+/// Pieces with a meaning under the contract, in any order.
 fn contract_soup() -> impl Strategy<Value = String> {
     let pieces = vec![
         "<ticket>",
@@ -244,7 +246,7 @@ proptest! {
         properties::repair_by(contract(), &raw);
     }
 
-    /// Whatever tags are lost or put in: the text stays, all of it and in order.
+    /// Checks that all text stays in order, whichever tags are lost or inserted.
     #[test]
     fn text_survives_under_a_contract(
         clean in instance(),

@@ -1,4 +1,4 @@
-//! The engine beside libxml, which reads the same schemas: both must agree, but where the Recommendation decides for
+//! The engine compared with libxml2 on the same schemas: both must agree, except where the Recommendation decides for
 //! the engine.
 
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::schema::xsd::read::Reader;
 use crate::schema::{PayloadSchema, XsdDocument};
 use crate::vocab::{XmlLimits, ns};
 
-/// A schema compiled by both.
+/// A schema compiled by the engine and by libxml2.
 struct Both {
     grammar: Arc<Grammar>,
     libxml: Compiled,
     judge: Judge,
 }
 
-/// What an instance is: where libxml says something else, the Recommendation decides.
+/// The expected verdict. Where libxml2 differs, the Recommendation decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Valid,
     Invalid,
-    /// libxml accepts it.
+    /// Invalid, but libxml2 accepts the instance.
     InvalidHere,
-    /// libxml refuses it.
+    /// Valid, but libxml2 refuses the instance.
     ValidHere,
 }
 use Verdict::{Invalid, InvalidHere, Valid, ValidHere};
@@ -113,7 +113,7 @@ fn root(inside: &str) -> String {
     format!("<r xmlns='urn:t'>{inside}</r>")
 }
 
-/// Content models by words of one-letter elements, each word with whether the model takes it.
+/// Checks a content model against words of one-letter elements, each with `true` if the model accepts it.
 fn model(particle: &str, words: &[(&str, bool)]) {
     let xsd = format!("<xs:element name='r'><xs:complexType>{particle}</xs:complexType></xs:element>");
     let mut both = Both::new(&[&xsd]);
@@ -199,7 +199,7 @@ fn bounds_are_kept_whether_unrolled_or_counted() {
             ],
         );
     }
-    // A fixed count may stand before the same name, and in a loop.
+    // A fixed count may precede the same name, and may occur in a loop.
     let before =
         format!("<xs:sequence>{}{}</xs:sequence>", el("a", "minOccurs='20' maxOccurs='20'"), el("a", "minOccurs='0'"));
     model(
@@ -231,7 +231,7 @@ fn bounds_are_kept_whether_unrolled_or_counted() {
 
 #[test]
 fn a_repeated_group_of_counted_copies_is_exact() {
-    // Which copy an element is can't be told before the end: four are two and two.
+    // Until the end, an element could belong to either copy: four are two and two.
     let particle = format!(
         "<xs:choice minOccurs='0' maxOccurs='unbounded'>{}</xs:choice>",
         el("a", "minOccurs='2' maxOccurs='3'")
@@ -373,7 +373,7 @@ fn wildcards_are_strict_lax_or_skip() {
     ]
     .concat();
     let mut both = Both::new(&[&xsd]);
-    // Canonical form keeps a declaration only where a name uses it, so the element is in that namespace too.
+    // The canonical form keeps a declaration only where a name uses it, so the element is in that namespace too.
     let typed = |value: &str| {
         let namespaces =
             "xmlns='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
@@ -384,7 +384,7 @@ fn wildcards_are_strict_lax_or_skip() {
         ("strict", "<int>x</int>".to_owned(), Invalid),
         ("strict", "<unknown/>".to_owned(), Invalid),
         ("strict", "<o xmlns='urn:o'/>".to_owned(), Invalid),
-        // libxml wants a declaration, but section 3.10.1 is content with xsi:type.
+        // libxml2 requires a declaration, but by section 3.10.1 an xsi:type is enough.
         ("strict", typed("1"), ValidHere),
         ("strict", typed("x"), Invalid),
         ("strict", "<int>1</int><int>2</int>".to_owned(), Invalid),
@@ -410,7 +410,7 @@ fn wildcards_are_strict_lax_or_skip() {
     }
 }
 
-/// A type that is extended and restricted, and what may stand in the place of what.
+/// Types that extend and restrict each other, with elements that test their substitution.
 const DERIVED: &str = "
     <xs:complexType name='A'><xs:sequence><xs:element name='a' type='xs:int'/></xs:sequence><xs:attribute name='x' type='xs:int'/></xs:complexType>
     <xs:complexType name='E'><xs:complexContent><xs:extension base='t:A'><xs:sequence><xs:element name='b' type='xs:int' minOccurs='0'/></xs:sequence><xs:attribute name='y' use='required'/></xs:extension></xs:complexContent></xs:complexType>
@@ -466,13 +466,14 @@ fn xsi_type_may_name_what_is_derived_and_not_blocked() {
             "<p:{name} xmlns:p='urn:t' xmlns='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance' xsi:type='{ty}'>{inside}</p:{name}>"
         )
     };
-    // A canonical payload keeps the default namespace only where an element uses it, so these stand inside of one.
+    // A canonical payload keeps the default namespace only where an element uses it, so these elements are inside of
+    // one.
     let inside =
         |name: &str, ty: &str, text: &str| format!("<anything xmlns='urn:t'>{}</anything>", built_in(name, ty, text));
     for (text, verdict) in [
         (typed("a", "E", "y=''", "<a>1</a><b>2</b>"), Valid),
         (typed("a", "R", "y=''", "<a>1</a>"), Valid),
-        // libxml doesn't collapse the white space of a QName here.
+        // libxml2 doesn't collapse the white space of a QName here.
         (typed("a", " R\n", "y=''", "<a>1</a>"), ValidHere),
         (typed("a", "A", "", "<a>1</a>"), Valid),
         (typed("a", "Nothing", "", "<a>1</a>"), Invalid),
@@ -505,7 +506,7 @@ fn xsi_type_may_name_what_is_derived_and_not_blocked() {
     for (ty, value, verdict) in
         [("q:int", "1", Valid), ("q:int", "1.5", Invalid), ("q:string", "1", Invalid), ("q:decimal", "1.5", Valid)]
     {
-        // The prefix is kept because an attribute uses it, too.
+        // The canonical form keeps the prefix because an attribute uses it, too.
         plain.judges(&[(&format!("<r {xsd} q:a=''><d xsi:type='{ty}'>{value}</d></r>"), verdict)]);
     }
 }
@@ -553,13 +554,13 @@ fn values_that_the_schema_gives_stand_for_empty_elements() {
         ("<d xmlns='urn:t'>x</d>", Invalid),
         ("<d xmlns='urn:t'> </d>", Invalid),
         ("<f xmlns='urn:t'/>", Valid),
-        // libxml compares the texts.
+        // libxml2 compares the literals.
         ("<f xmlns='urn:t'>10.0</f>", ValidHere),
         ("<f xmlns='urn:t'>11</f>", Invalid),
         ("<mf xmlns='urn:t'/>", Valid),
         ("<mf xmlns='urn:t'>a<?pi?> b</mf>", Valid),
         ("<mf xmlns='urn:t'>ab</mf>", Invalid),
-        // libxml compares the text alone.
+        // libxml2 compares the text alone.
         ("<mf xmlns='urn:t'>a b<a/></mf>", InvalidHere),
         ("<m xmlns='urn:t'/>", Valid),
         ("<m xmlns='urn:t'>other<a/></m>", Valid),
@@ -638,7 +639,7 @@ fn ids_are_unique_and_references_lead_somewhere() {
     both.judges(&[
         (&root("<e id='a'/><e ref='a'/><e refs='b a'/><e id=' b '/>"), Valid),
         (&root("<e id='a'/><e id='a'/>"), Invalid),
-        // libxml doesn't look at references.
+        // libxml2 doesn't check references.
         (&root("<e ref='a'/>"), InvalidHere),
         (&root("<e id='b'/><e refs='b a'/>"), InvalidHere),
         (&root("<e id='1'/>"), Invalid),
@@ -664,7 +665,7 @@ fn what_breaks_a_rule_is_said() {
 
 #[test]
 fn hostile_schemas_end_in_a_sentence() {
-    // Groups that hold the one before them twice: 2^40 particles.
+    // Groups that refer to the previous one twice: 2^40 particles.
     let groups: String = (1..40)
         .map(|n| format!("<xs:group name='g{n}'><xs:sequence><xs:group ref='t:g{0}'/><xs:group ref='t:g{0}'/></xs:sequence></xs:group>", n - 1))
         .collect();
@@ -672,7 +673,7 @@ fn hostile_schemas_end_in_a_sentence() {
         "<xs:group name='g0'><xs:sequence><xs:element name='a'/></xs:sequence></xs:group>{groups}<xs:element name='r'><xs:complexType><xs:group ref='t:g39'/></xs:complexType></xs:element>"
     );
     assert!(refused(&bomb).contains("particles"));
-    // The same with nothing inside, and bounds that multiply.
+    // The same without particles, with bounds that multiply.
     let nested = (0..30).fold("<xs:element name='a' minOccurs='0'/>".to_owned(), |inside, n| {
         format!("<xs:sequence minOccurs='0' maxOccurs='9'>{inside}<xs:element name='b{n}'/></xs:sequence>")
     });
@@ -684,7 +685,7 @@ fn hostile_schemas_end_in_a_sentence() {
     });
     let nothing = format!("<xs:element name='r'><xs:complexType>{nothing}</xs:complexType></xs:element>");
     assert!(refused(&nothing).contains("too large"));
-    // Where nothing else stands in them, bounds that multiply are one.
+    // Bounds that multiply are one range if their groups hold nothing else.
     let single = (0..30).fold("<xs:element name='a' minOccurs='0'/>".to_owned(), |inside, _| {
         format!("<xs:sequence minOccurs='0' maxOccurs='9'>{inside}</xs:sequence>")
     });
@@ -695,7 +696,7 @@ fn hostile_schemas_end_in_a_sentence() {
     let wide =
         format!("<xs:element name='r'><xs:complexType><xs:sequence>{wide}</xs:sequence></xs:complexType></xs:element>");
     assert!(refused(&wide).contains("too large"));
-    // A large choice is fine.
+    // A large choice compiles.
     let choice: String = (0..2_000).map(|n| format!("<xs:element name='e{n}'/>")).collect();
     let choice = format!(
         "<xs:element name='r'><xs:complexType><xs:choice maxOccurs='unbounded'>{choice}</xs:choice></xs:complexType></xs:element>"
@@ -746,7 +747,7 @@ fn sentences_tell_what_was_found_and_what_was_expected() {
     }
 }
 
-/// A part of an instance that can be changed.
+/// A node of an instance, for mutations.
 #[derive(Debug, Clone)]
 enum Item {
     Text(String),
@@ -794,7 +795,7 @@ impl Item {
         }
     }
 
-    /// The part of a number, in document order.
+    /// The node of a number, in document order.
     fn nth(&mut self, number: &mut usize) -> Option<&mut Self> {
         if *number == 0 {
             return Some(self);
@@ -808,7 +809,7 @@ impl Item {
 const VALUES: [&str; 10] =
     ["", "x", "5", "-1", "1.5", "true", "2026-01-31", "two words", "a-b", "99999999999999999999"];
 
-/// One change at a part of an instance; what is put in comes from the instance itself.
+/// Mutates an instance at one node. Inserted nodes are copies from the instance itself.
 fn change(root: &mut Item, at: usize, kind: usize, pick: usize) {
     let mut all = Vec::new();
     root.all(&mut all);
@@ -845,10 +846,10 @@ fn change(root: &mut Item, at: usize, kind: usize, pick: usize) {
     }
 }
 
-/// An envelope: the schema of it leaves its payload open, so it has no example.
+/// An envelope. Its schema leaves the payload open, so it has no example.
 const ENVELOPE: &str = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>a</from><to/><id xmlns='urn:systole:meta:v1'>1</id></meta><x/></message>";
 
-/// Each schema of the tests with valid instances of its payloads.
+/// The schemas, each with valid instances of its payloads.
 fn samples() -> Vec<(Both, Vec<Canonical>)> {
     let texts = [
         include_str!("../../../tests/golden/schema/library.xsd"),
@@ -925,7 +926,7 @@ fn attributes_are_found_however_many_a_type_has() {
         let found = Judge::default().judge(&grammar, root, &payload, 10);
         assert_eq!(found.len(), violations, "{more}: {found:?}");
     }
-    // As many as are asked for are told.
+    // The number of violations is limited as requested.
     let empty = canonical("<p:r xmlns:p='urn:t'/>");
     assert_eq!(Judge::default().judge(&grammar, root, &empty, 10).len(), 10);
     assert_eq!(Judge::default().judge(&grammar, root, &empty, 100).len(), 20);

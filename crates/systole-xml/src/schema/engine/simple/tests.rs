@@ -24,7 +24,7 @@ fn restricted(base: &SimpleType, facets: &[(&str, &str)]) -> SimpleType {
     base.restrict("its base", &facets).unwrap()
 }
 
-/// Valid values, then invalid ones.
+/// Checks that the first values are valid for a type and the others are not.
 fn judges(what: &str, ty: &SimpleType, valid: &[&str], invalid: &[&str]) {
     for value in valid {
         assert_eq!(ty.check(value, &Declared), Ok(()), "{what}: {value:?}");
@@ -120,7 +120,7 @@ const LITERALS: [(&str, &[&str], &[&str]); 45] = [
     ("ENTITIES", &[], &["", "a", "a b"]),
 ];
 
-/// A base, the facets of one step, valid values, invalid ones.
+/// A base type, the facets of one step, valid values, invalid values.
 type Restriction =
     (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str], &'static [&'static str]);
 
@@ -131,7 +131,7 @@ fn facets_restrict_in_the_value_space() {
     }
 }
 
-/// Many values are kept in another form than few.
+/// Checks the representation for many values with enumerations of few.
 #[test]
 fn an_enumeration_has_the_same_values_however_long_it_is() {
     for (base, facets, valid, invalid) in RESTRICTIONS {
@@ -234,12 +234,12 @@ fn lists_and_unions() {
     let word = restricted(&builtin("string"), &[("enumeration", " unbounded ")]);
     let occurs = SimpleType::union(vec![builtin("nonNegativeInteger"), word]).unwrap();
     judges("union", &occurs, &["1", "  1 ", " unbounded "], &["unbounded", "-1", ""]);
-    // White space is that of the member which has the value.
+    // The white space facet is that of the member that the value is valid for.
     let patterned = restricted(&occurs, &[("pattern", "[0-9 ]+")]);
     judges("patterned union", &patterned, &[" 12 "], &[" unbounded "]);
     let enumerated = restricted(&occurs, &[("enumeration", "1"), ("enumeration", " unbounded ")]);
     judges("enumerated union", &enumerated, &["01", " unbounded "], &["2", "unbounded"]);
-    // The first member that has a text decides what its value is.
+    // The first member that a literal is valid for decides its value.
     let texts = SimpleType::union(vec![builtin("string"), builtin("integer")]).unwrap();
     judges("texts", &restricted(&texts, &[("enumeration", "1")]), &["1"], &["01"]);
 
@@ -320,7 +320,7 @@ fn ids_are_found() {
     assert_eq!(SimpleType::list(&builtin("ID")).unwrap().identity(), Identity::Mixed);
 }
 
-/// Each union beside the members tried one by one: the order, the white space and the other facets of its members.
+/// Compares a union with its members tried one by one: order, white space and other facets of the members.
 #[test]
 fn a_union_takes_the_first_member_that_has_a_value() {
     let one = |base: &str, values: &[&str]| {
@@ -354,7 +354,7 @@ fn a_union_takes_the_first_member_that_has_a_value() {
     }
 }
 
-/// 2,000 members, each of which has one text: 20,000 values of the last one ask one member each.
+/// A union of 2,000 members with one text each: a value of the last one is checked against that member only.
 #[test]
 fn a_value_of_a_union_is_not_tried_by_enumerations_of_other_texts() {
     let member = |number: usize| restricted(&builtin("token"), &[("enumeration", &format!("v{number}"))]);
@@ -430,7 +430,7 @@ fn values_of_megabytes_are_judged() {
     judges("anyURI", &builtin("anyURI"), &[&run, &"%20".repeat(1 << 18)], &[&"%".repeat(1 << 20)]);
 }
 
-/// Whether `a` is at least `b`, by a facet.
+/// Reports whether `a` is at least `b`, by a facet.
 fn at_least(ty: &str, a: &str, b: &str) -> bool {
     restricted(&builtin(ty), &[("minInclusive", b)]).check(a, &Declared).is_ok()
 }
