@@ -1,5 +1,5 @@
-//! What a clean message allocates on its way up the ladder: what it owns afterwards, and nothing else. Alone in its
-//! program, because the allocator counts for all of it.
+//! Allocations of a clean message on the ladder: only the memory that the result owns. The test is alone in its
+//! program, because the allocator counts for the whole program.
 
 mod counting;
 
@@ -43,7 +43,7 @@ fn validator(schema: &str) -> Validator {
     Validator::new(Arc::new(Catalog::only(schemas)))
 }
 
-/// The allocations of judging a payload, once all that is kept from one to the next is there.
+/// The allocations of a validation, with the memory warmed up that the validator keeps between payloads.
 fn allocations(validator: &mut Validator, payload: &Canonical) -> usize {
     for _ in 0..2 {
         validator.validate(payload.clone()).expect("it is valid");
@@ -63,7 +63,8 @@ fn a_valid_payload_costs_the_same_allocations_however_many_elements_it_has() {
     assert!(many <= 2, "{many} allocations");
 }
 
-/// Elements `a` with a `b` inside of `depth` elements `r`, each of which has the constraints.
+/// A schema with `constraints` on elements `r`, and a payload of elements `a` with these values of `b` inside of
+/// `depth` elements `r`.
 fn keyed(constraints: &str, depth: usize, each: &[String]) -> (Validator, Canonical) {
     let schema = format!(
         "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t' elementFormDefault='qualified'>
@@ -88,12 +89,12 @@ fn keys_take_no_more_memory_than_their_bound() {
     let long: Vec<String> = (0..40).map(|i| format!("{i}{}", "x".repeat(20_000))).collect();
     let constraints = |most: usize, fields| (0..most).map(|i| unique(i, fields)).collect::<String>();
     for (constraints, depth, each, refused) in [
-        // As many entries as there are constraints, and as there are scopes.
+        // One entry per constraint and value, and per scope and value.
         (constraints(1_000, "@b"), 1, numbers(5_000), Some("more steps")),
         (constraints(1, "@b"), 100, numbers(20_000), Some("more steps")),
-        // Texts of several fields, which are one key.
+        // Keys of several fields, which are joined texts.
         (constraints(100, "@b @c"), 1, long.clone(), Some("more than 33554432 bytes")),
-        // One text for all constraints.
+        // One text that all constraints share.
         (constraints(100, "@b"), 1, long, None),
         (constraints(5, "@b"), 10, numbers(2_000), None),
         (constraints(1, "@b"), 1, numbers(100_000), None),
@@ -118,27 +119,27 @@ fn keys_take_no_more_memory_than_their_bound() {
 /// A payload with texts, numbers, attributes and a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Order {
-    /// Who orders.
+    /// The customer.
     customer: String,
-    /// Whether it is urgent.
+    /// Set for an urgent order.
     express: bool,
-    /// What it costs.
+    /// The price of all items.
     total: f64,
-    /// What is ordered.
+    /// The ordered items.
     #[serde(default)]
     item: Vec<Item>,
 }
 
-/// One line.
+/// One line of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Item {
-    /// Its number.
+    /// The line number.
     #[serde(rename = "@line")]
     line: u32,
-    /// What the quantity counts.
+    /// The unit of the quantity.
     #[serde(rename = "@unit")]
     unit: String,
-    /// What it is.
+    /// The name of the item.
     name: String,
 }
 
@@ -147,7 +148,7 @@ impl Payload for Order {
     const ROOT: &'static str = "order";
 }
 
-/// A message in canonical form, but for the quotes of its attributes.
+/// A message in canonical form except for the quotes of its attributes.
 fn message(quote: char) -> Raw {
     let item = |line: usize| {
         format!("<item line={quote}{line}{quote} unit={quote}piece{quote}><name>hinge &amp; screws</name></item>")
@@ -160,7 +161,8 @@ fn message(quote: char) -> Raw {
     ))
 }
 
-/// Strict pass, canonical form, both validations, decoding; the value and how many allocations it took.
+/// Takes a message up the ladder: strict pass, canonical form, validation of envelope and payload, decoding. Returns
+/// the value and the number of allocations.
 fn way_up(raw: &Raw, validator: &mut Validator) -> (Order, usize) {
     let limits = XmlLimits::default();
     let before = COUNT.get();
@@ -174,9 +176,9 @@ fn way_up(raw: &Raw, validator: &mut Validator) -> (Order, usize) {
 #[test]
 fn a_clean_message_allocates_what_it_owns() {
     let mut validator = Validator::new(Arc::new(Catalog::only([PayloadSchema::of::<Order>().unwrap()])));
-    // A handle on the message, which becomes that on its payload.
+    // The handle of the message, which becomes the handle of its payload.
     let owned = 1;
-    // Bytes that aren't canonical yet are written once, and shared by message and payload.
+    // Bytes that are not canonical are written once, and shared by message and payload.
     for (quote, written) in [('"', 0), ('\'', 2)] {
         let raw = message(quote);
         for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! Schemas that cost as much as they can: each ends in a grammar or in a sentence, and takes no more than 64 MB until
-//! then. `cargo bench --bench hostile` says in what time.
+//! Schemas with the highest costs that are known: each is compiled or refused, and takes no more than 64 MB meanwhile.
+//! `cargo bench --bench hostile` measures the time.
 
 mod counting;
 mod hostile_schemas;
@@ -24,7 +24,7 @@ fn each_compiles_or_is_refused() {
             let most = BYTES.get().1 - held;
             ended.send((compiled.map(|schemas| schemas.len()).map_err(|error| error.to_string()), most))
         });
-        // Far more than it takes, for machines under load and builds without optimization.
+        // Much more than needed, for machines under load and builds without optimization.
         let (compiled, most) = match end.recv_timeout(Duration::from_secs(30)) {
             Ok(ended) => ended,
             Err(error) => panic!("{name}: still compiled after 30 s: {error}"),

@@ -1,5 +1,5 @@
-//! The promise of a derived schema, in both directions, with libxml as the judge: it accepts what is encoded, and
-//! what it accepts is decoded.
+//! Properties of a derived schema in both directions, with libxml2 as a second judge: it accepts every encoded value,
+//! and every value that it accepts is decoded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -105,7 +105,7 @@ thread_local! {
     static VALIDATOR: std::cell::RefCell<Validator> = std::cell::RefCell::new(Validator::new(catalog()));
 }
 
-/// Encoded, judged, decoded.
+/// Encodes, validates and decodes a value.
 fn round_trip<T: Payload + PartialEq + std::fmt::Debug>(value: &T) -> Result<T, TestCaseError> {
     let payload = encode(value).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let text = payload.as_str().to_owned();
@@ -115,7 +115,8 @@ fn round_trip<T: Payload + PartialEq + std::fmt::Debug>(value: &T) -> Result<T, 
     Ok(decoded.into_value())
 }
 
-/// What the schema accepts must be decoded, and what comes out must be accepted.
+/// Checks that a text which the schema accepts is decoded, and that the decoded value is accepted again; `false` if the
+/// schema refuses the text.
 fn accepted_is_decoded<T: Payload + PartialEq + std::fmt::Debug>(text: &str) -> Result<bool, TestCaseError> {
     let Ok(canonical) = canonicalize(&Bytes::from(text.to_owned()), &XmlLimits::default()) else { return Ok(false) };
     let validated = match VALIDATOR.with_borrow_mut(|validator| validator.validate(canonical)) {
@@ -124,7 +125,7 @@ fn accepted_is_decoded<T: Payload + PartialEq + std::fmt::Debug>(text: &str) -> 
     };
     let decoded = validated.decode::<T>().map_err(|error| TestCaseError::fail(format!("{error} in {text}")))?;
     let again = round_trip(decoded.value())?;
-    // NaN differs from itself.
+    // NaN is not equal to itself.
     prop_assert!(again == *decoded.value() || text.contains("NaN"));
     Ok(true)
 }
@@ -181,7 +182,7 @@ fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// Texts on and around the edges of the simple types.
+/// Literals on and around the bounds of the simple types.
 fn lexical() -> impl Strategy<Value = String> {
     let numbers = prop_oneof![
         any::<i128>().prop_map(|n| (n >> (n & 127)).to_string()),
@@ -262,7 +263,7 @@ proptest! {
 
     #[test]
     fn accepted_scalars_are_decoded(a in lexical(), b in lexical(), field in 0usize..11) {
-        // One field at a time is strange; the others are fine.
+        // One field at a time has a random literal.
         let good = ["1", "2", "3", "4", "1.5", "2.5", "true", "c", "text", "5", "six"];
         let mut given = good.map(str::to_owned);
         given[field] = if field % 2 == 0 { a } else { b };

@@ -1,4 +1,5 @@
-//! What registers, round-trips: types made of each other, each with all the values that could be mistaken for another.
+//! Round trips of every type that registers: types built from each other, with all values that could be mistaken for
+//! another.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use systole_xml::schema::{Catalog, Payload, PayloadSchema, Validator, decode, encode};
 
-/// The values of a type at which a border of it lies.
+/// The boundary values of a type.
 trait Values: Sized + Clone {
     fn values() -> Vec<Self>;
 }
@@ -67,7 +68,7 @@ impl<T: Values> Values for Vec<T> {
     }
 }
 
-/// A field of the type, where it must stand and where it may be left out, and an attribute.
+/// Payloads that hold the type as a required field, as an optional field and as an attribute.
 macro_rules! holders {
     ($($holder:ident $(#[$attribute:meta])*;)*) => {
         $(
@@ -103,7 +104,7 @@ holders! {
     Attribute #[serde(rename = "@x")];
 }
 
-/// How many shapes were registered, and how many refused.
+/// The numbers of registered and of refused shapes.
 #[derive(Default)]
 struct Count {
     registered: usize,

@@ -1,5 +1,5 @@
-//! What becomes of Rust types: the schema, the prompt and the example of those that XML can carry, and the
-//! sentence for each of those that it can't. Golden files; `UPDATE_GOLDEN=1` writes them.
+//! Golden files of Rust types: schema, prompt and example of each type that XML can represent, and the error text of
+//! each other. `UPDATE_GOLDEN=1` writes them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

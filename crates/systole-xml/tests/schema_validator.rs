@@ -1,4 +1,4 @@
-//! Judging payloads, and the repair that knows schemas.
+//! Validation of payloads, and repair by schemas.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn an_attribute_is_told_with_its_own_place() {
     assert_eq!(error.at, Some(Position { line: 2, column: 3 }));
 }
 
-/// Keys of 100,000 elements, a reference to each, and one that leads nowhere.
+/// Checks keys of 100,000 elements with a reference to each, and a dangling reference.
 #[test]
 fn identity_constraints_are_judged_however_large_the_payload_is() {
     let xsd = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:element name=\"r\"><xs:complexType><xs:sequence>\
@@ -125,7 +125,7 @@ fn identity_constraints_are_judged_however_large_the_payload_is() {
     assert!(!shelves(&same("")) && !shelves(&same("<s a='2'/>")) && shelves("<r><s a='1'/><s a='2'/><b>1</b></r>"));
 }
 
-/// The validator of a schema without namespace, as a yes or no.
+/// A function that reports whether a document is valid for a schema without namespace.
 fn accepts(components: &str) -> impl FnMut(&str) -> bool + use<> {
     let xsd = format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>{components}</xs:schema>");
     let schemas = PayloadSchema::from_xsd("a.xsd", &xsd).unwrap();
@@ -136,7 +136,7 @@ fn accepts(components: &str) -> impl FnMut(&str) -> bool + use<> {
     }
 }
 
-/// Keys are found in the element of the reference or below it, never beside it (XSD 1.0 part 1, section 3.11.5).
+/// Checks that a keyref finds keys in its own element or below it, never beside it (XSD 1.0 part 1, section 3.11.5).
 #[test]
 fn a_keyref_leads_to_keys_in_its_own_element_or_below() {
     let key = "<xs:key name='k'><xs:selector xpath='a'/><xs:field xpath='.'/></xs:key>";
@@ -158,7 +158,7 @@ fn a_keyref_leads_to_keys_in_its_own_element_or_below() {
     let mut above = accepts(&hall(key, keyref));
     assert!(above("<hall><shelf><a>1</a></shelf><shelf><a>2</a></shelf><b>1</b></hall>"));
     assert!(above("<hall><shelf><a>1</a></shelf><shelf><a>2</a><b>1</b></shelf></hall>"));
-    // An element prefers its own key to those below it.
+    // The key of an element takes precedence over those below it.
     let mut nested = accepts(&format!(
         "<xs:complexType name='box'><xs:sequence><xs:element name='a' type='xs:int' minOccurs='0'/>
          <xs:element name='box' type='box' minOccurs='0' maxOccurs='9'>{key}</xs:element>
@@ -171,11 +171,11 @@ fn a_keyref_leads_to_keys_in_its_own_element_or_below() {
     assert!(nested("<r><box><box><a>1</a></box></box><b>1</b></r>"));
     assert!(!nested("<r><box><box><a>1</a></box><box><a>1</a></box></box><b>1</b></r>"));
     assert!(!nested("<r><box><a>1</a></box><box><box><a>1</a></box></box><b>1</b></r>"));
-    // A key that two elements below have is a key of neither.
+    // A key that two elements below share is a key of neither.
     assert!(!above("<hall><shelf><a>1</a></shelf><shelf><a>1</a></shelf><b>1</b></hall>"));
 }
 
-/// A field is one attribute at most, and those of the namespace of `xsi:type` are attributes too.
+/// Checks that a field matches at most one attribute, counting those of the namespace of `xsi:type`.
 #[test]
 fn a_field_of_any_attribute_counts_all_of_them() {
     let mut judge = accepts(
@@ -190,7 +190,7 @@ fn a_field_of_any_attribute_counts_all_of_them() {
     assert!(!judge(&format!("<r><e {xsi} xsi:nil='true'/><e {xsi} xsi:nil='1'/></r>")));
 }
 
-/// A value that the schema gives refers to an ID as a written one does.
+/// Checks that default and fixed values refer to IDs like written values.
 #[test]
 fn values_that_the_schema_gives_refer_to_ids() {
     let mut judge = accepts(
@@ -304,7 +304,7 @@ fn a_root_without_namespace_gets_that_of_the_one_candidate() {
     let repaired = "<numbers xmlns=\"urn:example:numbers:v1\" unit=\"m\"><number>1</number></numbers>";
     assert_eq!(guided(text, &[numbers, numbers, "{urn:u}plain"]), repaired);
     assert_eq!(guided("<plain><x>1</x></plain>", &["{urn:u}plain"]), "<n:plain xmlns:n=\"urn:u\"><x>1</x></n:plain>");
-    // Several candidates, none, one without a schema, one without a namespace, and a root that has one.
+    // Several candidates, none, one without a schema, one without a namespace, and a root that has a namespace.
     assert_eq!(guided(text, &[numbers, "{urn:other}numbers"]), text);
     assert_eq!(guided(text, &["{urn:u}plain"]), text);
     assert_eq!(guided(text, &["{urn:other}numbers"]), text);

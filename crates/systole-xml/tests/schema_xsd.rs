@@ -1,4 +1,4 @@
-//! Contracts from `.xsd` documents: payloads, examples, prompts; documents that refer to each other; errors.
+//! Contracts from `.xsd` documents: payloads, examples, prompts, documents that refer to each other, errors.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn names(schemas: &[PayloadSchema]) -> Vec<String> {
 
 const HEAD: &str = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"";
 
-/// All that an example may have to cope with.
+/// A schema with every construct that an example must handle.
 const LIBRARY: &str = include_str!("golden/schema/library.xsd");
 
 #[test]
@@ -70,7 +70,7 @@ fn unqualified_children_stay_without_namespace() {
     assert_eq!(example, "<p:r xmlns:p=\"urn:t\"><a>1</a><p:s>text</p:s></p:r>");
 }
 
-/// The namespace of XLink is known as `xml` is; a document that is given for it comes first.
+/// Checks that the namespace of XLink is known like that of `xml`, and that a given document takes precedence.
 #[test]
 fn xlink_is_known_without_its_document() {
     let main = format!(
@@ -110,7 +110,7 @@ fn documents_include_and_import_each_other() {
                  <xs:attribute ref=\"xml:lang\"/></xs:complexType></xs:element></xs:schema>"
             ),
         ),
-        // A chameleon: it has no namespace of its own.
+        // A chameleon document, without a namespace of its own.
         document(
             "orders/parts.xsd",
             &format!(
@@ -146,7 +146,7 @@ fn documents_include_and_import_each_other() {
         validator.validate(schema.example().unwrap().clone()).unwrap();
     }
     assert!(validator.validate(canonical(&order.replace(">1<", ">10<"))).is_err());
-    // Names of files and white space around the set change nothing.
+    // File names, and white space around the documents, have no effect.
     let moved: Vec<_> = set.iter().map(|d| document(&format!("/other/{}", d.name), &d.text)).collect();
     let mut catalog = Catalog::new();
     for schema in schemas.into_iter().chain(PayloadSchema::from_xsd_set(&moved).unwrap()) {
@@ -223,7 +223,7 @@ fn a_doctype_that_is_only_said_is_none() {
     }
 }
 
-/// libxml2 2.9.14 never ends with it.
+/// A regression test: libxml2 2.9.14 doesn't terminate on this schema.
 #[test]
 fn a_member_of_a_union_stands_for_an_element_of_the_union() {
     let text = format!(
@@ -277,7 +277,7 @@ fn bad_documents_are_refused_at_their_place() {
     assert_eq!(error, ContractError::Document { document: "a.xsd".into(), at, problem });
 }
 
-/// A document whose element `r` has this content, beside other components.
+/// A document with an element `r` of this content, and other components.
 fn of_content(content: &str, others: &str) -> String {
     format!("{HEAD}><xs:element name=\"r\"><xs:complexType>{content}</xs:complexType></xs:element>{others}</xs:schema>")
 }
@@ -397,11 +397,11 @@ fn every_built_in_type_has_an_example() {
     let elements: String = types.iter().map(|ty| format!("<xs:element name=\"{ty}\" type=\"xs:{ty}\"/>")).collect();
     let schemas = PayloadSchema::from_xsd("types.xsd", &format!("{HEAD}>{elements}</xs:schema>")).unwrap();
     let without: Vec<_> = schemas.iter().filter(|s| s.example().is_none()).map(|s| s.qname().to_string()).collect();
-    // A reference alone leads to no ID.
+    // An IDREF alone has no ID to refer to.
     assert_eq!(without, ["IDREF", "IDREFS"]);
 }
 
-/// Schemas that break one rule each, and what is said of them.
+/// Checks schemas that break one rule each, with a part of their error text.
 #[test]
 fn rules_of_schemas_are_told_with_what_to_write() {
     let ct = |inside: &str| format!("<xs:complexType name='t'>{inside}</xs:complexType>");
@@ -472,7 +472,7 @@ fn rules_of_schemas_are_told_with_what_to_write() {
     assert!(error.contains("did you mean targetNamespace=\"urn:t\"?"), "{error}");
 }
 
-/// Facets of one step may exclude the same value from both sides; nothing is left then (part 2, section 4.3.9.4).
+/// One step may exclude the same value from both sides, which leaves no values (part 2, section 4.3.9.4).
 #[test]
 fn what_the_recommendation_allows_is_not_refused() {
     for inside in [
@@ -484,8 +484,8 @@ fn what_the_recommendation_allows_is_not_refused() {
     }
 }
 
-/// Complex content that adds only attributes to a type with simple content has its text (part 1, section 3.4.6,
-/// cos-ct-extends, clause 1.4.1).
+/// Checks that complex content which adds only attributes to a type with simple content keeps its text (part 1, section
+/// 3.4.6, cos-ct-extends, clause 1.4.1).
 #[test]
 fn complex_content_may_add_attributes_to_simple_content() {
     let text = format!(
@@ -499,10 +499,10 @@ fn complex_content_may_add_attributes_to_simple_content() {
     assert!(!judge("<r>x</r>") && !judge("<r c='1'>7</r>") && !judge("<r><e/></r>"));
 }
 
-/// A group of one particle that is counted itself is that particle, counted.
+/// Checks that a repeated group of one repeated particle has exactly the products of their counts.
 #[test]
 fn counts_inside_of_counts_are_exact_however_large_they_are() {
-    // Whether n elements fit: for the bounds of the element and of the group around it, some numbers that do and don't.
+    // The bounds of the element and of the group around it, with numbers of elements that fit and numbers that don't.
     type Bounds = (u32, &'static str);
     let cases: [(Bounds, Bounds, &[usize], &[usize]); 8] = [
         ((0, "100"), (1, "40"), &[0, 1, 100, 101, 4_000], &[4_001]),
@@ -535,7 +535,7 @@ fn counts_inside_of_counts_are_exact_however_large_they_are() {
     }
 }
 
-/// Elements that are for other versions of XML Schema are left out (XSD 1.1 part 1, section 4.2.2).
+/// Checks that elements for other versions of XML Schema are skipped (XSD 1.1 part 1, section 4.2.2).
 #[test]
 fn documents_for_several_versions_are_read_as_xsd_1_0() {
     let vc = "xmlns:vc='http://www.w3.org/2007/XMLSchema-versioning'";
@@ -554,7 +554,7 @@ fn documents_for_several_versions_are_read_as_xsd_1_0() {
     let mut judge = |text: &str| validator.validate(canonical(text)).is_ok();
     assert!(judge("<r><a/><c/><d/><f/></r>"));
     assert!(!judge("<r><late/><a/><c/><d/><f/></r>") && !judge("<r><a/><b/><c/><d/><f/></r>"));
-    // Places are those of the document as it was given.
+    // Places are those in the original document.
     let error =
         refused(&[("a.xsd", text.replace("<xs:sequence>", "<xs:sequenc>").replace("</xs:sequence>", "</xs:sequenc>"))]);
     assert!(error.starts_with("a.xsd:2:1: "), "{error}");
@@ -563,7 +563,7 @@ fn documents_for_several_versions_are_read_as_xsd_1_0() {
     assert!(refused(&[("a.xsd", late)]).contains("declares no global element"));
 }
 
-/// Redefinitions that break one rule each (section 4.2.2).
+/// Checks redefinitions that break one rule each (section 4.2.2).
 #[test]
 fn redefinitions_are_judged_wherever_they_stand() {
     let base = "<xs:group name='g'><xs:choice><xs:element name='a' maxOccurs='3'/><xs:element name='b'/></xs:choice></xs:group>\
@@ -595,17 +595,17 @@ fn redefinitions_are_judged_wherever_they_stand() {
             ("base.xsd", base.to_owned()),
         ])
     };
-    // Each redefinition of a chain is judged, not only the last one.
+    // Each redefinition of a chain is checked, not only the last one.
     assert_eq!(chain(&group(3), &group(2)), Ok(()));
     assert!(chain(&group(4), &group(2)).unwrap_err().contains("not a part of that of its base"));
     assert_eq!(chain(&attributes(&["c"]), &attributes(&[])), Ok(()));
     assert!(chain(&attributes(&["c", "d"]), &attributes(&["c"])).unwrap_err().contains("which its base doesn't allow"));
-    // A group refers to itself once, and stands once there.
+    // A group refers to itself once, with exactly one occurrence.
     assert_eq!(chain(&own("", 1), longer), Ok(()));
     assert!(chain(&own(" minOccurs='0'", 1), longer).unwrap_err().contains("it stands exactly once"));
     assert!(chain(&own(" maxOccurs='2'", 1), longer).unwrap_err().contains("it stands exactly once"));
     assert!(chain(&own("", 2), longer).unwrap_err().contains("refers to itself once at most"));
-    // Two redefinitions of one component, one of which doesn't redefine the other.
+    // Two redefinitions of one component, neither of which redefines the other.
     assert!(chain(&(group(3) + &group(2)), longer).unwrap_err().contains("redefined twice"));
     let beside = judge(&[
         (
@@ -617,7 +617,7 @@ fn redefinitions_are_judged_wherever_they_stand() {
         ("base.xsd", base.to_owned()),
     ]);
     assert!(beside.unwrap_err().contains("redefined twice"));
-    // A simple type restricts itself: it is no list and no union of itself (clause 5).
+    // A simple type must restrict itself; a list or union of itself is refused (clause 5).
     let simple = |inside: &str| {
         let redefinition = redefine("base.xsd", &format!("<xs:simpleType name='s'>{inside}</xs:simpleType>"));
         let base = "<xs:simpleType name='s'><xs:restriction base='xs:int'/></xs:simpleType>";
@@ -660,7 +660,7 @@ fn a_redefinition_takes_the_place_of_what_it_redefines() {
     assert!(judge("<w><x/><y/></w>") && !judge("<w><x/></w>"));
 }
 
-/// Examples are made of the components that judge them: what a schema takes from elsewhere is in them.
+/// Checks that an example uses the final components of its schema, including those from other documents.
 #[test]
 fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
     let r = |content: &str| format!("<xs:element name=\"r\">{content}</xs:element>");
@@ -679,7 +679,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
         )
     };
     let documents: [(&str, Vec<String>); 10] = [
-        // A redefinition, by which the type has more than its document says.
+        // A redefinition gives the type more than its own document declares.
         (
             "<r k=\"1\"><a>1</a><c>1</c><d>1</d></r>",
             vec![
@@ -691,7 +691,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
                 schema(base),
             ],
         ),
-        // A group that is redefined around itself.
+        // A redefined group that contains the original group.
         (
             "<r><x>1</x><y>1</y></r>",
             vec![
@@ -705,7 +705,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
                 ),
             ],
         ),
-        // A member of the group of a member, for two abstract heads.
+        // A member of a member's substitution group, for two abstract heads.
         (
             "<r><leaf>1</leaf></r>",
             vec![schema(&format!(
@@ -714,7 +714,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
                 r("<xs:complexType><xs:sequence><xs:element ref=\"head\"/></xs:sequence></xs:complexType>")
             ))],
         ),
-        // An attribute that the restriction takes away, and an element that it leaves out.
+        // A prohibited attribute, and an element that the restriction leaves out.
         (
             "<r><a>1</a></r>",
             vec![schema(&format!(
@@ -726,14 +726,14 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
                 )
             ))],
         ),
-        // An element that may stand no time.
+        // An element with maxOccurs 0.
         (
             "<r><a>1</a></r>",
             vec![schema(&r(
                 "<xs:complexType><xs:sequence><xs:element name=\"z\" minOccurs=\"0\" maxOccurs=\"0\"/><xs:element name=\"a\" type=\"xs:int\"/></xs:sequence></xs:complexType>",
             ))],
         ),
-        // The text of a type that restricts another one by a type of its own.
+        // The text of a type that restricts another one by an anonymous type.
         (
             "<r>7</r>",
             vec![schema(&format!(
@@ -754,7 +754,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
                 )
             ))],
         ),
-        // A list of a length, whose items are of a union.
+        // A list with a length facet and items of a union type.
         (
             "<r>1 1 1</r>",
             vec![schema(&r(
@@ -762,7 +762,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
              <xs:length value=\"3\"/></xs:restriction></xs:simpleType>",
             ))],
         ),
-        // An attribute group of a document without namespace, in the one that includes it.
+        // An attribute group of a chameleon document, in the document that includes it.
         (
             "<r xmlns=\"urn:t\" k=\"1\"></r>",
             vec![
@@ -775,7 +775,7 @@ fn an_example_has_what_the_components_of_its_schema_are_in_the_end() {
                 ),
             ],
         ),
-        // Types that are deep inside each other.
+        // Deeply nested types.
         (
             "<e>1</e></e>",
             vec![schema(&format!("{}<xs:element name=\"r\" type=\"t60\"/>", (0..=60).map(deep).collect::<String>()))],

@@ -1,17 +1,17 @@
-//! Schemas that cost as much as they can: shared by `tests/schema_hostile.rs` and `benches/hostile.rs`.
+//! Schemas with the highest costs that are known, shared by `tests/schema_hostile.rs` and `benches/hostile.rs`.
 
 mod wide;
 
 use systole_xml::schema::XsdDocument;
 
-/// Documents that are given together, and what is hostile about them.
+/// Documents of one schema set, named after the attack.
 pub(crate) struct Hostile {
     pub(crate) name: &'static str,
     pub(crate) documents: Vec<XsdDocument>,
 }
 
 impl Hostile {
-    /// Documents by their names.
+    /// A set of documents, given as names and texts.
     fn of(name: &'static str, documents: Vec<(String, String)>) -> Self {
         Self { name, documents: documents.into_iter().map(|(name, text)| XsdDocument { name, text }).collect() }
     }
@@ -23,7 +23,7 @@ impl std::fmt::Display for Hostile {
     }
 }
 
-/// One of each class.
+/// The hostile schemas of all classes.
 pub(crate) fn schemas() -> Vec<Hostile> {
     let classes = [
         declarations(),
@@ -396,7 +396,7 @@ fn keys() -> Vec<Hostile> {
     ]
 }
 
-/// `n` documents that are given together.
+/// A set of `n` documents.
 fn set(name: &'static str, n: usize, text: &dyn Fn(usize) -> String) -> Hostile {
     Hostile::of(name, (0..n).map(|i| (format!("{i}.xsd"), text(i))).collect())
 }

@@ -1,4 +1,4 @@
-//! Much of one thing in one place, and long chains of small things.
+//! Schemas with very many items in one place, and with long chains of small items.
 
 use super::{Hostile, ROOT, complex, derived, element, link, many, named, one, restricted, schema, sequence, set};
 

@@ -1,6 +1,6 @@
-//! Documents, and the rule of XSD 1.0 (second edition) that each breaks, if any.
+//! Documents, each with the rule of XSD 1.0 (second edition) that it breaks, if any.
 
-/// The inside of `xs:schema` for target namespace `urn:t` with qualified local elements, and its documents.
+/// The content of `xs:schema` for target namespace `urn:t` with qualified local elements, and its documents.
 pub(crate) type Case = (&'static str, &'static [(&'static str, Option<&'static str>)]);
 
 const IDENTITY: &[Case] = &[
@@ -34,7 +34,7 @@ const IDENTITY: &[Case] = &[
     (
         "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='a' maxOccurs='9' nillable='true' type='xs:int'/></xs:sequence></xs:complexType><xs:key name='k'><xs:selector xpath='t:a'/><xs:field xpath='.'/></xs:key></xs:element>",
         &[
-            // A field of a key can't be declared nillable, whether it is nil or not.
+            // A field of a key can't be declared nillable, even if it isn't nil.
             ("<t:r><t:a>1</t:a></t:r>", Some("cvc-identity-constraint.4.2.3")),
             ("<t:r><t:a xsi:nil='true'/></t:r>", Some("cvc-identity-constraint.4.2.3")),
         ],
@@ -56,7 +56,7 @@ const IDENTITY: &[Case] = &[
         &[
             ("<t:r><t:s><t:k>1</t:k></t:s><t:f>01</t:f></t:r>", None),
             ("<t:r><t:k>2</t:k><t:s><t:k>1</t:k></t:s><t:f>2</t:f></t:r>", Some("cvc-identity-constraint.4.3")),
-            // A key of two children is none of the parent (section 3.11.5).
+            // A key that two children share is not a key of the parent (section 3.11.5).
             (
                 "<t:r><t:s><t:k>1</t:k></t:s><t:s><t:k>1</t:k></t:s><t:f>1</t:f></t:r>",
                 Some("cvc-identity-constraint.4.3"),
@@ -180,7 +180,7 @@ const ELEMENTS: &[Case] = &[
     ),
 ];
 
-/// Type, text, rule: text of one element.
+/// Type, text and broken rule: the text of one element.
 pub(crate) const VALUES: &[(&str, &str, Option<&str>)] = &[
     ("dateTime", "2000-01-01T24:00:00", None),
     ("dateTime", "2000-01-01T24:00:00.000Z", None),

@@ -1,4 +1,4 @@
-//! Rules of XSD 1.0, one by one: schemas that break one each, beside their nearest valid neighbours.
+//! Rules of XSD 1.0, one by one: schemas that break one rule each, beside their nearest valid neighbours.
 
 mod instances;
 mod schemas;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use systole_xml::schema::oracle::{Refusal, Whole};
 use systole_xml::schema::{PayloadSchema, XsdDocument};
 
-/// Verdict on a schema for `urn:t`; an element stands in front of what is given, so that it has one.
+/// The result for a schema with target namespace `urn:t`. A global element is added in front, so that the schema has
+/// one.
 fn said(inside: &str) -> Result<(), String> {
     let text = format!(
         "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t'>\
@@ -29,7 +30,7 @@ fn restriction(base: &str, derived: &str) -> String {
     )
 }
 
-/// The sentence on each schema stands in a golden file, so that each is refused for the rule that it breaks.
+/// Checks the error text for each schema against a golden file, so that each is refused for the rule that it breaks.
 #[test]
 fn each_rule_is_kept_apart_from_its_nearest_neighbour() {
     let rows = schemas::STRUCTURES.iter().chain(schemas::SIMPLE);
@@ -54,8 +55,8 @@ fn each_rule_is_kept_apart_from_its_nearest_neighbour() {
     golden("rules.txt", &told);
 }
 
-/// However long the names and values of a schema are, an error about it stays short: each of what the tables quote,
-/// made long.
+/// Checks that errors about a schema stay short however long its names and values are: each quoted value of the tables
+/// is made long in turn.
 #[test]
 fn errors_quote_no_more_than_a_part_of_what_is_long() {
     const LONG: usize = 2_500;
@@ -100,13 +101,13 @@ fn whole(inside: &str) -> Whole {
     Whole::new(&[document]).unwrap_or_else(|error| panic!("{error}\n{inside}"))
 }
 
-/// A document with the declarations that the tables take for granted.
+/// A document with the namespace declarations that the tables omit.
 fn declared(text: &str) -> String {
     let namespaces = "<t:r xmlns:t='urn:t' xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
     text.replacen("<t:r", namespaces, 1)
 }
 
-/// Each document with its verdict; what is said of the invalid ones stands in a golden file.
+/// The verdicts on documents. The errors for invalid ones are compared with a golden file.
 #[derive(Default)]
 struct Verdicts {
     told: String,
@@ -143,7 +144,7 @@ fn documents_are_valid_or_break_one_rule() {
 /// Writes the literal of a number.
 type Write = fn(usize) -> String;
 
-/// Large enumerations are looked up, not walked through: by value, in the same time however many there are.
+/// Checks that large enumerations are looked up by value, in a time that doesn't depend on their size.
 #[test]
 fn large_enumerations_are_looked_up_by_value() {
     let (ended, end) = mpsc::channel();
@@ -170,6 +171,6 @@ fn large_enumerations_are_looked_up_by_value() {
         }
         ended.send(())
     });
-    // Walked through, durations alone take 15 s in a release build.
+    // With a search in sequence, durations alone would take 15 s in a release build.
     end.recv_timeout(Duration::from_secs(60)).expect("80,000 values of enumerations are judged within 60 s");
 }

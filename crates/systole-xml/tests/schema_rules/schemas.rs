@@ -1,6 +1,7 @@
 //! Schemas that break one rule of XSD 1.0 (second edition) each, beside their nearest valid neighbours.
 
-/// Rule, schema that breaks it, neighbour that keeps it: the inside of `xs:schema` for target namespace `urn:t`.
+/// The rule, a schema that breaks it, and a neighbour that keeps it: the content of `xs:schema` for target namespace
+/// `urn:t`.
 pub(crate) type Row = (&'static str, &'static str, &'static str);
 
 pub(crate) const STRUCTURES: &[Row] = &[
@@ -642,7 +643,7 @@ pub(crate) const SIMPLE: &[Row] = &[
     ),
 ];
 
-/// Base, restriction that breaks the rule, restriction that keeps it: content models.
+/// The rule, a base, a restriction that breaks the rule and a restriction that keeps it: content models.
 pub(crate) const PARTICLES: &[(&str, &str, &str, &str)] = &[
     (
         "rcase-NameAndTypeOK.1",

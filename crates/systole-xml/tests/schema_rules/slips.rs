@@ -1,10 +1,11 @@
-//! Slips of beginners, each beside what the text on it says to write: the texts stand in a golden file.
+//! Common mistakes of beginners, each with the corrected schema that its error text describes. The error texts are in a
+//! golden file.
 
 use systole_xml::schema::{PayloadSchema, XsdDocument};
 
 use super::golden;
 
-/// In the `xs:complexType` of an element.
+/// Mistakes in the `xs:complexType` of an element.
 const TYPES: &[(&str, &str, &str)] = &[
     (
         "an optional element in front of the same one",
@@ -147,7 +148,7 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("a name with a space", "\n<xs:attribute name='a b'/>", "<xs:attribute name='a-b'/>"),
 ];
 
-/// Below `xs:schema`.
+/// Mistakes below `xs:schema`.
 const DECLARATIONS: &[(&str, &str, &str)] = &[
     (
         "a name of another language",
@@ -223,7 +224,7 @@ const DECLARATIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Patterns of other dialects, each with one of XML Schema.
+/// Patterns of other dialects, each with its equivalent in XML Schema.
 const PATTERNS: &[(&str, &str)] = &[
     ("(?i)abc", "[Aa][Bb][Cc]"),
     ("a(?:b)", "a(b)"),
@@ -244,7 +245,7 @@ const PATTERNS: &[(&str, &str)] = &[
     ("a**", "a*"),
 ];
 
-/// Documents as a whole.
+/// Mistakes in whole documents.
 const DOCUMENTS: &[(&str, &str, &str)] = &[
     ("a page", "<html/>", "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='a'/></xs:schema>"),
     (
@@ -321,7 +322,7 @@ fn slips_are_told_with_what_to_write() {
     golden("slips.txt", &told);
 }
 
-/// The other place of a conflict is named with its document where that is another one.
+/// Checks that the other place of a conflict is shown with its document if that is another one.
 #[test]
 fn a_conflict_with_another_document_names_it() {
     const HEAD: &str = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>";

@@ -1,5 +1,5 @@
-//! Schemas and instances: `NAME.xsd`, the documents that it leads to as `NAME.PART.xsd`, `NAME.valid-LABEL.xml` and
-//! `NAME.invalid-LABEL.xml`. The verdict in a name is that of the Recommendation.
+//! The corpus of schemas and instances: `NAME.xsd`, the documents that it refers to as `NAME.PART.xsd`,
+//! `NAME.valid-LABEL.xml` and `NAME.invalid-LABEL.xml`. The verdict in a name is that of the Recommendation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ struct Case {
 }
 
 struct Instance {
-    /// Such as `all.valid-order`.
+    /// The file name without its extension, such as `all.valid-order`.
     name: String,
     valid: bool,
     payload: Canonical,

@@ -1,21 +1,21 @@
-//! The table of disagreements: `CASE | ORACLE | SECTION | REASON`, one a line. Lines that start with `#` are notes.
+//! The table of disagreements: lines of `CASE | ORACLE | SECTION | REASON`. Lines that start with `#` are notes.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::corpus::folder;
 
-/// A verdict that is not the expected one.
+/// A verdict that differs from the expected one.
 pub(crate) struct Disagreement {
-    /// The instance.
+    /// The name of the instance.
     pub(crate) case: String,
-    /// Who says so.
+    /// The name of the oracle.
     pub(crate) oracle: String,
-    /// What it says.
+    /// The verdict of the oracle, or its error text.
     pub(crate) said: String,
 }
 
-/// The listed ones.
+/// The disagreements in the table, as pairs of instance and oracle.
 pub(crate) struct Disagreements(BTreeSet<(String, String)>);
 
 impl Disagreements {
@@ -34,7 +34,7 @@ impl Disagreements {
         Self(rows.collect())
     }
 
-    /// Fails if one was found that isn't listed, or one is listed for these oracles that wasn't found.
+    /// Fails if a disagreement was found that is not listed, or one is listed for these oracles that was not found.
     pub(crate) fn assert_are(&self, found: &[Disagreement], oracles: &[&str]) {
         let mut wrong = String::new();
         for Disagreement { case, oracle, said } in found {

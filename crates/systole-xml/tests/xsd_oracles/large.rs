@@ -1,4 +1,4 @@
-//! A schema of the size of an industry's: 250 simple types and 250 complex ones, `tests/corpus/xsd/large.xsd`.
+//! A schema of the size of an industry standard: 250 simple types and 250 complex ones, `tests/corpus/xsd/large.xsd`.
 
 use std::fmt::Write;
 use std::fs;
@@ -30,7 +30,7 @@ fn the_large_schema_compiles_and_judges() {
     let mut judges = Judges::new(&documents).expect("it is a document");
     assert_eq!(judges.unsupported(), None);
     for (code, valid) in [("C0-0", true), ("C0-99", false)] {
-        // What the first record asks for: its fields of even numbers.
+        // The required fields of the first record, which have even numbers.
         let text = format!(
             "<l:document0 xmlns:l=\"urn:example:large\" version=\"1\"><l:field0>{code}</l:field0>\
              <l:field2>10.00</l:field2></l:document0>"
@@ -86,10 +86,10 @@ fn simple(out: &mut String, number: usize) {
     );
 }
 
-/// Records of fields; every third one extends the one before, and some hold others.
+/// Writes a record of fields. Every third record extends the previous one, and some contain others.
 fn complex(out: &mut String, number: usize) {
     let extends = number % 3 == 2;
-    // An extension has names of its own beside those of its base.
+    // An extension needs names that differ from those of its base.
     let prefix = if extends { "more" } else { "field" };
     let _ = writeln!(out, "  <xs:complexType name=\"Record{number}\">");
     if extends {

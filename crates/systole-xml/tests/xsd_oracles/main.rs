@@ -1,5 +1,5 @@
-//! The engine beside other validators, on the corpus and on random schemas. A disagreement is decided by the
-//! Recommendation and written down in `tests/corpus/xsd/disagreements.txt`.
+//! The engine compared with other validators, on the corpus and on random schemas. Each disagreement is decided by the
+//! Recommendation and listed in `tests/corpus/xsd/disagreements.txt`.
 
 mod corpus;
 mod disagreements;

@@ -1,4 +1,4 @@
-//! Random instances of random schemas: the engine must say what a naive reference says, and so must libxml2, but for
+//! Random instances of random schemas: the engine must agree with a naive reference model, and libxml2 too, except for
 //! the kinds of schemas that it is known to get wrong.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use systole_xml::schema::XsdDocument;
 use systole_xml::schema::oracle::Judges;
 use systole_xml::vocab::XmlLimits;
 
-/// A simple type with literals that are valid, and some that aren't.
+/// A simple type with valid and invalid literals.
 struct Literals {
     definition: &'static str,
     valid: &'static [&'static str],
@@ -75,7 +75,7 @@ struct Particle {
 
 #[derive(Debug, Clone)]
 enum Term {
-    /// Its name is `e` and the number, so that no two are alike and every model is deterministic.
+    /// An element called `e` and its number. Names are unique, so every model is deterministic.
     Element {
         number: usize,
         ty: usize,
@@ -99,10 +99,10 @@ struct Schema {
     types: Vec<usize>,
 }
 
-/// A value, by what chooses it: whether it is valid, and which.
+/// A choice of a literal: `true` for a valid one, and its index.
 type Chosen = (bool, usize);
 
-/// What is done to a valid instance.
+/// A mutation of a valid instance.
 #[derive(Debug, Clone)]
 enum Change {
     Drop(usize),
@@ -111,7 +111,7 @@ enum Change {
     Rename(usize, usize),
 }
 
-/// How an instance is made of a schema.
+/// The random choices that derive an instance from a schema.
 #[derive(Debug, Clone)]
 struct Recipe {
     choices: Vec<u8>,
@@ -209,7 +209,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         .prop_map(|(choices, changes, values, attributes)| Recipe { choices, changes, values, attributes })
 }
 
-/// Children by number and value; attributes by value, where there is one.
+/// The children by number and value, and the attributes by value, each with `true` if the value is valid.
 struct Instance {
     children: Vec<(usize, &'static str, bool)>,
     attributes: Vec<Option<(&'static str, bool)>>,
@@ -276,7 +276,7 @@ impl Schema {
                 .collect(),
             attributes: attributes
                 .map(|(attribute, chosen)| {
-                    // The line ends of an attribute are spaces to a parser, so that its value would be another one.
+                    // A parser turns line ends in attributes into spaces, which would change the value.
                     let chosen = chosen.as_ref().map(|chosen| literal(attribute.ty, chosen));
                     chosen.filter(|(text, _)| !text.contains(['\n', '\t']))
                 })
@@ -284,7 +284,7 @@ impl Schema {
         }
     }
 
-    /// Whether an instance is valid, by the words of the Recommendation.
+    /// Reports whether an instance is valid, by the definitions of the Recommendation.
     fn allows(&self, instance: &Instance) -> bool {
         let names: Vec<usize> = instance.children.iter().map(|(number, ..)| *number).collect();
         let attributes = self.attributes.iter().zip(&instance.attributes);
@@ -293,8 +293,8 @@ impl Schema {
             && ends(&self.content, &names, &BTreeSet::from([0])).contains(&names.len())
     }
 
-    /// libxml2 counts wrong, or takes exponential time, where a group is counted, and where a group that repeats holds
-    /// anything that may be left out or stand more than once: `(a*|b){1,3}`, `((a?,b*)*,c?)*`.
+    /// Reports whether libxml2 is known to count wrong or to take exponential time: where a group is counted, and where
+    /// a repeated group contains a part that is optional or repeated, such as `(a*|b){1,3}` and `((a?,b*)*,c?)*`.
     fn libxml_is_known_to_be_wrong(&self) -> bool {
         fn nested(particle: &Particle, repeats: bool) -> bool {
             let counted = particle.min > 1 || particle.max.is_some_and(|max| max > 1);
@@ -332,7 +332,7 @@ fn write(out: &mut String, particle: &Particle) {
     out.push_str(&format!("</xs:{tag}>"));
 }
 
-/// Names that a particle allows.
+/// Collects a random sequence of names that a particle allows.
 fn walk(names: &mut Vec<usize>, particle: &Particle, choices: &mut impl Iterator<Item = u8>) {
     let mut choose = |most: usize| usize::from(choices.next().unwrap_or(0)) % (most + 1);
     let times = particle.min + choose(particle.max.map_or(2, |max| max - particle.min));
@@ -348,7 +348,8 @@ fn walk(names: &mut Vec<usize>, particle: &Particle, choices: &mut impl Iterator
     }
 }
 
-/// Where a particle can end that starts at one of several places: the definition of its language, word for word.
+/// The positions where a particle can end that starts at any of `starts`: a literal transcription of the definition of
+/// its language.
 fn ends(particle: &Particle, names: &[usize], starts: &BTreeSet<usize>) -> BTreeSet<usize> {
     let once = |starts: &BTreeSet<usize>| -> BTreeSet<usize> {
         match &particle.term {
