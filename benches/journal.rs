@@ -1,6 +1,7 @@
-//! What it costs to write steps down, beside the same statements without a journal around them:
-//! `cargo bench --bench journal`, with a folder to write in (else the temporary one) and the number of steps.
-#![allow(clippy::disallowed_methods)] // It is about time.
+//! Costs of appending steps to the journal, compared with the same SQL statements without a journal around them. Run
+//! `cargo bench --bench journal`, optionally with a folder to write in (default: the temporary folder) and the number
+//! of steps.
+#![allow(clippy::disallowed_methods)] // A benchmark reads clocks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ fn main() {
     let _ = fs::remove_dir_all(&folder);
 }
 
-/// Both sides take turns on fresh files; the median of the rounds.
+/// Compares the medians of rounds in which both sides take turns on fresh files.
 fn compare(folder: &Path, durability: Durability, batch: u64, steps: u64) {
     let (mut own, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -96,7 +97,7 @@ fn append(journal: &mut SqliteJournal, steps: u64, batch: u64) {
     }
 }
 
-/// A typical step: one of 64 conversations consumes its message and calls somebody.
+/// A typical step: one of 64 conversations consumes its message and makes a call.
 fn step(n: u64) -> Step {
     let ops = vec![
         Op::Done { message: FIRST + n.saturating_sub(64) },
@@ -150,7 +151,7 @@ fn uuid(number: u64) -> Uuid {
     Uuid::from_u128(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }
 
-/// The same rows in the same tables, with no checksum that means anything.
+/// Writes the same rows to the same tables, with a constant in place of each checksum.
 fn bare_statements(file: &Path, durability: Durability, steps: u64, batch: u64) {
     let db = Connection::open(file).expect("a journal");
     for (name, value) in [("cache_size", -32 * 1024), ("wal_autocheckpoint", 4096), ("journal_size_limit", 64 << 20)] {
@@ -220,7 +221,7 @@ fn waiting(folder: &Path) {
     );
 }
 
-/// Takes a message, and never ends.
+/// A listener that takes a message and never ends.
 struct Waits;
 
 impl RawListener for Waits {
@@ -229,7 +230,7 @@ impl RawListener for Waits {
     }
 }
 
-/// A whole organism, from nothing to the first answer about what it holds: 1,000 conversations of as many messages.
+/// Measures the start of an organism, up to the first answer about its contents: 1,000 conversations of 1,000 messages.
 fn starting(folder: &Path) {
     const EACH: u64 = 1000;
     let (mut journal, file) = fresh(folder, Durability::Process);

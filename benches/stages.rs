@@ -1,4 +1,4 @@
-//! The stages of the ladder and what they are compared with: `cargo bench --bench stages`.
+//! The stages of the ladder and their references: `cargo bench --bench stages`.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ fn stage(bencher: divan::Bencher<'_, '_>, wanted: &Wanted) {
     bencher.counter(BytesCount::new(specimen.bytes)).bench_local(|| stage.run());
 }
 
-/// One stage with one message, by their numbers.
+/// A stage and a message, by their indexes.
 struct Wanted {
     specimen: usize,
     stage: usize,

@@ -1,4 +1,4 @@
-//! Organisms of many listeners: what their start takes, and one question to one of them. `cargo bench --bench start`.
+//! The start of organisms with many listeners, and a question to one listener: `cargo bench --bench start`.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ struct Add {
     b: i64,
 }
 
-/// A listener that says nothing.
+/// A listener that never answers.
 struct Mute;
 
 impl RawListener for Mute {
@@ -28,7 +28,7 @@ impl RawListener for Mute {
     }
 }
 
-/// Functions of one type, each reached by its name alone.
+/// An organism of function listeners for one type, addressed by name.
 fn of_one_type(listeners: usize) -> OrganismBuilder {
     let add = async |add: Delivery<Add>| Ok(Add { a: add.a + add.b, b: 0 });
     let with = |builder: OrganismBuilder, number| {
@@ -37,7 +37,7 @@ fn of_one_type(listeners: usize) -> OrganismBuilder {
     (0..listeners).fold(Organism::builder("many"), with).client("cli", |client| client.calls::<Add>()).shards(1)
 }
 
-/// Listeners that are no functions, each of a payload of its own, and a client that may call all of them.
+/// An organism of raw listeners with a payload type each, and a client that may call all of them.
 fn of_distinct_contracts(listeners: usize) -> OrganismBuilder {
     let payload = |number| format!("{{urn:example:many:v1}}request-{number}").parse().expect("a name");
     let with = |builder: OrganismBuilder, number| {

@@ -1,4 +1,4 @@
-//! What case (c) is measured against: the same hops with nothing around them.
+//! References of case (c): the same hops without a pump.
 
 use actix::{Actor, Context, Handler, Message};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,7 +25,7 @@ impl Load for ActixSend {
         system.block_on(async move {
             let capacity = usize::try_from(tasks).unwrap_or(usize::MAX);
             let actor = Sink { capacity }.start();
-            // The root of a block_on is polled at a price that no task pays.
+            // Polling the root future of a block_on has costs that a task doesn't have.
             let all = actix::spawn(async move {
                 let senders = (0..tasks).map(|_| {
                     let actor = actor.clone();
@@ -83,7 +83,7 @@ impl Load for TokioMpsc {
     }
 }
 
-/// Passes so many tokens on; the number that it passed.
+/// Passes on up to `hops` tokens. Returns the number passed.
 async fn pass(mut from: UnboundedReceiver<Box<u64>>, to: UnboundedSender<Box<u64>>, hops: u64) -> u64 {
     let mut passed = 0;
     while passed < hops {

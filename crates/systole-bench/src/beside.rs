@@ -1,4 +1,4 @@
-//! Case (h): how long a fast listener takes to answer, alone and beside a slow one.
+//! Case (h): the latency of a fast listener, alone and beside a slow one.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use super::latency::Latencies;
 use super::load::{Load, LoadError, Pump, Scale};
 use super::messages::Add;
 
-/// How long a slow listener takes.
+/// The time that a slow listener takes for one message.
 const SLOW: Duration = Duration::from_millis(5);
-/// Conversations that each slow listener has waiting at any time: more than its slots.
+/// The number of conversations that wait for each slow listener, which is more than its concurrency slots.
 const WAITING: usize = 256;
 
 /// One question at a time to a fast listener.
 pub(super) struct Beside {
     pump: Pump,
     count: u64,
-    /// What keeps the slow ones busy.
+    /// The conversations that keep the slow listeners busy.
     waiting: Vec<(Conversation, &'static str)>,
 }
 
@@ -46,7 +46,7 @@ impl Beside {
         Ok(beside)
     }
 
-    /// Sends a new question to the slow ones for each that was answered.
+    /// Sends a new question to the slow listeners for each answered one.
     fn refill(&mut self) -> Result<(), LoadError> {
         for (conversation, name) in &mut self.waiting {
             while let Some(egress) = conversation.try_receive() {
@@ -61,7 +61,7 @@ impl Beside {
 impl Load for Beside {
     fn round(&mut self, latencies: &mut Latencies) -> Result<u64, LoadError> {
         let fast = Add::to("fast");
-        // The two messages of each fast conversation; what the slow ones do beside it is not counted.
+        // Counts the two messages of each fast conversation, not those of the slow listeners meanwhile.
         for _ in 0..self.count {
             self.refill()?;
             self.pump.converse(&fast, 1, 1, latencies)?;
@@ -72,10 +72,10 @@ impl Load for Beside {
 
 struct Fast;
 
-/// Gives its slot back late, but not its thread.
+/// A listener that keeps its slot for a while without blocking its OS thread.
 struct Slow;
 
-/// Blocks a thread of its own pool.
+/// A listener that blocks an OS thread of its own pool.
 struct Blocking;
 
 impl Actor for Fast {

@@ -1,4 +1,4 @@
-//! Every case: what it is called, what it does, how much of it, and the bar that it is held to.
+//! All cases with their names, descriptions, sizes and bars.
 
 use super::bare::{ActixSend, TokioMpsc};
 use super::beside::Beside;
@@ -11,20 +11,20 @@ use super::ping_pong::PingPong;
 use super::two_hop::TwoHop;
 use systole::shell::journal::Durability;
 
-/// What makes a load.
+/// The function that starts a load.
 type Start = fn(Scale) -> Result<Box<dyn Load>, LoadError>;
 
 /// One load under a name.
 pub struct Case {
-    /// Its name, which `--filter` looks into.
+    /// The name, which `--filter` searches.
     pub name: &'static str,
-    /// What it does.
+    /// The description.
     pub what: &'static str,
     start: Start,
 }
 
 impl Case {
-    /// Starts its load.
+    /// Starts the load.
     ///
     /// # Errors
     /// [`LoadError`] if its organism does not start.
@@ -33,29 +33,29 @@ impl Case {
     }
 }
 
-/// A case, and those of the same run that it is compared with: their rounds take turns.
+/// A case with the cases of the same run that it is compared with: their rounds take turns.
 pub struct Group {
-    /// The letter of the list that these cases come from.
+    /// The letter of the case in the list of the documentation.
     pub letter: char,
-    /// The case, then what all others are compared with, then more of the same kind.
+    /// The case first, then the reference of the comparison, then further cases of the same kind.
     pub cases: Vec<Case>,
     pub(super) rounds: u32,
     pub(super) by: By,
     pub(super) bar: Option<Bar>,
 }
 
-/// What a group is about.
+/// The figure that a group compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// CPU time of a delivery.
+    /// The CPU time of a delivery.
     Cpu,
-    /// The latency that 99 of 100 stay within.
+    /// The 99th percentile of the latency.
     P99,
-    /// The memory of so many threads, which the load leaves behind.
+    /// The memory of so many threads, which each round leaves behind.
     Memory { threads: u64 },
 }
 
-/// What the specification asks for: at most so much.
+/// A requirement of the specification: an upper bound of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bar {
     pub(super) what: &'static str,
@@ -64,7 +64,7 @@ pub(super) struct Bar {
     pub(super) aim: Option<f64>,
 }
 
-/// Which figure of the first case of a group a bar speaks of.
+/// The figure of the first case of a group that a bar bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
     CpuMicros,
@@ -75,8 +75,8 @@ pub(super) enum Figure {
 
 const THREADS: u64 = 100_000;
 
-/// All groups, in the order in which they run: what measures memory needs a fresh heap, and what
-/// leaves most behind comes last.
+/// All groups, in the order in which they run: cases that measure memory come first, because they need a fresh heap,
+/// and the case that leaves most memory behind comes last.
 pub fn groups() -> Vec<Group> {
     vec![
         waiting(),

@@ -1,10 +1,9 @@
-//! Case (c): many threads that do nothing, and say so with payloads whose proof still holds, so
-//! that no XML is read or written.
+//! Case (c): many threads that do nothing, with payloads whose proof of validity is passed on, so that no XML is parsed
+//! or written.
 //!
-//! One conversation: the trunk calls the branches, each branch calls its leaves. All leaves are
-//! ready at the same time; each turn of a leaf puts the same payload at the tail of its own
-//! mailbox. When all turns are used up, each leaf replies to its branch, and each branch to the
-//! trunk.
+//! One conversation: the trunk calls the branches, each branch calls its leaves. All leaves are ready at the same time;
+//! each turn of a leaf puts the same payload at the tail of its own mailbox. When all turns are used up, each leaf
+//! replies to its branch, and each branch to the trunk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,13 +24,13 @@ use super::messages::{Ball, Sample};
 pub(super) struct Dispatch {
     pump: Pump,
     turns: Arc<AtomicU64>,
-    /// Turns of all leaves together, beyond the first of each.
+    /// The number of turns of all leaves together, beyond the first of each.
     budget: u64,
 }
 
 impl Dispatch {
-    /// About `leaves` threads that take `turns` turns each beyond the first; with none, every
-    /// delivery opens a thread or closes one.
+    /// Starts a tree of about `leaves` threads that take `turns` turns each beyond the first; with none, every delivery
+    /// opens a thread or closes one.
     pub(super) fn start(scale: Scale, leaves: u64, turns: u64) -> Result<Self, LoadError> {
         let leaves = scale.of(leaves);
         let width = (leaves as f64).sqrt().ceil() as usize;
@@ -50,7 +49,7 @@ impl Dispatch {
 }
 
 /// An organism of one shard in which a ball from the client reaches `width` branches, and from each of them as many
-/// leaves: the listener called `leaf`, which is left to add.
+/// leaves. The caller adds the listener called `leaf`.
 pub(super) fn tree(name: &str, width: usize, leaf: &'static str) -> Result<OrganismBuilder, LoadError> {
     let ball = Ball::qname().to_string();
     Ok(Organism::builder(name)
@@ -81,7 +80,7 @@ impl Load for Dispatch {
     }
 }
 
-/// Limits that a tree of such a width stays within.
+/// The limits that a tree of this width needs.
 pub(super) fn wide(width: usize) -> Limits {
     Limits {
         fanout: width.max(256),
@@ -96,7 +95,7 @@ pub(super) fn wide(width: usize) -> Limits {
     }
 }
 
-/// Calls as many below as it is wide, and replies when all have.
+/// A listener that makes `width` calls, and replies once all are answered.
 pub(super) struct Branch {
     pub(super) width: usize,
     pub(super) below: &'static str,
@@ -130,7 +129,7 @@ impl Handler<Delivery<Element>> for Leaf {
     type Result = Response;
 
     fn handle(&mut self, delivery: Delivery<Element>, _: &mut Context<Self>) -> Response {
-        // One thread counts: that of the only shard.
+        // Only the OS thread of the single shard counts, so no atomic update is needed.
         let left = self.turns.load(Ordering::Relaxed);
         self.turns.store(left.saturating_sub(1), Ordering::Relaxed);
         Ok(match left {

@@ -1,4 +1,4 @@
-//! Case (d): one question becomes a hundred, in parallel, and one answer again.
+//! Case (d): one question becomes a hundred calls in parallel, and one answer.
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use systole::shell::{Delivery, Emit, Organism, Response, call_to, none, reply};
@@ -8,21 +8,21 @@ use super::latency::Latencies;
 use super::load::{Load, LoadError, Pump, Scale};
 use super::messages::Add;
 
-/// Calls of one fan-out.
+/// The number of calls of one fan-out.
 const WIDTH: i64 = 100;
-/// Fan-outs at the same time.
+/// The number of concurrent fan-outs.
 const WINDOW: usize = 4;
 
-/// How the hub joins.
+/// The way in which the hub joins the answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// The answers come one by one, as messages.
     Messages,
-    /// Its handler awaits them all.
+    /// The handler awaits all answers.
     Awaited,
 }
 
-/// Fan-outs of [`WIDTH`].
+/// A load of fan-outs of [`WIDTH`] calls.
 pub(super) struct FanOut {
     pump: Pump,
     count: u64,
@@ -56,7 +56,7 @@ impl Load for FanOut {
 
 struct Calculator;
 
-/// Replies with the last answer of each fan-out: adding them up would need state of each thread.
+/// A hub that replies with the last answer of each fan-out: a sum would need state per thread.
 #[derive(Default)]
 struct Collector;
 

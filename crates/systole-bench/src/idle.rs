@@ -1,5 +1,4 @@
-//! Case (f): threads that are there and do nothing. What they cost is memory alone: every round
-//! leaves more of them behind.
+//! Case (f): idle threads, which cost only memory. Every round leaves more of them behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +17,10 @@ use super::messages::{Ball, Sample};
 
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
-/// Messages that the client has under way while it opens conversations.
+/// The number of messages in flight while the client opens conversations.
 const WINDOW: u64 = 64;
 
-/// Conversations that were answered and may go on: each is one thread, its root.
+/// Answered conversations that the client may continue: each is one thread, its root.
 pub(super) struct Conversations {
     pump: Pump,
     count: u64,
@@ -63,17 +62,16 @@ async fn received(client: &Client) -> Result<(), LoadError> {
     egress.fault.map_or(Ok(()), |fault| Err(fault.into()))
 }
 
-/// Threads that wait for the answer of their only child. They stand in chains; at the end of each
-/// is a thread that sleeps.
+/// Chains of threads that wait for the answer of their only child, with a sleeping thread at the end of each.
 pub(super) struct Chains {
     pump: Pump,
     chains: u64,
-    /// Listeners that are still to be called in the chain which grows.
+    /// The number of listeners still to be called in the growing chain.
     links: Arc<AtomicU64>,
 }
 
 impl Chains {
-    /// Threads of one chain, with its root and the sleeper: as deep as threads may be.
+    /// The number of threads of one chain, with its root and the sleeper: the greatest depth of threads.
     const LENGTH: u64 = 65;
 
     pub(super) fn start(scale: Scale, count: u64) -> Result<Self, LoadError> {
@@ -109,8 +107,7 @@ impl Load for Chains {
     }
 }
 
-/// Threads of one conversation that wait for a message to themselves, an hour ahead: each holds a
-/// message and a timer.
+/// Threads of one conversation that wait for a message to themselves in an hour: each holds a message and a timer.
 pub(super) struct Sleepers {
     pump: Pump,
 }

@@ -1,21 +1,23 @@
+//! Latencies and their percentiles.
+
 use std::time::Duration;
 
-/// How long things took, one by one.
+/// The latencies of single operations, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Latencies(Vec<u64>);
 
 impl Latencies {
-    /// Adds one.
+    /// Adds a latency.
     pub fn add(&mut self, took: Duration) {
         self.0.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Adds those of another.
+    /// Adds all latencies of another collection.
     pub fn append(&mut self, mut more: Self) {
         self.0.append(&mut more.0);
     }
 
-    /// The time in microseconds that `share` of all stay within (nearest rank); `None` if there is none.
+    /// The percentile for `share` by the nearest-rank method, in microseconds; `None` without latencies.
     pub(super) fn percentile(&mut self, share: f64) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
         let rank = ((self.0.len() as f64 * share).ceil() as usize).clamp(1, last + 1) - 1;

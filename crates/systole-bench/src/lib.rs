@@ -1,9 +1,8 @@
-//! Layer 4, the benchmarks: what the pump costs, beside what others cost for the same in the same
+//! Layer 4, the benchmarks: the costs of the pump, compared with those of other software for the same work in the same
 //! run.
 //!
-//! Figures are CPU time of this process wherever that makes sense, because wall time on a busy
-//! machine says little; and ratios within one run rather than figures across runs. What is
-//! compared runs in turns.
+//! Figures are CPU time of this process where possible, because wall time depends on the load of the machine; and
+//! ratios within one run rather than figures across runs. Compared cases take turns.
 //!
 //! `systole bench` and `benches/` run the same loads and stages.
 
@@ -42,24 +41,24 @@ use cases::{Bar, Figure};
 use progress::Progress;
 use table::Tables;
 
-/// What `systole bench` is asked for.
+/// The options of `systole bench`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Print the figures as one JSON document
     #[arg(long)]
     json: bool,
-    /// Run only what has this in its name
+    /// Run only the cases, messages and documents with NAME in their name
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
-    /// Run everything as little as possible, to see that it works
+    /// Run everything at the smallest scale, to see that it works
     #[arg(long)]
     smoke: bool,
-    /// Where the picture goes
+    /// File to write the chart to, as SVG
     #[arg(long, value_name = "FILE", default_value = "target/bench.svg")]
     svg: PathBuf,
 }
 
-/// Runs the benchmarks and prints what they found. Bars that are not met don't fail it.
+/// Runs the benchmarks and prints the figures. Unmet bars don't make it fail.
 pub fn main(options: &Options) -> ExitCode {
     let report = match run(options) {
         Ok(report) => report,
@@ -69,26 +68,29 @@ pub fn main(options: &Options) -> ExitCode {
         }
     };
     if report.cases.is_empty() && report.stages.is_empty() && report.hostile.is_empty() {
-        eprintln!("error: nothing has '{}' in its name", options.filter.as_deref().unwrap_or_default());
+        eprintln!(
+            "error: no case, message or document has '{}' in its name",
+            options.filter.as_deref().unwrap_or_default()
+        );
         return ExitCode::from(2);
     }
     if let Err(error) = draw(&report, &options.svg) {
-        eprintln!("warning: no picture in {}: {error}", options.svg.display());
+        eprintln!("warning: the chart was not written to {}: {error}", options.svg.display());
     }
     let text = if options.json {
         serde_json::to_string_pretty(&report).expect("a report has only names and numbers") + "\n"
     } else {
         Tables(&report).to_string()
     };
-    // Whoever closed standard output does not want it.
+    // A closed standard output is not an error.
     let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
     ExitCode::SUCCESS
 }
 
-/// Runs what the options ask for.
+/// Runs the benchmarks that the options select.
 ///
 /// # Errors
-/// [`LoadError`] if an organism does not do what it should.
+/// [`LoadError`] if an organism fails.
 pub fn run(options: &Options) -> Result<Report, LoadError> {
     let scale = if options.smoke { Scale::Smoke } else { Scale::Full };
     let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));

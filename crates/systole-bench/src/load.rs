@@ -1,4 +1,4 @@
-//! What a case does: a load that starts once and then runs round after round.
+//! Loads: the work of a case, which starts once and then runs in rounds.
 
 use std::collections::VecDeque;
 
@@ -10,26 +10,26 @@ use systole_xml::schema::ContractError;
 use super::latency::Latencies;
 use super::stopwatch;
 
-/// Something that can be measured again and again.
+/// A workload that can be measured repeatedly.
 pub trait Load {
-    /// One round: adds how long its conversations took, and gives the number of deliveries.
+    /// Runs one round. Adds the latencies of its conversations, and returns the number of deliveries.
     ///
     /// # Errors
-    /// [`LoadError`] if the organism does not do what it should.
+    /// [`LoadError`] if the organism fails.
     fn round(&mut self, latencies: &mut Latencies) -> Result<u64, LoadError>;
 }
 
-/// How much a load does in one round.
+/// The amount of work in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// As much as a figure needs.
+    /// The amount that a figure needs.
     Full,
-    /// As little as shows that it works.
+    /// The smallest amount that shows that the load works.
     Smoke,
 }
 
 impl Scale {
-    /// `full`, or so much less that a debug build does it in no time.
+    /// The number for this scale: `full`, or few enough for a fast run of a debug build.
     pub(super) fn of(self, full: u64) -> u64 {
         match self {
             Self::Full => full,
@@ -38,7 +38,7 @@ impl Scale {
     }
 }
 
-/// Why a case has no figures.
+/// The reason why a case has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A payload of the benchmarks is no contract.
@@ -47,10 +47,10 @@ pub enum LoadError {
     /// The organism did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It has no such client.
+    /// The organism has no such client.
     #[error(transparent)]
     Client(#[from] NoSuchClient),
-    /// It did not take a message.
+    /// The organism refused a message.
     #[error(transparent)]
     Send(#[from] SendError),
     /// A question had no answer.
@@ -62,15 +62,15 @@ pub enum LoadError {
     /// A conversation closed without an answer.
     #[error("a conversation closed without an answer")]
     Silent,
-    /// No runtime for a load without an organism.
-    #[error("no runtime: {0}")]
+    /// The runtime of a load without an organism did not start.
+    #[error("the runtime of a load without an organism did not start: {0}")]
     Runtime(#[from] std::io::Error),
-    /// A load without an organism lost what it passes on.
-    #[error("a bare load ended early")]
+    /// A load without an organism lost a message.
+    #[error("a load without an organism lost a message and ended early")]
     Lost,
 }
 
-/// An organism with one client, and what it delivered so far.
+/// An organism with one client, and the number of its deliveries so far.
 pub(super) struct Pump {
     pub(super) organism: Organism,
     pub(super) client: Client,
@@ -78,15 +78,15 @@ pub(super) struct Pump {
 }
 
 impl Pump {
-    /// Contract: the organism has a client `cli`.
+    /// Takes an organism, which must have a client `cli`.
     pub(super) fn new(organism: Organism) -> Result<Self, LoadError> {
         let client = organism.client("cli")?;
         Ok(Self { organism, client, delivered: 0 })
     }
 
-    /// What was given to a handler, to the core or to a client since this was last asked.
+    /// The number of deliveries to handlers, to the core and to clients since the last call.
     ///
-    /// Waits until the organism has nothing left to do: every round pays for all that it began.
+    /// Waits until the organism has nothing left to do, so that every round pays for all the work that it started.
     pub(super) fn delivered(&mut self) -> u64 {
         let counts = block_on(async {
             self.organism.run_until_idle().await;
@@ -95,8 +95,8 @@ impl Pump {
         counts.delivered - std::mem::replace(&mut self.delivered, counts.delivered)
     }
 
-    /// Opens `count` conversations with the same envelope, `window` of them at a time, and waits
-    /// for the one answer of each.
+    /// Opens `count` conversations with the same envelope, `window` of them at a time, and waits for the one answer of
+    /// each.
     pub(super) fn converse(
         &self,
         envelope: &Bytes,

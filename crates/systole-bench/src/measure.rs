@@ -1,6 +1,5 @@
-//! Runs loads and stages and counts: rounds of what is compared take turns, and a figure is the
-//! median of the rounds, so that what else the machine does hits both sides and no single round
-//! decides.
+//! Measurement of loads and stages. Rounds of compared cases take turns, and a figure is the median of the rounds, so
+//! that other load of the machine affects both sides and no single round decides.
 
 use super::cases::{By, Case, Group};
 use super::latency::Latencies;
@@ -10,16 +9,16 @@ use super::report::{CaseFigures, Ratio, SpecimenFigures, StageFigures};
 use super::stages::{Specimen, Stage};
 use super::stopwatch::{Stopwatch, thread_cpu};
 
-/// How many batches of each stage are measured, and how long each takes at least.
+/// The number of batches of each stage, and the least duration of a batch.
 const BATCHES: usize = 25;
 const BATCH: std::time::Duration = std::time::Duration::from_millis(2);
 
-/// Measures a group; `step` is told of each round.
+/// Measures a group. Calls `step` after each round.
 pub(super) fn group(group: &Group, scale: Scale, mut step: impl FnMut()) -> Result<Vec<CaseFigures>, LoadError> {
     let rounds = if scale == Scale::Smoke { 1 } else { group.rounds };
     let mut runs = group.cases.iter().map(|case| Run::start(case, scale)).collect::<Result<Vec<_>, _>>()?;
     if scale == Scale::Full {
-        // What a load holds after its first round is also what grew for once and is used again.
+        // The first round also grows memory that later rounds reuse, so it is not measured.
         for run in &mut runs {
             run.load.round(&mut Latencies::default())?;
         }
@@ -35,7 +34,7 @@ pub(super) fn group(group: &Group, scale: Scale, mut step: impl FnMut()) -> Resu
     Ok(figures)
 }
 
-/// Rounds that [`group`] will tell of.
+/// The number of calls of `step` that [`group`] will make.
 pub(super) fn steps(group: &Group, scale: Scale) -> u64 {
     let rounds = if scale == Scale::Smoke { 1 } else { group.rounds };
     u64::from(rounds) * group.cases.len() as u64
@@ -60,7 +59,7 @@ pub(super) fn specimen(specimen: &Specimen, scale: Scale) -> Result<SpecimenFigu
     Ok(SpecimenFigures { name: specimen.name, stages: figures.collect() })
 }
 
-/// How often a stage runs in one batch.
+/// The number of runs of a stage in one batch.
 fn calibrate(stage: &mut Stage, scale: Scale) -> u32 {
     let mut count = 1;
     while scale == Scale::Full && batch(stage, count) < BATCH {
@@ -77,7 +76,7 @@ fn batch(stage: &mut Stage, count: u32) -> std::time::Duration {
     thread_cpu() - start
 }
 
-/// A case under way.
+/// A case in progress.
 struct Run<'a> {
     case: &'a Case,
     load: Box<dyn Load>,
@@ -139,7 +138,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Compares all others with the second, which is the reference.
+/// Compares all cases with the second, which is the reference.
 fn compare(figures: &mut [CaseFigures], by: By) {
     let of = |figures: &CaseFigures| match by {
         By::Cpu => Some(figures.cpu_micros),
@@ -153,7 +152,7 @@ fn compare(figures: &mut [CaseFigures], by: By) {
     }
 }
 
-/// The middle one; the mean of the middle two.
+/// The median; for an even number, the mean of the middle two figures.
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_unstable_by(f64::total_cmp);
     match figures.len() {

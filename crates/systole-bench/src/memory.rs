@@ -1,20 +1,20 @@
-//! The resident memory of this process, as Linux tells it; elsewhere nothing is known.
+//! The resident memory of this process, from Linux's procfs; `None` on other systems.
 
 use std::fs;
 
-/// Bytes that are resident now.
+/// The resident memory now, in bytes.
 pub(super) fn resident() -> Option<u64> {
     status("VmRSS:")
 }
 
-/// The most that was resident since the last [`forget_peak`].
+/// The greatest resident memory since the last [`forget_peak`], in bytes.
 pub(super) fn peak() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// Starts a new peak. Where the system refuses, peaks are those of the whole process.
+/// Resets the peak. If the system refuses, peaks are those of the whole life of the process.
 pub(super) fn forget_peak() {
-    // A peak that is too high is the worst that can come of it.
+    // An error is harmless: the peak is only too high.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 

@@ -1,4 +1,4 @@
-//! What the benchmarks send: payload types, and envelopes as a client writes them.
+//! The messages of the benchmarks: payload types, and envelopes as a client writes them.
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use systole_xml::schema::Payload;
 
 const NAMESPACE: &str = "urn:systole:bench:v1";
 
-/// Two numbers: the smallest payload that says anything.
+/// A payload of two numbers, the smallest of the benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Add {
     /// Left operand.
@@ -17,34 +17,34 @@ pub(super) struct Add {
     pub(super) b: i64,
 }
 
-/// One long text.
+/// A payload of one long text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Note {
     /// The text.
     pub(super) text: String,
 }
 
-/// Many small elements of several types.
+/// A payload of many small elements of several types.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Order {
-    /// Who orders.
+    /// The customer.
     pub(super) customer: String,
-    /// The customer's own name for it.
+    /// The customer's reference.
     pub(super) reference: String,
-    /// What the prices are in.
+    /// The currency of the prices.
     pub(super) currency: Currency,
-    /// Whether it is urgent.
+    /// Set for an urgent order.
     pub(super) express: bool,
-    /// When it was placed.
+    /// The time of the order.
     pub(super) placed: String,
-    /// What it costs.
+    /// The price of all items.
     pub(super) total: f64,
-    /// What is ordered.
+    /// The ordered items.
     #[serde(default)]
     pub(super) item: Vec<Item>,
 }
 
-/// What a price is in.
+/// A currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(super) enum Currency {
     /// Euro.
@@ -58,24 +58,24 @@ pub(super) enum Currency {
 /// One line of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Item {
-    /// Its number.
+    /// The line number.
     #[serde(rename = "@line")]
     pub(super) line: u32,
-    /// What the quantity counts.
+    /// The unit of the quantity.
     #[serde(rename = "@unit")]
     pub(super) unit: String,
-    /// What it is.
+    /// The name of the item.
     pub(super) name: String,
-    /// How many.
+    /// The quantity.
     pub(super) quantity: u32,
-    /// For one.
+    /// The price of one unit.
     pub(super) price: f64,
 }
 
-/// The ball of ping-pong, and the token of bare dispatch.
+/// The ball of ping-pong, and the token of the dispatch case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Ball {
-    /// How often it was thrown.
+    /// The number of throws.
     pub(super) turn: u32,
 }
 
@@ -99,28 +99,28 @@ impl Payload for Ball {
     const ROOT: &'static str = "ball";
 }
 
-/// A payload with an envelope around it, as a client would write it.
+/// A payload type with a sample envelope, as a client would write it.
 pub(super) trait Sample: Payload + Clone {
-    /// The envelope.
+    /// The sample envelope.
     fn envelope() -> Bytes;
 }
 
 impl Sample for Add {
-    /// 171 bytes, 7 elements.
+    /// A sample of 171 bytes, 7 elements.
     fn envelope() -> Bytes {
         Self::to("calculator")
     }
 }
 
 impl Add {
-    /// A question to a listener by name.
+    /// A question to a listener, addressed by name.
     pub(super) fn to(listener: &str) -> Bytes {
         envelope("", &format!("<to>{listener}</to>"), "<add xmlns=\"urn:systole:bench:v1\"><a>4</a><b>2</b></add>")
     }
 }
 
 impl Sample for Note {
-    /// 1,000 bytes of text, some of them not ASCII, some of them escaped.
+    /// A sample with 1,000 bytes of text, some of them not ASCII, some of them escaped.
     fn envelope() -> Bytes {
         let sentence = "The pump keeps every word it's given: prose, code &amp; “quotes”, line\nafter line. ";
         let mut text = sentence.repeat(1000usize.div_ceil(sentence.len()));
@@ -134,7 +134,7 @@ impl Sample for Note {
 }
 
 impl Sample for Order {
-    /// 945 bytes, 28 elements.
+    /// A sample of 945 bytes, 28 elements.
     fn envelope() -> Bytes {
         orders(4)
     }
@@ -146,8 +146,8 @@ impl Sample for Ball {
     }
 }
 
-/// An envelope with an order of so many lines, not canonical: a declaration, attributes out of
-/// order, apostrophes around values.
+/// An envelope with an order of `lines` lines. It is not canonical: an XML declaration, unsorted attributes,
+/// apostrophes around values.
 pub(super) fn orders(lines: usize) -> Bytes {
     let names = [
         "hinge &amp; four screws, brass, 80 mm, a pair",

@@ -1,4 +1,4 @@
-//! Case (e): two listeners and one ball, never more than one message under way.
+//! Case (e): two listeners and one ball, with never more than one message in flight.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use super::load::{Load, LoadError, Pump, Scale};
 use super::messages::{Ball, Sample};
 use super::stopwatch;
 
-/// A handler that awaits answer after answer.
+/// A load of one handler that awaits answer after answer.
 pub(super) struct PingPong {
     pump: Pump,
     took: Arc<Mutex<Latencies>>,

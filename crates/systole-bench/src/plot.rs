@@ -1,4 +1,4 @@
-//! The report as a picture: bars of CPU time, ours beside what they are compared with.
+//! The report as a chart: bars of CPU time, Systole's beside those of the references.
 
 use std::io;
 use std::path::Path;
@@ -18,14 +18,14 @@ const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 
 const WIDTH: u32 = 960;
 const ROW: i32 = 22;
-/// Where the bars begin, and how long the longest is.
+/// The left edge of the bars, and the length of the longest, in pixels.
 const LEFT: i32 = 250;
 const LONGEST: f64 = 560.0;
 
-/// Why there is no picture.
+/// The reason why there is no chart.
 pub(super) type PlotError = DrawingAreaErrorKind<io::Error>;
 
-/// Bars of one scale under a title.
+/// A group of bars on one scale, with a title.
 struct Panel {
     title: String,
     bars: Vec<Bar>,

@@ -1,10 +1,12 @@
+//! The progress bar of a run.
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error while the benchmarks run; on a terminal only.
+/// A progress bar on standard error, shown on a terminal only.
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar of so many steps.
+    /// Starts a bar of `steps` steps.
     pub(super) fn new(steps: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {elapsed} {msg}") {
@@ -13,18 +15,18 @@ impl Progress {
         Self(bar)
     }
 
-    /// Says what runs now.
+    /// Shows the name of the running benchmark.
     pub(super) fn now(&self, name: &'static str) {
         self.0.set_message(name);
         self.0.tick();
     }
 
-    /// One step is done.
+    /// Counts a finished step.
     pub(super) fn step(&self) {
         self.0.inc(1);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn end(self) {
         self.0.finish_and_clear();
     }

@@ -1,7 +1,7 @@
-//! What the stages are measured against: libxml2 and quick-xml, on the same bytes.
+//! References for the stages: libxml2 and quick-xml on the same bytes.
 //!
-//! It names libxml itself, because the pump's own use of it never parses, canonicalizes and
-//! validates in one go, as a pump built on libxml2 would.
+//! It uses libxml directly, because the pump never parses, canonicalizes and validates with it in one go, as a pump
+//! built on libxml2 would.
 
 use libxml::parser::{Parser, ParserOptions};
 use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 const ENVELOPE: &str = include_str!("../../../schemas/envelope.xsd");
 
-/// libxml2 with the schemas of one kind of message, compiled.
+/// libxml2 with the compiled schemas of one kind of message.
 pub(super) struct Libxml {
     parser: Parser,
     envelope: SchemaValidationContext,
@@ -23,8 +23,10 @@ pub(super) struct Libxml {
 }
 
 impl Libxml {
+    /// Compiles the schema of a payload and that of envelopes.
+    ///
     /// # Panics
-    /// If the schemas of the benchmarks are no schemas.
+    /// If a schema of the benchmarks is invalid.
     pub(super) fn new(payload: &str) -> Self {
         let compiled = |schema: &str| {
             let mut parser = SchemaParserContext::from_buffer(schema);
@@ -38,25 +40,25 @@ impl Libxml {
         self.parser.parse_string_with_options(message, strict).expect("the samples are well-formed")
     }
 
-    /// Exclusive C14N without comments.
+    /// The exclusive canonical form without comments.
     pub(super) fn canonicalize(document: &Document) -> String {
         document.canonicalize(CanonicalizationOptions::default(), None).expect("what was parsed has a canonical form")
     }
 
-    /// The envelope by its schema, then the payload by its own.
+    /// Validates the envelope by its schema, then the payload by its own.
     pub(super) fn validate(&mut self, document: &Document) {
         self.envelope.validate_document(document).expect("the samples keep the envelope schema");
         self.validate_payload(document);
     }
 
-    /// The payload alone, by its schema.
+    /// Validates the payload alone by its schema.
     pub(super) fn validate_payload(&mut self, document: &Document) {
         let payload = document.get_root_element().and_then(|message| message.get_last_element_child());
         self.payload.validate_node(&payload.expect("a message has a payload")).expect("the samples keep their schema");
     }
 }
 
-/// A message as quick-xml's serde reads it.
+/// A message as quick-xml's serde deserializes it.
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "reading them is what is measured")]
 pub(super) struct Message<T> {
@@ -74,13 +76,13 @@ pub(super) struct Meta {
     thread: Option<String>,
 }
 
-/// quick-xml's serde on a whole message.
+/// Deserializes a whole message with quick-xml's serde.
 pub(super) fn deserialize<T: DeserializeOwned>(message: &str) -> Message<T> {
     quick_xml::de::from_str(message).expect("the samples are what they say")
 }
 
-/// quick-xml's events, with the names and values of all attributes and the text; a number that
-/// depends on all of them.
+/// Reads all events of quick-xml, with the names and values of all attributes and the text. Returns a number that
+/// depends on all of them, so that the work isn't optimized away.
 pub(super) fn tokenize(message: &str) -> usize {
     let mut reader = Reader::from_str(message);
     let mut seen = 0;

@@ -1,13 +1,15 @@
+//! The figures of a run, as `systole bench --json` prints them.
+
 use serde::Serialize;
 
 use super::stages::Side;
 
-/// Everything that a run found out.
+/// The figures of a run.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Where it ran.
+    /// The machine that the run used.
     pub machine: Machine,
-    /// Whether it only showed that everything works: the figures mean nothing.
+    /// Set for a smoke run, which only shows that everything works: its figures mean nothing.
     pub smoke: bool,
     /// The figures of each case, by letter.
     pub cases: Vec<CaseFigures>,
@@ -15,49 +17,49 @@ pub struct Report {
     pub stages: Vec<SpecimenFigures>,
     /// The figures of the hostile documents.
     pub hostile: Vec<HostileFigures>,
-    /// What the specification asks for, and what was found.
+    /// The bars of the specification, with the measured figures.
     pub bars: Vec<Verdict>,
 }
 
-/// What a run ran on.
+/// The machine and build of a run.
 #[derive(Debug, Serialize)]
 pub struct Machine {
-    /// Processors that it could use.
+    /// The number of processors available to the process.
     pub cores: usize,
-    /// Of what kind.
+    /// The processor architecture.
     pub arch: &'static str,
-    /// Under which system.
+    /// The operating system.
     pub os: &'static str,
-    /// Whether the program was built for speed.
+    /// Set for a build with optimization.
     pub optimized: bool,
 }
 
-/// What a case came to.
+/// The figures of a case.
 #[derive(Debug, Serialize)]
 pub struct CaseFigures {
     /// The letter of its group.
     pub letter: char,
-    /// Its name.
+    /// The name of the case.
     pub name: &'static str,
-    /// What it does.
+    /// The description of the case.
     pub what: &'static str,
-    /// Rounds that were measured; a figure is the median of theirs.
+    /// The number of measured rounds; a figure is the median of theirs.
     pub rounds: u32,
-    /// Deliveries of one round.
+    /// The number of deliveries of one round.
     pub deliveries: u64,
-    /// Deliveries in a second of wall time.
+    /// The number of deliveries per second of wall time.
     pub per_second: f64,
-    /// CPU time of the whole process for one delivery, in microseconds.
+    /// The CPU time of the whole process per delivery, in microseconds.
     pub cpu_micros: f64,
-    /// The latency that half of all stay within, in microseconds.
+    /// The median latency, in microseconds.
     pub p50_micros: Option<f64>,
-    /// The latency that 99 of 100 stay within, in microseconds.
+    /// The 99th percentile of the latency, in microseconds.
     pub p99_micros: Option<f64>,
-    /// The most memory that was resident in a round, in bytes: of the whole process.
+    /// The peak resident memory of the whole process in a round, in bytes.
     pub peak_rss: Option<u64>,
-    /// What one idle thread holds, in bytes: the growth of resident memory in a round, shared out.
+    /// The memory of one idle thread, in bytes: the growth of resident memory in a round, divided by the threads.
     pub bytes_of_thread: Option<f64>,
-    /// Its figure as a multiple of that of the case it is compared with.
+    /// The ratio of the figure to that of the reference case.
     pub ratio: Option<Ratio>,
 }
 
@@ -66,79 +68,79 @@ pub struct CaseFigures {
 pub struct Ratio {
     /// The name of the other case.
     pub to: &'static str,
-    /// What is compared.
+    /// The name of the compared figure.
     pub of: &'static str,
-    /// How many times as much.
+    /// The ratio.
     pub times: f64,
 }
 
-/// What the stages came to with one message.
+/// The figures of the stages for one message.
 #[derive(Debug, Serialize)]
 pub struct SpecimenFigures {
-    /// Its name.
+    /// The name of the message.
     pub name: &'static str,
     /// The stages.
     pub stages: Vec<StageFigures>,
 }
 
-/// What a stage came to.
+/// The figure of a stage.
 #[derive(Debug, Serialize)]
 pub struct StageFigures {
-    /// What it does.
+    /// The name of the stage.
     pub name: &'static str,
-    /// Who does it.
+    /// The side that does the work.
     pub side: Side,
-    /// CPU time of one message, in nanoseconds: the median of all rounds.
+    /// The CPU time for one message, in nanoseconds: the median of all batches.
     pub nanos: f64,
 }
 
-/// What a hostile document came to: CPU time in milliseconds, of one run.
+/// The figures of a hostile document: CPU time in milliseconds, of one run.
 #[derive(Debug, Serialize)]
 pub struct HostileFigures {
-    /// Its name.
+    /// The name of the document.
     pub name: &'static str,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: usize,
-    /// Whether all limits were lifted.
+    /// Set if all limits were lifted.
     pub lifted: bool,
-    /// The strict pass with C14N.
+    /// The time of the strict pass with C14N.
     pub strict_ms: f64,
-    /// Repair by itself.
+    /// The time of repair alone.
     pub repair_ms: f64,
-    /// As the emission of a listener: the strict pass, repair, and the strict pass again, of a fragment.
+    /// The time as an emission of a listener: the strict pass, repair, and the strict pass again, of a fragment.
     pub emission_ms: f64,
-    /// As a stream at an entrance: split, and up the ladder piece by piece.
+    /// The time as a stream at an entrance: splitting, and the ladder for each piece.
     pub entrance_ms: f64,
-    /// The most memory that was resident meanwhile, in bytes: of the whole process, the document included.
+    /// The peak resident memory of the whole process meanwhile, in bytes, including the document.
     pub peak_rss: Option<u64>,
-    /// What the ladder says to it as a document.
+    /// The verdict of the ladder on the whole document.
     pub verdict: String,
 }
 
 impl HostileFigures {
-    /// The slowest of its stages.
+    /// The time of the slowest stage.
     pub(super) fn worst_ms(&self) -> f64 {
         self.strict_ms.max(self.repair_ms).max(self.emission_ms).max(self.entrance_ms)
     }
 }
 
-/// A bar and what was found.
+/// A bar with the measured figure.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
-    /// What is asked for: at most so much.
+    /// The description of the bar, which is an upper bound.
     pub what: &'static str,
-    /// What was found.
+    /// The measured figure.
     pub measured: f64,
-    /// What it must not pass.
+    /// The required upper bound.
     pub must: Option<f64>,
-    /// What it should not pass.
+    /// The desired upper bound.
     pub aim: Option<f64>,
-    /// Whether it is within what it must.
+    /// Set if the figure is within the required bound.
     pub met: bool,
 }
 
 impl SpecimenFigures {
-    /// The nanoseconds of one stage.
+    /// The nanoseconds of one stage, if it was measured.
     pub(super) fn nanos(&self, side: Side, name: &str) -> Option<f64> {
         self.stages.iter().find(|stage| stage.side == side && stage.name == name).map(|stage| stage.nanos)
     }

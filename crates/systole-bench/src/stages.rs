@@ -1,4 +1,4 @@
-//! Case (g): the stages of the ladder one by one, and what others need for the same.
+//! Case (g): the stages of the ladder one by one, and references that do the same work.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,38 +12,38 @@ use super::load::LoadError;
 use super::messages::{Add, Note, Order, Sample, orders};
 use super::reference::{Libxml, deserialize, tokenize};
 
-/// A message that the stages are measured with.
+/// A message for measuring the stages.
 pub struct Specimen {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: usize,
     message: Bytes,
     prepare: fn(Bytes) -> Result<Vec<Stage>, LoadError>,
 }
 
-/// One thing to be done with a message, again and again.
+/// One operation on a message, which can run repeatedly.
 pub struct Stage {
-    /// What it does.
+    /// The name.
     pub name: &'static str,
-    /// Who does it.
+    /// The side that does the work.
     pub side: Side,
     run: Box<dyn FnMut()>,
 }
 
-/// Who does the work of a stage.
+/// The software that does the work of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// This crate.
+    /// Systole.
     Systole,
     /// libxml2 and quick-xml.
     Reference,
 }
 
-/// The name of the stage that takes a message all the way up the ladder, and of its counterpart.
+/// The name of the stage that takes a message through the whole ladder, and of its reference.
 pub const ALL: &str = "all of these";
-/// The name of the stage that merely tokenizes.
+/// The name of the stage that only tokenizes.
 pub const TOKENS: &str = "quick-xml tokens";
 
 /// The messages, smallest first.
@@ -68,14 +68,14 @@ impl Specimen {
     /// [`LoadError`] if a payload of the benchmarks is no contract.
     ///
     /// # Panics
-    /// If a message does not keep its schema.
+    /// If a message is not valid for its schema.
     pub fn stages(&self) -> Result<Vec<Stage>, LoadError> {
         (self.prepare)(self.message.clone())
     }
 }
 
 impl Stage {
-    /// Does it once.
+    /// Runs the operation once.
     pub fn run(&mut self) {
         (self.run)();
     }

@@ -1,21 +1,21 @@
-//! The clocks of the benchmarks: the only place here that reads one.
+//! The clocks of the benchmarks. No other module here reads a clock.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Wall time and the CPU time of the whole process, from its start on.
+/// The wall time and the CPU time of the whole process at a start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stopwatch {
     wall: Duration,
     cpu: Duration,
 }
 
-/// What passed on a [`Stopwatch`].
+/// The time that passed since a [`Stopwatch`] started.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lap {
     pub(super) wall: Duration,
-    /// Of all threads of the process together.
+    /// The CPU time of all threads of the process together.
     pub(super) cpu: Duration,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn wall() -> Duration {
     read(ClockId::Monotonic)
 }
 
-/// The CPU time of this thread alone: what other processes on the machine do doesn't count.
+/// The CPU time of this OS thread alone, which other processes on the machine don't affect.
 pub(super) fn thread_cpu() -> Duration {
     read(ClockId::ThreadCPUTime)
 }

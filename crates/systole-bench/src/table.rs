@@ -105,7 +105,7 @@ fn verdict(verdict: &Verdict) -> Vec<String> {
     ]
 }
 
-/// Three digits or more.
+/// A figure with at least three significant digits.
 fn number(figure: f64) -> String {
     if !figure.is_finite() {
         return "-".to_owned();
@@ -117,7 +117,7 @@ fn number(figure: f64) -> String {
     }
 }
 
-/// With a comma after every three digits.
+/// A number with a comma between groups of three digits.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -130,7 +130,7 @@ fn grouped(number: i64) -> String {
     out
 }
 
-/// Columns as wide as what is in them: names to the left, numbers to the right.
+/// A table with columns as wide as their longest cell: names aligned left, numbers right.
 struct Table(Vec<Vec<String>>);
 
 impl Table {

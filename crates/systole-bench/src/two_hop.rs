@@ -1,5 +1,5 @@
-//! Cases (a) and (b): a client asks the front, which asks the back; the answer comes back through
-//! both. Every message is decoded and encoded again.
+//! Cases (a) and (b): a client asks the front, which asks the back; the answer comes back through both. Every message
+//! is decoded and encoded on each hop.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -14,17 +14,17 @@ use super::latency::Latencies;
 use super::load::{Load, LoadError, Pump, Scale};
 use super::messages::Sample;
 
-/// Conversations through two listeners, so many of them at a time.
+/// A load of conversations through two listeners, `window` of them at a time.
 pub(super) struct TwoHop<T> {
     pump: Pump,
     count: u64,
     window: usize,
     payload: PhantomData<T>,
-    // Below the pump, which writes there to its end.
+    // Declared below the pump, so that the folder is dropped after the pump has written to it for the last time.
     _folder: Option<Folder>,
 }
 
-/// Where a journal is, while it is.
+/// The temporary folder of a journal, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left there is in the folder for what may go.
+        // An error leaves files behind only in the temporary folder of the system.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -52,7 +52,7 @@ impl<T: Sample> TwoHop<T> {
         })
     }
 
-    /// The same with a journal, in a folder of its own that goes with it.
+    /// Starts the same load with a journal, in a temporary folder.
     pub(super) fn durable(scale: Scale, durability: Durability, count: u64, window: usize) -> Result<Self, LoadError> {
         let folder = Folder::new()?;
         let journal = folder.0.join("journal");

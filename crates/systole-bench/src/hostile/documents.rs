@@ -1,28 +1,28 @@
-//! Documents that are made to hurt: time, memory, the stack, or what a listener believes.
+//! Documents made to exhaust time, memory or the stack, or to deceive a listener.
 
 use super::super::messages::orders;
 
-/// A document of any size.
+/// A hostile document that can be made in any size.
 #[derive(Debug, Clone, Copy)]
 pub struct Document {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
     make: fn(usize) -> Vec<u8>,
 }
 
 impl Document {
-    /// The document, of about so many bytes, and seldom more.
+    /// The bytes of the document: about `bytes`, and rarely more.
     pub fn of(&self, bytes: usize) -> Vec<u8> {
         (self.make)(bytes)
     }
 }
 
-/// What an envelope starts with.
+/// The start of an envelope.
 const ENVELOPE: &str = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from/></meta>";
 
-/// All of them.
+/// All hostile documents.
 pub const DOCUMENTS: &[Document] = &[
-    // declarations
+    // Declarations.
     document("entity bomb", |size| {
         let levels: String =
             (1..10).map(|i| format!("<!ENTITY l{i} '{}'>", format!("&l{};", i - 1).repeat(10))).collect();
@@ -35,7 +35,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("external entity", |_| b"<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>".to_vec()),
     document("external subset", |_| b"<!DOCTYPE a SYSTEM 'http://127.0.0.1/a.dtd'><a/>".to_vec()),
     document("undeclared entities", |size| fill("<a>", "&bomb;", "</a>", size)),
-    // depth
+    // Depth.
     document("nesting", |size| nested("<a>", "</a>", size)),
     document("nesting, never closed", |size| fill("", "<a>", "", size)),
     document("nesting, closed once", |size| fill("", "<a><b>", "</a>", size)),
@@ -45,7 +45,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("end tags of as many names", |size| number("<a>", |i| format!("</n{i}>"), "</a>", size)),
     document("elements of as many names", |size| number("<a>", |i| format!("<n{i}/>"), "</a>", size)),
     document("start tags of as many names", |size| number("<a>", |i| format!("<n{i}>"), "</a>", size)),
-    // tags
+    // Tags.
     document("attributes", |size| number("<a", |i| format!(" a{i}=''"), "/>", size)),
     document("one attribute again and again", |size| fill("<a", " b=''", "/>", size)),
     document("attributes without values", |size| number("<a", |i| format!(" a{i}"), "/>", size)),
@@ -60,7 +60,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("a namespace for each sibling", |size| {
         fill(&format!("<a xmlns:p='urn:{}'>", "x".repeat(1000)), "<p:b/>", "</a>", size)
     }),
-    // length
+    // Length.
     document("a name", |size| fill("<", "n", "/>", size)),
     document("an end tag's name", |size| fill("<a></", "n", ">", size)),
     document("an attribute's name", |size| fill("<a ", "n", "=''/>", size)),
@@ -75,7 +75,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("text, all escapes", |size| fill("<a>", "&gt;>&#62;\r", "</a>", size)),
     document("mixed line ends", |size| fill("<a>", "\r\n\r\r\n\n", "</a>", size)),
     document("CDATA sections", |size| fill("<a>", "<![CDATA[<]]>", "</a>", size)),
-    // bytes
+    // Bytes.
     document("NUL", |size| fill("<a>", "\0", "</a>", size)),
     document("overlong UTF-8", |size| bytes(b"<a>", b"\xC0\x80\xE0\x80\xBC", b"</a>", size)),
     document("invalid UTF-8", |size| bytes(b"<a>", b"\xFF\x80\xED\xA0\x80", b"</a>", size)),
@@ -85,7 +85,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("windows-1252, declared", |size| {
         bytes(b"<?xml version='1.0' encoding='windows-1252'?><a>", b"\x93caf\xE9\x94 & ", b"</a>", size)
     }),
-    // what repair looks at twice
+    // Inputs that repair must examine repeatedly.
     document("less-than signs", |size| fill("<a>", "<", "</a>", size)),
     document("less-than signs and names", |size| fill("<a>", "<b ", "</a>", size)),
     document("comparisons", |size| fill("<a>", "1 < 2 && x ", "</a>", size)),
@@ -101,7 +101,7 @@ pub const DOCUMENTS: &[Document] = &[
     document("mentions", |size| fill("", "I use the <add> tag, ", "<add>1</add>", size)),
     document("generics", |size| fill("", "Vec<String> is ", "<a/>", size)),
     document("prose", |size| fill("", "Well, let me think about this.\n", "<a/>", size)),
-    // streams and envelopes
+    // Streams and envelopes.
     document("envelopes", |size| fill("", &format!("{ENVELOPE}<a/></message>\n"), "", size)),
     document("envelopes, never closed", |size| fill("", ENVELOPE, "", size)),
     document("envelopes inside each other", |size| nested(ENVELOPE, "</message>", size)),
@@ -133,7 +133,7 @@ const fn document(name: &'static str, make: fn(usize) -> Vec<u8>) -> Document {
     Document { name, make }
 }
 
-/// `piece` as often as `size` allows, between `open` and `close`.
+/// Repeats `piece` between `open` and `close` as often as `size` allows.
 fn fill(open: &str, piece: &str, close: &str, size: usize) -> Vec<u8> {
     bytes(open.as_bytes(), piece.as_bytes(), close.as_bytes(), size)
 }
@@ -149,7 +149,7 @@ fn nested(open: &str, close: &str, size: usize) -> Vec<u8> {
     (open.repeat(count) + &close.repeat(count)).into_bytes()
 }
 
-/// The same with a piece that knows how often it stood before.
+/// Repeats a piece that depends on its number between `open` and `close` as often as `size` allows.
 fn number(open: &str, piece: impl Fn(usize) -> String, close: &str, size: usize) -> Vec<u8> {
     let mut text = open.to_owned();
     for i in 0.. {

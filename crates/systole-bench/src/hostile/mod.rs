@@ -1,4 +1,4 @@
-//! Case (i): documents that are made to hurt, on each stage that bytes from outside can reach.
+//! Case (i): hostile documents on each stage that outside bytes can reach.
 
 mod documents;
 
@@ -20,17 +20,17 @@ use systole_xml::ladder::strict::canonicalize;
 use systole_xml::ladder::{Envelope, LadderError, Raw, climb, climb_fragment};
 use systole_xml::schema::{Catalog, PayloadSchema, Validator, decode};
 
-/// What the smaller documents have, the larger ones, and what the smoke run gives them.
+/// The sizes of the small and the large documents, and of those of the smoke run, in bytes.
 const SMALL: usize = 1 << 20;
 const LARGE: usize = 16 << 20;
 const SMOKE: usize = 1 << 14;
 
-/// No limits, but for a canonical form that would be a hundred times as long as the document: then the work itself
-/// is what is measured.
+/// No limits, except one on a canonical form a hundred times as long as the document, so that the work itself is
+/// measured.
 const LIFTED: XmlLimits = XmlLimits { message_bytes: 8 * LARGE, ..XmlLimits::UNLIMITED };
 
-/// What each document is measured with: its size, and whether the limits are lifted. The small ones first, because
-/// memory that was freed is not always given back to the system.
+/// The runs of each document: its size in bytes, and `true` if the limits are lifted. Small documents come first,
+/// because the allocator doesn't return all freed memory to the system.
 pub(super) fn runs(scale: Scale) -> Vec<(usize, bool)> {
     match scale {
         Scale::Full => vec![(SMALL, false), (SMALL, true), (LARGE, false), (LARGE, true)],
@@ -62,7 +62,7 @@ pub(super) fn figures(document: &Document, bytes: usize, lifted: bool) -> Result
     })
 }
 
-/// What an entrance and the pump do with a stream. Validation keeps to the limits, as in the pump.
+/// Processes a stream as an entrance and the pump do. Validation applies the limits, as in the pump.
 fn enter(stream: &Raw, limits: &XmlLimits, validator: &mut Validator, lifted: bool) {
     let mut splitter = Splitter::new(limits);
     for chunk in stream.bytes().chunks(1 << 16) {
@@ -85,7 +85,7 @@ fn take(piece: Piece, limits: &XmlLimits, validator: &mut Validator, lifted: boo
     }
 }
 
-/// What the ladder says to a document as a whole, in a few words.
+/// The verdict of the ladder on a document as a whole: the error kind, or the number of repairs.
 pub fn verdict(raw: &Raw, limits: &XmlLimits) -> String {
     let variant = |debug: String| debug.split([' ', '(']).next().unwrap_or_default().to_owned();
     match climb(raw, limits) {
@@ -104,8 +104,8 @@ fn timed(work: impl FnOnce()) -> f64 {
     spent.as_secs_f64() * 1e3
 }
 
-/// The bars of the specification, over all documents of a run that were kept to the limits, as in the pump. What they
-/// cost without limits shows how the stages grow.
+/// The bars of the specification, over all documents that were run within the limits, as in the pump. The costs without
+/// limits only show the growth of the stages.
 pub(super) fn bars(figures: &[HostileFigures]) -> Vec<Verdict> {
     let (small, large): (Vec<_>, Vec<_>) =
         figures.iter().filter(|figures| !figures.lifted).partition(|figures| figures.bytes <= SMALL);
