@@ -104,7 +104,7 @@ fn identity_constraints_are_judged_however_large_the_payload_is() {
     assert_eq!(judge("<r><a>1</a><a>2</a><b to='1.0'/><b/></r>"), Ok(()));
     assert_eq!(
         judge("<r><a>1</a><a>01.0</a></r>"),
-        Err("<a>: it has the same value for 'k' as one before, which must differ".to_owned())
+        Err("<a>: it repeats a value of 'k', which must be unique".to_owned())
     );
     assert_eq!(
         judge("<r><a>1</a><b to='2'/></r>"),

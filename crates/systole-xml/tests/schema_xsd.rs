@@ -425,13 +425,13 @@ fn rules_of_schemas_are_told_with_what_to_write() {
         (ct("<xs:sequence><xs:element name='a' minOccurs='2'/></xs:sequence>"), "minOccurs is more than maxOccurs"),
         (ct("<xs:sequence><xs:element name='a' minOccurs='0'/><xs:element name='a'/></xs:sequence>"), "an element <a> fits both this declaration and the one at 2:"),
         (ct("<xs:choice><xs:element name='a' type='xs:int'/><xs:sequence><xs:element name='b'/><xs:element name='a' type='xs:date'/></xs:sequence></xs:choice>"), "<a> has the type xs:date here and xs:int at 2:"),
-        (ct("<xs:attribute name='a'/><xs:attribute name='a'/>"), "stands here twice"),
+        (ct("<xs:attribute name='a'/><xs:attribute name='a'/>"), "is declared twice"),
         (ct("<xs:attribute name='a' default='1' use='required'/>"), "an attribute with a default is optional"),
         (restricted("<xs:pattern value='{1}a'/>"), "a quantifier stands behind nothing"),
         (restricted("<xs:minLength value='3'/><xs:maxLength value='2'/>"), "minLength is more than maxLength"),
-        (restricted("<xs:length value='3' fixed='true'/></xs:restriction></xs:simpleType><xs:simpleType name='u'><xs:restriction base='t'><xs:length value='4'/>"), "another value, which is fixed"),
-        (st("<xs:restriction base='t'/>"), "made from itself"),
-        ("<xs:element name='r'><xs:key name='k'><xs:selector xpath='a[1]'/><xs:field xpath='.'/></xs:key></xs:element>".to_owned(), "no path that an identity constraint may have"),
+        (restricted("<xs:length value='3' fixed='true'/></xs:restriction></xs:simpleType><xs:simpleType name='u'><xs:restriction base='t'><xs:length value='4'/>"), "fixes another value"),
+        (st("<xs:restriction base='t'/>"), "derived from itself"),
+        ("<xs:element name='r'><xs:key name='k'><xs:selector xpath='a[1]'/><xs:field xpath='.'/></xs:key></xs:element>".to_owned(), "is not a path for an identity constraint"),
         ("<xs:element name='r'><xs:keyref name='k' refer='l'><xs:selector xpath='a'/><xs:field xpath='.'/></xs:keyref></xs:element>".to_owned(), "there is no xs:key or xs:unique 'l'"),
         ("<xs:element name='r'/><xs:element name='r'/>".to_owned(), "declared twice"),
         ("<xs:notation name='n'/>".to_owned(), "a notation has a public or a system identifier"),
@@ -448,7 +448,7 @@ fn rules_of_schemas_are_told_with_what_to_write() {
         (
             ct("<xs:simpleContent><xs:extension base='xs:date'/></xs:simpleContent>")
                 + "<xs:complexType name='u'><xs:simpleContent><xs:restriction base='t'><xs:simpleType><xs:list itemType='xs:date'/></xs:simpleType></xs:restriction></xs:simpleContent></xs:complexType>",
-            "the xs:simpleType inside is not made from the text of the base",
+            "the xs:simpleType inside is not derived from the simple type of the base",
         ),
         (
             ct("<xs:simpleContent><xs:extension base='xs:date'/></xs:simpleContent>")
@@ -602,8 +602,8 @@ fn redefinitions_are_judged_wherever_they_stand() {
     assert!(chain(&attributes(&["c", "d"]), &attributes(&["c"])).unwrap_err().contains("which its base doesn't allow"));
     // A group refers to itself once, with exactly one occurrence.
     assert_eq!(chain(&own("", 1), longer), Ok(()));
-    assert!(chain(&own(" minOccurs='0'", 1), longer).unwrap_err().contains("it stands exactly once"));
-    assert!(chain(&own(" maxOccurs='2'", 1), longer).unwrap_err().contains("it stands exactly once"));
+    assert!(chain(&own(" minOccurs='0'", 1), longer).unwrap_err().contains("it occurs exactly once"));
+    assert!(chain(&own(" maxOccurs='2'", 1), longer).unwrap_err().contains("it occurs exactly once"));
     assert!(chain(&own("", 2), longer).unwrap_err().contains("refers to itself once at most"));
     // Two redefinitions of one component, neither of which redefines the other.
     assert!(chain(&(group(3) + &group(2)), longer).unwrap_err().contains("redefined twice"));

@@ -655,8 +655,8 @@ fn what_breaks_a_rule_is_said() {
         (element("<xs:sequence><xs:any minOccurs='0'/><xs:any namespace='urn:o'/></xs:sequence>"), "an element fits both this xs:any and the one at "),
         (element(&format!("<xs:sequence maxOccurs='100000'>{}{}</xs:sequence>", el("a", ""), el("b", "minOccurs='0'"))), "particles"),
         ("<xs:element name='r' type='t:missing'/>".to_owned(), "no type"),
-        ("<xs:complexType name='L'><xs:complexContent><xs:extension base='t:L'/></xs:complexContent></xs:complexType><xs:element name='r' type='t:L'/>".to_owned(), "made from itself"),
-        ("<xs:group name='g'><xs:sequence><xs:group ref='t:g'/></xs:sequence></xs:group><xs:element name='r'><xs:complexType><xs:group ref='t:g'/></xs:complexType></xs:element>".to_owned(), "holds itself"),
+        ("<xs:complexType name='L'><xs:complexContent><xs:extension base='t:L'/></xs:complexContent></xs:complexType><xs:element name='r' type='t:L'/>".to_owned(), "derived from itself"),
+        ("<xs:group name='g'><xs:sequence><xs:group ref='t:g'/></xs:sequence></xs:group><xs:element name='r'><xs:complexType><xs:group ref='t:g'/></xs:complexType></xs:element>".to_owned(), "contains itself"),
     ] {
         let found = refused(&xsd);
         assert!(found.contains(reason), "{found} for {xsd}");

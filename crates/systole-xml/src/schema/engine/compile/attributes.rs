@@ -45,7 +45,8 @@ impl Compiler<'_, '_> {
             return Ok(known.clone());
         }
         if self.reading_groups.contains(&key(place)) {
-            return wrong("an attribute group holds itself").map_err(|wrong: Wrong| wrong.at(place));
+            return wrong("an attribute group contains itself: remove the reference to it")
+                .map_err(|wrong: Wrong| wrong.at(place));
         }
         self.reading_groups.push(key(place));
         let written = self.nested(|compiler| compiler.written_attributes(place));
@@ -92,7 +93,9 @@ impl Compiler<'_, '_> {
                 Some(own) => {
                     let namespaces = own.namespaces.intersection(&group.namespaces);
                     if !namespaces.is_expressible() {
-                        return wrong("the wildcards for attributes that stand together here have no common part");
+                        return wrong(
+                            "the intersection of these wildcards for attributes can't be expressed in XSD 1.0",
+                        );
                     }
                     Wildcard { namespaces, process: own.process }
                 }
@@ -263,9 +266,7 @@ impl Compiler<'_, '_> {
             }
             let is_same = used.attribute.id == before.attribute.id;
             if !is_same && !self.is_restriction(used.attribute.id, before.attribute.id, Derivations::default())? {
-                return wrong(format!(
-                    "the type of the attribute '{local}' is not made from the one that it has in the base"
-                ));
+                return wrong(format!("the type of the attribute '{local}' is not derived from its type in the base"));
             }
             if let Some(fixed) = before.attribute.fixed() {
                 let is_kept =
@@ -319,7 +320,7 @@ impl Compiler<'_, '_> {
                     return at("a group in xs:redefine refers to itself once at most");
                 }
                 if ["minOccurs", "maxOccurs"].iter().any(|name| tree.get(node, name).is_some_and(|n| n != "1")) {
-                    return at("where a group in xs:redefine refers to itself, it stands exactly once: \
+                    return at("where a group in xs:redefine refers to itself, it occurs exactly once: \
                                remove minOccurs and maxOccurs");
                 }
             }
@@ -335,7 +336,7 @@ fn by_name(uses: &[AttributeUse]) -> Result<Vec<u32>, Wrong> {
     let mut places: Vec<u32> = (0..).take(uses.len()).collect();
     places.sort_unstable_by(|one, other| name(*one).cmp(name(*other)));
     if let Some(pair) = places.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
-        return wrong(format!("the attribute '{}' stands here twice", name(pair[0]).local));
+        return wrong(format!("the attribute '{}' is declared twice: keep one of them", name(pair[0]).local));
     }
     if uses.iter().filter(|used| used.attribute.ty.is_id()).count() > 1 {
         return wrong("two attributes of one element can't both be IDs");
@@ -355,7 +356,9 @@ impl Written {
             (Some(base), Some(own)) => {
                 let namespaces = base.namespaces.union(&own.namespaces);
                 if !namespaces.is_expressible() {
-                    return wrong("the xs:anyAttribute of the extension and that of its base have no union");
+                    return wrong(
+                        "the union of the xs:anyAttribute of the extension and that of its base can't be expressed in XSD 1.0",
+                    );
                 }
                 Some(Wildcard { namespaces, process: own.process })
             }

@@ -188,7 +188,7 @@ impl Automata<'_> {
         let (mut edges, mut required, mut branches) = (Vec::new(), Vec::new(), Vec::new());
         for member in members.iter() {
             let (Term::Element(element), 1) = (&member.term, member.max) else {
-                return wrong("xs:all holds something that is no single element");
+                return wrong("xs:all may only contain elements that occur at most once");
             };
             let to = StateId::new(required.len());
             edges.extend(self.named(*element, to));

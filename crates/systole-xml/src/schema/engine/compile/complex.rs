@@ -104,12 +104,12 @@ impl Compiler<'_, '_> {
         if derivation == Derivation::Extension && base.last.extension
             || derivation == Derivation::Restriction && base.last.restriction
         {
-            return wrong("the base says by its 'final' that nothing may be made from it in this way");
+            return wrong("the 'final' of the base forbids this derivation");
         }
         self.spend_on_attributes(base.attributes.uses.len())?;
         let written = self.written_attributes(&place)?;
         if !is_simple && base.is_simple {
-            return wrong("complex content can't be made from a simple type: write xs:simpleContent");
+            return wrong("complex content can't be derived from a simple type: write xs:simpleContent");
         }
         if is_simple && derivation == Derivation::Restriction && base.is_simple {
             return wrong("simple content can't restrict a simple type: write xs:extension, or an xs:simpleType");
@@ -184,7 +184,7 @@ impl Compiler<'_, '_> {
                 if let Some(of_base) = of_base
                     && !self.is_restriction(id, of_base, Derivations::default())?
                 {
-                    return wrong("the xs:simpleType inside is not made from the text of the base");
+                    return wrong("the xs:simpleType inside is not derived from the simple type of the base");
                 }
                 simple
             }
@@ -214,7 +214,7 @@ impl Compiler<'_, '_> {
             return Ok(DraftContent::Children { particle: before, mixed });
         }
         if before.holds_all() && !before.is_empty() || own.holds_all() {
-            return wrong("xs:all stands alone in its type: neither it nor its base can be extended");
+            return wrong("xs:all must be the whole content of its type: neither it nor its base can be extended");
         }
         let parts = [Particle::clone(&before), Particle::clone(&own)].into();
         let particle = self.once(Term::Group(Order::Sequence, parts));

@@ -30,12 +30,15 @@ impl Spots<'_> {
         | &Conflict::Wildcard { element: one, wildcard: other }
         | &Conflict::Wildcards(one, other)) = conflict;
         let Some((first, second)) = self.ordered(one, other) else {
-            return Wrong::new(None, format!("nothing tells which of two declarations an element <{local}> follows"));
+            return Wrong::new(
+                None,
+                format!("an element <{local}> fits two declarations (Unique Particle Attribution)"),
+            );
         };
         let there = self.reader.shown(first, second);
         let rule = match conflict {
             Conflict::Elements(..) if first == second => format!(
-                "this <{local}> stands twice in one content model, by a group or a type that is used twice: use it once"
+                "this <{local}> occurs twice in one content model, by a group or a type that is used twice: use it once"
             ),
             Conflict::Elements(..) => format!(
                 "an element <{local}> fits both this declaration and the one at {there}, and nothing before it tells which (Unique Particle Attribution): {}",
@@ -106,7 +109,7 @@ impl Spots<'_> {
                 format!("write one <{local}>, with minOccurs and maxOccurs for both, or {rename}")
             }
             "sequence" => {
-                format!("put an element between them that always stands (minOccurs above 0), or {rename}")
+                format!("put a required element between them (minOccurs above 0), or {rename}")
             }
             _ => rename.to_owned(),
         }

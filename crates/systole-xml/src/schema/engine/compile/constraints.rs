@@ -48,7 +48,9 @@ impl Compiler<'_, '_> {
         let name = (place.target.clone(), tree.get(place.node, "name").unwrap_or_default().to_owned());
         let refer = match (kind, tree.get(place.node, "refer")) {
             (ConstraintKind::Keyref(_), Some(refer)) => Some(self.reference(Kind::Element, place, refer)?),
-            (ConstraintKind::Keyref(_), None) => return wrong("an xs:keyref says by 'refer' what it refers to"),
+            (ConstraintKind::Keyref(_), None) => {
+                return wrong("an xs:keyref has no 'refer': write the name of an xs:key or xs:unique");
+            }
             _ => None,
         };
         let (mut selector, mut fields) = (None, Vec::new());
@@ -73,7 +75,7 @@ impl Compiler<'_, '_> {
         let Some(tokens) = tokens else {
             let xpath = quoted(xpath);
             return wrong(format!(
-                "'{xpath}' is no path that an identity constraint may have: names, '*', '/', './/' and '|'"
+                "'{xpath}' is not a path for an identity constraint: write names, '*', '/', './/' and '|'"
             ));
         };
         tokens.split(|token| *token == "|").map(|path| self.path(place, xpath, path, is_field)).collect()
@@ -136,7 +138,7 @@ impl Compiler<'_, '_> {
             return Ok(NameTest::Namespace(namespace));
         }
         if !is_ncname(local) || prefix.is_some_and(|prefix| !is_ncname(prefix)) {
-            return wrong(format!("'{}' is no name of an element or attribute", quoted(name)));
+            return wrong(format!("'{}' is not the name of an element or attribute", quoted(name)));
         }
         Ok(NameTest::Name(Name { namespace, local: local.into() }))
     }
@@ -149,7 +151,7 @@ impl Compiler<'_, '_> {
         for (number, draft) in drafts.iter().enumerate() {
             if numbers.insert(&draft.name, number).is_some() {
                 let rule = format!(
-                    "the identity constraint '{}' is declared twice: give one another name",
+                    "the identity constraint '{}' is declared twice: give one of them another name",
                     shown(&draft.name)
                 );
                 return Err(Wrong::new(Some(draft.place.clone()), rule));

@@ -351,7 +351,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         }
         match &self.types[id.index()] {
             Slot::Read(draft) => Ok(draft),
-            Slot::Reading | Slot::Waiting(_) => wrong("a type is made from itself"),
+            Slot::Reading | Slot::Waiting(_) => wrong("a type is derived from itself"),
         }
     }
 
@@ -392,7 +392,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
     /// Bounds the nesting depth of components.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
         if self.depth >= DEEPEST {
-            return wrong(format!("types and groups are more than {DEEPEST} deep inside each other"));
+            return wrong(format!("types and groups are nested more than {DEEPEST} deep"));
         }
         self.depth += 1;
         let read = read(self);

@@ -64,7 +64,7 @@ impl Compiler<'_, '_> {
             "sequence" => self.group(place, Order::Sequence)?,
             "choice" => self.group(place, Order::Choice)?,
             "all" => self.group(place, Order::All)?,
-            other => return wrong(format!("xs:{other} is no particle")),
+            other => return wrong(format!("xs:{other} is not a particle")),
         };
         let id = self.particle_id();
         if !matches!(term, Term::Group(..)) {
@@ -102,7 +102,8 @@ impl Compiler<'_, '_> {
             return Ok(None);
         };
         if self.reading_models.contains(&key(place)) {
-            return wrong("a group holds itself").map_err(|wrong: Wrong| wrong.at(place));
+            return wrong("a group contains itself: remove the reference to it")
+                .map_err(|wrong: Wrong| wrong.at(place));
         }
         self.reading_models.push(key(place));
         let group = Place { node, ..place.clone() };
@@ -133,11 +134,12 @@ impl Compiler<'_, '_> {
             let part = Place { node, ..place.clone() };
             let particle = self.nested(|compiler| compiler.particle(&part))?;
             if particle.as_ref().is_some_and(|particle| order != Order::All && particle.holds_all()) {
-                return wrong("xs:all stands alone in its type: not inside of another group")
+                return wrong("xs:all must be the whole content of its type: it can't be inside of another group")
                     .map_err(|wrong: Wrong| wrong.at(&part));
             }
             if let (Order::All, Some(Particle { max: 2.., .. })) = (order, &particle) {
-                return wrong("an element in xs:all stands once at most").map_err(|wrong: Wrong| wrong.at(&part));
+                return wrong("an element in xs:all occurs at most once: remove maxOccurs")
+                    .map_err(|wrong: Wrong| wrong.at(&part));
             }
             particles.extend(particle);
         }
@@ -185,7 +187,9 @@ fn occurs(written: Option<&str>) -> Result<u32, Wrong> {
         Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok(number.parse().map_or(MANY, |number: u32| number.min(MANY)))
         }
-        Some(other) => wrong(format!("'{}' is no number of occurrences", quoted(other))),
+        Some(other) => {
+            wrong(format!("'{}' is not a number of occurrences: write a whole number or 'unbounded'", quoted(other)))
+        }
     }
 }
 

@@ -182,7 +182,7 @@ impl<'p> Positions<'p> {
                 }
                 Ok(whole)
             }
-            Order::All => wrong("xs:all stands inside of another group"),
+            Order::All => wrong("xs:all is inside of another group"),
         }
     }
 

@@ -33,7 +33,7 @@ impl<'r> Compiler<'r, '_> {
             return refused(format!("the prefix of '{written}' is not bound: {advice}"));
         }
         let Some(name) = self.reader.name(place, qname) else {
-            return refused(format!("the reference '{}' is no qualified name", quoted(qname)));
+            return refused(format!("the reference '{}' is not a qualified name", quoted(qname)));
         };
         if &*name.0 != ns::XSD && !self.reader.may_refer(place, &name.0) {
             let written = quoted(qname);

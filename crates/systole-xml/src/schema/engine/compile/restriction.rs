@@ -107,7 +107,7 @@ impl Restriction<'_> {
                     if part.is_some() && !matches!(part, Some(Part { term: Element(_), .. }))
                         || self.substitutions.members(*head).is_empty()
                     {
-                        return refuse("a group stands where the base has one element");
+                        return refuse("a group is in the place of one element of the base");
                     }
                     if let Some(why) = self.restricts(part.as_ref(), Some(&once))? {
                         return Ok(Some(why));
@@ -117,7 +117,7 @@ impl Restriction<'_> {
             }
             (Group(..), Group(..)) => self.groups(own, base),
             (Wildcard(_), _) => refuse("it has an xs:any where the base has none"),
-            (Group(..), Element(_)) => refuse("a group stands where the base has one element"),
+            (Group(..), Element(_)) => refuse("a group is in the place of one element of the base"),
         }
     }
 
@@ -135,7 +135,7 @@ impl Restriction<'_> {
                 Some(member) => theirs = &self.elements[member.index()],
                 None => {
                     let expected = &self.names[theirs.name.index()].local;
-                    return refuse(format!("<{local}> stands where the base has <{expected}>"));
+                    return refuse(format!("<{local}> is in the place of <{expected}> of the base"));
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Restriction<'_> {
                         fits = self.restricts(Some(part), Some(base))?.is_none();
                     }
                     if !fits {
-                        return refuse(format!("{} is none of the choice of the base", self.words(part)));
+                        return refuse(format!("{} is not part of the choice of the base", self.words(part)));
                     }
                 }
                 let count = u32::try_from(parts.len()).unwrap_or(UNBOUNDED);
@@ -235,7 +235,7 @@ impl Restriction<'_> {
                     loop {
                         let Some(base) = rest.next() else {
                             return refuse(format!(
-                                "{} is none of the choice of the base, or in another order",
+                                "{} is not part of the choice of the base, or in another order",
                                 self.words(part)
                             ));
                         };

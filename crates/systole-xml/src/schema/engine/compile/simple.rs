@@ -22,7 +22,7 @@ impl Compiler<'_, '_> {
         let tree = self.tree(place);
         let label = tree.get(place.node, "name").unwrap_or_default().into();
         let Some(node) = tree.parts(place.node).find(|part| tree.node(*part).local != "annotation") else {
-            return wrong("a simple type says nothing");
+            return wrong("a simple type is empty: write xs:restriction, xs:list or xs:union inside of it");
         };
         let derived = Place { node, ..place.clone() };
         if tree.node(node).local != "restriction" {
@@ -34,10 +34,10 @@ impl Compiler<'_, '_> {
                 self.check_redefinition(&derived, base)?;
                 let of = self.simple_of(base)?;
                 if of.is_any() {
-                    return wrong("a restriction of xs:anySimpleType restricts nothing in particular: write xs:string");
+                    return wrong("xs:anySimpleType can't be restricted: write xs:string as the base");
                 }
                 if self.read(base)?.last.restriction {
-                    return wrong("the base says by its 'final' that it can't be restricted");
+                    return wrong("the 'final' of the base forbids restriction");
                 }
                 let simple = self.restrict(&of, &derived)?;
                 Ok(Draft::simple(label, base, simple, Made::Restriction(derived)))
@@ -46,7 +46,7 @@ impl Compiler<'_, '_> {
                 let item = self.one_type(&derived, "itemType")?;
                 let of = self.simple_of(item)?;
                 if self.read(item)?.last.list {
-                    return wrong("the type of the items says by its 'final' that there are no lists of it");
+                    return wrong("the 'final' of the item type forbids lists");
                 }
                 check_notation(&of, "the type of the items of a list")?;
                 let list = SimpleType::list(&of)?;
@@ -66,7 +66,7 @@ impl Compiler<'_, '_> {
                 for member in &members {
                     self.simple_of(*member)?;
                     if self.read(*member)?.last.union {
-                        return wrong("a member of the union says by its 'final' that it can't be one");
+                        return wrong("the 'final' of a member type forbids unions");
                     }
                 }
                 let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
@@ -84,7 +84,7 @@ impl Compiler<'_, '_> {
                 let draft = Draft::simple(label, self.builtin("anySimpleType")?, SimpleType::union(simples)?, made);
                 Ok(Draft { members, ..draft })
             }
-            other => wrong(format!("a simple type is made by xs:{other}")),
+            other => wrong(format!("xs:{other} is not allowed in a simple type")),
         }
     }
 
@@ -92,7 +92,7 @@ impl Compiler<'_, '_> {
     pub(super) fn simple_of(&mut self, id: TypeId) -> Result<SimpleType, Wrong> {
         match self.read(id)? {
             Draft { content: DraftContent::Simple(simple), is_simple: true, .. } => Ok(simple.clone()),
-            _ => wrong("a complex type stands where a simple one must be"),
+            _ => wrong("a complex type is used where a simple type is required"),
         }
     }
 

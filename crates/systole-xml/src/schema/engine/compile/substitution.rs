@@ -31,8 +31,10 @@ impl Substitutions {
             let ty = |id: &ElementId| elements[id.index()].ty;
             if !is_derived(types, ty(member), ty(head), *last) {
                 let rule = match is_derived(types, ty(member), ty(head), Derivations::default()) {
-                    true => "the head of the substitution group says by its 'final' that no such type may stand for it",
-                    false => "a member of a substitution group has a type that is made from that of its head",
+                    true => {
+                        "the 'final' of the head of the substitution group forbids a type that is derived in this way"
+                    }
+                    false => "the type of a member of a substitution group must be derived from the type of its head",
                 };
                 return wrong(rule).map_err(|wrong: Wrong| wrong.at(place));
             }
@@ -49,10 +51,10 @@ impl Substitutions {
                 count += 1;
                 let at = |wrong: Wrong| wrong.at(&declared[head.index()].0);
                 if member == *head {
-                    return wrong("a substitution group leads back to its head").map_err(at);
+                    return wrong("a substitution group contains its own head").map_err(at);
                 }
                 if count > MOST {
-                    return wrong(format!("substitution groups have more than {MOST} members, or lead in a circle"))
+                    return wrong(format!("substitution groups have more than {MOST} members, or form a cycle"))
                         .map_err(at);
                 }
                 pending.extend(&direct[member.index()]);

@@ -206,7 +206,7 @@ impl Filling {
             return Ok(());
         }
         if self.open.len() >= rules.limits.depth {
-            return Err(format!("{path} would stand deeper than {} elements, the limit", rules.limits.depth));
+            return Err(format!("{path} would be nested more than {} elements deep, the limit", rules.limits.depth));
         }
         let name = rules.grammar.name(name);
         self.writer.start(&rules.grammar.namespaces.name(name.namespace).into(), &name.local);
@@ -353,7 +353,7 @@ fn needs_xml(rules: &Rules, id: ElementId) -> Option<&'static str> {
     let names = |ty: &crate::schema::engine::simple::SimpleType| ty.has_prefixes();
     match &ty.content {
         Content::Sequence { mixed: true, .. } | Content::All { mixed: true, .. } => {
-            Some("because text may stand between its elements")
+            Some("because text is allowed between its elements")
         }
         Content::Simple(simple) if names(simple) && !is_fixed => Some("because its value is a name with a prefix"),
         _ if uses.iter().any(|used| names(&used.attribute.ty)) => {

@@ -122,8 +122,9 @@ impl Form {
                 (":help", _) => self.ask(HELP),
                 ("?", Some(kind)) if !matches!(kind, Kind::Value { .. } | Kind::Xml(_)) => self.ask(HELP),
                 (word, kind) if !matches!(kind, Some(Kind::Xml(_))) && is_command(word) => {
-                    let why =
-                        format!("There is no command {word}. A text that begins so stands between lines of {QUOTES}.");
+                    let why = format!(
+                        "There is no command {word}. To enter a text that begins so, put it between lines of {QUOTES}."
+                    );
                     self.ask(&format!("{why}\n{HELP}"))
                 }
                 (_, Some(Kind::Xml(_))) => self.block(String::new(), true, line),
@@ -271,7 +272,7 @@ impl Form {
                 self.restart(None);
                 self.advance()
             }
-            _ => self.again("This is asked for as XML.".to_owned()),
+            _ => self.again("This element is already asked for as XML.".to_owned()),
         }
     }
 

@@ -151,7 +151,7 @@ impl Question {
             (_, _, end) => {
                 let none = if end { "  0  nothing more\n" } else { "" };
                 let order = if passes_over(grammar, open, &steps) {
-                    "  (what stands above your choice in this list can't follow it)\n"
+                    "  (the entries above your choice in this list can't follow it)\n"
                 } else {
                     ""
                 };

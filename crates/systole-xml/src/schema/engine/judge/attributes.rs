@@ -53,7 +53,7 @@ impl<'a> Walk<'_, 'a> {
                             self.refuse_attribute(
                                 started,
                                 name,
-                                "not known to the schema, and here only what is known may stand",
+                                "not declared in the schema, and only declared attributes are allowed here",
                             );
                         }
                         None => {}

@@ -18,7 +18,7 @@ enum Step {
 }
 
 const EMPTY: &str = "must be empty";
-const NIL: &str = "must be empty, because xsi:nil says so";
+const NIL: &str = "must be empty, because xsi:nil is true";
 const ONLY_TEXT: &str = "elements are not allowed in it, only text";
 
 impl<'a> Walk<'_, 'a> {

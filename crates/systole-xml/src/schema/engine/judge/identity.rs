@@ -56,7 +56,7 @@ impl Identities {
             text(&pair[0].entry) == text(&pair[1].entry) && (pair[0].owner != pair[1].owner || pair[0].owner.is_none())
         });
         let twice = twice.map(|pair| {
-            (pair[1].entry.element, format!("the ID '{}' stands here for the second time", text(&pair[1].entry)))
+            (pair[1].entry.element, format!("the ID '{}' is used twice: IDs must be unique", text(&pair[1].entry)))
         });
         let known =
             |entry: &&Entry| self.declared.binary_search_by(|declared| text(&declared.entry).cmp(text(entry))).is_ok();

@@ -225,7 +225,7 @@ impl<'a> Walk<'_, 'a> {
                     budget.grow(&mut scope.entries, |entries| entries.push(Entry { key, element }));
                 }
                 None if constraint.kind == ConstraintKind::Key => {
-                    let clause = format!("it lacks a field of the key '{}', which must be there", constraint.label);
+                    let clause = format!("it lacks a required field of the key '{}'", constraint.label);
                     self.report_key(element, clause);
                 }
                 None => {}
@@ -268,8 +268,7 @@ impl<'a> Walk<'_, 'a> {
             });
             for pair in entries.windows(2) {
                 if keys.text(&pair[0].key) == keys.text(&pair[1].key) {
-                    let clause =
-                        format!("it has the same value for '{}' as one before, which must differ", constraint.label);
+                    let clause = format!("it repeats a value of '{}', which must be unique", constraint.label);
                     self.report_key(pair[1].element as usize, clause);
                 }
             }

@@ -21,7 +21,7 @@ impl<'a> Walk<'_, 'a> {
         let grammar = self.grammar;
         let element = &grammar.elements[id.index()];
         if element.is_abstract {
-            self.refuse(started, Part::Tag, "it is abstract: an element that may stand in its place must");
+            self.refuse(started, Part::Tag, "it is abstract: write an element of its substitution group");
             return self.skip(started);
         }
         let instance = self.instance(started);
@@ -64,7 +64,11 @@ impl<'a> Walk<'_, 'a> {
                 None => self.skip(started),
             },
             (None, ProcessContents::Strict) => {
-                self.refuse(started, Part::Tag, "not known to the schema, and here only what is known may stand");
+                self.refuse(
+                    started,
+                    Part::Tag,
+                    "not declared in the schema, and only declared elements are allowed here",
+                );
                 self.skip(started);
             }
             (None, _) => self.typed(started, self.grammar.any, None, false),
@@ -148,15 +152,15 @@ impl<'a> Walk<'_, 'a> {
         let found = namespace.and_then(|namespace| grammar.global_types.get(namespace, local)).copied();
         let clause = match (namespace, found, element) {
             (None, _, _) => format!("found '{value}', whose prefix is not bound: declare it with xmlns:{prefix}"),
-            (Some(_), None, _) => format!("found '{value}', which is no type of the schema"),
+            (Some(_), None, _) => format!("found '{value}', which is not a type of the schema"),
             (Some(_), Some(given), Some(element)) => {
                 let declared = &grammar.types[element.ty.index()];
                 if grammar.is_derived(given, element.ty, element.block.union(declared.block)) {
                     return Some(given);
                 }
                 match &*declared.label {
-                    "" => format!("found '{value}', a type that can't stand in the place of the element's own"),
-                    label => format!("found '{value}', a type that can't stand in the place of {label}"),
+                    "" => format!("found '{value}', a type that can't replace the type of the element"),
+                    label => format!("found '{value}', a type that can't replace {label}"),
                 }
             }
             (Some(_), Some(given), None) => return Some(given),

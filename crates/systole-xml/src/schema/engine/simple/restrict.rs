@@ -20,7 +20,7 @@ pub(super) fn restrict(base: &SimpleType, name: &str, given: &[Facet]) -> Result
     for (number, facet) in given.iter().enumerate() {
         let repeats = !matches!(facet.name, "pattern" | "enumeration");
         if repeats && given[..number].iter().any(|before| before.name == facet.name) {
-            return Err(Unsupported::of(number, format!("the facet {} stands twice: keep one of them", facet.name)));
+            return Err(Unsupported::of(number, format!("the facet {} is given twice: keep one of them", facet.name)));
         }
     }
     let mut step = Step { base, name, facets: base.definition.facets.clone(), space: base.definition.space };
@@ -92,7 +92,7 @@ impl Step<'_> {
             "maxLength" => narrow(&mut facets.max_length, facet, (self.name, is_fixed), |new, old| new <= old)?,
             "totalDigits" => {
                 if count(facet)? == 0 {
-                    return Err("it is 1 at least".to_owned());
+                    return Err("it must be at least 1".to_owned());
                 }
                 narrow(&mut facets.total_digits, facet, (self.name, is_fixed), |new, old| new <= old)?;
             }
@@ -103,9 +103,10 @@ impl Step<'_> {
                 narrow(&mut facets.fraction_digits, facet, (self.name, is_fixed), |new, old| new <= old)?;
             }
             "whiteSpace" => {
-                let space = Space::named(facet.value.trim_matches(WHITE)).ok_or("it is none of the three")?;
+                let space =
+                    Space::named(facet.value.trim_matches(WHITE)).ok_or("expected preserve, replace or collapse")?;
                 if space < self.space {
-                    return Err(format!("{} normalizes more", self.name));
+                    return Err(format!("{} already normalizes more white space", self.name));
                 }
                 if is_fixed && space != self.space {
                     return Err(fixed(self.name));
@@ -164,7 +165,7 @@ impl Step<'_> {
             // (section 4.3.1.4). Below a length, these bounds can't change, so the bound of the immediate base decides.
             let is_new = |name: &str, known: Option<usize>, now: &Option<usize>| has(name) && known != *now;
             if is_new("minLength", base.min_length, min_length) || is_new("maxLength", base.max_length, max_length) {
-                return refuse("length says all: remove minLength and maxLength");
+                return refuse("length already bounds the length: remove minLength and maxLength");
             }
             if min_length.is_some_and(|min| min > *length) || max_length.is_some_and(|max| max < *length) {
                 return refuse("the length is not between minLength and maxLength");
@@ -259,7 +260,7 @@ pub(super) fn has_facet(variety: &Variety, facet: &str) -> bool {
 }
 
 fn fixed(base: &str) -> String {
-    format!("{base} has another value, which is fixed")
+    format!("{base} fixes another value")
 }
 
 /// Sets a count, which may only narrow the count of the base.
@@ -285,7 +286,7 @@ fn narrow(
 fn count(facet: &Facet) -> Result<usize, String> {
     let text = facet.value.trim_matches(WHITE);
     if text.contains('.') || text.starts_with('-') || Decimal::parse(text).is_none() {
-        return Err("it is no whole number".to_owned());
+        return Err("it is not a whole number".to_owned());
     }
     Ok(text.trim_start_matches('+').parse().unwrap_or(usize::MAX))
 }
