@@ -357,7 +357,7 @@ impl Written {
                 let namespaces = base.namespaces.union(&own.namespaces);
                 if !namespaces.is_expressible() {
                     return wrong(
-                        "the union of the xs:anyAttribute of the extension and that of its base can't be expressed in XSD 1.0",
+                        "the union of the xs:anyAttribute of extension and base can't be expressed in XSD 1.0",
                     );
                 }
                 Some(Wildcard { namespaces, process: own.process })

@@ -93,7 +93,7 @@ impl Spots<'_> {
         let rename = "give one of them another name";
         if let Some(head) = [first, second].into_iter().map(|place| self.local(place)).find(|name| *name != local) {
             return format!(
-                "<{local}> is in the substitutionGroup of <{head}> and stands wherever that does: remove one of them"
+                "<{local}> is in the substitutionGroup of <{head}> and may replace it everywhere: remove one of them"
             );
         }
         let Some((group, before, behind)) = self.parts_of_one_group(first, second) else { return rename.to_owned() };

@@ -86,7 +86,7 @@ impl Compiler<'_, '_> {
             let xpath = quoted(xpath);
             wrong(format!(
                 "the path '{xpath}' is more than an identity constraint may have: steps are names, '*', 'p:*' or '.', \
-                 './/' stands only at the start, and '@' only at the end of a field"
+                 './/' is allowed only at the start, and '@' only at the end of a field"
             ))
         };
         let mut steps = Steps { anywhere: false, children: Vec::new(), attribute: None };

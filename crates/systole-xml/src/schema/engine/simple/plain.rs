@@ -67,7 +67,8 @@ fn whole(facets: &Facets) -> Option<Plain> {
     Some(Plain::Whole { least: bound(least.as_ref(), Ordering::Greater)?, most: bound(most.as_ref(), Ordering::Less)? })
 }
 
-/// The inclusive bound in 64 bits, or the end of their range beyond it; `None` for a bound that is no whole number.
+/// The inclusive bound in 64 bits, or the end of their range if the bound lies beyond it; `None` for a bound that the
+/// fast path can't express.
 fn bound(bound: Option<&Bound>, side: Ordering) -> Option<i64> {
     let (far, inward) = if side == Ordering::Greater { (i64::MIN, 1) } else { (i64::MAX, -1) };
     let Some(Bound { inclusive, written, .. }) = bound else { return Some(far) };

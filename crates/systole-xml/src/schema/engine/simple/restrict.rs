@@ -282,7 +282,7 @@ fn narrow(
     Ok(())
 }
 
-/// A count of any size; a count beyond the greatest one that memory holds becomes that one.
+/// A count of any size. A count above `usize::MAX` becomes `usize::MAX`, which no value exceeds.
 fn count(facet: &Facet) -> Result<usize, String> {
     let text = facet.value.trim_matches(WHITE);
     if text.contains('.') || text.starts_with('-') || Decimal::parse(text).is_none() {
