@@ -25,8 +25,8 @@ const SMALL: usize = 1 << 20;
 const LARGE: usize = 16 << 20;
 const SMOKE: usize = 1 << 14;
 
-/// No limits, except one on a canonical form a hundred times as long as the document, so that the work itself is
-/// measured.
+/// No limits, so that the work itself is measured, except one on the size: the canonical form of one document would be a
+/// hundred times as long as the document.
 const LIFTED: XmlLimits = XmlLimits { message_bytes: 8 * LARGE, ..XmlLimits::UNLIMITED };
 
 /// The runs of each document: its size in bytes, and `true` if the limits are lifted. Small documents come first,
