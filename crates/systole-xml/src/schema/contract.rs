@@ -30,7 +30,7 @@ pub enum ContractError {
         reason: &'static str,
     },
     /// A type whose values come back from XML changed, or not at all.
-    #[error("{type_name} doesn't survive the way through XML: {problem}")]
+    #[error("{type_name} doesn't round-trip through XML: {problem}")]
     RoundTrip {
         /// The type.
         type_name: String,

@@ -1,6 +1,6 @@
 //! Error types whose `Debug` is a sentence.
 //!
-//! A `main` that returns `Result<(), Box<dyn Error>>` shows its error by `Debug`, and so do `unwrap` and `expect`: where
+//! A `main` that returns `Result<(), Box<dyn Error>>` shows its error by `Debug`, and so do `unwrap` and `expect`: if
 //! `Debug` lists fields, the sentence of the error is never seen.
 
 /// Implements `Debug` for an error by its `Display`, so that its user reads a sentence. `tests/tidy.rs` lists the

@@ -153,13 +153,13 @@ impl<'a> Reader<'a> {
                 slot => &mut slot.insert((redefine, self.documents.redefined_by(index, redefine))).1,
             };
             let wrong = match &original {
-                None => Some("it redefines what the redefined document doesn't have"),
+                None => Some("the redefined document has no component of this kind and name: correct the name"),
                 Some(original) if !reached[original.document] => {
-                    Some("it is redefined twice, so that there would be two of this name: redefine it once")
+                    Some("the component is redefined twice, so that there would be two of its name: redefine it once")
                 }
                 // The original would be made from its own redefinition.
                 Some(original) if reached[index] && self.originals.contains_key(&key(original)) => {
-                    Some("documents that redefine each other make it from itself")
+                    Some("documents that redefine each other derive the component from itself: redefine it in one of them")
                 }
                 Some(_) => None,
             };
