@@ -8,8 +8,7 @@ use std::sync::Arc;
 /// The name of a listener or a client, which share one space of names.
 ///
 /// 1 to [`Name::MAX_LEN`] ASCII letters, digits, `_`, `-` and `.`; a dot has no meaning. `core`, `root` and `system`
-/// are reserved: [`parse`](Self::parse) refuses them; [`core`](Self::core), [`root`](Self::root) and
-/// [`system`](Self::system) make them.
+/// are reserved: [`Name::parse`] refuses them; [`Name::core`], [`Name::root`] and [`Name::system`] make them.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Arc<str>);
 

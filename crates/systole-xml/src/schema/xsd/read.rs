@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
                 }
                 // The original would be made from its own redefinition.
                 Some(original) if reached[index] && self.originals.contains_key(&key(original)) => {
-                    Some("documents that redefine each other derive the component from itself: redefine it in one of them")
+                    Some("documents that redefine each other derive the component from itself: redefine it once")
                 }
                 Some(_) => None,
             };
