@@ -1,4 +1,4 @@
-//! From raw bytes to canonical documents: the strict pass first, repair only if it refuses.
+//! The parser of raw bytes: the strict pass first, repair only if it refuses.
 
 use std::sync::Arc;
 

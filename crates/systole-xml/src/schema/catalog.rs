@@ -11,7 +11,7 @@ use crate::vocab::{QName, ns};
 #[derive(Debug, Clone)]
 pub struct Catalog {
     schemas: HashMap<QName, PayloadSchema>,
-    /// In the order in which they were added, those of the pump first.
+    /// Names in the order in which the schemas were added, those of the pump first.
     order: Vec<QName>,
 }
 

@@ -1,4 +1,4 @@
-//! From a [`Model`] to the text of an XSD 1.0 document.
+//! The writer of XSD 1.0 documents, from a [`Model`].
 
 use super::escape::{Place, escape_lossy};
 use super::model::{

@@ -7,9 +7,9 @@ use crate::ladder::strict::{is_xml_char, may_hold_forbidden, push_text, push_val
 /// The place of character data: each has its own references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Between tags.
+    /// The text between tags.
     Text,
-    /// Between the quotes of an attribute.
+    /// The value between the quotes of an attribute.
     Attribute,
 }
 

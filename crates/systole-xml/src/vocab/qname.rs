@@ -102,7 +102,7 @@ macro_rules! class {
 }
 
 class! {
-    /// `NameStartChar` of XML 1.0 (5th edition), production 4.
+    /// Characters of `NameStartChar` of XML 1.0 (5th edition), production 4.
     is_name_start, NAME_START:
     ':'..=':' | '_'..='_' | 'A'..='Z' | 'a'..='z'
     | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
@@ -117,7 +117,7 @@ class! {
     '-'..='.' | '0'..='9' | '\u{B7}'..='\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}'
 }
 
-/// `NameChar` of XML 1.0 (5th edition), production 4a.
+/// Tells whether a character is a `NameChar` of XML 1.0 (5th edition), production 4a.
 pub(crate) fn is_name_char(c: char) -> bool {
     is_name_start(c) || is_name_rest(c)
 }

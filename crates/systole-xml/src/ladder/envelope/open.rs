@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         Ok(claims)
     }
 
-    /// `from`, `to`, `thread` and `in-reply-to` wherever they stand in a `<meta>` that may be missing.
+    /// Reads `from`, `to`, `thread` and `in-reply-to` in any order from a `<meta>` that may be missing.
     fn hints(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
         let before = self.cursor;

@@ -18,9 +18,9 @@ pub(super) struct Tree<'t> {
     numbers: HashMap<&'t str, usize>,
     /// The name that was looked up last, and its number: names often repeat.
     recent: Option<(&'t str, Option<usize>)>,
-    /// By the number of a name.
+    /// Counts, indexed by the number of a name.
     counts: Vec<Counts>,
-    /// By name: start tags that were taken for text, and `<` with the name that open no tag.
+    /// Counts, by name, of start tags that were taken for text, and of `<` with the name that open no tag.
     texts: HashMap<&'t str, Texts>,
 }
 

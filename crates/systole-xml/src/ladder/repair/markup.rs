@@ -77,7 +77,7 @@ fn is_start(rest: &[u8]) -> bool {
     SECTION.starts_with(rest) || DOCTYPE.starts_with(rest) || b"<!--".starts_with(rest)
 }
 
-/// `</name>`, and text close to it: white space before the name, anything up to `>` behind it,
+/// Reads `</name>`, and text close to it: white space before the name, anything up to `>` behind it,
 /// or the next `<` in place of the `>`.
 fn end_tag(text: &str, at: usize) -> Markup<'_> {
     let bytes = text.as_bytes();
@@ -99,7 +99,7 @@ fn end_tag(text: &str, at: usize) -> Markup<'_> {
     Markup::EndTag { name, end, well_formed: closed && stop == behind && start == at + 2 }
 }
 
-/// `<\name>`: an end tag, if an element of this name is open.
+/// Reads `<\name>`: an end tag, if an element of this name is open.
 fn backslash_tag(text: &str, at: usize) -> Markup<'_> {
     let Some(end) = name_end(text, at + 2).filter(|&end| is_qname(&text[at + 2..end])) else { return Markup::Text };
     match text.as_bytes().get(end) {

@@ -284,8 +284,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// At the end of the input, with elements open: if the root was a mention (`I will use the
-    /// <add> tag: <add>…</add>`), goes back to its twin and takes the text before that as prose.
+    /// Goes back to the twin of a root that was a mention (`I will use the <add> tag: <add>…</add>`), at the end of the
+    /// input with elements open, and takes the text before the twin as prose.
     pub(super) fn restart(&mut self) -> bool {
         let Root { twin: Some(twin), gap, out, marks, .. } = self.outside.root else { return false };
         if self.outside.restarts == MAX_RESTARTS {

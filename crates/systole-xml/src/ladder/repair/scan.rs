@@ -17,7 +17,7 @@ use crate::vocab::XmlLimits;
 #[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) out: String,
-    /// In offsets of the text, in the order of the scan.
+    /// The repairs, in offsets of the text, in the order of the scan.
     pub(super) marks: Vec<Mark>,
 }
 
@@ -315,7 +315,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// At the end of the input, with elements open: supplies their end tags if nothing but white
+    /// Supplies the end tags of the elements that are open at the end of the input, if only white
     /// space or a closing fence follows the last tag.
     fn supply_end_tags(&mut self) -> Result<(), RepairError> {
         let tail = &self.text[self.tail..];

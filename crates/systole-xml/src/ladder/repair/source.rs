@@ -1,4 +1,4 @@
-//! From raw bytes to characters that XML allows, and the way back.
+//! Decoding of raw bytes into characters that XML allows, and offsets back to the raw bytes.
 
 use std::borrow::Cow;
 

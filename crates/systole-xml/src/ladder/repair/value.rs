@@ -38,7 +38,7 @@ pub(super) enum Quotes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Ascii(char),
-    /// `\"`, as in a JSON string.
+    /// An escaped quote, `\"`, as in a JSON string.
     Escaped(char),
     /// A reference to the character, as in `&quot;1&quot;`.
     Reference(&'static str),

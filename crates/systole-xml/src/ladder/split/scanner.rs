@@ -26,13 +26,13 @@ pub(super) struct Tag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Text,
-    /// Behind a `<`.
+    /// The state behind a `<`.
     Markup,
-    /// In a tag, in a quoted value if there is a quote.
+    /// The state in a tag; in a quoted value if there is a quote.
     Tag(Option<u8>),
-    /// In markup that ends with these bytes.
+    /// The state in markup that ends with these bytes.
     Until(&'static [u8]),
-    /// In a document type declaration; in its internal subset if true.
+    /// The state in a document type declaration; in its internal subset if true.
     Doctype(bool),
 }
 

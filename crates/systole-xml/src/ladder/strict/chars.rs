@@ -104,7 +104,7 @@ pub(super) fn char_at(text: &str, at: usize) -> char {
     text[at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// `Char` of XML 1.0 (5th edition), production 2.
+/// Tells whether a character is a `Char` of XML 1.0 (5th edition), production 2.
 pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }

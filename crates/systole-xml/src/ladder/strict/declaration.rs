@@ -70,7 +70,7 @@ fn pseudo_attribute<'t>(text: &'t str, name: &str) -> Option<Option<(&'t str, &'
     Some(Some((value, rest)))
 }
 
-/// `EncName` of XML 1.0, production 81.
+/// Tells whether a name is an `EncName` of XML 1.0, production 81.
 fn is_encoding_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))

@@ -19,7 +19,7 @@ struct Inner {
 }
 
 impl StrictError {
-    /// `offset` counts from the start of `input`, a byte order mark included; positions don't.
+    /// An error at `offset`, which counts from the start of `input`, a byte order mark included; positions don't.
     #[cold]
     pub(super) fn new(kind: StrictErrorKind, input: &[u8], offset: usize) -> Self {
         let mark = super::mark_len(input);

@@ -347,7 +347,7 @@ fn declaration_name(prefix: &[u8]) -> Box<str> {
 struct Table {
     bytes: Vec<u8>,
     names: Vec<Range<usize>>,
-    /// By hash, or by the next free one.
+    /// Numbers of names, by the hash of the name or the next free one.
     numbers: HashMap<u64, u32>,
     hasher: RandomState,
 }

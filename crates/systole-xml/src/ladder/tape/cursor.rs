@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
         Some(self.content_in(&mut buffer)?.map_or(Cow::Owned(buffer), Cow::Borrowed))
     }
 
-    /// As [`Self::content`], with a buffer that holds the text afterwards if it can't be borrowed: then `Some(None)`.
+    /// The text as by [`Self::content`]; `Some(None)` if it can't be borrowed: then `buffer` holds it.
     #[inline]
     pub(crate) fn content_in(&mut self, buffer: &mut String) -> Option<Option<&'a str>> {
         match self.value() {

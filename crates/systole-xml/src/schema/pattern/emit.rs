@@ -1,4 +1,4 @@
-//! From syntax trees to patterns of XSD.
+//! The writer of XSD patterns, from syntax trees.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 

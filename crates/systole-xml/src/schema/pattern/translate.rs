@@ -1,4 +1,4 @@
-//! From patterns of XSD to patterns of the regex crate.
+//! The translation of patterns of XSD into those of the regex crate.
 
 use std::collections::HashSet;
 use std::str::Chars;
@@ -40,8 +40,8 @@ pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
 /// as `\p{L}` takes some thousands.
 const LONGEST: usize = 4 << 20;
 
-/// As [`translate`]. `open` has the places behind the brackets that are not closed; `read` returns the number of bytes
-/// read.
+/// Translates as [`translate`]. `open` has the places behind the brackets that are not closed; `read` returns the
+/// number of bytes read.
 fn translated(
     chars: &mut Chars,
     open: &mut Vec<usize>,

@@ -1,4 +1,4 @@
-//! From a Rust type to a [`Model`], by the JSON Schema that schemars makes of it.
+//! The [`Model`] of a Rust type, made from the JSON Schema that schemars makes of the type.
 //!
 //! Rules of JSON Schema that XSD can't express are refused here, with a correction. The round trip of
 //! [`probe`](super::probe) finds properties that JSON Schema doesn't show (flattened fields, a `Deserialize` written by

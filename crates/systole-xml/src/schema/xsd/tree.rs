@@ -204,7 +204,7 @@ impl Tree {
         self.bound(id, prefix)
     }
 
-    /// As [`Self::resolve`], but shared, so that it can be kept.
+    /// The namespace name as by [`Self::resolve`], but shared, so that it can be kept.
     pub(in crate::schema) fn bound(&self, id: NodeId, prefix: &str) -> &Arc<str> {
         &self.declarations[index(self.declaration(id, prefix))].name
     }
