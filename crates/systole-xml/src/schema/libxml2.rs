@@ -139,7 +139,7 @@ fn handler() -> c::xmlStructuredErrorFunc {
 }
 
 /// # Safety
-/// `context` points to a [`Log`] of this thread, `error` to an error or is null.
+/// `context` points to a [`Log`] of this OS thread, `error` to an error or is null.
 unsafe extern "C" fn on_error(context: *mut c_void, error: *const c::xmlError) {
     // SAFETY: as the caller promises.
     let (Some(log), Some(error)) = (unsafe { context.cast::<Log>().as_ref() }, unsafe { error.as_ref() }) else {
