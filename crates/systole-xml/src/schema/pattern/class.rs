@@ -39,7 +39,7 @@ pub(super) fn word() -> ClassUnicode {
 /// A general category of Unicode, by the names that XSD gives: `\p{Lu}`.
 ///
 /// # Errors
-/// The text for a category that XSD doesn't have.
+/// The error text for a category that XSD doesn't have.
 pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
     const NAMES: [&str; 36] = [
         "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe",
@@ -60,7 +60,7 @@ pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
 /// A block of Unicode: `\p{IsGreek}` without its `Is`.
 ///
 /// # Errors
-/// The text for a block that XSD 1.0 doesn't have.
+/// The error text for a block that XSD 1.0 doesn't have.
 pub(super) fn block(name: &str) -> Result<ClassUnicode, &'static str> {
     // Surrogates are no characters, and none can stand in a document.
     if matches!(name, "HighSurrogates" | "HighPrivateUseSurrogates" | "LowSurrogates") {
