@@ -1,5 +1,5 @@
-//! The derive macros of `systole`, which re-exports them: `Payload`, and the derives of serde and schemars, which name those
-//! crates through `systole`. A crate that depends on `systole` alone can use them all.
+//! The derive macros of `systole`, which re-exports them: `Payload`, and the derives of serde and schemars, which name
+//! those crates through `systole`. A crate that depends only on `systole` can use them all.
 
 mod payload;
 mod through;
@@ -10,8 +10,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// Implements `systole::schema::Payload` for a type: `#[payload(namespace = "urn:example:hello:v1", root = "hello")]`.
 ///
 /// - `namespace` is the namespace of the element: a string, empty for none, or a path to a constant.
-/// - `root` is its local name, likewise; without it the name of the type in kebab case (`TaskDone`: `task-done`).
-/// - `crate = "path"` is the path to `systole`, where a program calls it something else.
+/// - `root` is its local name, likewise; by default the name of the type in kebab case (`TaskDone`: `task-done`).
+/// - `crate = "path"` is the path to `systole`, if a program renames the crate.
 #[proc_macro_derive(Payload, attributes(payload))]
 pub fn payload(input: TokenStream) -> TokenStream {
     payload::derive(&parse_macro_input!(input as DeriveInput)).into()
@@ -35,7 +35,7 @@ pub fn json_schema(input: TokenStream) -> TokenStream {
     through::derive(parse_macro_input!(input as DeriveInput), "schemars", "JsonSchema").into()
 }
 
-/// Removes the item that it stands on: the copy that a derive through `systole` hands to the derive of another crate.
+/// Removes the item that it annotates: the copy that a derive through `systole` hands to the derive of another crate.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn remove(_: TokenStream, _: TokenStream) -> TokenStream {

@@ -5,8 +5,8 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Error, Expr, LitStr, Path};
 
-/// The implementation of `Payload` that the attribute `#[payload(…)]` of a type describes, with the mistakes in it. A type
-/// is a payload in spite of them: else the compiler would bury them below all that needs one.
+/// The implementation of `Payload` that the attribute `#[payload(…)]` of a type describes, with the errors in it. The
+/// type is a payload in spite of them: else the compiler would bury them below errors of all code that needs a payload.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let (mut implementation, wrong) = implement(input);
     implementation.extend(wrong.map(Error::into_compile_error));
@@ -82,7 +82,7 @@ fn settings(input: &DeriveInput) -> (Settings, Option<Error>) {
     (settings, wrong)
 }
 
-/// A name of a type in kebab case: `TaskDone` is `task-done`, `HTTPRequest` `http-request`.
+/// The name of a type in kebab case: `TaskDone` is `task-done`, `HTTPRequest` `http-request`.
 fn kebab_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);

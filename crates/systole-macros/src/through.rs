@@ -1,8 +1,8 @@
-//! Derives of other crates, told to name their crate through `systole`.
+//! Derives of other crates, set up to name their crate through `systole`.
 //!
-//! Such a derive takes the path to its crate from an attribute of the type, and a derive can't add attributes to its type. So
-//! it hands a copy of the type to the other derive, with the attribute, and has the copy removed before the compiler
-//! resolves any name: what the other derive implements for the name of the copy, it implements for the type.
+//! Such a derive takes the path to its crate from an attribute of the type, and a derive can't add attributes to its
+//! type. So it hands a copy of the type to the other derive, with the attribute, and has the copy removed before the
+//! compiler resolves names: the other derive's implementation for the name of the copy is one for the type.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -11,7 +11,7 @@ use syn::{Attribute, Data, DeriveInput, parse_quote};
 /// The attributes that derives of serde and schemars read. Others belong to derives that the copy doesn't have.
 const READ: [&str; 7] = ["serde", "schemars", "validate", "garde", "doc", "deprecated", "repr"];
 
-/// Derives the trait of that name of a crate that `systole` re-exports under its own name.
+/// Derives the trait `name` of a crate that `systole` re-exports under its own name.
 pub(crate) fn derive(mut input: DeriveInput, krate: &str, name: &str) -> TokenStream {
     retain_read(&mut input);
     let named = names_crate(&input.attrs, krate);
@@ -26,11 +26,11 @@ pub(crate) fn derive(mut input: DeriveInput, krate: &str, name: &str) -> TokenSt
     }
 }
 
-/// Whether the type itself says where the crate is.
+/// Tells whether an attribute of the type gives the path to the crate.
 fn names_crate(attributes: &[Attribute], krate: &str) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident(krate)).any(|attribute| {
         let mut found = false;
-        // What is wrong in the attribute the other derive reports.
+        // The other derive reports errors in the attribute.
         let _ = attribute.parse_nested_meta(|meta| {
             found |= meta.path.is_ident("crate");
             if meta.input.peek(syn::token::Paren) {
@@ -57,7 +57,7 @@ fn retain_read(input: &mut DeriveInput) {
                 variant.fields.iter_mut().for_each(|field| retain(&mut field.attrs));
             }
         }
-        // The other derive refuses it.
+        // The other derive refuses a union.
         Data::Union(_) => {}
     }
 }

@@ -1,7 +1,7 @@
-//! Schemas, compiled: those of the pump, and one of an industry's size. `cargo bench --bench compile`.
+//! Compiling of schemas: those of the pump, and one as large as those of industry. `cargo bench --bench compile`.
 //!
-//! Apart from the stages, because it counts allocations: what is allocated and not freed is the size of the compiled
-//! form. What libxml2 allocates is not seen.
+//! Separate from the stages, because it counts allocations: memory that is allocated and not freed is the size of the
+//! compiled form. Allocations of libxml2 are not counted.
 
 use std::fmt;
 

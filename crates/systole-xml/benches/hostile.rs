@@ -1,4 +1,4 @@
-//! Schemas that cost as much as they can: time and memory until each is compiled or refused.
+//! The most expensive schemas: time and memory until each is compiled or refused.
 //! `cargo bench --bench hostile`.
 
 #[path = "../tests/hostile_schemas/mod.rs"]

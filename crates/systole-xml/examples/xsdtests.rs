@@ -1,11 +1,11 @@
-//! Runs the XSD 1.0 tests of the public suite (github.com/w3c/xsdtests), as they are written:
+//! Runs the XSD 1.0 tests of the public suite (github.com/w3c/xsdtests) unchanged:
 //! `cargo run --release --example xsdtests -- FOLDER [--list]`.
 //!
-//! It prints how many schemas and instances are judged as the suite expects; with `--list` also each that isn't.
-//! Tests for XSD 1.1 only, and disputed ones, are left out; those that the working group queries are not. An instance
-//! that names documents for namespaces that its schema has none for is judged by the schema with them. The test set of
-//! NIST is larger than some copies of the suite hold; its files are found by their names then, which say what is
-//! expected.
+//! It prints the number of schemas and instances that are judged as the suite expects; with `--list`, each other one,
+//! too. Tests for XSD 1.1 only, and disputed ones, are left out; those that the working group queries are not. If an
+//! instance names documents for namespaces that its schema lacks, it is judged by the schema with them. The test set of
+//! NIST is larger than some copies of the suite hold; then its files are found by their names, which tell the expected
+//! verdicts.
 
 #![allow(clippy::disallowed_methods, reason = "it takes the time that schemas and instances need")]
 
@@ -20,11 +20,11 @@ const SUITE: &str = "http://www.w3.org/XML/2004/xml-schema-test-suite/";
 const XLINK: &str = "http://www.w3.org/1999/xlink";
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// One group: documents of one schema, and instances.
+/// One group: the documents of one schema, and its instances.
 struct Group {
     name: String,
     schemas: Vec<PathBuf>,
-    /// Whether the schema is valid, where the suite says it.
+    /// The expected validity of the schema; `None` if the suite doesn't tell.
     expected: Option<bool>,
     instances: Vec<(PathBuf, bool)>,
 }
@@ -121,7 +121,7 @@ fn run(group: &Group, score: &mut Score, list: bool) {
             (Err(error), _) => Err(Refusal::Schema(error.to_string())),
         };
         score.slowest = score.slowest.max(begun.elapsed());
-        // An instance of a schema that is refused has no verdict.
+        // An instance of a refused schema has no verdict.
         let agrees = !matches!(found, Err(Refusal::Schema(_))) && found.is_ok() == *expected;
         score.agreed += u32::from(agrees);
         if list && !agrees {
@@ -187,7 +187,7 @@ fn groups(set: &Path, text: &str) -> Vec<Group> {
     found
 }
 
-/// What a test expects; `None` if the suite has no verdict that counts.
+/// The expected verdict of a test; `None` if the suite has no verdict that counts.
 fn expected(test: &roxmltree::Node) -> Option<bool> {
     let status = test.children().find(|node| node.has_tag_name((SUITE, "current")));
     if status.and_then(|node| node.attribute("status")).is_some_and(|status| status.starts_with("disputed")) {
@@ -204,8 +204,8 @@ fn expected(test: &roxmltree::Node) -> Option<bool> {
     }
 }
 
-/// The groups of NIST by the names of their files: `NISTSchema-SV-IV-…-1.xsd` with `…-1-1.xml` to `…-1-5.xml`; SV and
-/// SI say whether the schema is valid, IV and II whether the instances are.
+/// The groups of NIST by the names of their files: `NISTSchema-SV-IV-…-1.xsd` with `…-1-1.xml` to `…-1-5.xml`. SV and
+/// SI tell whether the schema is valid, IV and II whether the instances are.
 fn nist(folder: &Path) -> Vec<Group> {
     let (mut files, mut pending) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = pending.pop() {
@@ -234,7 +234,7 @@ fn nist(folder: &Path) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// A schema document and all files that it leads to.
+/// Loads a schema document and all files that it refers to.
 fn load(path: &Path, documents: &mut Vec<XsdDocument>) {
     let mut pending = vec![path.to_owned()];
     while let Some(path) = pending.pop() {
@@ -260,7 +260,8 @@ fn parsed(text: &str) -> Option<roxmltree::Document<'_>> {
     roxmltree::Document::parse_with_options(text, options).ok()
 }
 
-/// The documents with those that an instance names (`xsi:schemaLocation`) for namespaces that they have none for.
+/// The documents together with those that an instance names (`xsi:schemaLocation`) for further namespaces; `None` if it
+/// names none.
 fn with_named(documents: &[XsdDocument], instance: &Path, text: &str) -> Option<Vec<XsdDocument>> {
     let target = |document: &XsdDocument| {
         let parsed = parsed(&document.text)?;

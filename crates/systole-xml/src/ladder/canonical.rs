@@ -1,3 +1,5 @@
+//! Canonical documents, the rung that the strict pass makes.
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -10,11 +12,11 @@ use super::strict::{self, StrictError, Surroundings};
 use super::tape::{Cursor, Loan};
 use crate::vocab::{Position, QName, Span, XmlLimits};
 
-/// One element as Exclusive XML Canonicalization 1.0 without comments writes it, with an InclusiveNamespaces
+/// One element in the form of Exclusive XML Canonicalization 1.0 without comments, with an InclusiveNamespaces
 /// PrefixList of the prefixes that stand before a colon in its values.
 ///
 /// Always well-formed, namespace-well-formed, UTF-8 and within the limits. Only the strict pass
-/// and the encoder of typed payloads make one:
+/// and the encoder of typed payloads can make one:
 ///
 /// ```compile_fail,E0451
 /// use systole_xml::ladder::Canonical;
@@ -41,22 +43,22 @@ struct Parts {
     /// `None` instead of an empty list, which would be an allocation.
     repairs: Option<Arc<[Repair]>>,
     origin: Origin,
-    /// Whether it has declarations for values alone, which a part of it may not need.
+    /// True if it has declarations that only values need, and that a part of it may not need.
     keeps: bool,
 }
 
-/// Tells a document from all others, for as long as it is kept: no other one can stand at its address meanwhile.
+/// The identity of a document. While it is kept, no other document can have the same address.
 #[derive(Debug)]
 pub(super) struct Identity(Weak<Parts>);
 
-/// A part of an element that a [position](Canonical::position_of) can be of.
+/// A part of an element, for [`Canonical::position_of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// Its start tag.
+    /// The start tag.
     Tag,
-    /// The attribute of this name, as it is written.
+    /// The attribute with this name, as written.
     Attribute(&'a str),
-    /// What stands between its tags, white space in front of it apart.
+    /// The content between the tags, without the white space in front of it.
     Content,
 }
 
@@ -68,7 +70,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// `first` start tags stand in `source` before that of the root.
+    /// The origin of a root that has `first` start tags in front of its own in `source`.
     pub(super) fn new(source: Bytes, first: usize) -> Self {
         Self { source, first }
     }
@@ -80,7 +82,7 @@ impl Canonical {
         self.parts.text.as_bytes()
     }
 
-    /// Bytes that it keeps in memory: its own, and those that it was read from.
+    /// Bytes that it keeps in memory: the canonical ones, and those that the strict pass read.
     pub fn held(&self) -> usize {
         self.parts.text.len() + self.parts.origin.source.len()
     }
@@ -90,7 +92,7 @@ impl Canonical {
         &self.parts.text
     }
 
-    /// The same with the bytes that hold it.
+    /// The canonical text as shared bytes.
     pub(super) fn text(&self) -> &ByteString {
         &self.parts.text
     }
@@ -100,27 +102,27 @@ impl Canonical {
         &self.parts.root
     }
 
-    /// Lets somebody step through its elements and texts, from its begin on.
+    /// Calls `read` with a cursor at the begin of the document.
     pub(crate) fn read<R>(&self, read: impl FnOnce(Cursor<'_>) -> R) -> R {
         let tape = Loan::of(self);
         read(tape.cursor(self.as_str()))
     }
 
-    /// What repair changed on the way here; empty for clean input.
+    /// The changes that repair made to the input; empty for clean input.
     pub fn repairs(&self) -> &[Repair] {
         self.parts.repairs.as_deref().unwrap_or_default()
     }
 
-    /// Where the `index`-th element (document order, from 0) starts in the bytes that the strict
-    /// pass read; `None` if there are fewer. After a repair those are the repaired bytes.
+    /// The place where the `index`-th element (document order, from 0) starts in the bytes that the strict
+    /// pass read; `None` if there are fewer elements. After a repair these are the repaired bytes.
     ///
-    /// Computed on demand, by a scan: for errors.
+    /// Scans the bytes at each call: meant for errors.
     pub fn position(&self, index: usize) -> Option<Position> {
         self.position_of(index, Part::Tag)
     }
 
-    /// Where a part of the `index`-th element is, as [`Self::position`]; where its start tag is, if it has no such
-    /// part.
+    /// The place of a part of the `index`-th element, counted as [`Self::position`] does; the place of its start tag if
+    /// the element has no such part.
     pub fn position_of(&self, index: usize, part: Part) -> Option<Position> {
         let source = &self.parts.origin.source;
         let mark = strict::mark_len(source);
@@ -133,10 +135,10 @@ impl Canonical {
         Some(Position::of(&source[mark..], offset.unwrap_or(tag) - mark))
     }
 
-    /// What the encoder of typed payloads wrote.
+    /// The document that the encoder of typed payloads wrote.
     ///
     /// Contract: `bytes` are one element, `root`, in exclusive canonical form, within the limits.
-    /// Builds with debug assertions check it but for the limits.
+    /// Builds with debug assertions check all of it but the limits.
     pub(crate) fn from_encoder(bytes: Bytes, root: QName) -> Self {
         let text = ByteString::try_from(bytes.clone()).expect("the encoder writes UTF-8");
         let canonical = Self::checked(text, root, Origin::new(bytes, 0), false);
@@ -144,7 +146,7 @@ impl Canonical {
         canonical
     }
 
-    /// The same element, with what repair changed on the way here, in front of what is known.
+    /// The same element with `repairs` in front of those that it has.
     #[must_use]
     pub(crate) fn with_repairs(mut self, repairs: impl Into<Arc<[Repair]>>) -> Self {
         let mut repairs: Arc<[Repair]> = repairs.into();
@@ -157,9 +159,9 @@ impl Canonical {
 
     /// The same element in a namespace that its author left out: schema-guided repair.
     ///
-    /// `qualified` gives the namespace to the root and to all that has none below it, unless it
-    /// says so by `xmlns=""`; else the root alone gets it, by a prefix. Only for a root without
-    /// a namespace; any other comes back as it is.
+    /// `qualified` gives the namespace to the root and to all its descendants that have none, unless one
+    /// says so by `xmlns=""`; else the root alone gets it, by a prefix. A root that has a namespace is
+    /// returned unchanged.
     ///
     /// # Errors
     /// [`StrictError`] if no element can be in this namespace, or the result passes a limit.
@@ -189,13 +191,13 @@ impl Canonical {
         Ok(moved.with_repairs(repairs))
     }
 
-    /// Made by the strict pass alone.
+    /// A document whose promises the caller keeps. Outside of this module only the strict pass calls it.
     pub(super) fn checked(text: ByteString, root: QName, origin: Origin, keeps: bool) -> Self {
         Self { parts: Arc::new(Parts { text, root, repairs: None, origin, keeps }) }
     }
 
     /// The `element`-th element (document order, from 0), `text` in canonical form, with the repairs of the whole.
-    /// A document that nobody else holds is turned into it.
+    /// Reuses the allocation of a document that has no other holder.
     pub(super) fn into_part(mut self, text: ByteString, root: QName, element: usize) -> Self {
         let origin = self.origin_of(element);
         match Arc::get_mut(&mut self.parts) {
@@ -207,12 +209,12 @@ impl Canonical {
         }
     }
 
-    /// Whether it declares prefixes for its values alone.
+    /// Tells whether it declares prefixes that only its values use.
     pub(super) fn keeps_prefixes(&self) -> bool {
         self.parts.keeps
     }
 
-    /// Whether nobody else holds it.
+    /// Tells whether this is the only holder of the document.
     pub(super) fn is_alone(&self) -> bool {
         Arc::strong_count(&self.parts) == 1
     }
@@ -225,7 +227,7 @@ impl Canonical {
         std::ptr::eq(Arc::as_ptr(&self.parts), identity.0.as_ptr())
     }
 
-    /// Where an element of this document starts that becomes a document of its own.
+    /// The origin of an element of this document that becomes a document of its own.
     pub(super) fn origin_of(&self, index: usize) -> Origin {
         Origin::new(self.parts.origin.source.clone(), self.parts.origin.first + index)
     }
@@ -238,7 +240,7 @@ impl Canonical {
         self
     }
 
-    /// A prefix that stands nowhere in the bytes: `n`, `n1`, `n2`, …
+    /// A prefix that occurs nowhere in the bytes: `n`, `n1`, `n2`, …
     fn free_prefix(&self) -> String {
         let taken: HashSet<u64> = memchr::memchr_iter(b':', self.bytes()).filter_map(|at| self.numbered(at)).collect();
         match (0..).find(|number| !taken.contains(number)) {
@@ -247,7 +249,7 @@ impl Canonical {
         }
     }
 
-    /// The number of a prefix of ours that ends at `colon`.
+    /// The number of a prefix such as `n12` that ends at `colon`.
     fn numbered(&self, colon: usize) -> Option<u64> {
         const DIGITS: usize = 12;
         let near = &self.bytes()[colon.saturating_sub(DIGITS)..colon];
@@ -263,7 +265,7 @@ impl Canonical {
         Some(Repair { span, at: self.position(0)?, kind: RepairKind::Namespace })
     }
 
-    /// How the bytes break what every value of this type promises.
+    /// The promise of this type that the bytes break, for debug assertions.
     fn flaw(&self) -> Option<String> {
         match strict::canonicalize(self.bytes(), &XmlLimits::UNLIMITED) {
             Ok(again) if again.bytes() == self.bytes() && again.root() == self.root() => None,

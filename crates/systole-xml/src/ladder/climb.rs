@@ -1,3 +1,5 @@
+//! The parser of raw bytes: the strict pass first, repair only if it refuses.
+
 use std::sync::Arc;
 
 use super::repair::{Shape, Vocabulary, repair_by};
@@ -5,22 +7,22 @@ use super::strict::{canonicalize, canonicalize_fragment};
 use super::{Canonical, Raw, Repair, RepairError, StrictError};
 use crate::vocab::{Position, XmlLimits};
 
-/// Strict first; only if the strict pass refuses, repair and then the strict pass again.
+/// Parses one document: the strict pass first; only if it refuses, repair and then the strict pass again.
 ///
-/// What passes a limit isn't repaired.
+/// Input past a limit isn't repaired.
 ///
 /// # Errors
-/// [`LadderError`] if the bytes are past repair or over a limit.
+/// [`LadderError`] if the bytes can't be repaired or are over a limit.
 pub fn climb(raw: &Raw, limits: &XmlLimits) -> Result<Canonical, LadderError> {
     let (canonical, repairs) = strict_first(raw, Shape::Document, limits, Vocabulary::default, canonicalize)?;
     Ok(if repairs.is_empty() { canonical } else { canonical.with_repairs(repairs) })
 }
 
-/// The same for what a listener emitted: any number of top-level elements. Where repair is needed, `vocabulary` is asked
-/// for what the contract of the listener tells it.
+/// Parses an emission of a listener: any number of top-level elements. If repair is needed, `vocabulary` gives it the
+/// names of the listener's contract.
 ///
 /// # Errors
-/// [`LadderError`] if the bytes are past repair or over a limit: an emission fails whole.
+/// [`LadderError`] if the bytes can't be repaired or are over a limit: an emission fails whole.
 pub fn climb_fragment(
     raw: &Raw,
     limits: &XmlLimits,
@@ -39,31 +41,31 @@ pub fn climb_fragment(
 pub struct Fragment {
     /// The elements. Each carries the repairs of the whole emission.
     pub elements: Vec<Canonical>,
-    /// What repair changed; there can be repairs without any element left.
+    /// The changes that repair made; there can be some without any element left.
     pub repairs: Vec<Repair>,
 }
 
-/// Why bytes did not become canonical XML.
+/// The reason why bytes are no canonical XML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LadderError {
-    /// The strict pass refused for a limit, so that repair wasn't tried.
+    /// The strict pass refused for a limit: repair wasn't tried.
     #[error(transparent)]
     Strict(#[from] StrictError),
     /// Repair refused.
     #[error(transparent)]
     Repair(#[from] RepairError),
-    /// The strict pass refused again what repair had made.
+    /// The strict pass refused the repaired bytes.
     #[error("{input}; after repair: {repaired}")]
     Beyond {
-        /// What was wrong with the input, with its place there.
+        /// The error in the input, with its place there.
         input: StrictError,
-        /// What was still wrong after repair, with its place in the repaired bytes.
+        /// The error that was left after repair, with its place in the repaired bytes.
         repaired: StrictError,
     },
 }
 
 impl LadderError {
-    /// The place in the input, where there is one.
+    /// The place in the input, if there is one.
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Strict(error) | Self::Beyond { input: error, .. } => Some(error.position()),
@@ -71,7 +73,7 @@ impl LadderError {
         }
     }
 
-    /// Whether a limit was passed, rather than a rule of XML broken.
+    /// Tells whether the input passes a limit, rather than breaks a rule of XML.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Strict(error) | Self::Beyond { repaired: error, .. } => error.is_limit(),

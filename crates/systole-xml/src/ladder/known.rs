@@ -1,9 +1,11 @@
+//! A cache of the names of elements.
+
 use std::cell::Cell;
 
 use crate::vocab::QName;
 
 thread_local! {
-    /// The names that were asked for last. Messages of one kind share theirs.
+    /// The names that were asked for last: messages of one kind share theirs.
     static KNOWN: Cell<Vec<QName>> = const { Cell::new(Vec::new()) };
 }
 

@@ -1,7 +1,7 @@
 //! Layer 1, the trust ladder: `Raw` -> `Repaired` -> `Canonical` -> `Envelope` -> `Validated<T>`.
 //!
-//! Each rung is a type with private fields that only its own module can make, and every function
-//! is pure: from one rung to the next, or an error that says where and why.
+//! Each rung is a type with private fields that only its own module can make. Every function is pure: it takes one
+//! rung and returns the next, or an error with a place and a reason.
 
 mod canonical;
 mod climb;

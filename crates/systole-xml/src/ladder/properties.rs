@@ -1,4 +1,4 @@
-//! What must hold for any bytes at all, stage by stage: the bodies of the fuzz targets.
+//! Properties of each stage that hold for any bytes: the bodies of the fuzz targets.
 //!
 //! Each function panics if its property is broken. No part of the API.
 
@@ -13,8 +13,8 @@ use super::tape::Cursor;
 use super::{Canonical, Envelope, Meta, Raw, write_envelope};
 use crate::vocab::{MessageId, Position, ThreadId, XmlLimits};
 
-/// The default limits with room for what an envelope adds to a payload, or a payload for its own
-/// declarations once it stands alone.
+/// The default limits, widened by the declarations that an envelope adds to a payload, or that a payload needs as a
+/// document of its own.
 const WIDER: XmlLimits = XmlLimits {
     message_bytes: 64 << 20,
     depth: 258,
@@ -27,7 +27,7 @@ const WIDER: XmlLimits = XmlLimits {
     relative_namespaces: false,
 };
 
-/// The strict pass ends with a place or with canonical bytes that it takes as they are.
+/// The strict pass returns an error with a place, or canonical bytes that it takes unchanged.
 pub fn strict(data: &[u8]) {
     let input = Bytes::copy_from_slice(data);
     match canonicalize(&input, &XmlLimits::default()) {
@@ -45,7 +45,7 @@ pub fn strict(data: &[u8]) {
     }
 }
 
-/// Canonicalizing is idempotent, comments make no other difference than themselves, and a subtree
+/// Canonicalizing is idempotent, comments change nothing but themselves, and a subtree
 /// is as canonical as the whole.
 pub fn c14n(data: &[u8]) {
     let limits = XmlLimits::default();
@@ -72,7 +72,7 @@ pub fn c14n(data: &[u8]) {
     }
     let element = canonicalize(&plain.into(), &limits).expect("the canonical form is well-formed");
     assert_eq!(element.bytes(), &root);
-    // The element keeps what its values use, and but for that it is in plain form.
+    // The element keeps the prefixes that its values use; but for these it is in plain form.
     if let Ok(again) = canonicalize(&Bytes::copy_from_slice(data), &limits) {
         assert_eq!(whole(again.bytes(), bare, &WIDER).as_deref(), Ok(&root[..]));
     }
@@ -92,8 +92,8 @@ pub fn fragment(data: &[u8]) {
     }
 }
 
-/// A payload is canonical, if it isn't over a limit because it stands alone, and an envelope around any element gives it back byte for byte.
-/// What keeps the schema means the same at an entrance.
+/// A payload is canonical, unless the declarations that it needs alone are over a limit. An envelope around any element
+/// returns that element byte for byte. A message that keeps the schema means the same at an entrance.
 pub fn envelope(data: &[u8]) {
     let limits = XmlLimits::default();
     let Ok(message) = canonicalize(&Bytes::copy_from_slice(data), &limits) else { return };
@@ -107,7 +107,7 @@ pub fn envelope(data: &[u8]) {
     carries(&message);
 }
 
-/// How the stream is cut never changes the pieces, and none is over the limit. The first two
+/// The boundaries of chunks never change the pieces, and none is over the limit. The first two
 /// bytes choose limit and chunks.
 pub fn split(data: &[u8]) {
     let [limit, size, stream @ ..] = data else { return };
@@ -123,13 +123,13 @@ pub fn split(data: &[u8]) {
 }
 
 /// Repair refuses with a place, or its output passes the strict pass, needs no repair, and differs
-/// from the input only where it says so. It makes the same of the same.
+/// from the input only where a repair says so. Equal inputs have equal outputs.
 pub fn repair(data: &[u8]) {
     repair_by(&Vocabulary::default(), data);
     repair_by(&sample(), data);
 }
 
-/// A contract with the names that stand in most inputs.
+/// A contract with the names that most inputs use.
 fn sample() -> Vocabulary {
     let mut sample = Vocabulary::default();
     for (parent, child, repeats) in [("a", "b", false), ("a", "c", true), ("c", "b", true), ("list", "item", true)] {
@@ -141,7 +141,7 @@ fn sample() -> Vocabulary {
     sample
 }
 
-/// The same where the contract of the emitter is known.
+/// The properties of [`repair`] with the contract of an emitter.
 pub fn repair_by(vocabulary: &Vocabulary, data: &[u8]) {
     let raw = Raw::new(data.to_vec());
     for shape in [Shape::Document, Shape::Fragment] {
@@ -186,7 +186,8 @@ fn assert_repaired(vocabulary: &Vocabulary, raw: &[u8], shape: Shape, repaired: 
     }
 }
 
-/// Nothing but a limit on the canonical form, which repair doesn't write, may stop it.
+/// Asserts that the strict pass takes the bytes, or refuses them for a limit of the canonical form, which repair
+/// doesn't write.
 fn assert_strict_takes(bytes: &Bytes, shape: Shape, shown: &dyn Fn() -> String) {
     let limits = XmlLimits::default();
     let refused = match shape {
@@ -217,7 +218,7 @@ fn assert_canonical(canonical: &Canonical, limits: &XmlLimits) {
     }
 }
 
-/// A token: a text, or a start tag with its attributes, or nothing of an end tag.
+/// A token: a text, a start tag with its attributes, or an empty name for an end tag.
 type Shown<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 fn shown(token: Token) -> Shown {
@@ -228,7 +229,7 @@ fn shown(token: Token) -> Shown {
     }
 }
 
-/// What a walk along the tape of a document finds.
+/// The tokens that a walk along the tape of a document finds.
 fn walked(mut cursor: Cursor<'_>) -> Vec<Shown<'_>> {
     let mut tokens = Vec::new();
     loop {

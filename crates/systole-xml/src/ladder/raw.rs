@@ -1,6 +1,8 @@
+//! The lowest rung: bytes as they came in.
+
 use bytes::Bytes;
 
-/// Bytes from outside that nobody has looked at.
+/// Bytes from outside that nothing has parsed yet.
 #[derive(Debug, Clone)]
 pub struct Raw(Bytes);
 

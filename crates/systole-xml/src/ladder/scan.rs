@@ -1,4 +1,4 @@
-//! Tokens of canonical bytes: the cheap way to walk XML that is known to be canonical.
+//! Tokens of canonical bytes: a cheap walk over XML that is known to be canonical.
 //!
 //! Exclusive C14N leaves one spelling of everything: no CDATA, no empty-element tags, one space before
 //! each attribute, double quotes, seven character references. Input that is not canonical
@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-/// One token. Processing instructions and comments are passed over, so that two texts may follow each other.
+/// One token. Processing instructions and comments are skipped, so one text may follow another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
     /// A start tag.
     Start(Tag<'a>),
-    /// Text as it is written, with its character references.
+    /// Text as written, with its character references.
     Text(&'a str),
     /// An end tag.
     End,
@@ -21,7 +21,7 @@ pub enum Token<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag<'a> {
     name: &'a str,
-    /// Where its local part begins.
+    /// Offset of the local part in `name`.
     local: usize,
     attributes: &'a str,
 }
@@ -38,7 +38,7 @@ impl<'a> Scanner<'a> {
         Self::starting(text, 0)
     }
 
-    /// A cursor at an offset where a token begins.
+    /// A cursor at the offset of a token.
     pub fn starting(text: &'a str, at: usize) -> Self {
         Self { text, at }
     }
@@ -71,7 +71,7 @@ impl<'a> Scanner<'a> {
         Some(Token::Start(Tag { name, local: local - begin, attributes: &self.text[name_end..end] }))
     }
 
-    /// Moves behind the next `end`.
+    /// Moves behind the next occurrence of `end`.
     fn skip_past(&mut self, end: &[u8]) -> Option<()> {
         let [.., last] = *end else { return None };
         let bytes = self.text.as_bytes();
@@ -110,7 +110,7 @@ impl<'a> Iterator for Scanner<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// The name as it is written, prefix included.
+    /// The name as written, prefix included.
     pub fn name(&self) -> &'a str {
         self.name
     }
@@ -125,7 +125,7 @@ impl<'a> Tag<'a> {
         &self.name[self.local..]
     }
 
-    /// Its bytes, from `<` to `>`.
+    /// Length of the tag in bytes, from `<` to `>`.
     pub(crate) fn len(&self) -> usize {
         self.name.len() + self.attributes.len() + "<>".len()
     }
@@ -136,14 +136,14 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// See [`Tag::attributes`].
+/// The attributes of a start tag: see [`Tag::attributes`].
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     rest: &'a str,
 }
 
 impl<'a> Attributes<'a> {
-    /// Those of what stands between the name and the end of a start tag.
+    /// The attributes in `written`: the bytes between the name and the end of a start tag.
     pub fn new(written: &'a str) -> Self {
         Self { rest: written }
     }
@@ -154,7 +154,7 @@ impl<'a> Iterator for Attributes<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        // Most tags have none.
+        // Most tags have no attributes.
         if self.rest.is_empty() {
             return None;
         }
@@ -167,8 +167,8 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// The first place of a byte, eight at a time: names and values are short, and only what goes on is worth the start of
-/// a vector search.
+/// The first place of `byte`. The first 32 bytes are searched eight at a time: names and values are short, and a
+/// vector search pays only for long ones.
 #[inline]
 pub fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     const SOON: usize = 4;
@@ -176,7 +176,7 @@ pub fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, _) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().take(SOON).enumerate() {
-        // Of the bytes that are zero after this, the first has its high bit set below (Hacker's Delight, 6-1).
+        // After this the first zero byte is the lowest one with its high bit set (Hacker's Delight, 6-1).
         let zero = u64::from_le_bytes(*word) ^ u64::from_ne_bytes([byte; 8]);
         let found = zero.wrapping_sub(LOW) & !zero & HIGH;
         if found != 0 {
@@ -191,7 +191,7 @@ pub fn find(bytes: &[u8], byte: u8) -> Option<usize> {
 
 /// Prefix (empty for none) and local part of a qualified name.
 pub fn split_prefix(name: &str) -> (&str, &str) {
-    // A plain loop: names are too short for a search to pay.
+    // A byte loop: names are too short for a search to pay.
     match name.bytes().position(|byte| byte == b':') {
         Some(colon) => (&name[..colon], &name[colon + 1..]),
         None => name.split_at(0),
@@ -204,7 +204,7 @@ pub fn declared_prefix(attribute: &str) -> Option<&str> {
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(':') }
 }
 
-/// Text or an attribute's value with its character references resolved.
+/// Text, or the value of an attribute, with its character references resolved.
 pub fn unescape(written: &str) -> Cow<'_, str> {
     if find(written.as_bytes(), b'&').is_none() {
         return Cow::Borrowed(written);
@@ -214,7 +214,7 @@ pub fn unescape(written: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Appends what [`unescape`] returns.
+/// Appends the result of [`unescape`] to `text`.
 pub fn unescape_into(text: &mut String, written: &str) {
     const REFERENCES: [(&str, char); 7] =
         [("amp;", '&'), ("lt;", '<'), ("gt;", '>'), ("quot;", '"'), ("#x9;", '\t'), ("#xA;", '\n'), ("#xD;", '\r')];

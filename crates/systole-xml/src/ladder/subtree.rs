@@ -1,3 +1,5 @@
+//! Elements of a canonical document as documents of their own.
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -8,7 +10,7 @@ use crate::vocab::XmlLimits;
 
 impl Canonical {
     /// The `index`-th element (document order, from 0) as a canonical document of its own; `None` if there are
-    /// fewer. It keeps the repairs and, for positions, the origin of the whole.
+    /// fewer elements. Keeps the repairs and, for positions, the origin of the whole.
     pub fn subtree(&self, index: usize) -> Option<Self> {
         let found = Subtree::find(self.as_str(), index)?;
         let text = self.text().slice_ref(&self.as_str()[found.range.clone()]);
@@ -23,7 +25,7 @@ impl Canonical {
 /// An element of a canonical document, with or without comments.
 #[derive(Debug)]
 pub(super) struct Subtree<'a> {
-    /// Where it stands.
+    /// The bytes of the element.
     pub(super) range: Range<usize>,
     declared: Vec<(&'a str, Cow<'a, str>)>,
 }
@@ -34,7 +36,7 @@ impl<'a> Subtree<'a> {
         let mut scanner = Scanner::new(text);
         let (mut declared, mut open): (Vec<(&str, &str)>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut elements = 0;
-        // Where the element starts, and how many elements are around it.
+        // Offset of the element, and the number of elements around it.
         let mut found: Option<(usize, usize)> = None;
         loop {
             let token = scanner.next()?;
@@ -67,7 +69,7 @@ impl<'a> Subtree<'a> {
         }
     }
 
-    /// Prefix and namespace name of the declarations around it, outermost first.
+    /// Prefix and namespace name of the declarations around the element, outermost first.
     pub(super) fn declared(&self) -> Vec<(&str, &str)> {
         self.declared.iter().map(|(prefix, uri)| (*prefix, &**uri)).collect()
     }

@@ -1,8 +1,10 @@
+//! The top rung: payloads that keep their schema.
+
 use std::fmt;
 
 use super::Canonical;
 
-/// The undecoded payload: what a listener with an `.xsd` contract gets.
+/// An undecoded payload, as a listener with an `.xsd` contract gets it.
 #[derive(Debug, Clone)]
 pub struct Element(Canonical);
 
@@ -46,24 +48,24 @@ impl<T> Validated<T> {
         &self.payload
     }
 
-    /// What it was decoded as.
+    /// The decoded value.
     pub fn value(&self) -> &T {
         &self.value
     }
 
-    /// What it was decoded as, by value.
+    /// The decoded value, by value.
     pub fn into_value(self) -> T {
         self.value
     }
 
-    /// The same payload with what a decoder made of it.
+    /// The same payload with the value that a decoder made of it.
     pub(crate) fn decoded<U>(self, value: U) -> Validated<U> {
         Validated { payload: self.payload, value }
     }
 }
 
 impl Validated<Element> {
-    /// Contract: the validator has just found that `payload` keeps its schema.
+    /// A validated payload. Contract: the validator has just found that `payload` keeps its schema.
     pub(crate) fn by_schema(payload: Canonical) -> Self {
         Self { value: Element(payload.clone()), payload }
     }

@@ -1,9 +1,11 @@
+//! The schemas of the pump's own payloads.
+
 use std::sync::LazyLock;
 
 use super::PayloadSchema;
 use crate::vocab::QName;
 
-/// The payloads that the pump itself speaks, from the documents under `schemas/`.
+/// The payloads of the pump itself, from the documents under `schemas/`.
 pub(super) fn all() -> &'static [PayloadSchema] {
     static ALL: LazyLock<Vec<PayloadSchema>> = LazyLock::new(|| {
         let documents = [
@@ -18,7 +20,7 @@ pub(super) fn all() -> &'static [PayloadSchema] {
     &ALL
 }
 
-/// The schema of a payload that the pump itself speaks.
+/// The schema of a payload of the pump itself; `None` for any other payload.
 pub fn builtin(qname: &QName) -> Option<&'static PayloadSchema> {
     all().iter().find(|schema| schema.qname() == qname)
 }

@@ -1,28 +1,30 @@
+//! The payload schemas of an organism.
+
 use std::collections::HashMap;
 
 use super::{ContractError, PayloadSchema, builtins};
 use crate::vocab::{QName, ns};
 
-/// Every payload schema of an organism, by name; immutable once built.
+/// The payload schemas of an organism by name; immutable once built.
 ///
-/// It always knows the payloads of the core and meta namespaces.
+/// It always has the payloads of the core and meta namespaces.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     schemas: HashMap<QName, PayloadSchema>,
-    /// In the order in which they were added, those of the pump first.
+    /// Names in the order in which the schemas were added, those of the pump first.
     order: Vec<QName>,
 }
 
 impl Catalog {
-    /// A catalog that knows what the pump itself speaks.
+    /// A catalog of the pump's own payloads.
     pub fn new() -> Self {
         let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
         builtins::all().iter().for_each(|schema| catalog.insert(schema.clone()));
         catalog
     }
 
-    /// A catalog that knows the given schemas and nothing else, for judging documents that are no messages: of two
-    /// for one name the first counts, and no namespace is reserved.
+    /// A catalog of the given schemas and nothing else, for validating documents that are no messages. If two have
+    /// one name, the first counts; no namespace is reserved.
     pub fn only(schemas: impl IntoIterator<Item = PayloadSchema>) -> Self {
         let mut catalog = Self { schemas: HashMap::new(), order: Vec::new() };
         for schema in schemas {
@@ -33,7 +35,7 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a schema. The same one twice is fine.
+    /// Adds a schema. Adding the same one twice is no error.
     ///
     /// # Errors
     /// [`ContractError::Conflict`] if the payload has another schema, [`ContractError::Reserved`] if it is in a
@@ -56,7 +58,7 @@ impl Catalog {
         self.schemas.get(qname)
     }
 
-    /// All schemas, those of the pump first, then as they were added.
+    /// All schemas: those of the pump first, then the others in the order in which they were added.
     pub fn payloads(&self) -> impl Iterator<Item = &PayloadSchema> {
         self.order.iter().filter_map(|qname| self.schemas.get(qname))
     }

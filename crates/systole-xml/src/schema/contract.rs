@@ -1,60 +1,62 @@
+//! Errors of contracts.
+
 use std::fmt;
 
 use super::shorten::{bounded_error, quoted};
 use super::xsd::tree::Node;
 use crate::vocab::{Position, QName, ns};
 
-/// Why a type or a document can't be a contract, and what to write instead.
+/// The reason why a type or a document can't be a contract, with a correction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
-    /// A Rust type has a shape that XML can't carry faithfully.
+    /// A Rust type with a shape that XML can't carry faithfully.
     #[error("{place} {shape}")]
     Shape {
         /// The type and field.
         place: Place,
-        /// What is wrong with it, and what to write instead.
+        /// The shape, with its correction.
         shape: Shape,
     },
-    /// `NAMESPACE` or `ROOT` of a payload type names no element.
+    /// A `NAMESPACE` or `ROOT` of a payload type that names no element.
     #[error("{type_name} can't be <{root}> in namespace '{namespace}': {reason}")]
     Name {
         /// The type.
         type_name: String,
-        /// Its `NAMESPACE`.
+        /// The `NAMESPACE` of the type.
         namespace: String,
-        /// Its `ROOT`.
+        /// The `ROOT` of the type.
         root: String,
-        /// Which of the two is wrong, and what to write instead.
+        /// The wrong one of the two, with its correction.
         reason: &'static str,
     },
-    /// Values of a type come back from XML changed, or not at all.
-    #[error("{type_name} doesn't survive the way through XML: {problem}")]
+    /// A type whose values come back from XML changed, or not at all.
+    #[error("{type_name} doesn't round-trip through XML: {problem}")]
     RoundTrip {
         /// The type.
         type_name: String,
-        /// What happened, and what to write instead.
+        /// The failure, with its correction.
         problem: RoundTrip,
     },
-    /// Two schemas differ for one payload.
+    /// Two different schemas for one payload.
     #[error("{payload} has two schemas that differ: register it from one type or document only")]
     Conflict {
         /// The payload.
         payload: QName,
     },
-    /// A payload stands in a namespace of the pump.
+    /// A payload in a namespace of the pump.
     #[error("{payload} is in a namespace that the pump keeps for itself: choose a namespace of your own")]
     Reserved {
         /// The payload.
         payload: QName,
     },
-    /// A document is no XML Schema that can be compiled.
+    /// A document that can't be compiled as an XML Schema.
     #[error("{document}{}: {problem}", Line(*at))]
     Document {
         /// The name of the document.
         document: String,
-        /// Where; the column is 1 where only the line is known.
+        /// The place in the document. The column is 1 if only the line is known.
         at: Option<Position>,
-        /// What is wrong, and what to write instead.
+        /// The problem, with its correction.
         problem: DocumentProblem,
     },
 }
@@ -64,7 +66,7 @@ pub enum ContractError {
 pub struct Place {
     /// The name of the type in the schema.
     pub type_name: String,
-    /// The name that the field has in XML.
+    /// The name of the field in XML.
     pub field: Option<String>,
 }
 
@@ -105,7 +107,7 @@ pub enum Shape {
         "is an optional list, which XML can't tell from an empty one: write a Vec with #[serde(default)], without Option"
     )]
     OptionalList,
-    /// A list that must stand, though an empty one writes nothing.
+    /// A list that is required, although an empty one writes nothing.
     #[error(
         "is a list that can't be read back when it is empty: add #[serde(default)], or #[schemars(length(min = 1))] if it never is"
     )]
@@ -113,7 +115,7 @@ pub enum Shape {
     /// A list of optional values.
     #[error("is a list of Options, and an absent item writes nothing: write a list of the values that are there")]
     ListOfOptions,
-    /// An optional value that must stand.
+    /// An optional value that is required.
     #[error("is optional but must be read: add #[serde(default)]")]
     RequiredOption,
     /// An integer wider than 64 bits.
@@ -166,7 +168,7 @@ pub enum Shape {
     /// Text beside elements.
     #[error("has text beside elements: rename $text to a name of its own")]
     MixedText,
-    /// Something else than an enum in a `$value` field.
+    /// A type other than an enum in a `$value` field.
     #[error("is $value, which is for enums only: give it a name of its own, or $text")]
     ValueWithoutEnum,
     /// A variant of a `$value` field with the name of another field.
@@ -183,10 +185,10 @@ pub enum Shape {
     /// A value of an enumeration that XML can't carry.
     #[error("has a value other than text in its enumeration: write an enum of plain variants")]
     EnumValue,
-    /// A field that is left out at times but must stand.
+    /// A field that may be left out when written, but is required when read.
     #[error("may be left out when it is written, but must stand when it is read: add #[serde(default)]")]
     SkippedButRequired,
-    /// A field that goes one way only.
+    /// A field that is only written, or only read.
     #[error("is written but not read, or read but not written: let it go both ways, or mark it #[serde(skip)]")]
     OneWay,
     /// A pattern that XSD can't express.
@@ -194,10 +196,10 @@ pub enum Shape {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// Which part of it.
+        /// The part that XSD can't express.
         reason: &'static str,
     },
-    /// A format that isn't checked.
+    /// A format that XSD doesn't have.
     #[error(
         "has the format '{0}', which XSD doesn't know: add #[schemars(regex(pattern = \"…\"))] and #[schemars(example = …)]"
     )]
@@ -205,13 +207,13 @@ pub enum Shape {
     /// A rule of JSON Schema that has no counterpart.
     #[error("has the rule '{0}', which has no counterpart in XSD: remove it and check it in the listener")]
     Rule(String),
-    /// Rules that leave no value, or none that was found.
+    /// Rules for which no valid value was found.
     #[error("has rules for which no example was found: add #[schemars(example = …)] with a value that keeps them")]
     NoExample,
     /// A type whose smallest value is larger than a message should be.
     #[error("has rules that require {elements} elements in each payload, more than 100,000: lower the least lengths")]
     TooMany {
-        /// The elements of its smallest value.
+        /// Number of elements of its smallest value.
         elements: u64,
     },
     /// A type that refers to itself without end.
@@ -219,16 +221,16 @@ pub enum Shape {
     Endless,
 }
 
-/// What happened to an example on its way through XML.
+/// The failure of an example in the round trip through XML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoundTrip {
-    /// The schema made from the type can't be compiled: a bug here.
+    /// The schema made from the type can't be compiled: a bug in this crate.
     #[error("its schema can't be compiled ({0})")]
     Schema(String),
     /// The example breaks the schema.
     #[error("the example breaks its own schema ({0}): correct #[schemars(example = …)]")]
     Example(String),
-    /// The type, or one in it, asks for names that no schema tells.
+    /// The type, or one in it, has names that its schema doesn't list.
     #[error(
         "it has a flattened field, whose elements no schema names: remove #[serde(flatten)], so that it is an element"
     )]
@@ -243,62 +245,62 @@ pub enum RoundTrip {
         "it has an Option of () inside of a newtype or a list, where its absence can't be told: write a bool, or the Option as a field"
     )]
     OptionalUnit,
-    /// The type refuses an example that keeps its schema.
+    /// The type refuses an example that its schema allows.
     #[error(
         "it refuses a value that its schema allows ({0}): say which texts a type with a Deserialize of its own takes, with #[schemars(regex(pattern = \"…\"))] and #[schemars(example = …)]"
     )]
     Decode(String),
-    /// The type doesn't write what it read.
+    /// The type can't be written.
     #[error("it can't be written ({0})")]
     Encode(String),
-    /// What the type writes breaks the schema.
+    /// The written value breaks the schema.
     #[error("what it writes breaks its schema ({0}): read and write it under the same names and rules")]
     Written(String),
-    /// The type writes something else than what it read.
+    /// The written value differs from the one that was read.
     #[error("it read {read} and wrote {written}: every field must be written as it was read")]
     Changed {
-        /// What was decoded.
+        /// The decoded value.
         read: String,
-        /// What it was encoded as.
+        /// The encoded value.
         written: String,
     },
 }
 
-/// What is wrong with a schema document.
+/// The problem of a schema document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentProblem {
-    /// It is not well-formed.
+    /// A document that is not well-formed.
     #[error("not well-formed XML: {0}")]
     Malformed(String),
-    /// It is well-formed, but no schema.
+    /// A well-formed document that is no schema.
     #[error(
         "not a schema: the root element must be <xs:schema> in the namespace http://www.w3.org/2001/XMLSchema, {0}"
     )]
     NotASchema(String),
-    /// It refers to a document that was not given.
+    /// A reference to a document that was not given.
     #[error("refers to '{0}', which is not among the given documents: list that file too; nothing is ever fetched")]
     Missing(String),
-    /// Two documents have one name.
+    /// Two documents with one name.
     #[error("is given twice with different content")]
     Twice,
-    /// No global element.
+    /// A document without a global element.
     #[error("declares no global element, so it can't be a payload: declare one below xs:schema")]
     NoElement,
-    /// The smallest payload is larger than a message should be.
+    /// A smallest payload that is larger than a message should be.
     #[error(
         "this element requires at least {elements} elements in each payload, more than 100,000: lower its minOccurs and those in its types and groups"
     )]
     TooMany {
-        /// The elements of the smallest payload.
+        /// Number of elements of the smallest payload.
         elements: u64,
     },
-    /// It breaks a rule of XML Schema.
+    /// A broken rule of XML Schema.
     #[error("{0}")]
     Rule(String),
 }
 
 impl DocumentProblem {
-    /// The same of bounded length, however long the names and values are that it quotes.
+    /// The same problem with a text of bounded length, however long the names and values are that it quotes.
     pub(super) fn bounded(self) -> Self {
         match self {
             Self::Malformed(text) => Self::Malformed(bounded_error(text)),
@@ -309,7 +311,7 @@ impl DocumentProblem {
         }
     }
 
-    /// A document whose root is something else than a schema.
+    /// The problem of a document whose root is no schema.
     pub(super) fn no_schema(root: &Node) -> Self {
         let Node { prefix, local, namespace, .. } = root;
         let colon = if prefix.is_empty() { "" } else { ":" };
@@ -322,7 +324,7 @@ impl DocumentProblem {
         })
     }
 
-    /// A document in which no element is found.
+    /// The problem of a document without an element.
     pub(super) fn no_element() -> Self {
         Self::NotASchema("but there is no element".to_owned())
     }

@@ -1,4 +1,4 @@
-//! From a [`Model`] to the text of an XSD 1.0 document.
+//! The writer of XSD 1.0 documents, from a [`Model`].
 
 use super::escape::{Place, escape_lossy};
 use super::model::{
@@ -7,7 +7,7 @@ use super::model::{
 };
 use crate::vocab::ns;
 
-/// The schema document of a model that was made from a Rust type.
+/// Writes the schema document of a model that was made from a Rust type.
 pub(crate) fn write(model: &Model) -> String {
     let namespace = &*model.root.namespace;
     let mut out = Writer { out: b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec(), open: Vec::new(), model };
@@ -52,7 +52,7 @@ impl Writer<'_> {
         self.end();
     }
 
-    /// How a type is referred to; `None` if it is written where it is used.
+    /// The reference to a type; `None` if the type is written where it is used.
     fn type_name(&self, id: TypeId) -> Option<String> {
         let name = match &self.model.types[id] {
             Type::Complex(complex) => complex.name.as_ref(),
@@ -102,7 +102,7 @@ impl Writer<'_> {
         self.end();
     }
 
-    /// Text with attributes extends a simple type, which therefore has a name.
+    /// Writes text with attributes: it extends a simple type, which therefore has a name.
     fn text(&mut self, ty: TypeId, attributes: &[Attribute]) {
         let base = self.type_name(ty).unwrap_or_else(|| "xs:string".to_owned());
         self.start("xs:simpleContent", &[]);
@@ -153,7 +153,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The patterns of one restriction are alternatives, so each further one restricts the type before it.
+    /// Writes a simple type. The patterns of one restriction are alternatives, so each further one restricts the type
+    /// before it.
     fn simple(&mut self, simple: &Simple, attributes: &[(&str, &str)]) {
         self.start("xs:simpleType", attributes);
         self.documentation(&simple.doc);

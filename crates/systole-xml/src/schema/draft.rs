@@ -1,4 +1,4 @@
-//! Payloads on their way out, and payloads that came in checked.
+//! Payloads on their way out of handlers.
 
 use super::{EncodeError, Payload, encode};
 use crate::ladder::{Canonical, Element, EnvelopeError, Validated};
@@ -6,9 +6,9 @@ use crate::ladder::{Canonical, Element, EnvelopeError, Validated};
 /// A payload on its way out of a handler.
 #[derive(Debug, Clone)]
 pub enum Draft {
-    /// Not checked against its schema yet.
+    /// A payload that is not validated yet.
     Canonical(Canonical),
-    /// Taken from a delivery: its proof still holds.
+    /// A payload from a delivery, whose proof still holds.
     Proved(Validated<Element>),
     /// A value that has no XML form.
     Unencodable(EncodeError),
@@ -27,14 +27,14 @@ impl Draft {
     }
 }
 
-/// A payload to emit: a typed value, canonical XML, or a payload that was checked before (its proof still holds).
+/// A payload to emit: a typed value, canonical XML, or a payload that was validated before (its proof still holds).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no payload",
     label = "no payload",
     note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
 )]
 pub trait IntoDraft {
-    /// The payload as the core takes it.
+    /// The payload as a draft for the core.
     fn into_draft(self) -> Draft;
 }
 
@@ -59,7 +59,7 @@ impl IntoDraft for Validated<Element> {
     }
 }
 
-/// A type that comes as a payload that was checked: every payload, and elements without a Rust type; no fault.
+/// A type that is delivered as a validated payload: every payload type, and elements without a Rust type; no fault.
 pub trait Proven: sealed::Sealed {}
 
 impl<T: Payload> Proven for T {}

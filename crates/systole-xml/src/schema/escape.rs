@@ -1,22 +1,22 @@
-//! Character data that comes from values of ours, not from XML: it may hold what XML can't carry.
+//! Character data from values rather than from XML: it may hold characters that XML can't carry.
 
 use std::borrow::Cow;
 
 use crate::ladder::strict::{is_xml_char, may_hold_forbidden, push_text, push_value};
 
-/// Where character data stands: the two places have different references.
+/// The place of character data: each has its own references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Between tags.
+    /// The text between tags.
     Text,
-    /// Between the quotes of an attribute.
+    /// The value between the quotes of an attribute.
     Attribute,
 }
 
 /// Appends `text` with the references that its place needs.
 ///
 /// # Errors
-/// The first character that XML 1.0 can't carry (production 2); then nothing is written.
+/// The first character that XML 1.0 can't carry (production 2). Then nothing is written.
 pub(crate) fn escape_into(out: &mut Vec<u8>, text: &str, place: Place) -> Result<(), char> {
     if let Some(character) = uncarriable(text) {
         return Err(character);
@@ -25,12 +25,12 @@ pub(crate) fn escape_into(out: &mut Vec<u8>, text: &str, place: Place) -> Result
     Ok(())
 }
 
-/// Appends text that may hold anything: see [`carriable`].
+/// Appends text of any content, with the characters that XML can't carry replaced: see [`carriable`].
 pub fn escape_lossy(out: &mut Vec<u8>, text: &str, place: Place) {
     push(out, &carriable(text), place);
 }
 
-/// Text with U+FFFD for each character that XML can't carry: for words of strangers in faults.
+/// Text with U+FFFD for each character that XML can't carry: for foreign text in faults.
 pub fn carriable(text: &str) -> Cow<'_, str> {
     if uncarriable(text).is_none() {
         return Cow::Borrowed(text);

@@ -1,11 +1,13 @@
+//! Schema-guided repair: inferring the namespace of a root that has none.
+
 use super::Catalog;
 use crate::ladder::Canonical;
 use crate::vocab::{QName, XmlLimits};
 
-/// Schema-guided repair of what a listener emits: gives a root without a namespace the namespace of the one
-/// candidate that has its local name. Anything else comes back as it was.
+/// Infers the namespace of an emitted payload: gives a root without a namespace that of the only
+/// candidate with its local name. Returns any other payload unchanged.
 ///
-/// `candidates` are the payloads that the emitter may send. Where the schema's local elements are qualified, the
+/// `candidates` are the payloads that the emitter may send. If the schema's local elements are qualified, the
 /// namespace becomes the default one; else the root alone gets it.
 pub fn guide<'a>(payload: Canonical, candidates: impl Iterator<Item = &'a QName>, catalog: &Catalog) -> Canonical {
     if !payload.root().namespace().is_empty() {
@@ -21,6 +23,6 @@ pub fn guide<'a>(payload: Canonical, candidates: impl Iterator<Item = &'a QName>
     let Some(schema) = found.filter(|found| !found.namespace().is_empty()).and_then(|found| catalog.get(found)) else {
         return payload;
     };
-    // The payload was within the limits, and one declaration more takes it hardly past them.
+    // The payload was within the limits, and one more declaration hardly takes it past them.
     payload.in_namespace(schema.qname().namespace(), schema.is_qualified(), &XmlLimits::UNLIMITED).unwrap_or(payload)
 }

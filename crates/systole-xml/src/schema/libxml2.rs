@@ -1,11 +1,11 @@
-//! The only module that knows libxml: it compiles schemas and judges documents by them, beside the engine.
+//! The only module that names libxml: it compiles schemas and validates documents by them, beside the engine.
 //!
-//! What always holds: nothing is read but the texts that are given. While a schema is compiled, a loader of ours
-//! stands in for libxml's, which would read files and the network, and it knows only those texts (libxml asks the
-//! file system whether their made-up names exist, but opens nothing). Nothing is printed: every error comes back as a
+//! It reads nothing but the given texts. While a schema is compiled, a loader of this module replaces libxml's own,
+//! which would read files and the network; it knows only those texts (libxml asks the
+//! file system whether their made-up names exist, but opens nothing). It prints nothing: every error is returned as a
 //! value.
 //!
-//! What it does not do: judge messages, or bound what libxml takes: some schemas never end.
+//! It does *not* judge messages, or bound the time that libxml takes: some schemas never end.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
 /// A schema document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
-    /// What a `schemaLocation` calls it.
+    /// The name that a `schemaLocation` gives it.
     pub(super) url: String,
     pub(super) text: String,
 }
@@ -33,7 +33,7 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// A compiled schema, for the thread that compiled it.
+/// A compiled schema, for the OS thread that compiled it.
 #[derive(Debug)]
 pub(super) struct Compiled(NonNull<c::xmlSchema>);
 
@@ -41,7 +41,7 @@ impl Compiled {
     /// Compiles `main`, whose `schemaLocation`s name the other sources.
     pub(super) fn new(main: &str, others: &[Source]) -> Result<Self, Vec<Fault>> {
         initialize();
-        // Compiling is rare, and libxml says nothing of doing it on several threads at once.
+        // Compiling is rare, and libxml doesn't document whether several OS threads may compile at once.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let scope = LoaderScope::enter(others);
@@ -70,11 +70,11 @@ impl Compiled {
         }
     }
 
-    /// Judges a document; an error is the first thing that is wrong with it. Hints in it load nothing.
+    /// Validates a document; the error is the first one that libxml reports. Hints in the document load nothing.
     pub(super) fn validate(&self, document: &str) -> Result<(), Fault> {
         let log = Log::default();
         let length = c_int::try_from(document.len()).map_err(|_| Fault::internal("the document is too large"))?;
-        // Out of a scope the process would load what a hint names.
+        // Outside of a scope, libxml would load the documents that hints name.
         let scope = LoaderScope::enter(&[]);
         // SAFETY: the text and `log` outlive the calls. The context is used with the schema that it was made for, which
         // outlives it; context, parser and document are freed once, and the error handler is set back.
@@ -110,12 +110,12 @@ impl Drop for Compiled {
     }
 }
 
-/// The libxml2 that the program is built with.
+/// The version of the libxml2 that the program is built with.
 pub(super) fn version() -> String {
     format!("libxml2 {}", CStr::from_bytes_with_nul(c::LIBXML_DOTTED_VERSION).unwrap_or_default().to_string_lossy())
 }
 
-/// What the error handler has heard.
+/// The errors that the handler received.
 #[derive(Default)]
 struct Log(RefCell<Vec<Fault>>);
 
@@ -139,7 +139,7 @@ fn handler() -> c::xmlStructuredErrorFunc {
 }
 
 /// # Safety
-/// `context` points to a [`Log`] of this thread, `error` to an error or is null.
+/// `context` points to a [`Log`] of this OS thread, `error` to an error or is null.
 unsafe extern "C" fn on_error(context: *mut c_void, error: *const c::xmlError) {
     // SAFETY: as the caller promises.
     let (Some(log), Some(error)) = (unsafe { context.cast::<Log>().as_ref() }, unsafe { error.as_ref() }) else {
@@ -150,7 +150,7 @@ unsafe extern "C" fn on_error(context: *mut c_void, error: *const c::xmlError) {
     }
     // SAFETY: libxml's errors hold C strings or null.
     let (file, message) = unsafe { (string(error.file), string(error.message)) };
-    // What was given as text has a name that libxml made up.
+    // libxml makes up a name for a source that was given as text.
     let url = Some(file).filter(|file| !file.is_empty() && file != "in_memory_buffer");
     let line = u32::try_from(error.line).unwrap_or(0);
     log.0.borrow_mut().push(Fault { url, line, message: message.trim().to_owned() });
@@ -170,13 +170,13 @@ pub(super) mod c14n;
 
 static DEFAULT_LOADER: OnceLock<c::xmlExternalEntityLoader> = OnceLock::new();
 
-/// Initializes libxml, once for all threads, and puts our loader in front of its own.
+/// Initializes libxml, once for all OS threads, and installs this module's loader in place of its own.
 fn initialize() {
     DEFAULT_LOADER.get_or_init(|| {
         // The crate initializes the built-in types under a lock of its own, when it first compiles a schema.
         let mut trivial = SchemaParserContext::from_buffer("<schema xmlns=\"http://www.w3.org/2001/XMLSchema\"/>");
         drop(SchemaValidationContext::from_parser(&mut trivial));
-        // SAFETY: libxml is initialized, and no other thread of ours is past this point.
+        // SAFETY: libxml is initialized, and no other OS thread of this process is past this point.
         unsafe {
             let default = c::xmlGetExternalEntityLoader();
             c::xmlSetExternalEntityLoader(Some(load));
@@ -186,16 +186,16 @@ fn initialize() {
 }
 
 thread_local! {
-    /// The only documents that this thread may load; `None` while it compiles nothing.
+    /// The only documents that this OS thread may load; `None` while it compiles nothing.
     static LOADABLE: RefCell<Option<Vec<(CString, CString)>>> = const { RefCell::new(None) };
 }
 
-/// While it lives, this thread loads the given sources and nothing else.
+/// A scope in which this OS thread loads only the given sources.
 struct LoaderScope;
 
 impl LoaderScope {
     fn enter(sources: &[Source]) -> Self {
-        // A text with a NUL is no XML; then it is not there.
+        // A text with a NUL is no XML: it is left out.
         let strings = |s: &Source| Some((CString::new(s.url.as_str()).ok()?, CString::new(s.text.as_str()).ok()?));
         LOADABLE.set(Some(sources.iter().filter_map(strings).collect()));
         Self
@@ -208,7 +208,7 @@ impl Drop for LoaderScope {
     }
 }
 
-/// Loads a source of this thread's scope; out of a scope, what the process would have loaded without us.
+/// Loads a source of this OS thread's scope; outside of a scope, calls the default loader.
 ///
 /// # Safety
 /// libxml calls it as documented for `xmlExternalEntityLoader`.

@@ -2,11 +2,11 @@
 //! encoding, decoding.
 //!
 //! A contract is a [`PayloadSchema`]; the [`Catalog`] holds those of an organism. A [`Validator`] judges canonical
-//! payloads by them and alone mints [`Validated`] ones; [`decode`] and [`encode`](encode()) are the way from there
-//! to Rust values and back. [`guide`] is the one repair that changes names by schemas; [`vocabulary`] is what they tell
-//! [`repair`](crate::ladder::repair).
+//! payloads by them, and alone mints [`Validated`] ones; [`decode`] and [`encode`](encode()) convert between these
+//! and Rust values. [`guide`] is the only repair that changes names by schemas; [`vocabulary`] gives
+//! [`repair`](crate::ladder::repair) the names of contracts.
 //!
-//! What always holds: nothing here reads a file or the network, and nothing is fetched for a message or a schema.
+//! Nothing here reads a file or the network, and nothing is fetched for a message or a schema.
 
 mod builtins;
 mod catalog;

@@ -1,5 +1,5 @@
-//! What a schema says, whether it came from a Rust type or from `.xsd` documents: enough to write an
-//! example and a prompt, and, for Rust types, the XSD itself. Validation never looks at it.
+//! The content of a schema, from a Rust type or from `.xsd` documents: enough to write an
+//! example and a prompt, and, for Rust types, the XSD itself. Validation never uses it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) type TypeId = usize;
 pub(crate) struct Model {
     pub(crate) root: Element,
     pub(crate) types: Vec<Type>,
-    /// Whether its particles name all elements of an instance, but for wildcards and `xsi:type`.
+    /// True if its particles name all elements of an instance, but for wildcards and `xsi:type`.
     pub(crate) is_whole: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Element {
     pub(crate) doc: String,
     pub(crate) ty: TypeId,
     pub(crate) fixed: Option<String>,
-    /// Values that the author gave as examples, as serde_json writes them.
+    /// Examples that the author gave, as serde_json writes them.
     pub(crate) hints: Vec<Value>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Simple {
 #[derive(Debug, Clone)]
 pub(crate) enum Variety {
     Atomic(&'static Builtin),
-    /// Items between spaces.
+    /// Items separated by spaces.
     List(TypeId),
     Union(Vec<TypeId>),
 }
@@ -76,7 +76,7 @@ pub(crate) struct Facets {
     pub(crate) max_length: Option<u64>,
     pub(crate) min: Option<Bound>,
     pub(crate) max: Option<Bound>,
-    /// All of them must match.
+    /// Patterns, all of which must match.
     pub(crate) patterns: Vec<Pattern>,
     /// Empty for any value.
     pub(crate) values: Vec<Enumerator>,
@@ -85,7 +85,7 @@ pub(crate) struct Facets {
 /// One end of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// As it is written in the schema.
+    /// The value as written in the schema.
     pub(crate) value: String,
     pub(crate) exclusive: bool,
 }
@@ -126,7 +126,7 @@ pub(crate) enum Content {
     Children(Particle),
 }
 
-/// A term and how often it stands.
+/// A term and its number of occurrences.
 #[derive(Debug, Clone)]
 pub(crate) struct Particle {
     pub(crate) min: u64,
@@ -143,14 +143,14 @@ pub(crate) enum Term {
     Any,
 }
 
-/// How the particles of a group stand.
+/// The order of the particles of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Each, in this order.
+    /// All of them, in this order.
     Sequence,
     /// One of them.
     Choice,
-    /// Each, in any order.
+    /// All of them, in any order.
     All,
 }
 
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// The docs of the root, or else of its type.
+    /// The docs of the root element; those of its type if it has none.
     pub(crate) fn doc(&self) -> &str {
         let of_type = match &self.types[self.root.ty] {
             Type::Complex(complex) => &complex.doc,
@@ -178,7 +178,7 @@ impl Model {
         if self.root.doc.is_empty() { of_type } else { &self.root.doc }
     }
 
-    /// Whether the elements inside of the root are in its namespace, so that a default namespace fits.
+    /// Tells whether the elements inside of the root are in its namespace, so that a default namespace fits.
     pub(crate) fn is_qualified(&self) -> bool {
         let mut pending: Vec<&Particle> = match self.complex(self.root.ty).map(|complex| &complex.content) {
             Some(Content::Children(particle)) => vec![particle],
@@ -196,7 +196,7 @@ impl Model {
 }
 
 impl Facets {
-    /// Whether they allow every value of the base type.
+    /// Tells whether they allow every value of the base type.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { min_length, max_length, min, max, patterns, values } = self;
         (min_length, max_length) == (&None, &None)
@@ -207,7 +207,7 @@ impl Facets {
 }
 
 impl Particle {
-    /// A term that stands exactly once.
+    /// A term that occurs exactly once.
     pub(crate) fn once(term: Term) -> Self {
         Self { min: 1, max: Some(1), term }
     }

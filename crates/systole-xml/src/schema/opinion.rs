@@ -1,3 +1,5 @@
+//! Second opinions on schemas.
+
 use serde::{Deserialize, Serialize};
 
 /// The verdict of another validator on schema documents that are given together, and on the examples that the engine
@@ -13,9 +15,9 @@ pub struct Opinion {
 /// An objection of another validator to a schema document or an example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
-    /// The name of the document, where that is known.
+    /// The name of the document, if it is known.
     pub document: Option<String>,
-    /// The line there.
+    /// The line in the document.
     pub line: u32,
     /// The payload whose example it refuses; `None` if it refuses the schema itself.
     pub example: Option<String>,
@@ -25,7 +27,7 @@ pub struct Objection {
 
 /// The verdict of libxml2 on schema documents and their examples; `None` if they are not XML.
 ///
-/// It is not bounded: some valid schemas never end. Ask it in a process that can be killed.
+/// The time is not bounded: some valid schemas never end. Call it in a process that can be killed.
 #[cfg(feature = "libxml")]
 pub fn second_opinion(given: &[super::XsdDocument]) -> Option<Opinion> {
     use super::PayloadSchema;
@@ -42,7 +44,7 @@ pub fn second_opinion(given: &[super::XsdDocument]) -> Option<Opinion> {
     let roots: Vec<usize> = documents.roots().into_iter().filter(|root| documents.is_given(*root)).collect();
     let (main, others) = documents.sources(&roots);
     let objections = match Compiled::new(&main, &others) {
-        // The first is the cause of the others as a rule.
+        // The first error is usually the cause of the others.
         Err(faults) => faults.into_iter().take(1).map(|fault| objection(fault, None)).collect(),
         Ok(compiled) => {
             let schemas = PayloadSchema::from_xsd_set(given).unwrap_or_default();

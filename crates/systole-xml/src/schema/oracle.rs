@@ -1,4 +1,4 @@
-//! The judges that a schema has in this crate, side by side: for differential tests and benchmarks. No part of the API.
+//! The validators of this crate side by side: for differential tests and benchmarks. No part of the API.
 
 #[cfg(feature = "libxml")]
 mod both;
@@ -16,13 +16,13 @@ use super::{ContractError, XsdDocument};
 use crate::ladder::strict::canonicalize;
 use crate::vocab::XmlLimits;
 
-/// What a judge says: nothing, or the first rule that is broken.
+/// The verdict of a validator: valid, or the first rule that is broken.
 pub type Verdict = Result<(), String>;
 
-/// What registration does for the engine: reads a document and compiles it. The result is the compiled form.
+/// Reads a document and compiles it for the engine, as registration does. The result is the compiled form.
 ///
 /// # Errors
-/// What is wrong with it, or what the engine leaves to libxml.
+/// The problem of the document, or a feature that the engine leaves to libxml.
 pub fn compile_by_engine(document: &XsdDocument) -> Result<impl Sized + use<>, String> {
     let documents = Documents::new(std::slice::from_ref(document)).map_err(|error| error.to_string())?;
     grammar(&documents)
@@ -33,19 +33,19 @@ fn grammar(documents: &Documents) -> Result<Arc<Grammar>, String> {
     compile(documents, &reader).map(Components::into_grammar).map_err(|error| error.to_string())
 }
 
-/// A schema by itself, for documents that are no messages: what the public test suite judges.
+/// A schema by itself, for documents that are no messages, such as those of the public test suite.
 #[derive(Debug)]
 pub struct Whole {
     grammar: Arc<Grammar>,
     judge: Judge,
 }
 
-/// Why a document is no valid instance.
+/// The reason why a document is no valid instance.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The schema is none.
+    /// A schema that can't be compiled.
     Schema(String),
-    /// The document is not well-formed.
+    /// A document that is not well-formed.
     NotWellFormed(String),
     /// The first rule of the schema that the document breaks.
     Invalid(String),
@@ -55,7 +55,7 @@ impl Whole {
     /// Compiles documents, which make one schema.
     ///
     /// # Errors
-    /// [`ContractError::Document`] says where and what is wrong.
+    /// [`ContractError::Document`] with the place and the reason.
     pub fn new(documents: &[XsdDocument]) -> Result<Self, ContractError> {
         let documents = Documents::new(documents)?;
         let grammar = compile(&documents, &Reader::new(&documents))?.into_grammar();
@@ -65,7 +65,7 @@ impl Whole {
     /// Judges a document. A root without declaration is judged by its `xsi:type`.
     ///
     /// # Errors
-    /// [`Refusal`] says why it is not valid.
+    /// [`Refusal`] with the reason.
     pub fn judge(&mut self, text: &str) -> Result<(), Refusal> {
         let text = plain(text).map_err(|(_, problem)| Refusal::NotWellFormed(problem))?;
         let limits = XmlLimits { relative_namespaces: true, ..XmlLimits::UNLIMITED };

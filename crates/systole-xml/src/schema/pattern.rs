@@ -1,4 +1,4 @@
-//! Regular expressions of Rust and of XSD: from one to the other, and texts that match.
+//! Regular expressions of Rust and of XSD: translation between them, and matching samples.
 //!
 //! A pattern of JSON Schema finds a match anywhere; one of XSD matches the whole value, and `^` and `$` are
 //! plain characters in it (XSD 1.0 part 2, appendix F). Both become one syntax tree.
@@ -18,41 +18,41 @@ use alphabet::Alphabet;
 use regex_syntax::hir::Hir;
 pub(crate) use translate::Flaw;
 
-/// A pattern in both languages.
+/// A pattern in the syntaxes of Rust and of XSD.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    /// As its author wrote it.
+    /// The pattern as its author wrote it.
     pub(crate) written: String,
-    /// In the language of XSD.
+    /// The pattern in the syntax of XSD.
     pub(crate) xsd: String,
-    /// In the language of the regex crate, for the same texts; `None` if it can't be said there.
+    /// The pattern in the syntax of the regex crate, for the same texts; `None` if it has no form there.
     tree: Option<(Hir, Arc<Automaton>)>,
 }
 
 impl Pattern {
-    /// A pattern as schemars takes it.
+    /// A pattern in the syntax of schemars.
     ///
     /// # Errors
-    /// What XSD has no counterpart for.
+    /// The part that has no counterpart in XSD.
     pub(crate) fn from_rust(pattern: &str) -> Result<Self, &'static str> {
         let tree = parse(pattern).ok_or("it is not in the syntax of the regex crate")?;
         let automaton = Automaton::new(pattern).map_err(|_| "it is too large")?;
         Ok(Self { written: pattern.to_owned(), xsd: emit::emit(&tree)?, tree: Some((tree, Arc::new(automaton))) })
     }
 
-    /// A pattern as it stands in an `.xsd` document.
+    /// A pattern of an `.xsd` document.
     pub(crate) fn from_xsd(pattern: &str) -> Self {
         let rust = translate::translate(pattern).ok();
         let tree = rust.and_then(|rust| Some((parse(&rust)?, compile(&rust).ok()?)));
         Self { written: pattern.to_owned(), xsd: pattern.to_owned(), tree }
     }
 
-    /// Whether a text matches; `true` if only an XSD processor can tell.
+    /// Tells whether a text matches; true if only an XSD processor can tell.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.tree.as_ref().is_none_or(|(_, automaton)| automaton.is_match(text))
     }
 
-    /// Texts that match, simple ones first; they differ by `variant`. A pattern that no short one matches has none.
+    /// Texts that match, simple ones first; they differ by `variant`. None for a pattern without a short match.
     pub(crate) fn samples(&self, variant: usize) -> impl Iterator<Item = String> {
         const REPEATED: usize = 64;
         const LONGEST: usize = 1_024;
@@ -65,16 +65,16 @@ impl Pattern {
 /// One expression for the texts that match at least one of several patterns of XSD.
 ///
 /// # Errors
-/// What is wrong with a pattern by the grammar of XSD, or that it is too large.
+/// The error of a pattern by the grammar of XSD, or its size.
 pub(crate) fn alternatives(patterns: &[&str]) -> Result<Arc<Automaton>, Flaw> {
     let translated: Result<Vec<String>, _> = patterns.iter().map(|pattern| translate::translate(pattern)).collect();
     compile(&translated?.join("|")).map_err(|why| Flaw { at: None, why })
 }
 
-/// Approximate number of states of the automaton of a pattern, with what its alphabet takes; 0 if it is no pattern.
+/// Approximate number of states of the automaton of a pattern, with those of its alphabet; 0 if it is no pattern.
 pub(crate) fn states(pattern: &str) -> usize {
     translate::translate(pattern).ok().and_then(|rust| parse(&rust)).map_or(0, |tree| match large(&tree) {
-        // A run of letters takes about as long to make as three states do.
+        // A run of letters takes about as long to build as three states.
         Some((alphabet, reduced)) => cost::cost(&reduced).saturating_add(3 * alphabet.runs()),
         None => cost::cost(&tree),
     })
@@ -84,23 +84,23 @@ pub(crate) fn states(pattern: &str) -> usize {
 #[derive(Debug)]
 pub(crate) struct Automaton {
     form: Form,
-    /// Steps that a byte of a value takes, at worst.
+    /// Steps that one byte of a value takes at worst: the cost of the pattern.
     weight: usize,
 }
 
 #[derive(Debug)]
 enum Form {
-    /// Over characters.
+    /// An expression over characters.
     Plain(regex::Regex),
-    /// Over the letters of an alphabet of its own.
+    /// An expression over the letters of an alphabet of its own.
     Reduced(Box<Alphabet>, regex::bytes::Regex),
 }
 
 impl Automaton {
-    /// Of a pattern of the regex crate.
+    /// Compiles a pattern of the regex crate.
     fn new(rust: &str) -> Result<Self, &'static str> {
         const BYTES: usize = 16 << 20;
-        // What is not counted is as large as it is written.
+        // A short pattern without counts has about as many states as characters.
         const SHORT: usize = 256;
         let tree = (rust.contains('{') || rust.len() > SHORT).then(|| parse(rust)).flatten();
         let weight = tree.as_ref().map_or(1, cost::weight);
@@ -118,7 +118,7 @@ impl Automaton {
         Ok(Self { form, weight })
     }
 
-    /// Steps that it takes to tell whether a text matches, at worst.
+    /// Steps that a match takes at worst.
     #[inline]
     pub(crate) fn steps(&self, text: &str) -> usize {
         /// Steps of any comparison.
@@ -135,17 +135,17 @@ impl Automaton {
     }
 }
 
-/// The form in which a large pattern is compiled.
+/// The reduced form of a large pattern; `None` for a small one.
 fn large(tree: &Hir) -> Option<(Alphabet, Hir)> {
-    /// States.
+    /// Limit in states.
     const LARGE: usize = 10_000;
     if cost::cost(tree) > LARGE { alphabet::reduced(tree) } else { None }
 }
 
-/// A pattern is trusted, but `(\w{1,500}){1,500}` must not fill the memory.
+/// Compiles a pattern of the regex crate, or shares one that is in use. Although a pattern is trusted, its size is
+/// limited: `(\w{1,500}){1,500}` must not fill the memory.
 ///
-/// One that is in use is not compiled again: that takes longer than all else of a simple type, and the types of a
-/// schema often share theirs.
+/// Compiling takes longer than all else of a simple type, and the types of a schema often share their patterns.
 fn compile(rust: &str) -> Result<Arc<Automaton>, &'static str> {
     static IN_USE: LazyLock<Mutex<HashMap<String, Weak<Automaton>>>> = LazyLock::new(Mutex::default);
     let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,11 +161,11 @@ fn compile(rust: &str) -> Result<Arc<Automaton>, &'static str> {
     Ok(automaton)
 }
 
-/// Why a pattern is refused for its size.
+/// The reason for which a pattern is refused because of its size.
 pub(crate) const TOO_LARGE: &str =
     "it is too large: have fewer or smaller counts inside of counts, such as (a{0,99}){0,99}";
 
-/// How deep groups may nest in a pattern.
+/// Maximum depth of nested groups in a pattern.
 const NESTING: u32 = 100;
 
 fn parse(pattern: &str) -> Option<Hir> {

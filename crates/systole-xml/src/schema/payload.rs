@@ -1,3 +1,5 @@
+//! The trait of Rust types that are payloads.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,12 +29,12 @@ use crate::vocab::QName;
 /// # Ok::<(), systole_xml::schema::ContractError>(())
 /// ```
 ///
-/// A field is a child element; `#[serde(rename = "@id")]` makes it an attribute, `$text` the text, `$value` a choice whose
-/// variants name the elements (`docs/types.md`).
+/// A field is a child element; `#[serde(rename = "@id")]` makes it an attribute, `$text` the text, `$value` a choice
+/// whose variants name the elements (`docs/types.md`).
 ///
-/// Types inside a payload need the three other derives alone. Those of `systole::prelude` are serde's and schemars', told to
-/// name their crates through `systole`, so that a program needs neither among its dependencies; where it has them, their own
-/// do as well. By hand, the attribute above is an `impl Payload for Add` with the two constants.
+/// Types inside a payload need only the three other derives. Those of `systole::prelude` are serde's and schemars', set
+/// up to name their crates through `systole`, so that a program needs neither of them as a dependency; a program that
+/// has them may use their own derives. Without the derive, write an `impl Payload for Add` with the two constants.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no payload",
     label = "no payload",
@@ -46,13 +48,13 @@ pub trait Payload: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 
     /// The qualified name of the element.
     ///
-    /// # Panics
+    /// If `ROOT` is no NCName. [`PayloadSchema::of`] refuses such a type before.
     /// If `ROOT` is no NCName; [`PayloadSchema::of`] refuses such a type before.
     fn qname() -> QName {
         QName::new(Self::NAMESPACE, Self::ROOT).expect("ROOT is an element name")
     }
 
-    /// The schema of the type: made from its fields and docs. A type whose schema is written by hand
+    /// The schema of the type, made from its fields and docs. A type with a schema written by hand
     /// returns it from here.
     ///
     /// # Errors

@@ -1,3 +1,5 @@
+//! The schema of one payload.
+
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -16,21 +18,21 @@ use crate::ladder::Canonical;
 use crate::ladder::repair::Vocabulary;
 use crate::vocab::{QName, ns};
 
-/// The schema of one payload with all that is made from it. Cheap to clone.
+/// The schema of one payload, with its example, prompt and documents. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PayloadSchema(Arc<Inner>);
 
-/// BLAKE3 of the documents of a schema.
+/// BLAKE3 hash of the documents of a schema.
 pub(super) type Digest = [u8; 32];
 
 #[derive(Debug)]
 struct Inner {
     qname: QName,
     digest: Digest,
-    /// The grammar that judges the payload, shared by all threads, and the payload's declaration there.
+    /// The grammar that judges the payload, shared by all OS threads, and the payload's declaration in it.
     grammar: (Arc<Grammar>, ElementId),
     document: Arc<str>,
-    /// The part of the documents that the payload needs.
+    /// The part of the documents that the payload needs, made on demand.
     part: OnceLock<Option<Canonical>>,
     example: Option<Canonical>,
     description: String,
@@ -44,19 +46,19 @@ impl PayloadSchema {
     /// The schema of a Rust type.
     ///
     /// # Errors
-    /// [`ContractError`] names the type and field that XML can't carry, and says what to write instead.
+    /// [`ContractError`] names the type and field that XML can't carry, with a correction.
     pub fn of<T: Payload>() -> Result<Self, ContractError> {
         T::contract()
     }
 
-    /// The schema that the fields and docs of a Rust type make. It is made once in a process, and shared.
+    /// The schema from the fields and docs of a Rust type. It is made once in a process, and shared.
     pub(super) fn derived<T: Payload>() -> Result<Self, ContractError> {
         static DERIVED: LazyLock<Mutex<HashMap<TypeId, PayloadSchema>>> = LazyLock::new(Mutex::default);
         let derived = || DERIVED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = derived().get(&TypeId::of::<T>()) {
             return Ok(known.clone());
         }
-        // Made outside of the lock: threads that make it at once use the one that is there first.
+        // Made outside of the lock: if several OS threads make it at once, the first one stored is used.
         let made = Self::derive::<T>()?;
         Ok(derived().entry(TypeId::of::<T>()).or_insert(made).clone())
     }
@@ -135,23 +137,23 @@ impl PayloadSchema {
     }
 
     /// The declaration of the payload, with the types and other components of its document that it refers to, as one
-    /// canonical schema for inside of a message: each prefix that its references use is bound where canonicalization
-    /// keeps it. What else the document declares is not in it.
+    /// canonical schema that can be embedded in a message: each prefix that its references use is bound where
+    /// canonicalization keeps it. Other declarations of the document are left out.
     pub fn embeddable_document(&self) -> Option<&Canonical> {
         self.0.part.get_or_init(|| embed::part(&self.0.document, &self.0.qname)).as_ref()
     }
 
-    /// A valid instance; a Rust type always has one, an `.xsd` contract if one was found.
+    /// A valid instance. A Rust type always has one, an `.xsd` contract only if one was found.
     pub fn example(&self) -> Option<&Canonical> {
         self.0.example.as_ref()
     }
 
-    /// One line on what the payload is for; empty if its docs say nothing.
+    /// The purpose of the payload in one line; empty without docs.
     pub fn description(&self) -> &str {
         &self.0.description
     }
 
-    /// A fragment for a model: description, fields with docs and bounds, example, how to reply.
+    /// A prompt fragment for a language model: description, fields with docs and bounds, example, and how to reply.
     pub fn prompt(&self) -> &str {
         &self.0.prompt
     }
@@ -161,17 +163,17 @@ impl PayloadSchema {
         self.0.json_schema.as_ref()
     }
 
-    /// Whether the elements inside of the payload are in its namespace.
+    /// Tells whether the elements inside of the payload are in its namespace.
     pub fn is_qualified(&self) -> bool {
         self.0.qualified
     }
 
-    /// The elements of the payload, for the repair of instances; `None` if others may stand in one.
+    /// The elements of the payload, for the repair of instances; `None` if an instance may have others.
     pub(super) fn vocabulary(&self) -> Option<&Vocabulary> {
         self.0.vocabulary.as_ref()
     }
 
-    /// The grammar that judges the payload, and the payload's declaration there.
+    /// The grammar that judges the payload, and the payload's declaration in it.
     pub(super) fn grammar(&self) -> (&Grammar, ElementId) {
         (&self.0.grammar.0, self.0.grammar.1)
     }
@@ -181,7 +183,7 @@ impl PayloadSchema {
     }
 }
 
-/// Judges examples while a schema is made.
+/// The judge of examples while a schema is made.
 pub(super) struct Checker<'g> {
     grammar: &'g Grammar,
     root: ElementId,
@@ -206,7 +208,7 @@ pub(super) fn digest<'a>(documents: impl IntoIterator<Item = &'a str>) -> Digest
     blake3::hash(digests.as_flattened()).into()
 }
 
-/// The example that is shown: the author's if it is valid, else a plain one.
+/// The example to show: the author's if it is valid, else a generated one.
 fn valid_example(model: &Model, mut checker: Checker) -> Option<Canonical> {
     let wishes = [
         Wish::SHOWN,

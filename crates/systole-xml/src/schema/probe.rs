@@ -1,5 +1,5 @@
 //! The round trip of a type at registration: examples made from its schema must be valid, must be decoded, and
-//! must come out of the encoder as they went in. What JSON Schema hides about a type shows here.
+//! must be encoded unchanged. It reveals properties of a type that JSON Schema hides.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,13 +14,13 @@ use crate::ladder::Canonical;
 use crate::ladder::scan::{Scanner, Token};
 use crate::vocab::QName;
 
-/// Choices and enumerations are tried up to this width.
+/// Maximum number of alternatives of choices and enumerations to try.
 const MOST_ALTERNATIVES: usize = 32;
 
 /// Sends examples of a type through XML and back.
 ///
 /// # Errors
-/// [`RoundTrip`] says what became of the first one that failed.
+/// [`RoundTrip`] for the first example that failed.
 pub(super) fn probe<T: Serialize + DeserializeOwned>(
     payload: &QName,
     root: (&'static str, &'static str),
@@ -52,13 +52,13 @@ pub(super) fn probe<T: Serialize + DeserializeOwned>(
 
 struct Trip<'a> {
     payload: &'a QName,
-    /// Namespace and local name.
+    /// The namespace and the local name.
     root: (&'static str, &'static str),
     checker: Checker<'a>,
 }
 
 impl Trip<'_> {
-    /// What the type makes of an example; that must come back unchanged.
+    /// Decodes and encodes an example; the result must come back unchanged.
     fn go<T: Serialize + DeserializeOwned>(&mut self, example: &Canonical) -> Result<Canonical, RoundTrip> {
         self.checker.check(example).map_err(|error| RoundTrip::Example(error.to_string()))?;
         let once = self.through::<T>(example)?;
@@ -84,7 +84,7 @@ impl Trip<'_> {
     }
 }
 
-/// Whether two payloads have the same elements and attributes: a value may be spelled in another way.
+/// Tells whether two payloads have the same elements and attributes: values may be spelled differently.
 fn same_structure(one: &Canonical, other: &Canonical) -> bool {
     let shape = |token: Token| match token {
         Token::Start(tag) => (tag.name().to_owned(), tag.attributes().map(|(name, _)| name.to_owned()).collect()),

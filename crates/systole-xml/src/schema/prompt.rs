@@ -1,4 +1,4 @@
-//! What a model must know to write a payload: what it is for, its fields with their docs and bounds, an example,
+//! The prompt of a payload, for a language model: its purpose, its fields with their docs and bounds, an example,
 //! and how to answer.
 
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use super::model::{
 };
 use crate::ladder::Canonical;
 
-/// Lines of fields at most: beyond that a model reads the schema itself.
+/// Maximum number of lines for fields: for more, a model reads the schema itself.
 const MOST_LINES: usize = 200;
 
-/// Types that are named for one value.
+/// Maximum number of types that are named for one value.
 const MOST_MEMBERS: usize = 64;
 
-/// One line on what a payload is for: the first paragraph of its docs.
+/// The purpose of a payload in one line: the first paragraph of its docs.
 pub(crate) fn description(model: &Model) -> String {
     let doc = model.doc();
     let paragraph: Vec<&str> =
@@ -58,7 +58,7 @@ struct Fields<'a> {
     model: &'a Model,
     out: String,
     lines: usize,
-    /// The complex types that were described, with the element where.
+    /// The complex types that were described, each with the element at which it was.
     described: Vec<(TypeId, &'a str)>,
 }
 
@@ -103,14 +103,14 @@ impl<'a> Fields<'a> {
     }
 
     fn particle(&mut self, particle: &'a Particle, depth: usize) {
-        // Nothing more is shown, however much stands there, or how deep.
+        // Lines beyond the limit are not shown, however many or how deep they are.
         if self.lines > MOST_LINES {
             return;
         }
         match &particle.term {
             Term::Element(element) => self.element(element, particle, depth),
             Term::Any => self.line(depth, &format!("any element{}", occurs(particle)), ""),
-            // A sequence that stands once is just its parts.
+            // A sequence that occurs once adds nothing to its parts.
             Term::Group(Order::Sequence, particles) if (particle.min, particle.max) == (1, Some(1)) => {
                 particles.iter().for_each(|particle| self.particle(particle, depth));
             }
@@ -169,7 +169,7 @@ impl<'a> Fields<'a> {
         self.some_words(simple, &mut left)
     }
 
-    /// Names as many of the types that a value may be of as are `left`: unions of unions have too many.
+    /// Names at most `left` of the types that a value may have: unions of unions have too many.
     fn some_words(&self, simple: &Simple, left: &mut usize) -> String {
         *left = left.saturating_sub(1);
         if !simple.facets.values.is_empty() {
@@ -218,7 +218,7 @@ fn values(values: &[Enumerator]) -> String {
 }
 
 fn bounds(base: &Builtin, facets: &Facets) -> String {
-    // Nobody counts to the bounds of 64 bits.
+    // A bound of 64 bits tells a reader nothing.
     const COUNTABLE: i128 = u32::MAX as i128;
     let implied = |bound: Option<i128>| {
         let bound = bound.filter(|bound| bound.abs() <= COUNTABLE)?;

@@ -1,4 +1,4 @@
-//! What must hold of payloads made of any bytes at all: the bodies of the fuzz targets.
+//! Properties of payloads that hold for any bytes: the bodies of the fuzz targets.
 //!
 //! Each function panics if its property is broken. No part of the API.
 
@@ -86,7 +86,7 @@ pub fn validation(data: &[u8]) {
     }
 }
 
-/// What the schema accepts is decoded; what that encodes is accepted, and decoded to the same.
+/// A valid payload is decoded; the encoded value is valid, and decoded to the same value.
 pub fn decoding(data: &[u8]) {
     let of_type = payload(data).filter(|payload| *payload.root() == Sample::qname());
     let Some(valid) = of_type.and_then(|payload| judge(&payload).ok()) else { return };
@@ -96,11 +96,11 @@ pub fn decoding(data: &[u8]) {
     assert_eq!(strict.bytes(), encoded.bytes());
     let again = judge(&encoded).unwrap_or_else(|error| panic!("{error} in {encoded:?}"));
     let again: Sample = decode(&again).unwrap_or_else(|error| panic!("{error} in {encoded:?}"));
-    // Not the values: NaN differs from itself.
+    // The bytes are compared instead of the values: NaN differs from itself.
     assert_eq!(encode(&again).expect("it was encoded before").bytes(), encoded.bytes());
 }
 
-/// The data as a payload, or as what stands in one.
+/// The data as a payload, or as the content of one.
 fn payload(data: &[u8]) -> Option<Canonical> {
     let limits = XmlLimits::default();
     let inside = [&b"<s xmlns='urn:s' id='1'>"[..], data, b"</s>"].concat();

@@ -1,12 +1,12 @@
-//! Sentences of bounded length: what is found or quoted may be as long as a message or a schema.
+//! Sentences of bounded length: the texts that they quote may be as long as a message or a schema.
 
-/// The most characters of a sentence about a broken rule.
+/// Maximum number of characters of a sentence about a broken rule.
 pub(super) const LONGEST_RULE: usize = 320;
 
-/// The most characters of a name or value that a sentence quotes.
+/// Maximum number of characters of a name or value that a sentence quotes.
 const LONGEST_QUOTE: usize = 80;
 
-/// The most characters of an error about a schema document, several quotes and the advice included.
+/// Maximum number of characters of an error about a schema document, several quotes and the advice included.
 const LONGEST_ERROR: usize = 1_000;
 
 /// The first `most` characters of a text.
@@ -17,12 +17,12 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// A name or value as a sentence quotes it.
+/// A name or value as quoted in a sentence.
 pub(super) fn quoted(text: &str) -> String {
     shortened(text, LONGEST_QUOTE)
 }
 
-/// An error about a schema document: of a long one the start and the end, where the advice stands.
+/// An error about a schema document. A long one keeps its start and its end, where the advice stands.
 pub(super) fn bounded_error(text: String) -> String {
     const HALF: usize = LONGEST_ERROR / 2;
     if text.len() <= LONGEST_ERROR {

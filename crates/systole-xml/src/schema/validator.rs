@@ -1,3 +1,5 @@
+//! Validation of payloads.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -6,60 +8,60 @@ use super::engine::{self, ElementId, Grammar, Judge, Violation};
 use crate::ladder::{Canonical, Element, Part, Validated};
 use crate::vocab::{Position, QName};
 
-/// Violations that are told at most: a message can have as many as it has elements.
+/// Maximum number of violations to report: a message can have as many as it has elements.
 const MOST: usize = 8;
 
-/// Why a payload breaks its schema.
+/// The reason why a payload breaks its schema.
 ///
-/// It is displayed as its first rule, with the path where the name of an element doesn't tell which one it is.
+/// Displayed as its first rule, with the path if the name of the element doesn't identify it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}{}", AtPath(path))]
 pub struct SchemaError {
-    /// The first rule that is broken: the element, what was found, what was expected.
+    /// The first broken rule: the element, the value or element found, and the expected one.
     pub rule: String,
-    /// Where that is in what the sender wrote: the attribute, the text or the start of the element.
+    /// The place in the sender's bytes: the attribute, the text or the start of the element.
     pub at: Option<Position>,
-    /// The element by its place in the payload, such as `order/item[2]/price`; empty if there is none.
+    /// The path of the element in the payload, such as `order/item[2]/price`; empty if there is none.
     pub path: String,
-    /// What else is wrong, as far as it was looked at.
+    /// Further broken rules, up to a limit.
     pub more: Vec<Finding>,
 }
 
-/// One more broken rule, displayed as the first one.
+/// One more broken rule, displayed like the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The element, what was found, what was expected.
+    /// The broken rule: the element, the value or element found, and the expected one.
     pub rule: String,
-    /// Where that is in what the sender wrote: the attribute, the text or the start of the element.
+    /// The place in the sender's bytes: the attribute, the text or the start of the element.
     pub at: Option<Position>,
-    /// The element by its place in the payload, such as `order/item[2]/price`.
+    /// The path of the element in the payload, such as `order/item[2]/price`.
     pub path: String,
 }
 
-/// A path behind a sentence, where it says more than the name of its element.
+/// A path behind a sentence, displayed only if it says more than the name of its element.
 struct AtPath<'p>(&'p str);
 
-/// Judges payloads on one thread.
+/// A validator of payloads, for one OS thread.
 pub struct Validator {
     catalog: Arc<Catalog>,
     judge: Judge,
 }
 
 impl Validator {
-    /// A validator of the payloads that the catalog knows.
+    /// A validator of the payloads in a catalog.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         Self { catalog, judge: Judge::default() }
     }
 
-    /// The catalog whose payloads it knows.
+    /// The catalog of its payloads.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
-    /// Checks a payload against the schema of its name, and mints the proof. Takes linear time.
+    /// Validates a payload by the schema of its name, and mints the proof. Takes linear time.
     ///
     /// # Errors
-    /// [`SchemaError`] if it breaks the schema, or if there is none.
+    /// [`SchemaError`] if the payload breaks the schema, or has none.
     pub fn validate(&mut self, payload: Canonical) -> Result<Validated<Element>, SchemaError> {
         let Some(schema) = self.catalog.get(payload.root()) else {
             return Err(SchemaError::unknown(payload.root(), payload.position(0)));
@@ -116,12 +118,12 @@ impl SchemaError {
         Self::whole(format!("no schema is known for {payload}"), at)
     }
 
-    /// What is wrong with a payload as a whole.
+    /// An error of a payload as a whole.
     fn whole(rule: String, at: Option<Position>) -> Self {
         Self { rule, at, path: String::new(), more: Vec::new() }
     }
 
-    /// The rules that are broken, each with its element and place.
+    /// An error of all broken rules, each with its element and place; `Ok` if there are none.
     fn told(payload: &Canonical, rules: Vec<(String, (usize, Option<Position>))>) -> Result<(), Self> {
         let elements: Vec<usize> = rules.iter().map(|(_, (element, _))| *element).collect();
         let paths = engine::paths(payload.as_str(), &elements);

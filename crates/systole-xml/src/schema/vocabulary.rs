@@ -1,3 +1,5 @@
+//! The vocabulary of contracts, for repair.
+
 use std::collections::HashSet;
 
 use super::Catalog;
@@ -6,7 +8,7 @@ use crate::ladder::repair::Vocabulary;
 use crate::vocab::QName;
 
 /// The elements of the payloads that an emitter may send, for repair. The vocabulary is empty if one of them has
-/// no schema, or one whose instances may hold elements that it doesn't list.
+/// no schema, or a schema whose instances may hold elements that it doesn't list.
 pub fn vocabulary<'a>(candidates: impl Iterator<Item = &'a QName>, catalog: &Catalog) -> Vocabulary {
     let mut joined = Vocabulary::default();
     for candidate in candidates {
@@ -52,7 +54,8 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Particles nest no deeper than their schemas, which are walked with a list all the same.
+    /// Declares the children of an element. Particles nest no deeper than their schemas, which need a list instead of
+    /// recursion nevertheless.
     fn children(&mut self, parent: &str, particle: &'m Particle) {
         let mut particles = vec![(particle, false)];
         while let Some((particle, repeats)) = particles.pop() {

@@ -1,9 +1,11 @@
+//! Ids of threads, messages and tasks, and the key that derives them.
+
 use std::fmt;
 use std::str::FromStr;
 
 use uuid::Uuid;
 
-/// The opaque id of a thread, as the outside sees it: a lower-case UUID.
+/// The opaque id of a thread, as clients and listeners see it: a lower-case UUID.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(Uuid);
 
@@ -35,8 +37,8 @@ impl IdKey {
 
     /// The ids of the `index`-th message that comes out of `parent`, and of the thread it opens.
     ///
-    /// UUIDv8 (RFC 9562, section 5.8) of a BLAKE3 keyed hash, so a replay makes the same ids and
-    /// nobody without the key can guess them.
+    /// UUIDv8 (RFC 9562, section 5.8) of a BLAKE3 keyed hash: a replay makes the same ids, and a party without the key
+    /// can't guess them.
     pub fn derive(&self, parent: MessageId, index: u64) -> (MessageId, ThreadId) {
         self.hash(&input(parent.0, index.to_le_bytes()))
     }
@@ -49,7 +51,7 @@ impl IdKey {
     /// The id of the `index`-th answer to the awaited group `call` of the handler of `message`: such an answer is not
     /// sent as a message of its own.
     pub fn derive_answer(&self, message: MessageId, call: u32, index: u32) -> MessageId {
-        // One byte longer than those of messages: none of theirs can be the same.
+        // One byte longer than the names of messages, so that no id of a message can be the same.
         let mut name = [0; 25];
         name[..24].copy_from_slice(&input(message.0, (u64::from(call) << 32 | u64::from(index)).to_le_bytes()));
         self.hash(&name).0
@@ -70,8 +72,8 @@ fn input(parent: Uuid, index: [u8; 8]) -> [u8; 24] {
 }
 
 impl ThreadId {
-    /// The last 8 digits, by which people tell ids apart: the first ones say when the id was made, and are the same for
-    /// a minute.
+    /// The last 8 digits, by which people tell ids apart: the first digits are the time at which the id was made, and
+    /// stay the same for a minute.
     pub fn short(self) -> String {
         let id = self.to_string();
         id[id.len() - 8..].to_owned()
@@ -87,7 +89,7 @@ impl fmt::Debug for IdKey {
 macro_rules! id {
     ($type:ident) => {
         impl $type {
-            /// An id from outside: of a root, or one that a test chose.
+            /// An id made outside: of a root thread, or chosen by a test.
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }

@@ -1,9 +1,10 @@
-//! Errors that read as a sentence wherever they end.
+//! Error types whose `Debug` is a sentence.
 //!
-//! A `main` that returns `Result<(), Box<dyn Error>>` shows its error by `Debug`, and so do `unwrap` and `expect`: where
+//! A `main` that returns `Result<(), Box<dyn Error>>` shows its error by `Debug`, and so do `unwrap` and `expect`: if
 //! `Debug` lists fields, the sentence of the error is never seen.
 
-/// Gives an error the `Debug` that its user can read: the text of its `Display`. `tests/tidy.rs` says which errors need it.
+/// Implements `Debug` for an error by its `Display`, so that its user reads a sentence. `tests/tidy.rs` lists the
+/// errors that need it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_is_display {

@@ -1,4 +1,6 @@
-/// Bounds on one XML document. Past one of them, the document is refused.
+//! Limits of one XML document.
+
+/// Limits of one XML document. A document past one of them is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XmlLimits {
     /// Bytes of the whole document (1 MiB).
@@ -11,20 +13,20 @@ pub struct XmlLimits {
     pub namespaces: usize,
     /// Bytes of one name (1 KiB).
     pub name_bytes: usize,
-    /// Bytes between the quotes of one attribute, as it is written and in canonical form (1 MiB). Namespace names
-    /// are names instead.
+    /// Bytes between the quotes of one attribute, as written and in canonical form (1 MiB). `name_bytes` bounds
+    /// namespace names.
     pub value_bytes: usize,
     /// Bytes of one comment, between `<!--` and `-->` (1 MiB).
     pub comment_bytes: usize,
     /// Bytes of one processing instruction, between its name and `?>` (1 MiB).
     pub instruction_bytes: usize,
-    /// Whether a namespace name may be relative (no). Canonical XML forbids that of a message; of a document that is
-    /// only judged, such as a schema, nothing does.
+    /// Allows relative namespace names (no). Canonical XML forbids them in messages; in a document that is only read,
+    /// such as a schema, no rule does.
     pub relative_namespaces: bool,
 }
 
 impl XmlLimits {
-    /// No bounds: for bytes that were within theirs already.
+    /// No limits: for bytes that were within the limits already.
     pub const UNLIMITED: Self = Self {
         message_bytes: usize::MAX,
         depth: usize::MAX,

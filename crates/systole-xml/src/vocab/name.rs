@@ -1,35 +1,36 @@
+//! Names of listeners and clients.
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The name of a listener or a client: they share one space.
+/// The name of a listener or a client, which share one space of names.
 ///
-/// Letters, digits, `_`, `-` and `.` of ASCII, 1 to [`Name::MAX_LEN`] of them; a dot has no
-/// meaning. `core`, `root` and `system` are reserved: parsing refuses them, the constructors of
-/// the same names make them.
+/// 1 to [`Name::MAX_LEN`] ASCII letters, digits, `_`, `-` and `.`; a dot has no meaning. `core`, `root` and `system`
+/// are reserved: [`Name::parse`] refuses them; [`Name::core`], [`Name::root`] and [`Name::system`] make them.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Arc<str>);
 
-/// Why a text is no [`Name`].
+/// The rule of names that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing at all.
+    /// An empty text.
     #[error("a name can't be empty")]
     Empty,
-    /// Longer than [`Name::MAX_LEN`] bytes.
+    /// A text longer than [`Name::MAX_LEN`] bytes.
     #[error("a name has at most {max} bytes, this one has {len}", max = Name::MAX_LEN)]
     TooLong {
-        /// Its length in bytes.
+        /// Length of the text in bytes.
         len: usize,
     },
-    /// A character that names don't have.
+    /// A character that a name can't have.
     #[error("'{}' can't stand in a name: use letters, digits, '_', '-' and '.'", .found.escape_debug())]
     Character {
         /// The first such character.
         found: char,
     },
-    /// One of the names that the pump keeps for itself.
+    /// A name that the pump keeps for itself.
     #[error("'{name}' is reserved: choose a name other than core, root and system")]
     Reserved {
         /// The reserved name.
@@ -74,7 +75,7 @@ impl Name {
         Self("root".into())
     }
 
-    /// The sender of what the pump says of its own accord: boot and faults.
+    /// The sender of messages that the pump makes itself: boot and faults.
     pub fn system() -> Self {
         Self("system".into())
     }
@@ -85,7 +86,7 @@ impl Name {
     }
 }
 
-/// So that a table of names is searched without making one: equal and hashed as its text.
+/// Lets a map of names be searched by a text, without a `Name`: a name equals and hashes as its text.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         &self.0

@@ -1,8 +1,8 @@
-//! "Did you mean": the known word that is nearest to one that was written.
+//! "Did you mean": the known word nearest to a written one.
 
 use super::{QName, ns};
 
-/// The nearest of the known words, if it is near enough to be meant: one slip in three characters.
+/// The nearest of the known words, if it differs by at most one slip in three characters.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = written.chars().count();
     let bound = (length / 3).max(1);
@@ -15,8 +15,8 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, word)| word)
 }
 
-/// The known key that one may mean: the nearest, or the only one that shares a word with it (`timeout` for
-/// `handler_timeout`).
+/// The known key that a writer may have meant: the nearest, or the only one that shares a word with the written key
+/// (`timeout` for `handler_timeout`).
 pub fn key(written: &str, known: &[&'static str]) -> Option<&'static str> {
     let words = |key: &str| key.split(['_', '-']).map(str::to_ascii_lowercase).collect::<Vec<_>>();
     let (own, wanted) = (words(written), [written.to_ascii_lowercase()]);
@@ -25,8 +25,9 @@ pub fn key(written: &str, known: &[&'static str]) -> Option<&'static str> {
     nearest(written, known.iter().copied()).or_else(|| sharing().next().filter(|_| sharing().count() == 1))
 }
 
-/// The known payload that one may mean: of the same namespace, or of the same local name, in a namespace that is spelt
-/// alike, in none, or in any where one has the envelope's or none (whose default namespace it inherited).
+/// The known payload that a writer may have meant: one of the same namespace with a similar local name, or one of the
+/// same local name in a similar namespace, in no namespace, or in any namespace if `written` has none or that of the
+/// envelope (a default namespace that it inherited).
 pub fn payload<'a>(written: &QName, known: impl Iterator<Item = &'a QName> + Clone) -> Option<&'a QName> {
     let siblings = || known.clone().filter(|other| other.namespace() == written.namespace());
     if let Some(local) = nearest(written.local(), siblings().map(QName::local)) {
@@ -43,8 +44,8 @@ pub fn payload<'a>(written: &QName, known: impl Iterator<Item = &'a QName> + Clo
     }
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the
-/// other (optimal string alignment), regardless of case and of `-` for `_`.
+/// The edit distance of two words (optimal string alignment: insertions, deletions, replacements and swaps of
+/// neighbours), regardless of case and of `-` for `_`.
 fn distance(a: &str, b: &str) -> usize {
     let fold = |text: &str| -> Vec<char> {
         text.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()

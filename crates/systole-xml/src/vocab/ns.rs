@@ -1,12 +1,12 @@
-//! The namespaces that Systole itself speaks.
+//! The namespaces of Systole and of the standards that it reads.
 
 /// Envelopes: `<message>`, `<meta>`, `<from>`, `<to>`, `<thread>`.
 pub const ENVELOPE: &str = "https://xml-pipeline.org/ns/envelope/v1";
-/// Requests to the core and its answers to them.
+/// Requests to the core and the answers of the core.
 pub const META: &str = "https://xml-pipeline.org/ns/meta/v1";
-/// What the pump says of its own accord: `<boot>`, faults, `<fan-out-ended>`.
+/// Messages that the pump makes itself: `<boot>`, faults, `<fan-out-ended>`.
 pub const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
-/// Our own metadata inside `<meta>`: `id`, `in-reply-to`, `deadline`, `traceparent`.
+/// Systole's metadata inside `<meta>`: `id`, `in-reply-to`, `deadline`, `traceparent`.
 pub const SYSTOLE_META: &str = "urn:systole:meta:v1";
 /// The namespace that the prefix `xml` is always bound to.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";

@@ -1,3 +1,5 @@
+//! Qualified names, and the character classes that names consist of.
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ pub struct QName {
     local: Arc<str>,
 }
 
-/// Why a text is no [`QName`].
+/// The rule of qualified names that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QNameError {
     /// An opening brace without a closing one.
@@ -22,13 +24,13 @@ pub enum QNameError {
         "'{local}' is no element name: write {{namespace}}local, with a local name that starts with a letter or '_' and has no colon or space"
     )]
     Local {
-        /// What stands where a local name should.
+        /// The text at the place of the local name.
         local: String,
     },
 }
 
 impl QName {
-    /// A name in a namespace; the empty namespace means none.
+    /// A name in a namespace; an empty `namespace` stands for none.
     ///
     /// # Errors
     /// [`QNameError::Local`] if `local` is no NCName.
@@ -80,13 +82,13 @@ impl fmt::Debug for QName {
     }
 }
 
-/// Whether a text is an NCName (Namespaces in XML 1.0, production 4).
+/// Tells whether a text is an NCName (Namespaces in XML 1.0, production 4).
 pub fn is_ncname(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c != ':' && is_name_start(c)) && chars.all(|c| c != ':' && is_name_char(c))
 }
 
-/// A class of characters from its ranges: a test of one character, and the ranges for who needs the class as a whole.
+/// A class of characters from its ranges: a function that tests one character, and the ranges as a constant.
 macro_rules! class {
     ($(#[$doc:meta])* $is:ident, $ranges:ident: $($low:literal..=$high:literal)|+) => {
         $(#[$doc])*
@@ -100,7 +102,7 @@ macro_rules! class {
 }
 
 class! {
-    /// `NameStartChar` of XML 1.0 (5th edition), production 4.
+    /// Characters of `NameStartChar` of XML 1.0 (5th edition), production 4.
     is_name_start, NAME_START:
     ':'..=':' | '_'..='_' | 'A'..='Z' | 'a'..='z'
     | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
@@ -110,12 +112,12 @@ class! {
 }
 
 class! {
-    /// What `NameChar` of XML 1.0 (5th edition), production 4a, has beyond `NameStartChar`.
+    /// Characters of `NameChar` (XML 1.0, 5th edition, production 4a) beyond `NameStartChar`.
     is_name_rest, NAME_REST:
     '-'..='.' | '0'..='9' | '\u{B7}'..='\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}'
 }
 
-/// `NameChar` of XML 1.0 (5th edition), production 4a.
+/// Tells whether a character is a `NameChar` of XML 1.0 (5th edition), production 4a.
 pub(crate) fn is_name_char(c: char) -> bool {
     is_name_start(c) || is_name_rest(c)
 }

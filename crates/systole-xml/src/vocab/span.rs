@@ -1,3 +1,5 @@
+//! Places in an input: ranges of bytes, and lines with columns.
+
 use std::fmt;
 
 /// A range of bytes in an input: `start` inclusive, `end` exclusive.
@@ -9,7 +11,7 @@ pub struct Span {
     pub end: usize,
 }
 
-/// A place in a text, as editors count: both from 1, columns in characters.
+/// A place in a text, as editors count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line, from 1. Lines end at a line feed.

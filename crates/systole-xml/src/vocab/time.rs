@@ -1,14 +1,16 @@
+//! Points in time.
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A moment: nanoseconds since the Unix epoch. It always comes in from outside.
+/// A point in time, in nanoseconds since the Unix epoch. Callers pass it in: nothing here reads a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A text that is no moment which [`Time`] can hold.
+/// A text that is no time within the range of [`Time`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no time: write RFC 3339, such as 2031-05-07T12:00:00Z, between the years 1970 and 2554")]
 pub struct TimeError {
@@ -17,10 +19,10 @@ pub struct TimeError {
 }
 
 impl Time {
-    /// The end of time: what never comes.
+    /// The latest time, in the year 2554: it stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The moment `nanos` nanoseconds after the Unix epoch.
+    /// The time `nanos` nanoseconds after the Unix epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -30,13 +32,13 @@ impl Time {
         self.0
     }
 
-    /// The moment `duration` later; the end of time if there is none.
+    /// The time `duration` later, at most [`Time::MAX`].
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// How long it is from `earlier` to this moment; zero if `earlier` is later.
+    /// The duration from `earlier` to this time; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,3 +1,5 @@
+//! Texts of `<meta>`, which the pump doesn't trust.
+
 use std::fmt;
 use std::ops::Deref;
 
@@ -5,18 +7,18 @@ use bytestring::ByteString;
 
 use crate::ladder::Canonical;
 
-/// A text of `<meta>`, unbelieved. It shares the bytes of its message, and keeps them in memory.
+/// A text of `<meta>`, not verified. It shares the bytes of its message, and keeps them in memory.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Claim(ByteString);
 
 impl Claim {
-    /// A text as it stands in a message.
+    /// A text within the bytes of a message.
     pub(super) fn of(message: &Canonical, text: &str) -> Self {
         Self(message.text().slice_ref(text))
     }
 }
 
-/// A text that stands in no message as it is.
+/// A text that differs from the bytes in the message, or stands in none.
 impl From<String> for Claim {
     fn from(text: String) -> Self {
         Self(text.into())

@@ -1,15 +1,17 @@
+//! Errors of envelopes.
+
 use crate::vocab::{Position, TimeError};
 
-/// Why canonical XML is no envelope, and where: positions are those in the bytes that the strict
+/// The reason why canonical XML is no envelope. Positions are those in the bytes that the strict
 /// pass read. Names are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
-    /// The root is something else.
+    /// A root other than `<message>` of the envelope namespace.
     #[error("{at}: the root is {found}: an envelope is <message> in the namespace {ns}", ns = crate::vocab::ns::ENVELOPE)]
     NotMessage {
         /// The start tag.
         at: Position,
-        /// What the root is, as `{namespace}local`.
+        /// The root, as `{namespace}local`.
         found: Box<str>,
     },
     /// An attribute on an element of the envelope.
@@ -60,7 +62,7 @@ pub enum EnvelopeError {
         /// The outer element.
         element: &'static str,
     },
-    /// One of our own elements stands twice in `<meta>`.
+    /// A second element of Systole's metadata with the same name in `<meta>`.
     #[error("{at}: a second <{element}>: keep one")]
     Repeated {
         /// The start tag of the second.
@@ -73,10 +75,10 @@ pub enum EnvelopeError {
     Deadline {
         /// The start tag.
         at: Position,
-        /// What is wrong with it.
+        /// The reason.
         source: TimeError,
     },
-    /// Nothing behind `<meta>`.
+    /// No element behind `<meta>`.
     #[error("{at}: the message has no payload: put exactly one element behind <meta>")]
     NoPayload {
         /// The message.
@@ -85,15 +87,15 @@ pub enum EnvelopeError {
     /// A second element behind `<meta>`.
     #[error("{at}: {found} is a second payload: send a message for each")]
     SecondPayload {
-        /// The second of them.
+        /// The start tag of the second element.
         at: Position,
-        /// The second, as `{namespace}local`.
+        /// The second element, as `{namespace}local`.
         found: Box<str>,
     },
 }
 
 impl EnvelopeError {
-    /// Where it is wrong.
+    /// The place of the error.
     pub fn position(&self) -> Position {
         match self {
             Self::NotMessage { at, .. }

@@ -1,9 +1,9 @@
-//! The third rung: canonical XML that keeps `schemas/envelope.xsd`, its `<meta>` parsed, its
-//! payload a canonical document of its own.
+//! The third rung: canonical XML that keeps `schemas/envelope.xsd`, with its `<meta>` parsed and its
+//! payload as a canonical document of its own.
 //!
-//! Reading is by hand on canonical bytes, and refuses exactly what the schema refuses, but for
-//! our own metadata (`urn:systole:meta:v1`), where it is stricter: text alone, each at most once,
-//! and a deadline that is a time. Nothing here believes what `<meta>` says.
+//! The reader is written by hand over canonical bytes. It refuses exactly what the schema refuses, except in Systole's
+//! metadata (`urn:systole:meta:v1`), where it is stricter: text only, each element at most once, and a deadline that is
+//! a time. Nothing here trusts the claims of `<meta>`.
 
 mod claim;
 mod error;
@@ -31,17 +31,17 @@ pub struct Envelope {
     payload: Canonical,
 }
 
-/// What `<meta>` says, unbelieved. White space around each text is gone, and an empty element
+/// The claims of `<meta>`, not verified. White space around each text is removed, and an empty element
 /// claims nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claims {
-    /// Who says to have sent it.
+    /// The sender, as the message says.
     pub from: Claim,
-    /// Whom it is for.
+    /// The receiver.
     pub to: Option<Claim>,
-    /// Which thread it continues.
+    /// The thread that the message continues.
     pub thread: Option<Claim>,
-    /// `id` of `urn:systole:meta:v1`: a label of the sender.
+    /// `id` of `urn:systole:meta:v1`: a label that the sender chose.
     pub id: Option<Claim>,
     /// `in-reply-to` of `urn:systole:meta:v1`.
     pub in_reply_to: Option<Claim>,
@@ -49,11 +49,11 @@ pub struct Claims {
     pub deadline: Option<Time>,
     /// `traceparent` of `urn:systole:meta:v1` (W3C Trace Context, section 3.2).
     pub traceparent: Option<Claim>,
-    /// How many elements of other namespaces `<meta>` held. They reach no listener.
+    /// Number of elements of other namespaces in `<meta>`. They reach no listener.
     pub foreign: usize,
 }
 
-/// What the pump stamps on an envelope.
+/// The metadata that the pump stamps on an envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// The sender, as the pump knows it.
@@ -64,36 +64,36 @@ pub struct Meta {
     pub thread: ThreadId,
     /// The id of the message itself.
     pub id: MessageId,
-    /// The message that this one answers: an id of ours, or the label that a client gave.
+    /// The message that this one answers: an id of the pump, or the label that a client gave.
     pub in_reply_to: Option<String>,
-    /// When its thread ends at the latest.
+    /// The latest end of the thread.
     pub deadline: Option<Time>,
-    /// The trace that it belongs to (W3C Trace Context, section 3.2).
+    /// The trace of the message (W3C Trace Context, section 3.2).
     pub traceparent: Option<String>,
 }
 
 impl Envelope {
     /// Checks canonical XML against the envelope schema and takes it apart.
     ///
-    /// The payload carries the repairs of the message, and its positions are those in the
-    /// message's source. A message that nobody else holds becomes its payload: nothing is allocated.
+    /// The payload carries the repairs of the message, and its positions are those in the source of the
+    /// message. A message without another holder becomes its payload, without an allocation.
     ///
     /// # Errors
-    /// [`EnvelopeError`] says what is wrong where.
+    /// [`EnvelopeError`] with the place and the reason.
     pub fn open(message: Canonical) -> Result<Self, EnvelopeError> {
         open::open(message).map(|(claims, payload)| Self { claims, payload })
     }
 
-    /// Takes apart an envelope at an entrance: `<meta>` may be missing, and `<from>` in it, since the pump stamps the
+    /// Takes apart an envelope at an entrance: `<meta>`, and `<from>` in it, may be missing, since the pump stamps the
     /// sender in any case. All else is as in [`open`](Self::open).
     ///
     /// # Errors
-    /// [`EnvelopeError`] says what is wrong where.
+    /// [`EnvelopeError`] with the place and the reason.
     pub fn open_entered(message: Canonical) -> Result<Self, EnvelopeError> {
         open::open_entered(message).map(|(claims, payload)| Self { claims, payload })
     }
 
-    /// Takes apart a `<message>` that a listener wrote. Its `to`, its `thread` and its payload
+    /// Takes apart a `<message>` that a listener wrote. Its `to`, its `thread`, its `in-reply-to` and its payload
     /// count, `<from>` is kept as a claim; everything else, even `<meta>`, may be missing.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Envelope {
         open::open_emitted(message).map(|(claims, payload)| Self { claims, payload })
     }
 
-    /// What `<meta>` says, unbelieved.
+    /// The claims of `<meta>`, not verified.
     pub fn claims(&self) -> &Claims {
         &self.claims
     }

@@ -1,3 +1,5 @@
+//! The reader of envelopes: from a canonical message to its claims and its payload.
+
 use std::borrow::Cow;
 
 use bytestring::ByteString;
@@ -19,7 +21,7 @@ pub(super) fn open(message: Canonical) -> Result<(Claims, Canonical), EnvelopeEr
     })
 }
 
-/// The same of an envelope at an entrance: what the pump stamps may be missing.
+/// The claims and the payload of an envelope at an entrance, where parts that the pump stamps may be missing.
 pub(super) fn open_entered(message: Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
     take_apart(message, |reader| {
         let root = reader.root()?;
@@ -27,7 +29,7 @@ pub(super) fn open_entered(message: Canonical) -> Result<(Claims, Canonical), En
     })
 }
 
-/// The same of a `<message>` that a listener wrote: it may leave out what the pump knows better.
+/// The claims and the payload of a `<message>` that a listener wrote, where all but the payload may be missing.
 pub(super) fn open_emitted(message: Canonical) -> Result<(Claims, Canonical), EnvelopeError> {
     take_apart(message, |reader| {
         let root = reader.root_tag()?;
@@ -47,7 +49,7 @@ fn take_apart(
 struct Reader<'a> {
     message: &'a Canonical,
     cursor: Cursor<'a>,
-    /// The namespace of the message, where it is declared: most names are found to be in it by that place alone.
+    /// The namespace of the message, as its declaration: most names are found to be in it by the address alone.
     own: &'a str,
 }
 
@@ -55,7 +57,7 @@ struct Reader<'a> {
 #[derive(Clone, Copy)]
 struct Start<'a> {
     tag: Tag<'a>,
-    /// Its place in document order, from 0.
+    /// Place of the element in document order, from 0.
     index: usize,
 }
 
@@ -68,7 +70,7 @@ enum Required {
     Payload,
 }
 
-/// The namespaces that mean something here.
+/// The namespaces that have a meaning in an envelope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     None,
@@ -124,7 +126,7 @@ impl<'a> Reader<'a> {
         };
         let is_ours = self.known(&meta, meta.tag.prefix()) == Known::Envelope;
         if !is_ours || meta.tag.local() != "meta" {
-            // An element of <meta> outside of it, or an envelope, is no payload that came without <meta>.
+            // from, to, thread or message instead of <meta> is a misplaced element, and no payload without <meta>.
             let is_misplaced = is_ours && matches!(meta.tag.local(), "from" | "to" | "thread" | "message");
             if required == Required::Payload && !is_misplaced {
                 self.cursor = before;
@@ -143,7 +145,7 @@ impl<'a> Reader<'a> {
     /// The children of `<meta>`, in the order of the schema.
     fn claims(&mut self, meta: &Start<'a>, required: Required) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
-        // how many of from, to and thread can't come any more
+        // Number of elements among from, to and thread that can't come any more.
         let mut passed = 0;
         while let Some(child) = self.child(meta, "meta")? {
             let known = self.known(&child, child.tag.prefix());
@@ -181,7 +183,7 @@ impl<'a> Reader<'a> {
         Ok(claims)
     }
 
-    /// `from`, `to`, `thread` and `in-reply-to` wherever they stand in a `<meta>` that may be missing.
+    /// Reads `from`, `to`, `thread` and `in-reply-to` in any order from a `<meta>` that may be missing.
     fn hints(&mut self, root: &Start<'a>) -> Result<Claims, EnvelopeError> {
         let mut claims = Claims::default();
         let before = self.cursor;
@@ -211,7 +213,7 @@ impl<'a> Reader<'a> {
         Ok(claims)
     }
 
-    /// An element of another namespace in `<meta>`: ours, or one to pass over.
+    /// Reads an element of another namespace in `<meta>`: Systole's metadata, or one to skip.
     fn metadata(&mut self, child: &Start<'a>, known: Known, claims: &mut Claims) -> Result<(), EnvelopeError> {
         let (element, claim) = match (known, child.tag.local()) {
             (Known::SystoleMeta, "id") => ("id", &mut claims.id),
@@ -227,7 +229,7 @@ impl<'a> Reader<'a> {
         if claim.is_some() {
             return Err(EnvelopeError::Repeated { at: self.position(child), element });
         }
-        // an empty one counts as there until all of <meta> is read
+        // An empty element counts as a claim until all of <meta> is read, so that a second one is refused.
         *claim = Some(self.claim(child, element)?);
         Ok(())
     }
@@ -254,7 +256,7 @@ impl<'a> Reader<'a> {
         Ok(self.part(&payload))
     }
 
-    /// What becomes a document of its own.
+    /// The payload as a document of its own.
     ///
     /// In exclusive canonical form it differs from its bytes in the message only by namespace
     /// declarations that the message has rendered already.
@@ -323,8 +325,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Attributes can only be namespace declarations and the hints that every schema allows
-    /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which nobody follows.
+    /// Refuses attributes other than namespace declarations and the hints that every schema allows
+    /// everywhere (XML Schema 1.0 part 1, section 2.6.3), which Systole never follows.
     fn check_attributes(&self, start: &Start<'a>, element: &'static str) -> Result<(), EnvelopeError> {
         let allowed = |attribute: &Attribute| {
             attribute.declared().is_some()
@@ -340,7 +342,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is declared around the payload: prefixes and what they are bound to, as it is written.
+    /// The declarations around the payload: prefixes and the namespaces bound to them, as written.
     fn declared_around(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let declared = |attribute: Attribute<'a>| Some((attribute.declared()?, attribute.written()));
         self.cursor.tag(0).into_iter().flat_map(|message| message.attributes()).map_while(declared)
@@ -351,12 +353,12 @@ impl<'a> Reader<'a> {
             Some(namespace) if std::ptr::eq(namespace, self.own) => Known::Envelope,
             Some(namespace) => Known::of(namespace),
             None if prefix.is_empty() => Known::None,
-            // only xml needs no declaration
+            // Only xml needs no declaration.
             None => Known::Other,
         }
     }
 
-    /// The namespace of an element, as it is written.
+    /// The namespace of an element, as written.
     fn namespace(&self, start: &Start) -> &'a str {
         match self.cursor.declaration(start.index, start.tag.prefix()) {
             Some(namespace) => namespace,
@@ -371,7 +373,7 @@ impl<'a> Reader<'a> {
         excerpt(&name)
     }
 
-    /// What has to be done so that a payload stands alone.
+    /// The edits that make a payload a document of its own.
     fn standalone(&self, text: &str, root: &Start) -> Standalone {
         if self.message.keeps_prefixes() {
             return Standalone::Unknown;
@@ -411,16 +413,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The payload, found in its message.
+/// The payload, as found in its message.
 enum Part {
-    /// Its canonical form, and which element of the message it is.
+    /// The canonical form of the payload, and the index of its element in the message.
     Ready { text: ByteString, root: QName, element: usize },
     /// A document that the canonicalizer has made.
     Rewritten(Canonical),
 }
 
 impl Part {
-    /// The payload as a document of its own, with the repairs of the message and, where it can, the tape.
+    /// The payload as a document of its own, with the repairs of the message and, if possible, its part of the tape.
     fn cut_out(self, message: Canonical, mut tape: Loan) -> Canonical {
         match self {
             Self::Rewritten(canonical) => canonical.sharing_repairs(&message),
@@ -441,15 +443,15 @@ impl Part {
 }
 
 enum Standalone {
-    /// The bytes in the message are the canonical form.
+    /// The bytes in the message are canonical.
     AsIs,
-    /// They are but for the default namespace of the root.
+    /// The bytes are canonical but for the default namespace of the root.
     Edited(ByteString),
-    /// Only the canonicalizer knows.
+    /// Only the canonicalizer can tell.
     Unknown,
 }
 
-/// Whether there is only white space, which may be written by references.
+/// Tells whether a text consists of white space, which may be written by references.
 fn is_blank(written: &str) -> bool {
     written.split("&#xD;").all(|part| part.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')))
 }

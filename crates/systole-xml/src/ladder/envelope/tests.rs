@@ -1,3 +1,5 @@
+//! Tests of reading and writing envelopes.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -220,7 +222,7 @@ proptest! {
             prefix => (format!("{prefix}:"), format!("xmlns:{prefix}=\"{E}\"")),
         };
         let message = format!("<{tag}message {declaration}><{tag}meta><{tag}from/></{tag}meta>{text}</{tag}message>");
-        // the same element among siblings of a fragment that all declare what the message does
+        // The same element as a top-level element of a fragment, with the declaration of the message added.
         let declared = text.find([' ', '>']).unwrap();
         let own = &text[..text.find('>').unwrap()];
         let name = declaration.split('=').next().unwrap();

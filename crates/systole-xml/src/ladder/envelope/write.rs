@@ -1,3 +1,5 @@
+//! The writer of envelopes.
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -8,11 +10,11 @@ use crate::ladder::scan::{Scanner, Token};
 use crate::ladder::strict::{Surroundings, canonicalize_in, is_xml_char, push_text};
 use crate::vocab::{Name, XmlLimits, ns};
 
-/// The canonical bytes of the envelope that carries `payload`, with the envelope namespace as
+/// Writes the canonical bytes of the envelope that carries `payload`, with the envelope namespace as
 /// default namespace.
 ///
-/// [`Envelope::open`](super::Envelope::open) gives the payload back byte for byte. Characters in
-/// `meta` that XML doesn't have become U+FFFD.
+/// [`Envelope::open`](super::Envelope::open) returns the same payload, byte for byte. Characters in
+/// `meta` that XML can't hold become U+FFFD.
 pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
     let mut out = Vec::with_capacity(payload.bytes().len() + 512);
     push(&mut out, &["<message xmlns=\"", ns::ENVELOPE, "\"><meta>"]);
@@ -37,7 +39,7 @@ pub fn write_envelope(meta: &Meta, payload: &Canonical) -> Bytes {
     out.into()
 }
 
-/// The least envelope that carries `payload` and keeps the schema: an example for whoever sends one.
+/// Writes the smallest envelope that carries `payload` and keeps the schema: an example for senders.
 pub fn write_example(from: &Name, payload: &Canonical) -> String {
     let mut out = Vec::with_capacity(payload.bytes().len() + 256);
     push(&mut out, &["<message xmlns=\"", ns::ENVELOPE, "\"><meta>"]);
@@ -48,8 +50,8 @@ pub fn write_example(from: &Name, payload: &Canonical) -> String {
     String::from_utf8(out).expect("canonical bytes are UTF-8")
 }
 
-/// Writes the payload as it is canonical inside of an element that has rendered the envelope
-/// namespace as default: it differs by the declaration of its own default namespace at most.
+/// Writes the payload in its canonical form inside of an element that has rendered the envelope
+/// namespace as default: at most the declaration of its own default namespace differs.
 fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
     let text = payload.as_str();
     let Some(Token::Start(root)) = Scanner::new(text).next() else { return };
@@ -68,21 +70,21 @@ fn push_payload(out: &mut Vec<u8>, payload: &Canonical) {
     }
 }
 
-/// The general way: elements without a prefix stand somewhere below a root that has one.
+/// The payload by the canonicalizer: for a root with a prefix that has descendants without one.
 fn in_envelope(payload: &Canonical) -> Canonical {
     let surroundings = Surroundings { declared: &[], rendered: &[("", ns::ENVELOPE)] };
     canonicalize_in(payload.text(), surroundings, payload.origin_of(0), &XmlLimits::UNLIMITED)
         .expect("canonical bytes are well-formed")
 }
 
-/// An element of the envelope namespace.
+/// Writes an element of the envelope namespace.
 fn push_element(out: &mut Vec<u8>, name: &str, text: &str) {
     push(out, &["<", name, ">"]);
     push_text(out, &carried(text));
     push(out, &["</", name, ">"]);
 }
 
-/// An element of our own namespace.
+/// Writes an element of Systole's metadata.
 fn push_own(out: &mut Vec<u8>, name: &str, text: &str) {
     push(out, &["<", name, " xmlns=\"", ns::SYSTOLE_META, "\">"]);
     push_text(out, &carried(text));

@@ -2,7 +2,7 @@
 
 use super::lexis::{is_space_char, name_end};
 
-/// What an XML declaration says.
+/// The pseudo-attributes of an XML declaration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Declaration<'t> {
     pub(super) encoding: Option<&'t str>,
@@ -11,7 +11,7 @@ pub(super) struct Declaration<'t> {
 }
 
 impl Declaration<'_> {
-    /// Whether it can stay: XML 1.x, in UTF-8.
+    /// Tells whether it can stay: XML 1.x, in UTF-8.
     pub(super) fn is_plain(&self) -> bool {
         let is_utf_8 = |name: &str| name.eq_ignore_ascii_case("UTF-8") || name.eq_ignore_ascii_case("UTF8");
         let is_minor = |minor: &str| !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit());
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Option<Declaration<'_>> {
     rest.trim_matches(is_space_char).is_empty().then_some(Declaration { encoding, version, standalone })
 }
 
-/// Takes white space and `name="value"` off the front of `rest`, if they stand there.
+/// Takes white space and `name="value"` off the front of `rest`; `None` if they don't stand there.
 fn pseudo_attribute<'t>(rest: &mut &'t str, name: &str) -> Option<&'t str> {
     let start = rest.trim_start_matches(is_space_char);
     if start.len() == rest.len() || name_end(start, 0)? != name.len() {

@@ -1,4 +1,4 @@
-//! Tags: the stack of open elements, and how start and end tags are written.
+//! Tags: the stack of open elements, and the writer of start and end tags.
 
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ use crate::ladder::scan::{declared_prefix, split_prefix};
 pub(super) struct Tree<'t> {
     open: Vec<Open<'t>>,
     numbers: HashMap<&'t str, usize>,
-    /// The name that was looked up last, and its number: names come in runs.
+    /// The name that was looked up last, and its number: names often repeat.
     recent: Option<(&'t str, Option<usize>)>,
-    /// By the number of a name.
+    /// Counts, indexed by the number of a name.
     counts: Vec<Counts>,
-    /// By name: start tags that became text, and those that were none.
+    /// Counts, by name, of start tags that were taken for text, and of `<` with the name that open no tag.
     texts: HashMap<&'t str, Texts>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Tree<'t> {
 struct Texts {
     /// Start tags whose end tags are text, too.
     tags: usize,
-    /// Places with a `<` and the name, and something behind it that no tag has.
+    /// Places with a `<`, the name, and something behind it that no tag can have.
     failed: usize,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Open<'t> {
     pub(super) start: usize,
     pub(super) has_text: bool,
     pub(super) has_child: bool,
-    /// Whether `xsi:type` may give it another type than its schema does.
+    /// True if `xsi:type` may give it another type than its schema does.
     pub(super) is_typed: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Open<'t> {
 struct Counts {
     /// Open elements of this name.
     open: usize,
-    /// Elements of this name that an outer end tag closed, and whose own may still come.
+    /// Elements of this name that an outer end tag closed, and whose own end tag may still come.
     torn: usize,
 }
 
@@ -72,7 +72,7 @@ impl<'t> Tree<'t> {
         Some((self.nth(0)?, self.nth(1)))
     }
 
-    /// The open element so many levels above the innermost one.
+    /// The open element `level` levels above the innermost one.
     pub(super) fn nth(&self, level: usize) -> Option<&Open<'t>> {
         self.open.get(self.open.len().checked_sub(level + 1)?)
     }
@@ -89,12 +89,12 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// The number of start tags of this name that became text while their end tags have not yet.
+    /// The number of start tags of this name that became text and whose end tags have not come yet.
     pub(super) fn textual(&mut self, name: &'t str) -> &mut usize {
         &mut self.texts.entry(name).or_default().tags
     }
 
-    /// Takes down that a `<` with this name behind it was no tag.
+    /// Records that a `<` with this name behind it was no tag.
     pub(super) fn failed(&mut self, name: &'t str) {
         self.texts.entry(name).or_default().failed += 1;
     }
@@ -174,8 +174,8 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Whether the element that was opened just now may be nothing but empty, and white space is all that follows: then
-    /// that is none of its text.
+    /// Tells whether the element that was opened just now can only be empty, and only white space follows: then this is
+    /// no text of the element.
     fn holds_nothing(&self) -> bool {
         let next = skip_space(self.text, self.pos);
         (next == self.text.len() || self.text.as_bytes()[next] == b'<')
@@ -207,7 +207,7 @@ impl<'t> Scanner<'t> {
         })
     }
 
-    /// Writes a start tag: as it stands if nothing is wrong with it.
+    /// Writes a start tag: unchanged if nothing is wrong with it.
     fn write_start_tag(&mut self, tag: &StartTag<'t>, attributes: &[Attribute<'t>]) -> Result<(), RepairError> {
         if !tag.rewritten && attributes.iter().all(|attribute| self.is_clean(attribute)) {
             self.out.push_str(&self.text[tag.start..tag.end]);
@@ -285,13 +285,13 @@ impl<'t> Scanner<'t> {
         self.out.push_str(&self.text[at..end]);
     }
 
-    /// Whether a tag was an empty-element tag.
+    /// Tells whether a tag was an empty-element tag.
     fn is_reopened(&self, tag: &StartTag<'t>) -> bool {
         !tag.empty && self.text[..tag.end].ends_with("/>")
     }
 
-    /// Closes the element that an end tag names, and the open ones inside of it. If there is none, the tag was meant for
-    /// the innermost one, or is text, or goes.
+    /// Closes the element that an end tag names, and the open ones inside of it. If there is none, the tag stands for
+    /// the end tag of the innermost one, or is text, or is dropped.
     pub(super) fn end_tag(&mut self, name: &'t str, end: usize, well_formed: bool) -> Result<(), RepairError> {
         let at = self.pos;
         let is_innermost = self.tree.last().is_some_and(|open| open.name == name);
@@ -305,7 +305,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The open element for which an end tag was meant that names none.
+    /// The open element that an end tag with the name of no open element was meant for.
     fn meant(&mut self, name: &'t str, at: usize, end: usize) -> Option<&'t str> {
         if name.is_empty() {
             let (open, start) = self.tree.last().map(|open| (open.name, open.start))?;
@@ -318,7 +318,7 @@ impl<'t> Scanner<'t> {
         self.is_meant_for_last(name, at, end).then_some(last)
     }
 
-    /// Takes an end tag of nothing for text, if its start tag is, or drops it.
+    /// Takes an end tag of no open element for text if its start tag is text, or drops it.
     fn no_end_tag(&mut self, name: &'t str, end: usize, well_formed: bool) -> Result<(), RepairError> {
         let Texts { tags, failed } = self.tree.texts.get(name).copied().unwrap_or_default();
         let is_declared = self.vocabulary.knows(split_prefix(name).1);
@@ -359,7 +359,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Closes the innermost element by what stands between here and `end`.
+    /// Closes the innermost element by the bytes between here and `end`.
     pub(super) fn close_last(&mut self, end: usize, kind: RepairKind) {
         if let Some(open) = self.tree.pop() {
             self.namespaces.leave(open.declarations);
@@ -389,7 +389,8 @@ impl<'t> Scanner<'t> {
         self.left_element();
     }
 
-    /// Closes the innermost element, whose end tag is missing at `at`: unless its text ends with what may be that tag.
+    /// Closes the innermost element, whose end tag is missing at `at`. Refuses if its text ends with a possible end
+    /// tag.
     pub(super) fn close_missing(&mut self, at: usize) -> Result<(), RepairError> {
         let Some(open) = self.tree.pop() else { return Ok(()) };
         self.check_written_end(at, open.name)?;
@@ -400,7 +401,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Forgets the open elements.
+    /// Discards the open elements.
     pub(super) fn abandon_open(&mut self) {
         while let Some(open) = self.tree.pop() {
             self.namespaces.leave(open.declarations);
@@ -413,7 +414,7 @@ impl<'t> Scanner<'t> {
         self.out.push('>');
     }
 
-    /// If that was the last open element, the outside starts here.
+    /// Starts the outside here if that was the last open element.
     fn left_element(&mut self) {
         if self.tree.is_empty() {
             self.outside.gap = self.pos;
@@ -421,8 +422,8 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Elements of HTML that never have content, and whose names few other vocabularies use, or which have attributes.
-/// Without an end tag, such a tag is an empty element.
+/// Tells whether a tag without an end tag is an empty element: those of HTML that never have content, if few other
+/// vocabularies use the name, or if the tag has attributes.
 pub(super) fn is_void(tag: &StartTag<'_>) -> bool {
     match tag.name {
         "br" | "hr" | "wbr" | "img" => true,

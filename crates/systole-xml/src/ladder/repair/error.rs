@@ -1,17 +1,19 @@
+//! The errors of repair.
+
 use crate::vocab::Position;
 
-/// Why repair refuses, and where. Names that it quotes are cut to 64 characters.
+/// The reason why repair refuses. Names that it quotes are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RepairError {
-    /// The input ends inside a token, inside text, or where nobody can tell what is missing.
+    /// The input ends inside a token or inside text, or it can't be told what is missing.
     #[error("{at}: truncated: the input ends {}, so something is missing: send it again, whole", place(.inside))]
     Truncated {
-        /// Where the piece starts that is cut off.
+        /// Start of the piece that is cut off.
         at: Position,
         /// The innermost element that is open there.
         inside: Option<Box<str>>,
     },
-    /// A tag that may have been meant in several ways.
+    /// A tag with several possible meanings.
     #[error("{at}: <{name}> is ambiguous here: write <{name}>…</{name}> for an element, &lt;{name}> for text")]
     Ambiguous {
         /// Start of the element.
@@ -19,10 +21,10 @@ pub enum RepairError {
         /// Name of the element.
         name: Box<str>,
     },
-    /// There is no element.
+    /// An input without any element.
     #[error("{at}: nothing here looks like XML: write one element, such as <name>…</name>")]
     NotXml {
-        /// The first thing that isn't white space.
+        /// The first character that isn't white space.
         at: Position,
     },
     /// A second top-level element where only one may stand.
@@ -34,7 +36,7 @@ pub enum RepairError {
     /// A document type declaration with declarations of its own.
     #[error("{at}: a DOCTYPE with an internal subset is not allowed: remove it and write out its entities")]
     InternalSubset {
-        /// Where the subset starts.
+        /// Start of the subset.
         at: Position,
     },
     /// A second `]]>` behind one CDATA section.
@@ -45,18 +47,18 @@ pub enum RepairError {
         /// Start of the section.
         at: Position,
     },
-    /// A prefix that nothing binds.
+    /// A prefix that no declaration binds.
     #[error("{at}: the prefix '{prefix}' is bound to no namespace: add xmlns:{prefix}=\"…\"")]
     UnboundPrefix {
-        /// Where the name starts.
+        /// Start of the name.
         at: Position,
         /// The prefix.
         prefix: Box<str>,
     },
-    /// `xmlns:p=""`, which Namespaces in XML 1.0 doesn't have.
+    /// `xmlns:p=""`, which Namespaces in XML 1.0 forbids.
     #[error("{at}: the prefix '{prefix}' can't be bound to nothing: remove this declaration or name a namespace")]
     EmptyNamespace {
-        /// Where the declaration starts.
+        /// Start of the declaration.
         at: Position,
         /// The prefix.
         prefix: Box<str>,
@@ -64,13 +66,13 @@ pub enum RepairError {
     /// A wrong use of the prefixes `xml` and `xmlns` or of their namespaces.
     #[error("{at}: the prefixes xml and xmlns and their namespaces belong to XML itself: choose others")]
     ReservedNamespace {
-        /// Where the name starts.
+        /// Start of the name.
         at: Position,
     },
     /// A namespace name without a scheme.
     #[error("{at}: the namespace '{name}' is relative: write an absolute URI, such as urn:example:{name}")]
     RelativeNamespace {
-        /// Where the declaration starts.
+        /// Start of the declaration.
         at: Position,
         /// The namespace name.
         name: Box<str>,
@@ -78,9 +80,9 @@ pub enum RepairError {
     /// Bytes in an encoding that repair doesn't read.
     #[error("{at}: the encoding {encoding} is not supported: send UTF-8")]
     UnsupportedEncoding {
-        /// Where it shows.
+        /// The XML declaration, or the first byte.
         at: Position,
-        /// What it is called.
+        /// Name of the encoding.
         encoding: Box<str>,
     },
     /// More bytes than a message may have.
@@ -88,17 +90,17 @@ pub enum RepairError {
     TooLarge {
         /// The first byte too many.
         at: Position,
-        /// How many there are.
+        /// Number of bytes.
         bytes: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// What repair would write has more bytes than a message may have.
+    /// Repaired bytes beyond the limit of a message.
     #[error("{at}: repaired up to here, the message has more than the {limit} bytes that it may have")]
     RepairedTooLarge {
-        /// How far repair came.
+        /// The place in the input up to which repair came.
         at: Position,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Elements too deep inside each other.
@@ -106,7 +108,7 @@ pub enum RepairError {
     TooDeep {
         /// The first element too deep.
         at: Position,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many attributes in one tag.
@@ -114,9 +116,9 @@ pub enum RepairError {
     TooManyAttributes {
         /// The tag.
         at: Position,
-        /// How many there are, those included that stand twice.
+        /// Number of attributes, duplicates included.
         count: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many namespace declarations in scope.
@@ -124,49 +126,49 @@ pub enum RepairError {
     TooManyNamespaces {
         /// The tag.
         at: Position,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// An attribute value is too long.
+    /// An attribute value over the limit.
     #[error("{at}: the value of '{name}' has {bytes} bytes: values may have {limit}")]
     ValueTooLong {
-        /// Where the attribute starts.
+        /// Start of the attribute.
         at: Position,
         /// The attribute.
         name: Box<str>,
-        /// How many bytes it has, repaired.
+        /// Number of bytes after repair.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// A comment is too long.
+    /// A comment over the limit.
     #[error("{at}: a comment of {bytes} bytes: comments may have {limit}")]
     CommentTooLong {
-        /// Start of the element.
+        /// Start of the comment.
         at: Position,
-        /// How many bytes it has, repaired.
+        /// Number of bytes after repair.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// A processing instruction is too long.
+    /// A processing instruction over the limit.
     #[error("{at}: a processing instruction of {bytes} bytes: instructions may have {limit}")]
     InstructionTooLong {
-        /// Start of the element.
+        /// Start of the instruction.
         at: Position,
-        /// How many bytes stand behind its name.
+        /// Number of bytes behind its name.
         bytes: usize,
-        /// How many may stand there.
+        /// The limit.
         limit: usize,
     },
-    /// A name is too long.
+    /// A name over the limit.
     #[error("{at}: a name of {bytes} bytes: names may have {limit}")]
     NameTooLong {
-        /// Start of the element.
+        /// Start of the name.
         at: Position,
-        /// How many bytes it has.
+        /// Number of bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
 }
@@ -198,7 +200,7 @@ impl RepairError {
         }
     }
 
-    /// Whether a limit was passed, rather than something beyond repair.
+    /// Tells whether the input passes a limit, rather than can't be repaired.
     pub const fn is_limit(&self) -> bool {
         match self {
             Self::TooLarge { .. }

@@ -5,13 +5,13 @@
 pub(super) struct Fence {
     marker: u8,
     length: usize,
-    /// Behind its info string: at the end of the line, or at a `<` on it.
+    /// Offset behind the info string: the end of the line, or a `<` on it.
     pub(super) end: usize,
-    /// Whether the info string names a language that isn't XML.
+    /// True if the info string names a language that isn't XML.
     pub(super) foreign: bool,
 }
 
-/// Languages of blocks in which a tag isn't meant as one. Any other name may stand for XML.
+/// Languages of blocks whose tags aren't meant as tags. Any other name may stand for XML.
 const FOREIGN: &[&str] = &[
     "bash",
     "c",
@@ -102,7 +102,7 @@ pub(super) fn open(text: &str, at: usize) -> Option<Fence> {
 }
 
 impl Fence {
-    /// Where the block ends: behind the line that closes it, or at the end of the text.
+    /// The end of the block: behind the line that closes it, or at the end of the text.
     pub(super) fn block_end(&self, text: &str) -> usize {
         let mut at = self.end;
         for line in text[self.end..].split_inclusive('\n') {
@@ -116,17 +116,17 @@ impl Fence {
     }
 }
 
-/// Whether a text is the fence that closes a block, and nothing else.
+/// Tells whether a text is the fence that closes a block, and nothing else.
 pub(super) fn is_closing(text: &str) -> bool {
     text.len() >= 3 && text.starts_with(['`', '~']) && run(text.as_bytes()) == text.len()
 }
 
-/// Whether a line of prose is a fence.
+/// Tells whether a line of prose is a fence.
 pub(super) fn is_line(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// How often the first byte stands at the start.
+/// Number of times that the first byte stands at the start.
 pub(super) fn run(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|&byte| Some(byte) == bytes.first()).count()
 }

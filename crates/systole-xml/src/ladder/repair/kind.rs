@@ -1,10 +1,12 @@
+//! The kinds of repairs, one for each rule.
+
 use std::fmt;
 
-/// What repair changed: one variant for each of its rules.
+/// The rule by which repair changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RepairKind {
-    /// The bytes were UTF-16 with a byte order mark, or what the XML declaration says:
-    /// ISO-8859-1 or windows-1252. They became UTF-8.
+    /// The bytes were UTF-16 with a byte order mark, or ISO-8859-1 or windows-1252 by the XML declaration. They became
+    /// UTF-8.
     Encoding,
     /// Bytes that are no characters in their encoding became U+FFFD.
     InvalidBytes,
@@ -28,9 +30,9 @@ pub enum RepairKind {
     StrayLessThan,
     /// `]]>` in text became `]]&gt;`.
     SectionEnd,
-    /// An entity that HTML knows and XML doesn't became the characters that it stands for.
+    /// An entity of HTML that XML doesn't have became the characters that it stands for.
     HtmlEntity,
-    /// A reference to an entity that nobody knows became text.
+    /// A reference to an unknown entity became text.
     UnknownEntity,
     /// A reference to a character that XML forbids became text; `&#X41;` became `&#x41;`.
     CharacterReference,
@@ -54,7 +56,8 @@ pub enum RepairKind {
     EndTagName,
     /// A start tag that was meant as an end tag became one.
     EndTagSlash,
-    /// A start tag with a space before its name, or with commas, colons or odd spaces between attributes, was put right.
+    /// A start tag with a space before its name, or with commas, colons or odd spaces between attributes, was put
+    /// right.
     StartTagSyntax,
     /// An empty-element tag whose end tag follows became a start tag.
     EmptyTag,
@@ -63,7 +66,7 @@ pub enum RepairKind {
 }
 
 impl RepairKind {
-    /// The kind as the command line writes it.
+    /// The kind as written by the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Encoding => "encoding",

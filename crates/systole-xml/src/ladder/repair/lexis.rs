@@ -1,4 +1,4 @@
-//! Names, white space and characters of XML 1.0, looked at from an offset.
+//! Names, white space and characters of XML 1.0, read from an offset.
 
 use crate::ladder::strict::may_hold_forbidden;
 pub(super) use crate::ladder::strict::{excerpt, has_scheme, is_xml_char};
@@ -9,12 +9,12 @@ pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Whether a character is white space (XML 1.0, production 3).
+/// Tells whether a character is white space (XML 1.0, production 3).
 pub(super) const fn is_space_char(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
 
-/// Whether a text is white space, or empty.
+/// Tells whether a text is white space, or empty.
 pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(is_space)
 }
@@ -38,7 +38,7 @@ fn is_blank_char(c: char) -> bool {
     c.is_whitespace() || c == '\u{200B}'
 }
 
-/// Where the name that starts at `at` ends (XML 1.0, production 5: colons included).
+/// The end of the name that starts at `at` (XML 1.0, production 5: colons included).
 pub(super) fn name_end(text: &str, at: usize) -> Option<usize> {
     let rest = &text.as_bytes()[at..];
     let is_start = match *rest.first()? {
@@ -56,7 +56,7 @@ pub(super) fn name_end(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// Whether a name that [`name_end`] found is qualified (Namespaces in XML 1.0, production 7).
+/// Tells whether a name that [`name_end`] found is qualified (Namespaces in XML 1.0, production 7).
 pub(super) fn is_qname(name: &str) -> bool {
     match name.split_once(':') {
         Some((prefix, local)) => !prefix.is_empty() && !local.contains(':') && local.starts_with(is_name_start),
@@ -64,18 +64,18 @@ pub(super) fn is_qname(name: &str) -> bool {
     }
 }
 
-/// Whether a text holds only characters that XML allows.
+/// Tells whether a text holds only characters that XML allows.
 pub(super) fn is_xml_text(text: &str) -> bool {
     !may_hold_forbidden(text.as_bytes()) || text.chars().all(is_xml_char)
 }
 
-/// Whether markup may start with `<` and this byte.
+/// Tells whether markup can start with `<` and this byte.
 pub(super) const fn may_start_markup(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'\\' | b'?' | b'_' | 0x80..)
 }
 
-/// The offset of the first of three bytes at or behind `at`, or the end. What is near is searched
-/// byte by byte, what is far by vector instructions.
+/// The offset of the first of three bytes at or behind `at`, or the end. The nearest bytes are searched
+/// one by one, those behind them by vector instructions.
 pub(super) fn find_any(text: &str, at: usize, stops: [u8; 3]) -> usize {
     const NEAR: usize = 16;
     let rest = &text.as_bytes()[at..];
@@ -85,9 +85,10 @@ pub(super) fn find_any(text: &str, at: usize, stops: [u8; 3]) -> usize {
     found.or_else(far).map_or(text.len(), |length| at + length)
 }
 
-/// Where a text ends with an end tag that isn't written as one: `[/name]`, `/name>`, `< /name>`, `&lt;/name&gt;`.
+/// The offset of an end tag that a text ends with and that isn't written as one: `[/name]`, `/name>`, `< /name>`,
+/// `&lt;/name&gt;`.
 ///
-/// White space is looked over for some 256 bytes, so that a long run of it below many open elements is no trouble.
+/// Looks back some 256 bytes over white space, so that a long run of it below many open elements costs little.
 pub(super) fn written_end(text: &str, name: &str) -> Option<usize> {
     const NEAR: usize = 256;
     let near = (text.len().saturating_sub(NEAR + name.len())..).find(|at| text.is_char_boundary(*at))?;

@@ -1,6 +1,8 @@
+//! Lines and columns of raw offsets.
+
 use crate::vocab::Position;
 
-/// How the raw bytes stand for characters.
+/// The coding of characters in the raw bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Coding {
     /// UTF-8, broken or not, behind a byte order mark of `start` bytes.
@@ -32,7 +34,7 @@ impl<'r> Locator<'r> {
         Self { raw, coding, offset, at: Position { line: 1, column: 1 } }
     }
 
-    /// The place of `offset`, which isn't smaller than the one before.
+    /// The place of `offset`, which must not be smaller than that of the call before.
     pub(super) fn position(&mut self, offset: usize) -> Position {
         if offset > self.offset {
             let step = self.step(&self.raw[self.offset..offset]);
@@ -48,7 +50,7 @@ impl<'r> Locator<'r> {
     /// The position behind `bytes`, as if they were the start.
     fn step(&self, bytes: &[u8]) -> Position {
         match self.coding {
-            // The usual step, from one repair to the next on the same line.
+            // The most frequent step: from one repair to the next on the same line.
             Coding::Utf8 { .. } if bytes.len() <= 32 && bytes.is_ascii() => {
                 count(bytes.iter().map(|&byte| (byte == b'\n', true)))
             }
@@ -62,7 +64,7 @@ impl<'r> Locator<'r> {
     }
 }
 
-/// Counts lines and columns; each item says whether it ends a line and whether it takes a column.
+/// Counts lines and columns. Each item tells whether it ends a line, and whether it takes a column.
 fn count(items: impl Iterator<Item = (bool, bool)>) -> Position {
     let mut at = Position { line: 1, column: 1 };
     for (ends_line, takes_column) in items {

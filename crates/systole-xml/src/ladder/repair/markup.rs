@@ -1,10 +1,10 @@
-//! Markup that is no start tag: comments, CDATA sections, instructions, document types, end tags.
+//! Markup other than start tags: comments, CDATA sections, instructions, document types, end tags.
 
 use memchr::memmem;
 
 use super::lexis::{is_qname, is_space, name_end, skip_space};
 
-/// What stands at a `<` that no start tag follows; ends are offsets behind it.
+/// The markup at a `<` that opens no start tag; ends are offsets behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Markup<'t> {
     Comment {
@@ -16,13 +16,13 @@ pub(super) enum Markup<'t> {
     Instruction {
         end: usize,
         target: &'t str,
-        /// Whether white space stands between target and data, and the target has no colon.
+        /// True if white space stands between target and data, and the target has no colon.
         well_formed: bool,
     },
     EndTag {
         name: &'t str,
         end: usize,
-        /// Whether it is one by the rules of XML.
+        /// True if it is an end tag by the rules of XML.
         well_formed: bool,
     },
     Text,
@@ -30,7 +30,7 @@ pub(super) enum Markup<'t> {
     Cut,
 }
 
-/// What stands at a `<!DOCTYPE`.
+/// The declaration at a `<!DOCTYPE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doctype {
     Whole { end: usize },
@@ -39,8 +39,8 @@ pub(super) enum Doctype {
     Cut,
 }
 
-/// Reads what stands at the `<` at `at`. Looks past the next `<` only for the end of a comment, a
-/// section or an instruction, and if there is none, the input is cut: so nobody looks twice.
+/// Reads the markup at the `<` at `at`. Looks past the next `<` only for the end of a comment, a
+/// section or an instruction; if there is none, the input is cut, so no byte is searched twice.
 pub(super) fn read(text: &str, at: usize) -> Markup<'_> {
     let rest = &text.as_bytes()[at..];
     let until = |end: &[u8], skip: usize| {
@@ -72,12 +72,12 @@ pub(super) fn read(text: &str, at: usize) -> Markup<'_> {
 const SECTION: &[u8] = b"<![CDATA[";
 const DOCTYPE: &[u8] = b"<!DOCTYPE";
 
-/// Whether `rest` is the start of markup, and the end of the input cuts it.
+/// Tells whether `rest` is the start of markup that the end of the input cuts.
 fn is_start(rest: &[u8]) -> bool {
     SECTION.starts_with(rest) || DOCTYPE.starts_with(rest) || b"<!--".starts_with(rest)
 }
 
-/// `</name>`, and what is close to it: white space before the name, anything up to `>` behind it,
+/// Reads `</name>`, and text close to it: white space before the name, anything up to `>` behind it,
 /// or the next `<` in place of the `>`.
 fn end_tag(text: &str, at: usize) -> Markup<'_> {
     let bytes = text.as_bytes();
@@ -99,7 +99,7 @@ fn end_tag(text: &str, at: usize) -> Markup<'_> {
     Markup::EndTag { name, end, well_formed: closed && stop == behind && start == at + 2 }
 }
 
-/// `<\name>`: an end tag, if an element of this name is open.
+/// Reads `<\name>`: an end tag, if an element of this name is open.
 fn backslash_tag(text: &str, at: usize) -> Markup<'_> {
     let Some(end) = name_end(text, at + 2).filter(|&end| is_qname(&text[at + 2..end])) else { return Markup::Text };
     match text.as_bytes().get(end) {
@@ -108,7 +108,7 @@ fn backslash_tag(text: &str, at: usize) -> Markup<'_> {
     }
 }
 
-/// Whether `<!DOCTYPE` stands at `at`, in any case of letters.
+/// Tells whether `<!DOCTYPE` stands at `at`, in any case of letters.
 pub(super) fn is_doctype(text: &str, at: usize) -> bool {
     text.as_bytes()[at..].get(..DOCTYPE.len()).is_some_and(|start| start.eq_ignore_ascii_case(DOCTYPE))
 }

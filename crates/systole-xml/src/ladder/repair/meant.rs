@@ -1,8 +1,8 @@
 //! The meaning of a start tag inside of an element: an element, text, an end tag, or an element behind others whose
 //! end tags are missing.
 //!
-//! Well-formed input is never touched by the lexical rules: there every start tag has its end tag. The contract decides
-//! first, where it says anything about the innermost open element.
+//! The lexical rules never touch well-formed input: there every start tag has its end tag. The contract decides
+//! first, if it says anything about the innermost open element.
 
 use super::lexis::{excerpt, is_blank, is_space_char, name_end, skip_space, written_end};
 use super::pairs::key;
@@ -19,12 +19,12 @@ enum Meaning {
     Text,
     /// The end tag of the innermost element.
     End,
-    /// An element behind the end of so many open ones.
+    /// An element behind the end of that many open ones.
     Behind(usize),
 }
 
 impl<'t> Scanner<'t> {
-    /// Takes a start tag inside of an element for what it was meant as.
+    /// Handles a start tag inside of an element by its meaning.
     pub(super) fn inner_tag(&mut self, tag: StartTag<'t>) -> Result<(), RepairError> {
         let tag = self.reopened(tag);
         if let Some((name, start)) = self.tree.last().map(|open| (open.name, open.start))
@@ -52,13 +52,13 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// An empty-element tag that an end tag of its own follows is a start tag. A slash right behind a value without
-    /// quotes then belongs to that, as it does where nothing but a host stands before it.
+    /// Turns an empty-element tag into a start tag if an end tag of its own follows. A slash right behind a value
+    /// without quotes then belongs to the value, as it does where nothing but a host stands before it.
     pub(super) fn reopened(&mut self, tag: StartTag<'t>) -> StartTag<'t> {
         let slash = tag.end - b"/>".len();
         let is_touched = |last: &Attribute<'_>| last.form == Form::Requote && last.value_end == slash;
         let touches = self.tags.attributes.last().is_some_and(is_touched);
-        // Where an end tag follows at once, there is nothing that the element could hold.
+        // An end tag that follows at once leaves nothing that the element could hold.
         let is_bare = self.text[skip_space(self.text, tag.end)..].starts_with("</");
         if !tag.empty || (is_bare && !touches) {
             return tag;
@@ -78,7 +78,8 @@ impl<'t> Scanner<'t> {
         StartTag { empty: !reopened, rewritten: tag.rewritten || reopened, ..tag }
     }
 
-    /// An element without an end tag, whose text ends with what may be that tag (`[/name]`), may end there or go on.
+    /// Refuses an element without an end tag whose text ends with a possible end tag (`[/name]`): it may end there or
+    /// go on.
     pub(super) fn check_written_end(&self, at: usize, name: &str) -> Result<(), RepairError> {
         let text = self.text.get(self.tail..at).unwrap_or_default();
         written_end(text, name).map_or(Ok(()), |length| self.ambiguous(self.tail + length, name))
@@ -115,7 +116,8 @@ impl<'t> Scanner<'t> {
         self.check_brackets(tag)
     }
 
-    /// `<name>Bob<name>`, `<item>one<item>two`: neither has an end tag.
+    /// The meaning of a start tag that repeats the open element, when neither has an end tag: `<name>Bob<name>`,
+    /// `<item>one<item>two`.
     fn twin(&self, tag: &StartTag<'t>, is_structured: bool) -> Result<Meaning, RepairError> {
         let text_follows = self.text_follows(tag.end);
         let behind = &self.text[tag.end..];
@@ -129,7 +131,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Whether the next thing that isn't white space is no tag: text, a comment or the like.
+    /// Tells whether text, a comment or the like follows, rather than a tag or the end of the input.
     fn text_follows(&self, at: usize) -> bool {
         let at = skip_space(self.text, at);
         match self.text.as_bytes()[at..] {
@@ -139,14 +141,14 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Whether the next thing that isn't white space is a start tag of this name.
+    /// Tells whether a start tag of this name follows, white space aside.
     fn next_is(&self, name: &str, at: usize) -> bool {
         let behind = self.text[skip_space(self.text, at)..].strip_prefix('<');
         let rest = behind.and_then(|behind| behind.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with(['>', ' ', '/', '\n', '\t', '\r']))
     }
 
-    /// `<<title>>Q3<</title>>` is neither an element nor text.
+    /// Refuses a tag in doubled brackets as ambiguous: `<<title>>Q3<</title>>`.
     fn check_brackets(&mut self, tag: &StartTag<'t>) -> Result<Meaning, RepairError> {
         let doubled = self.text[..tag.start].ends_with('<') && self.text[tag.end..].starts_with('>');
         if doubled && self.pairs.is_closed(tag.start) {
@@ -155,7 +157,7 @@ impl<'t> Scanner<'t> {
         Ok(Meaning::Element)
     }
 
-    /// The number of elements that a start tag ends in HTML, where their end tags may be left out.
+    /// The number of elements that a start tag ends in HTML, which allows to omit their end tags.
     fn implied_ends(&mut self, tag: &StartTag<'t>) -> usize {
         let ended: &[&str] = match &*key(tag.name) {
             "li" => &["li"],
@@ -179,7 +181,7 @@ impl<'t> Scanner<'t> {
         levels
     }
 
-    /// The meaning of a start tag by the contract; `None` if it says nothing.
+    /// The meaning of a start tag by the contract; `None` if the contract says nothing.
     fn by_contract(&mut self, tag: &StartTag<'t>) -> Result<Option<Meaning>, RepairError> {
         let Some((place, start)) = self.contract_here() else { return Ok(None) };
         let child = split_prefix(tag.name).1;
@@ -204,8 +206,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The declaration of the innermost open element, if it names all that may stand there; and where that
-    /// starts.
+    /// The declaration of the innermost open element, if it names all children that may stand there; and the offset of
+    /// that element.
     pub(super) fn contract_here(&self) -> Option<(&'t Declared, usize)> {
         let open = self.tree.last().filter(|_| !self.vocabulary.is_empty())?;
         let place = self.declared_of(open.name).filter(|place| !place.open && !open.is_typed)?;
@@ -216,8 +218,8 @@ impl<'t> Scanner<'t> {
         self.vocabulary.get(split_prefix(name).1)
     }
 
-    /// The number of open elements without end tags that must end so that a child may stand in the innermost one, more
-    /// than once if it `repeats`.
+    /// The number of open elements without end tags that must end so that a child may stand in the innermost one, and
+    /// more than once if it `repeats`.
     fn place_behind(&mut self, child: &str, repeats: bool) -> Option<usize> {
         for level in 0..MOST_LEVELS {
             let inner = self.tree.nth(level)?.start;
@@ -239,8 +241,8 @@ impl<'t> Scanner<'t> {
         self.refuse(at, |at| RepairError::Ambiguous { at, name: excerpt(name) })
     }
 
-    /// Whether an end tag that names no open element was meant for the innermost one, which has none: it is misspelt, or
-    /// the element holds text alone and more markup follows.
+    /// Tells whether an end tag that names no open element was meant for the innermost one, which has none: it is
+    /// misspelt, or the element holds only text and more markup follows.
     pub(super) fn is_meant_for_last(&mut self, name: &str, at: usize, end: usize) -> bool {
         let Some(open) = self.tree.last() else { return false };
         let (start, is_leaf) = (open.start, open.has_text && !open.has_child);
@@ -253,23 +255,23 @@ impl<'t> Scanner<'t> {
         (self.pairs.is_left_over(at) && (is_alike || (is_leaf && follows))) || (by_contract && is_leaf && follows)
     }
 
-    /// Whether an end tag stands where the innermost element, of text alone, ends by its contract: the tag that follows
-    /// has the same name and may not stand there.
+    /// Tells whether an end tag stands where the innermost element, of text alone, ends by its contract: the tag that
+    /// follows has the same name and may not stand there.
     fn is_swapped(&self, name: &str, end: usize) -> bool {
         let Some((place, _)) = self.contract_here() else { return false };
         self.next_is(name, end) && place.text && self.vocabulary.knows(name) && !place.may_hold(name)
     }
 }
 
-/// Most open elements that a start tag may end at once.
+/// Maximum number of open elements that one start tag can end.
 const MOST_LEVELS: usize = 8;
 
-/// Whether a value without quotes is a URL of nothing but a host, which a slash ends.
+/// Tells whether a value without quotes is a URL of only a host, which a slash ends.
 fn is_host(value: &str) -> bool {
     value.split_once("://").is_some_and(|(_, host)| !host.is_empty() && !host.contains('/'))
 }
 
-/// Whether two names differ by one slip: a letter too many or too few, another one, or two that are swapped.
+/// Tells whether two names differ by one slip: a letter too many or too few, another one, or two that are swapped.
 fn is_alike(one: &str, other: &str) -> bool {
     const LONGEST: usize = 64;
     if one.len().min(other.len()) < 3 || one.len().max(other.len()) > LONGEST {
@@ -285,7 +287,7 @@ fn is_alike(one: &str, other: &str) -> bool {
     }
 }
 
-/// Whether all that stands before on the line ends with text, rather than with markup or nothing.
+/// Tells whether the text before, on the same line, ends with text, rather than with markup or nothing.
 pub(super) fn is_amid_text(before: &str) -> bool {
     let line = before.trim_end_matches([' ', '\t']);
     !line.is_empty() && !line.ends_with(|c: char| c == '>' || is_space_char(c))

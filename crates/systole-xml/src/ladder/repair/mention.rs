@@ -1,6 +1,6 @@
-//! Tags in passing: what has the form of a start tag, has no end tag anywhere, and is text by what surrounds it.
+//! Mentions: tags with the form of a start tag that have no end tag anywhere, and are text by what surrounds them.
 //!
-//! Well-formed input is never touched by this: there every start tag has its end tag.
+//! These rules never touch well-formed input: there every start tag has its end tag.
 
 use super::elements::is_void;
 use super::lexis::is_space;
@@ -8,13 +8,13 @@ use super::meant::is_amid_text;
 use super::scan::Scanner;
 use super::tag::{Form, StartTag};
 
-/// How far a code span is looked for, in bytes before and behind a tag: a bound, so that one long line full of
-/// tags is no trouble.
+/// Bytes before and behind a tag in which a code span is searched: a bound, so that one long line full of tags costs
+/// little.
 const NEAR: usize = 256;
 
 impl<'t> Scanner<'t> {
-    /// Whether a start tag reads as text: `Vec<T> is`, `i<n then j>m`, `#include <vector>`, `(?<year>`, `"<name>"`,
-    /// `Dear <NAME>,` or `<T>` in a code span.
+    /// Tells whether a start tag reads as text: `Vec<T> is`, `i<n then j>m`, `#include <vector>`, `(?<year>`,
+    /// `"<name>"`, `Dear <NAME>,` or `<T>` in a code span.
     pub(super) fn reads_as_text(&mut self, tag: &StartTag<'t>) -> bool {
         if tag.empty || is_void(tag) {
             return false;
@@ -36,7 +36,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Whether the word before a tag holds a `<`: `a<b<c>0`.
+/// Tells whether the word before a tag holds a `<`: `a<b<c>0`.
 fn is_comparison(before: &str) -> bool {
     let near = &before.as_bytes()[before.len().saturating_sub(NEAR)..];
     let word = near.iter().rev().take_while(|&&byte| !is_space(byte) && byte != b'>');
@@ -44,18 +44,18 @@ fn is_comparison(before: &str) -> bool {
     word.peek().is_some_and(u8::is_ascii_alphanumeric) && word.any(|byte| byte == b'<')
 }
 
-/// A file name, or a placeholder in capitals.
+/// Tells whether a name is a file name, or a placeholder in capitals.
 fn is_foreign(name: &str) -> bool {
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-');
     name.contains('.') || (name.len() > 1 && name.bytes().all(is_capital))
 }
 
-/// Elements that stand amid text wherever they stand.
+/// Tells whether an element often stands amid text.
 fn is_formatting(name: &str) -> bool {
     matches!(name, "a" | "b" | "code" | "em" | "i" | "span" | "strong" | "u")
 }
 
-/// Whether two characters enclose what is between them.
+/// Tells whether two characters enclose the text between them.
 fn is_pair(open: char, close: char) -> bool {
     matches!((open, close), ('"', '"') | ('\'', '\'') | ('(', ')') | ('[', ']') | ('“' | '„', '”' | '“') | ('‘', '’'))
 }
@@ -69,7 +69,7 @@ fn is_in_code_span(before: &str, behind: &str) -> bool {
     is_span(line, behind)
 }
 
-/// Whether a code span is open behind the start of a line, and closes on it.
+/// Tells whether a code span is open behind the start of a line, and closes on it.
 fn is_span(before: &[u8], behind: &[u8]) -> bool {
     let closes = memchr::memchr2(b'`', b'\n', behind).is_some_and(|at| behind[at] == b'`');
     closes && memchr::memchr_iter(b'`', before).count() % 2 == 1

@@ -1,77 +1,78 @@
-//! `Raw` -> `Repaired`: makes dirty streams well-formed, chiefly what models write.
+//! `Raw` -> `Repaired`: makes dirty streams well-formed, chiefly the output of language models.
 //!
 //! Repair runs only after the strict pass has refused. It is deterministic, iterative, linear in the
-//! input, and needs memory in proportion to it. What is well-formed comes out as it went in, so
-//! repairing twice changes nothing. It keeps text and white space, and where it would have to guess
-//! what was meant it refuses: a [`RepairError`] is an answer to the sender, a wrong guess is not.
+//! input, and needs memory in proportion to it. Well-formed input is returned unchanged, so
+//! repairing twice changes nothing. Repair keeps text and white space. It refuses input that it would have
+//! to guess about: a [`RepairError`] is an answer to the sender, a wrong guess is not.
 //!
 //! # Rules
 //!
-//! Each is a [`RepairKind`].
+//! Each rule is a [`RepairKind`].
 //!
-//! **Bytes.** UTF-16 needs a byte order mark. Else bytes that are UTF-8 are UTF-8, whatever the XML
+//! **Bytes.** UTF-16 needs a byte order mark. Else bytes that are valid UTF-8 are UTF-8, whatever the XML
 //! declaration says; others are ISO-8859-1 or windows-1252 if it says so (one decoder for both), and
-//! UTF-8 with U+FFFD if it says nothing. Characters that XML forbids go. Other encodings: refused.
+//! UTF-8 with U+FFFD if it says nothing. Characters that XML forbids are removed. Other encodings are refused.
 //!
-//! **Around elements.** Text outside of elements is prose and goes, as do Markdown
-//! fences and end tags of nothing. White space, comments and instructions stay; a DOCTYPE goes, and
-//! is refused if it has an internal subset. Prose may talk about tags, so these are prose too:
+//! **Around elements.** Text outside of elements is prose and is dropped, and so are Markdown
+//! fences and end tags of no element. White space, comments and instructions stay. A DOCTYPE is dropped, and
+//! refused if it has an internal subset. Prose may mention tags, so these are prose, too:
 //! - code spans in backticks within a line, fenced blocks of a language that isn't XML, and CDATA
 //!   sections, unless no element stands outside of them;
 //! - `a <b and c> d` and `Vec<String> is`: a start tag amid prose, with an attribute without value
-//!   or right behind a word, whose end tag stands nowhere; behind the element of a document, any such
-//!   tag; and what would be text inside of an element (below);
+//!   or right behind a word, that has no end tag anywhere; behind the element of a document, any such
+//!   tag; and a tag that would be text inside of an element (below);
 //! - in `I use the <add> tag: <add>…</add>` the first `<add>`: a start tag amid prose whose element
 //!   holds text and an element of its name, and never ends.
 //!
-//! A [`Shape::Document`] has one element; a second is refused, prose is never searched for the better
-//! one. A [`Shape::Fragment`] has any number; none at all is fine if nothing but white space,
-//! comments and fences was there.
+//! A [`Shape::Document`] has one element; a second is refused: repair never chooses one of them.
+//! A [`Shape::Fragment`] has any number; none at all is valid if the input held only white space,
+//! comments and fences.
 //!
 //! **Start tags.** `<` opens a tag only if a qualified name follows at once, and then only attributes
-//! up to `>` or `/>`: else it is text. Attributes may lack quotes, value, or white space before
-//! them, or have a colon for the equals sign, a comma behind them, or white space of any script between them; of two of
-//! the same name, the first stays, also if they have two prefixes for one namespace.
-//! A quote closes where a tag can go on behind it, so values may hold `<` and inner quotes; where
+//! up to `>` or `/>`: else it is text. Attributes may lack quotes, a value, or white space before
+//! them, or have a colon for the equals sign, a comma behind them, or white space of any script between them. Of two
+//! attributes of the same name the first stays, also if they have two prefixes for one namespace.
+//! A quote closes a value if a tag can go on behind it, so values may hold `<` and inner quotes. If
 //! the closing quote is missing, the value ends with the tag, or before the next attribute.
-//! Which tags have end tags is found by their names alone, as brackets of one kind each (`pairs.rs`):
-//! in well-formed text all have. A tag that has none is text if it reads as such: right behind a word
+//! Tags are paired by their names alone, as brackets of one kind for each name (`pairs.rs`):
+//! in well-formed text all have a partner. A start tag without one is text if it reads as text: right behind a word
 //! or `<` and not in front of a word (`Vec<T> is`, `<<EOF >`), between quotes or brackets (`"<name>"`),
 //! in a code span, behind a comparison (`a<b<c>0`), or amid text inside of an element, with words for
 //! attributes (`if i<n then j>m`) or not in front of a word (`the <total>, with`).
-//! An empty-element tag whose end tag follows all the same is a start tag.
+//! An empty-element tag whose end tag follows is a start tag.
 //!
-//! **End tags.** One that names an open element closes it and all elements inside of it. Another case
-//! of letters, another prefix, one slip (`</totl>`), `</>` and `<\name>` name the element, too, if
-//! none is open that has the very name. Behind nothing but text, an end tag that belongs to no start
-//! tag closes an element without one, if more markup follows. Any other goes, but not where prose stands between it and
-//! the end of a top-level element of its name: that is refused, and so is what may be the end tag of an element without
-//! one (`[/name]`, `&lt;/name>`), where text ends with it. So a missing end tag is
-//! supplied where the parent ends, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
-//! `img` end at once if no end tag of theirs follows, `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
-//! where the next one begins.
-//! A start tag that repeats the open element, which holds text alone and has no end tag either, is its
-//! end tag where markup follows (`<name>Bob<name><age>`), and the next of a list where the element
+//! **End tags.** An end tag that names an open element closes it and all elements inside of it. A name in another case
+//! of letters, with another prefix or with one slip (`</totl>`), `</>` and `<\name>` name an element, too, if
+//! no open one has exactly this name. An end tag that belongs to no start tag closes an element of only text that has
+//! no end tag, if more markup follows. Any other is dropped, but refused if prose stands between it and
+//! the end of a top-level element of its name. A possible end tag of an element without one
+//! (`[/name]`, `&lt;/name>`) is refused if the text ends with it. So a missing end tag is
+//! supplied at the end of the parent, and mis-nested elements end with the outer one. `br`, `hr`, `wbr` and
+//! `img` end at once if no end tag of theirs follows; `li`, `dt`, `dd`, `td`, `th`, `tr`, `option` and `p`
+//! end where the next one begins.
+//! A start tag that repeats the open element, which holds only text and has no end tag either, is its
+//! end tag if markup follows (`<name>Bob<name><age>`), and the next of a list if the element
 //! around them holds no text (`<item>one<item>two`); anything else is ambiguous and refused. At the end
 //! of the input, end tags are supplied only if nothing but white space or a closing fence follows
 //! the last tag, that tag is certainly whole, and the element isn't text amid prose: else the input
-//! is truncated. `<think>` and the like without an end tag are prose, and what follows on the same
-//! lines is refused.
+//! is truncated. `<think>` and the like without an end tag are prose, and an element that follows on the same
+//! line is refused.
 //!
-//! **The contract** of an emitter, as a [`Vocabulary`], says which elements there are and which may stand
-//! in which. Where the innermost open element is declared and has no wildcard, it decides first: a tag
-//! that nothing declares is text where text may stand; a declared one that may not stand here ends the
-//! open elements that have no end tags, up to where it may stand; without an end tag of its own it is
-//! text. What is closed stays as it is: validation judges it.
+//! **The contract** of an emitter, as a [`Vocabulary`], names the elements and the children that each may
+//! have. If the innermost open element is declared and has no wildcard, the contract decides first: an undeclared
+//! tag is text where text is allowed; a declared one that is not allowed here ends the
+//! open elements that have no end tags, up to one where it is allowed; without an end tag of its own it is
+//! text. Elements with end tags stay as they are: validation judges them.
 //!
 //! **Text.** `&` stays only as a reference that XML has. Entities of HTML become characters; without
-//! `;` nothing is a reference. `]]>` loses its meaning; a second one behind a CDATA section is refused.
-//! Comments get spaces between their hyphens. An XML declaration stays only at the start; where text stands beside it on the line, it is text.
+//! `;` nothing is a reference. `]]>` is escaped; a second one behind a CDATA section is refused.
+//! Comments get spaces between their hyphens. An XML declaration stays only at the start; with text beside it on the
+//! line, it is text.
 //!
 //! **Namespaces** are checked and never invented: unbound prefixes, relative or reserved names and
 //! `xmlns:p=""` are refused. (Schema-guided repair, elsewhere, adds [`RepairKind::Namespace`].)
 //!
-//! What repair does *not* do: judge contents, move text, or unwrap JSON and escaped documents.
+//! Repair does *not* judge contents, move text, or unwrap JSON and escaped documents.
 
 mod declaration;
 mod elements;
@@ -103,42 +104,42 @@ use super::Raw;
 use crate::vocab::{Position, Span, XmlLimits};
 use source::{Mark, Source};
 
-/// Bytes that repair made well-formed, as far as it can tell; the strict pass decides.
+/// Bytes that repair made well-formed, as far as it can tell. The strict pass decides.
 #[derive(Debug, Clone)]
 pub struct Repaired {
     bytes: Bytes,
     repairs: Vec<Repair>,
 }
 
-/// One thing that repair changed, and where in the raw input.
+/// One change of repair, with its place in the raw input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair {
-    /// The raw bytes that were changed; empty where something was put in.
+    /// The raw bytes that were changed; empty for an insertion.
     pub span: Span,
-    /// Where they start. In UTF-16, columns are characters all the same; a byte order mark takes none.
+    /// The start of the span. Columns are characters, in UTF-16 as well; a byte order mark takes none.
     pub at: Position,
-    /// What was done.
+    /// The kind of the change.
     pub kind: RepairKind,
 }
 
-/// Whether one element is expected, or any number of them.
+/// The number of elements that are expected: one, or any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// One element.
     Document,
-    /// Any number of elements: what a listener emits.
+    /// Any number of elements: the emission of a listener.
     Fragment,
 }
 
-/// Repairs raw bytes, or says why not.
+/// Repairs raw bytes.
 ///
 /// # Errors
-/// A [`RepairError`] for each thing that repair refuses to guess about, and for each limit.
+/// A [`RepairError`] for input that repair would have to guess about, and for input over a limit.
 pub fn repair(raw: &Raw, shape: Shape, limits: &XmlLimits) -> Result<Repaired, RepairError> {
     repair_by(&Vocabulary::default(), raw, shape, limits)
 }
 
-/// The same for what comes from an emitter whose contract is known.
+/// Repairs raw bytes of an emitter whose contract is known.
 ///
 /// # Errors
 /// As [`repair`].
@@ -170,18 +171,18 @@ impl Repaired {
         &self.bytes
     }
 
-    /// What was changed, in the order of the input; empty for clean input.
+    /// The changes, in the order of the input; empty for clean input.
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs
     }
 
-    /// The bytes, and what was changed.
+    /// The bytes, and the changes.
     pub fn into_parts(self) -> (Bytes, Vec<Repair>) {
         (self.bytes, self.repairs)
     }
 }
 
-/// Finds the raw bytes, the lines and the columns of what was changed, in two walks over the input.
+/// Finds the raw bytes, the lines and the columns of all changes, in two walks over the input.
 fn report(source: &Source<'_>, marks: Vec<Mark>) -> Vec<Repair> {
     let raw = |mark: Mark| {
         let (start, end) = (mark.start as usize, mark.end as usize);

@@ -1,4 +1,4 @@
-//! Which prefixes are bound, and what repair can't mend about it.
+//! Bindings of prefixes, and the errors in them that repair can't correct.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +12,7 @@ use crate::vocab::{XmlLimits, ns};
 /// The namespace declarations of the open elements.
 #[derive(Debug, Default)]
 pub(super) struct Namespaces<'t> {
-    /// What each prefix is bound to, innermost last.
+    /// The namespace names that each prefix is bound to, innermost last.
     bound: HashMap<&'t str, Vec<Uri>>,
     /// Prefixes in the order of their declarations.
     declared: Vec<&'t str>,
@@ -31,12 +31,12 @@ impl Uri {
     /// No namespace: the empty name.
     const NONE: Self = Self(0);
     const XML: Self = Self(1);
-    /// That of declarations, which makes them differ from all attributes.
+    /// The namespace of declarations, which makes them differ from all attributes.
     const XMLNS: Self = Self(2);
     const FIRST: u32 = 3;
 }
 
-/// What is wrong with the namespaces of a tag, and at which attribute, if it is at one.
+/// An error in the namespaces of a tag.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Problem<'t> {
     Unbound { prefix: &'t str },
@@ -48,8 +48,8 @@ pub(super) enum Problem<'t> {
 }
 
 impl<'t> Namespaces<'t> {
-    /// Declares what a tag declares, marks the attributes that stand twice in it, and resolves its
-    /// prefixes. Returns how many declarations [`Namespaces::leave`] is to take back.
+    /// Adds the declarations of a tag, marks its duplicate attributes, and resolves its
+    /// prefixes. Returns the number of declarations that [`Namespaces::leave`] has to remove.
     ///
     /// # Errors
     /// The problem, and the offset of the attribute that has it, or of the tag's name.
@@ -82,7 +82,7 @@ impl<'t> Namespaces<'t> {
         Ok(self.declared.len() - before)
     }
 
-    /// Takes back the last declarations.
+    /// Removes the last declarations.
     pub(super) fn leave(&mut self, declarations: usize) {
         for prefix in self.declared.drain(self.declared.len() - declarations..) {
             let stack = self.bound.get_mut(prefix).expect("declared");
@@ -128,7 +128,7 @@ impl<'t> Namespaces<'t> {
         }
     }
 
-    /// The namespace of an attribute; for an element only whether its prefix is bound.
+    /// The namespace of an attribute. For an element, only the error of an unbound prefix counts.
     fn resolve(&self, prefix: &'t str) -> Result<Uri, Problem<'t>> {
         match prefix {
             "" => Ok(Uri::NONE),
@@ -139,12 +139,12 @@ impl<'t> Namespaces<'t> {
     }
 }
 
-/// Whether a binding counts among those in scope.
+/// 1 for a binding that counts among those in scope, else 0.
 fn counts(uri: Option<Uri>) -> usize {
     usize::from(uri.is_some_and(|uri| uri != Uri::NONE && uri != Uri::XML))
 }
 
-/// An attribute value as XML 1.0, section 3.3.3 normalizes it, after the repair of its references.
+/// An attribute value normalized by XML 1.0, section 3.3.3, after the repair of its references.
 fn decode(value: &str) -> Cow<'_, str> {
     if !value.bytes().any(|byte| matches!(byte, b'&' | b'\t' | b'\n' | b'\r')) {
         return Cow::Borrowed(value);

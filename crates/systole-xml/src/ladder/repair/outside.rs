@@ -1,4 +1,4 @@
-//! The outside of elements: prose, fences, and what in prose is a tag only in passing.
+//! The outside of elements: prose, fences, and mentions of tags in prose.
 
 use super::fence;
 use super::lexis::{find_any, is_blank, is_space_char, may_start_markup, skip_space};
@@ -9,59 +9,59 @@ use super::tag::{Reading, StartTag};
 use super::{RepairError, RepairKind, Shape};
 use crate::ladder::scan::split_prefix;
 
-/// What a scan knows about the outside.
+/// The state of a scan outside of elements.
 #[derive(Debug)]
 pub(super) struct Outside<'t> {
-    /// Where the text starts that is neither written nor recorded yet.
+    /// Start of the text that is neither written nor recorded yet.
     pub(super) gap: usize,
-    /// Whether something that looked like a tag was taken for prose.
+    /// True if something that looked like a tag was taken for prose.
     pub(super) skipped: bool,
     pub(super) root: Root<'t>,
-    /// Whether code that isn't XML, and tags that are only mentioned, are prose.
+    /// True if code that isn't XML, and tags that are only mentioned, are prose.
     skipping: bool,
-    /// Whether prose stands on the current line, before the current place.
+    /// True if prose stands on the current line, before the current place.
     in_prose: bool,
-    /// The end of the current line, once somebody asked.
+    /// The end of the current line, computed on demand.
     line_end: usize,
-    /// Up to where no run of one backtick, or of two, closes a code span.
+    /// The offset up to which no run of one backtick, or of two, closes a code span.
     no_span: [usize; 2],
     restarts: usize,
-    /// Whether a train of thought has begun that never ends.
+    /// True if an element of thoughts (`<think>`) has begun that never ends.
     in_thought: bool,
 }
 
 /// The current top-level element.
 #[derive(Debug, Default)]
 pub(super) struct Root<'t> {
-    /// Whether prose stands before it on its line: then it may be a mention.
+    /// True if prose stands before it on its line: then it may be a mention.
     pub(super) in_prose: bool,
-    /// Whether it has text of its own, outside of its children.
+    /// True if it has text of its own, outside of its children.
     pub(super) has_text: bool,
-    /// Whether prose stands behind it.
+    /// True if prose stands behind it.
     prose_behind: bool,
     name: &'t str,
     /// The first start tag of the same name behind text of its own.
     twin: Option<usize>,
-    /// The state to go back to.
+    /// The state for a restart: start of the gap, length of the output, number of marks.
     gap: usize,
     out: usize,
     marks: usize,
 }
 
 impl Root<'_> {
-    /// Whether an end tag should not be made up for it: a tag amid prose, and then more prose.
+    /// Tells whether it may not get a supplied end tag: a tag amid prose, followed by more prose.
     pub(super) const fn is_doubtful(&self) -> bool {
         self.in_prose && self.has_text
     }
 }
 
-/// Elements in which models think.
+/// Elements that language models think in.
 const THOUGHTS: &[&str] = &["think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"];
 
-/// Tokens of models that look like start tags.
+/// Tokens of language models that look like start tags.
 const TOKENS: &[&str] = &["s", "bos", "eos", "pad", "unk"];
 
-/// How often a scan goes back because a mention was taken for an element.
+/// Maximum number of times that a scan goes back because a mention was taken for an element.
 const MAX_RESTARTS: usize = 4;
 
 impl<'t> Outside<'t> {
@@ -81,7 +81,7 @@ impl<'t> Outside<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    /// One step outside of elements: prose up to the next special character, and what stands there.
+    /// One step outside of elements: prose up to the next special character, and the markup there.
     pub(super) fn outside(&mut self) -> Result<(), RepairError> {
         let bytes = self.text.as_bytes();
         if self.pos == 0 || bytes[self.pos - 1] == b'\n' {
@@ -114,13 +114,13 @@ impl<'t> Scanner<'t> {
         self.pos = to;
     }
 
-    /// Takes as prose what may hold tags.
+    /// Takes text that may hold tags as prose.
     fn skip(&mut self, to: usize) {
         self.outside.skipped |= self.text[self.pos..to].contains('<');
         self.advance(to);
     }
 
-    /// Skips the code span that opens here, if it ends on this line: what it holds is a mention.
+    /// Skips the code span that opens here, if it ends on this line: its content is a mention.
     fn code_span(&mut self) {
         let bytes = self.text.as_bytes();
         let run = fence::run(&bytes[self.pos..]);
@@ -132,7 +132,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Where the code span that starts at `start` ends: at a run of as many backticks on its line.
+    /// The end of the code span that starts at `start`: a run of as many backticks on its line.
     fn span_end(&mut self, start: usize, run: usize) -> Option<usize> {
         let bytes = self.text.as_bytes();
         if start < self.outside.no_span[run - 1] {
@@ -206,7 +206,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Skips a CDATA section; only if there is no element elsewhere, it is looked into.
+    /// Skips a CDATA section. Its content is scanned only if there is no element elsewhere.
     fn section(&mut self, end: usize) {
         if self.outside.skipping {
             self.skip(end);
@@ -234,9 +234,9 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Whether a tag amid prose is no tag: nothing closes it, and it has attributes without values
+    /// Tells whether a tag amid prose is a mention: it has no end tag, and it has attributes without values
     /// (`a <b and c> d`), or touches the word before it and no tag behind it (`Vec<String> is`), or reads
-    /// as text, or would be a second element where one is expected.
+    /// as text, or would be a second element of a document.
     fn is_mention(&mut self, tag: &StartTag<'t>) -> bool {
         let glued = self.text[..tag.start].ends_with(|c: char| c.is_alphanumeric())
             && self.text.as_bytes().get(skip_space(self.text, tag.end)) != Some(&b'<');
@@ -248,13 +248,13 @@ impl<'t> Scanner<'t> {
                 || ((tag.valueless || glued || is_second || self.is_unknown(tag)) && !self.pairs.is_closed(tag.start)))
     }
 
-    /// Whether the contract knows no element of this name.
+    /// Tells whether the contract has no element of this name.
     fn is_unknown(&self, tag: &StartTag<'t>) -> bool {
         let local = split_prefix(tag.name).1;
         !self.vocabulary.is_empty() && !self.vocabulary.knows(local) && local != "message"
     }
 
-    /// Whether a tag begins thoughts that have no end tag, or is a token of a model: not the payload.
+    /// Tells whether a tag begins thoughts that have no end tag, or is a token of a model: not the payload.
     fn is_thought(&mut self, tag: &StartTag<'t>) -> bool {
         self.outside.skipping
             && !tag.empty
@@ -276,7 +276,7 @@ impl<'t> Scanner<'t> {
         self.start_tag(tag)
     }
 
-    /// Remembers a start tag that may be what a mention before it was about.
+    /// Records a start tag that may be the one that a mention before it was about.
     pub(super) fn note_twin(&mut self, tag: &StartTag<'t>) {
         let root = &mut self.outside.root;
         if root.in_prose && root.has_text && root.twin.is_none() && root.name == tag.name {
@@ -284,8 +284,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// At the end of the input, with elements open: if the root was a mention (`I will use the
-    /// <add> tag: <add>…</add>`), goes back to its twin and takes what stands before that as prose.
+    /// Goes back to the twin of a root that was a mention (`I will use the <add> tag: <add>…</add>`), at the end of the
+    /// input with elements open, and takes the text before the twin as prose.
     pub(super) fn restart(&mut self) -> bool {
         let Root { twin: Some(twin), gap, out, marks, .. } = self.outside.root else { return false };
         if self.outside.restarts == MAX_RESTARTS {
@@ -303,8 +303,8 @@ impl<'t> Scanner<'t> {
         true
     }
 
-    /// Writes the white space between here and the last thing that was written, or records as
-    /// prose what else stands there.
+    /// Writes the white space between here and the last output, or records other text there as
+    /// prose.
     pub(super) fn flush(&mut self, to: usize) {
         let gap = &self.text[self.outside.gap..to];
         let start = to - gap.trim_start_matches(is_space_char).len();

@@ -1,4 +1,4 @@
-//! Pairs of tags by their names alone: found in one walk, when first asked.
+//! Pairs of tags by their names alone: found in one walk, on demand.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use super::lexis::{is_space, name_end, skip_space};
 use crate::ladder::scan::split_prefix;
 
-/// The start tags of a text with the end tags that are theirs if nothing but names counts, prefixes and the case of
-/// letters aside: as brackets, one kind for each name.
+/// The start tags of a text with their end tags, paired by their names alone, regardless of prefixes and case: as
+/// brackets, one kind for each name.
 ///
-/// In well-formed text each start tag has its end tag, and no end tag is left over. So what has none is wrong, and what
-/// isn't wrong is never looked at twice. Comments, CDATA sections and instructions hold no tags.
+/// In well-formed text each start tag has its end tag, and no end tag is left over. So a tag without a partner is an
+/// error, and correct tags are looked at only once. Comments, CDATA sections and instructions hold no tags.
 #[derive(Debug)]
 pub(super) struct Pairs<'t> {
     text: &'t str,
-    /// Whether CDATA sections hold no tags.
+    /// True if CDATA sections hold no tags.
     sections: bool,
     found: Option<Found>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Pairs<'t> {
 struct Found {
     /// Starts of start tags, with the starts of their end tags, in order.
     closed: Vec<(u32, u32)>,
-    /// Starts of empty-element tags that end tags without a start tag follow, with these, in order.
+    /// Starts of empty-element tags followed by end tags without a start tag, with the starts of these, in order.
     reopened: Vec<(u32, u32)>,
     /// End tags without a start tag, in order.
     left_over: Vec<u32>,
@@ -33,9 +33,9 @@ struct Found {
 #[derive(Debug, Default)]
 struct Open {
     starts: Vec<u32>,
-    /// Names behind a `<` that may be start tags, since the last start tag.
+    /// Names behind a `<` that may open start tags, since the last start tag.
     perhaps: usize,
-    /// The last tag, if it is an empty-element tag.
+    /// The start of the last tag, if it is an empty-element tag.
     empty: Option<u32>,
 }
 
@@ -44,7 +44,7 @@ enum Tag<'t> {
     Start(&'t str),
     Empty(&'t str),
     End(&'t str),
-    /// A name behind a `<`, with something behind it that no tag has.
+    /// A name behind a `<`, with something behind it that no tag can have.
     Perhaps(&'t str),
 }
 
@@ -58,17 +58,17 @@ impl<'t> Pairs<'t> {
         search(&self.found().closed, start)
     }
 
-    /// Whether the start tag at `start` has an end tag.
+    /// Tells whether the start tag at `start` has an end tag.
     pub(super) fn is_closed(&mut self, start: usize) -> bool {
         self.end_of(start).is_some()
     }
 
-    /// Offset of the end tag that the empty-element tag at `start` has all the same.
+    /// Offset of the end tag that belongs to the empty-element tag at `start`.
     pub(super) fn reopened(&mut self, start: usize) -> Option<usize> {
         search(&self.found().reopened, start)
     }
 
-    /// Whether the end tag at `at` has no start tag.
+    /// Tells whether the end tag at `at` has no start tag.
     pub(super) fn is_left_over(&mut self, at: usize) -> bool {
         self.found().left_over.binary_search_by_key(&at, |&found| found as usize).is_ok()
     }
@@ -84,15 +84,15 @@ fn search(pairs: &[(u32, u32)], start: usize) -> Option<usize> {
     Some(pairs[found].1 as usize)
 }
 
-/// Most names that are searched one by one.
+/// Maximum number of names that are searched linearly.
 const FEW: usize = 8;
 
-/// Offsets fit: longer inputs are refused.
+/// Pairs the tags of a text. Offsets fit into 32 bits: longer inputs are refused.
 fn walk(text: &str, sections: bool) -> Found {
     let bytes = text.as_bytes();
     let mut names: HashMap<Cow<'_, str>, usize> = HashMap::new();
     let mut open: Vec<Open> = Vec::new();
-    // Most texts have few names, which are sooner found one by one.
+    // Most texts have few names, which a linear search finds sooner.
     let mut few: Vec<(&str, usize)> = Vec::with_capacity(FEW);
     let mut found = Found::default();
     let mut from = 0;
@@ -142,7 +142,7 @@ fn walk(text: &str, sections: bool) -> Found {
     found
 }
 
-/// The name by which tags find each other.
+/// The name by which tags are paired: the local name in lower case.
 pub(super) fn key(name: &str) -> Cow<'_, str> {
     let local = split_prefix(name).1;
     if local.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -152,7 +152,7 @@ pub(super) fn key(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Length of a finished comment, section or instruction that starts here.
+/// Length of the comment, section or instruction that starts here; up to the end of the text if nothing ends it.
 fn hidden(rest: &[u8], sections: bool) -> Option<usize> {
     let until = |end: &[u8], skip: usize| memchr::memmem::find(&rest[skip..], end).map(|at| skip + at + end.len());
     match rest {
@@ -165,8 +165,8 @@ fn hidden(rest: &[u8], sections: bool) -> Option<usize> {
     }
 }
 
-/// Reads the tag at `at`, no further than to the next `<` or to the first `>` that no quotes hide. Returns where to read
-/// on.
+/// Reads the tag at `at`, at most up to the next `<` or to the first `>` outside of quotes. Returns the offset to
+/// continue at.
 fn tag(text: &str, at: usize) -> Option<(Tag<'_>, usize)> {
     let bytes = text.as_bytes();
     let slashes = bytes[at + 1..].iter().take_while(|&&byte| matches!(byte, b'/' | b'\\')).count();
@@ -205,8 +205,8 @@ fn tag(text: &str, at: usize) -> Option<(Tag<'_>, usize)> {
     }
 }
 
-/// Behind the quote that closes a value. One that holds a `<`, which it should not, is short and has a quote before the
-/// end of the tag or white space.
+/// The offset behind the quote that closes a value. A value with a `<`, which XML forbids, must be short and have a
+/// quote before the end of the tag or white space.
 fn value_end(bytes: &[u8], start: usize, mark: u8) -> Option<usize> {
     const NEAR: usize = 256;
     let near = &bytes[start..];

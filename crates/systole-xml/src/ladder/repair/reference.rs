@@ -1,27 +1,27 @@
-//! References: which stay, which become characters, which were text all along.
+//! References: those that stay, those that become characters, and text that only looks like one.
 
 use std::sync::LazyLock;
 
 use super::RepairKind;
 use super::lexis::is_xml_char;
 
-/// What an `&` turns out to be.
+/// The meaning of an `&`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reference {
-    /// A reference that XML allows, of this many bytes.
+    /// A reference that XML allows, of that many bytes.
     Keep(usize),
-    /// Stands for these characters: `len` bytes to be replaced.
+    /// A reference that stands for these characters: `len` bytes to be replaced.
     Expand { len: usize, chars: Vec<char>, kind: RepairKind },
-    /// Text: the `&` is to be escaped. The reference that it isn't has `len` bytes.
+    /// Text: the `&` is to be escaped. The text that looks like a reference has `len` bytes.
     Escape { len: usize, kind: RepairKind },
 }
 
-/// The longest name in the table of HTML.
+/// Length of the longest name in the table of HTML.
 const LONGEST_NAME: usize = 31;
 
 const STRAY: Reference = Reference::Escape { len: 1, kind: RepairKind::StrayAmpersand };
 
-/// Looks at text that starts with `&`.
+/// Reads the reference at the start of a text that starts with `&`.
 ///
 /// A reference ends with `;`: without it, `AT&T` and `?a=1&copy=2` would change their meaning.
 pub(super) fn read(text: &str) -> Reference {
@@ -46,7 +46,7 @@ fn named(text: &str) -> Reference {
     }
 }
 
-/// `&#65;`, `&#x41;`, and `&#X41;`, which only HTML has.
+/// Reads `&#65;`, `&#x41;`, and `&#X41;`, which only HTML has.
 fn numeric(text: &str) -> Reference {
     let marker = text.as_bytes().get(2).copied();
     let (radix, start) = if matches!(marker, Some(b'x' | b'X')) { (16, 3) } else { (10, 2) };
@@ -63,7 +63,7 @@ fn numeric(text: &str) -> Reference {
     }
 }
 
-/// The character references of the HTML standard, section 13.5, without those that XML has too:
+/// The character references of the HTML standard, section 13.5, without those that XML has, too:
 /// a name and its code points in a line, sorted by the bytes of the name.
 static HTML: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| include_str!("entities.txt").lines().filter_map(|line| line.split_once(' ')).collect());
@@ -73,7 +73,7 @@ fn html(name: &str) -> Option<Vec<char>> {
     HTML[found].1.split(' ').map(|code| char::from_u32(u32::from_str_radix(code, 16).ok()?)).collect()
 }
 
-/// The character that a reference which XML allows stands for.
+/// The character of a reference that XML allows.
 pub(super) fn character(reference: &str) -> Option<char> {
     match &reference[1..reference.len() - 1] {
         "amp" => Some('&'),
@@ -93,8 +93,8 @@ fn code_point(digits: &str, radix: u32) -> Option<char> {
     char::from_u32(digits.chars().fold(0, add)).filter(|&c| is_xml_char(c))
 }
 
-/// Writes a character as content: as itself, or as a reference where it would be markup or where
-/// white space would be normalized away.
+/// Writes a character as content: as a reference if it would be markup or
+/// white space that normalization changes, else as itself.
 pub(super) fn write_char(out: &mut String, c: char) {
     match c {
         '&' => out.push_str("&amp;"),

@@ -13,16 +13,16 @@ use super::tag::{Reading, StartTag, TagReader};
 use super::{RepairError, RepairKind, Shape, Vocabulary, declaration, fence};
 use crate::vocab::XmlLimits;
 
-/// What a scan made of a text.
+/// The result of a scan.
 #[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) out: String,
-    /// In offsets of the text, in the order in which they were made.
+    /// The repairs, in offsets of the text, in the order of the scan.
     pub(super) marks: Vec<Mark>,
 }
 
-/// The state of one scan. What belongs to the outside of elements is in `outside.rs`, what belongs
-/// to tags in `elements.rs`.
+/// The state of one scan. The methods for the outside of elements are in `outside.rs`, those
+/// for tags in `elements.rs`.
 #[derive(Debug)]
 pub(super) struct Scanner<'t> {
     pub(super) text: &'t str,
@@ -37,22 +37,22 @@ pub(super) struct Scanner<'t> {
     pub(super) vocabulary: &'t Vocabulary,
     pub(super) shape: Shape,
     pub(super) limits: &'t XmlLimits,
-    /// Where the last tag ended.
+    /// End of the last tag.
     pub(super) tail: usize,
     /// Start of the last CDATA section inside of an element.
     section: Option<usize>,
-    /// Whether it is a guess that the last tag ended there.
+    /// True if the end of the last tag is a guess.
     pub(super) guessed: bool,
-    /// How many top-level elements there are.
+    /// Number of top-level elements.
     pub(super) roots: usize,
     source: &'t Source<'t>,
 }
 
-/// Scans a text. What Markdown marks as something else than XML is prose; only if no element
-/// stands outside of it, it is looked into.
+/// Scans a text. Code that Markdown marks as something else than XML is prose, unless no element
+/// stands outside of it.
 ///
 /// # Errors
-/// Whatever can't be repaired.
+/// A [`RepairError`] for input that can't be repaired.
 pub(super) fn scan<'t>(
     source: &'t Source<'t>,
     shape: Shape,
@@ -138,7 +138,7 @@ impl<'t> Scanner<'t> {
         Ok(Scanned { out: self.out, marks: self.marks })
     }
 
-    /// One step inside of an element: text up to the next special character, and what stands there.
+    /// One step inside of an element: text up to the next special character, and the markup there.
     fn inside(&mut self) -> Result<(), RepairError> {
         let stop = find_any(self.text, self.pos, *b"<&>");
         self.copy_text(stop);
@@ -149,7 +149,7 @@ impl<'t> Scanner<'t> {
                 self.pos = self.write_reference(stop, self.text.len());
             }
             Some(b'>') if self.out.ends_with("]]") => {
-                // What stands before it may be of the section, and the first end of that text.
+                // The `]]` may belong to the section before, whose first `]]>` may have been meant as text.
                 if let Some(section) = self.section.filter(|start| *start >= self.tail) {
                     return self.refuse(section, |at| RepairError::SecondSectionEnd { at });
                 }
@@ -198,14 +198,14 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Whether `< name>` stands here, and has an end tag.
+    /// Tells whether `< name>` stands here, and has an end tag.
     fn is_spaced_tag(&mut self, at: usize) -> bool {
         let name_end = name_end(self.text, skip_space(self.text, at + 1));
         let is_bare = |end| self.text.as_bytes().get(skip_space(self.text, end)) == Some(&b'>');
         name_end.is_some_and(is_bare) && self.pairs.is_closed(at)
     }
 
-    /// Reads what may be a start tag.
+    /// Reads a possible start tag.
     fn tag(&mut self, at: usize) -> Result<(), RepairError> {
         match self.tags.read(at) {
             Reading::Tag(tag) => self.inner_tag(tag),
@@ -214,7 +214,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// A `<` that opens no tag is text, unless it was meant as a comment, a section, or a tag whose end tag follows.
+    /// Takes a `<` that opens no tag for text. Refuses it if it looks like a comment or a section.
     fn no_tag(&mut self, at: usize) -> Result<(), RepairError> {
         let rest = &self.text[at..];
         if rest.starts_with("<!-") || rest.starts_with("<!CDATA[") {
@@ -234,7 +234,7 @@ impl<'t> Scanner<'t> {
         self.note_text("<");
     }
 
-    /// Writes the comment that ends at `end`, with a space between hyphens that may not touch.
+    /// Writes the comment that ends at `end`, with spaces between adjacent hyphens.
     pub(super) fn comment(&mut self, end: usize) -> Result<(), RepairError> {
         let (at, before) = (self.pos, self.out.len());
         let content = &self.text[self.pos + 4..end - 3];
@@ -259,7 +259,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Writes the processing instruction that ends at `end`, or drops it if XML doesn't have it.
+    /// Writes the processing instruction that ends at `end`, or drops it if it isn't well-formed.
     pub(super) fn instruction(&mut self, end: usize, target: &str, well_formed: bool) -> Result<(), RepairError> {
         self.check_name(self.pos + 2, target)?;
         let whole = &self.text[self.pos..end];
@@ -286,8 +286,8 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Whether an XML declaration inside of an element is what its text talks about: by the contract, or as text stands
-    /// beside it on the line.
+    /// Tells whether an XML declaration inside of an element is text: by the contract, or because text stands beside it
+    /// on the line.
     fn is_quoted_declaration(&self, end: usize) -> bool {
         let behind = self.text[end..].trim_start_matches([' ', '\t']);
         let is_amid =
@@ -295,7 +295,7 @@ impl<'t> Scanner<'t> {
         !self.tree.is_empty() && (is_amid || self.contract_here().is_some_and(|(place, _)| place.text))
     }
 
-    /// Writes what the `&` at `at` starts before `end`; returns the offset behind it.
+    /// Writes the reference or the text that the `&` at `at` starts before `end`; returns the offset behind it.
     pub(super) fn write_reference(&mut self, at: usize, end: usize) -> usize {
         match reference::read(&self.text[at..end]) {
             Reference::Keep(len) => {
@@ -315,7 +315,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// At the end of the input, with elements open: supplies their end tags if nothing but white
+    /// Supplies the end tags of the elements that are open at the end of the input, if only white
     /// space or a closing fence follows the last tag.
     fn supply_end_tags(&mut self) -> Result<(), RepairError> {
         let tail = &self.text[self.tail..];
@@ -343,7 +343,7 @@ impl<'t> Scanner<'t> {
         self.marks.push(Mark::new(start, end, kind));
     }
 
-    /// The input is cut, and `at` is where the piece starts that is not whole.
+    /// The error of an input that is cut; `at` is the start of the piece that isn't whole.
     #[cold]
     pub(super) fn truncated(&self, at: usize) -> RepairError {
         let inside = self.tree.last().map(|open: &Open<'_>| excerpt(open.name));
@@ -367,7 +367,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Remembers whether the innermost element and a doubtful root have text of their own.
+    /// Records text of the innermost element and of a doubtful root.
     fn note_text(&mut self, run: &str) {
         if self.tree.last().is_some_and(|open| !open.has_text) && !is_blank(run) {
             self.tree.note_text();
@@ -380,7 +380,7 @@ impl<'t> Scanner<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    /// Whether a start tag may be one of several roots; counts it.
+    /// Counts a top-level element; refuses a second one in a document.
     pub(super) fn count_root(&mut self, tag: &StartTag<'t>) -> Result<(), RepairError> {
         if self.shape == Shape::Document && self.roots > 0 {
             return self.refuse(tag.start, |at| RepairError::SecondElement { at });

@@ -1,4 +1,4 @@
-//! From raw bytes to characters that XML allows, and the way back.
+//! Decoding of raw bytes into characters that XML allows, and offsets back to the raw bytes.
 
 use std::borrow::Cow;
 
@@ -14,14 +14,14 @@ use crate::vocab::Position;
 #[derive(Debug)]
 pub(super) struct Source<'r> {
     pub(super) text: Cow<'r, str>,
-    /// What decoding changed, in raw offsets, in order.
+    /// The changes of decoding, in raw offsets, in order.
     pub(super) marks: Vec<Mark>,
     raw: &'r [u8],
     coding: Coding,
     runs: Vec<Run>,
 }
 
-/// A repair before anybody asked for its line.
+/// A repair without its line and column, which are computed at the end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     pub(super) start: u32,
@@ -44,20 +44,20 @@ struct Run {
     raw_unit: u8,
 }
 
-/// More raw bytes than this are refused, so that offsets into decoded text fit into 32 bits.
+/// Maximum number of raw bytes: beyond it, offsets into decoded text would not fit into 32 bits.
 pub(super) const MAX_BYTES: usize = (u32::MAX / 4) as usize;
 
 const UTF_8_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Decodes raw bytes: UTF-16 with a byte order mark; else UTF-8 if they are that; else what the
-/// XML declaration says, if it is ISO-8859-1 or windows-1252 (one decoder for both, as the WHATWG
-/// has it); else UTF-8 with U+FFFD where it is broken.
+/// Decodes raw bytes: UTF-16 with a byte order mark; else UTF-8 if they are valid; else the encoding of the
+/// XML declaration, if it is ISO-8859-1 or windows-1252 (one decoder for both, as in the WHATWG's Encoding
+/// standard); else UTF-8 with U+FFFD for invalid bytes.
 ///
-/// Bytes that are valid UTF-8 are never read as anything else: text that was written in another
-/// encoding practically never is valid UTF-8, and a declaration is often copied without thought.
+/// Bytes that are valid UTF-8 are never read as anything else: text in another
+/// encoding is hardly ever valid UTF-8, and declarations are often copied without thought.
 ///
 /// # Errors
-/// [`RepairError::UnsupportedEncoding`].
+/// [`RepairError::UnsupportedEncoding`] for any other encoding.
 pub(super) fn decode(raw: &[u8]) -> Result<Source<'_>, RepairError> {
     match *raw {
         [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => Err(unsupported(raw, 0, "UTF-32")),
@@ -91,7 +91,7 @@ fn decode_bytes(raw: &[u8]) -> Result<Source<'_>, RepairError> {
     }
 }
 
-/// The encoding that the XML declaration names, and where the declaration stands. It may have
+/// The encoding that the XML declaration names, and the offset of the declaration. It may have
 /// prose or a fence before it, but no other markup.
 fn declared_encoding(body: &[u8]) -> Option<(&str, usize)> {
     let at = memchr::memchr_iter(b'<', body)
@@ -164,17 +164,17 @@ impl Source<'_> {
         }
     }
 
-    /// Where the character at `offset` of the text stands. Reads the input up to there: for errors.
+    /// The place of the character at `offset` of the text. Reads the input up to there: meant for errors.
     pub(super) fn position(&self, offset: usize) -> Position {
         self.locator().position(self.raw_start(offset))
     }
 
-    /// Finds positions of raw offsets that don't decrease.
+    /// A locator for raw offsets that don't decrease.
     pub(super) fn locator(&self) -> Locator<'_> {
         Locator::new(self.raw, self.coding)
     }
 
-    /// The raw bytes that are the text, if they are.
+    /// The raw bytes that are the text; `None` if decoding changed them.
     pub(super) fn verbatim(&self) -> Option<std::ops::Range<usize>> {
         match (&self.text, self.coding) {
             (Cow::Borrowed(_), Coding::Utf8 { start }) => Some(start..self.raw.len()),
@@ -199,7 +199,7 @@ impl Builder {
         Self { text: String::with_capacity(capacity), runs: Vec::new(), marks: Vec::new(), raw: start, run_end: start }
     }
 
-    /// Takes a character that came from `raw` bytes.
+    /// Adds a character that came from `raw` bytes.
     fn push(&mut self, c: char, raw: usize) {
         if is_xml_char(c) {
             if c.len_utf8() == raw { self.keep(c, 1, 1) } else { self.keep(c, c.len_utf8(), raw) }
@@ -209,7 +209,7 @@ impl Builder {
         }
     }
 
-    /// Puts U+FFFD for the next `raw` bytes.
+    /// Adds U+FFFD for the next `raw` bytes.
     fn replace(&mut self, raw: usize) {
         self.mark(raw, RepairKind::InvalidBytes);
         self.keep(char::REPLACEMENT_CHARACTER, 3, raw);
@@ -229,7 +229,7 @@ impl Builder {
         self.run_end = self.raw;
     }
 
-    /// Records a change to the next `raw` bytes; neighbours of one kind become one.
+    /// Records a change to the next `raw` bytes; adjacent changes of one kind become one.
     fn mark(&mut self, raw: usize, kind: RepairKind) {
         let end = narrow(self.raw + raw);
         match self.marks.last_mut() {
@@ -255,7 +255,7 @@ fn narrow(offset: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// The text, and for each character of it the raw offset.
+    /// The text, and the raw offset of each character.
     fn offsets(raw: &[u8]) -> (String, Vec<usize>) {
         let source = decode(raw).unwrap();
         (source.text.to_string(), source.text.char_indices().map(|(at, _)| source.raw_start(at)).collect())

@@ -1,16 +1,16 @@
-//! Start tags, read as tolerantly as is safe: a name at once behind `<`, then only attributes.
+//! Start tags, read as tolerantly as is safe: a name right behind `<`, then only attributes.
 
 use super::lexis::{is_qname, name_end, skip_blank, skip_space};
 use super::value::{self, Quotes, Seen, Value};
 
-/// What a `<` in front of a name turns out to be.
+/// The meaning of a `<` in front of a name.
 #[derive(Debug)]
 pub(super) enum Reading<'t> {
     /// A start tag; its attributes are in [`TagReader::attributes`].
     Tag(StartTag<'t>),
     /// Text.
     Text,
-    /// A tag that the end of the input cuts, for all one can see.
+    /// A tag that the end of the input seems to cut.
     Cut,
 }
 
@@ -21,29 +21,29 @@ pub(super) struct StartTag<'t> {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) empty: bool,
-    /// Attributes, those beyond the limit included.
+    /// Number of attributes, those beyond the limit included.
     pub(super) count: usize,
-    /// Whether an attribute has no value.
+    /// True if an attribute has no value.
     pub(super) valueless: bool,
-    /// Whether a missing quote makes it a guess where the tag ends.
+    /// True if the end of the tag is a guess, because a quote is missing.
     pub(super) guessed: bool,
-    /// Whether it can't stay as it is written, whatever its attributes are.
+    /// True if it must be rewritten, whatever its attributes are.
     pub(super) rewritten: bool,
 }
 
-/// An attribute as it stands in a tag.
+/// An attribute as written in a tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attribute<'t> {
     pub(super) name: &'t str,
     pub(super) start: usize,
-    /// Behind the closing quote.
+    /// Offset behind the closing quote.
     pub(super) end: usize,
     pub(super) value_start: usize,
     pub(super) value_end: usize,
     pub(super) form: Form,
-    /// Whether white space stands before it.
+    /// True if white space stands before it.
     pub(super) spaced: bool,
-    /// Whether the same tag has one of its name before.
+    /// True if the same tag has an earlier attribute of its name.
     pub(super) duplicate: bool,
 }
 
@@ -53,7 +53,7 @@ impl Attribute<'_> {
     }
 }
 
-/// How the value of an attribute is written.
+/// The form in which the value of an attribute is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Quoted,
@@ -63,13 +63,13 @@ pub(super) enum Form {
 
 /// Reads start tags of one text.
 ///
-/// A reading never goes past the next `<`, except inside of quotes, and there only where no reading
-/// before has looked: so all readings together look at each byte a bounded number of times.
+/// A reading never goes past the next `<`, except inside of quotes, and there only past bytes that no earlier
+/// reading has looked at. So all readings together look at each byte a bounded number of times.
 #[derive(Debug)]
 pub(super) struct TagReader<'t> {
     pub(super) attributes: Vec<Attribute<'t>>,
     text: &'t str,
-    /// How many attributes are kept; more are only counted.
+    /// Maximum number of attributes to keep; more are only counted.
     keep: usize,
     seen: Seen,
 }
@@ -79,7 +79,7 @@ impl<'t> TagReader<'t> {
         Self { attributes: Vec::new(), text, keep, seen: Seen::default() }
     }
 
-    /// Reads what stands at the `<` at `start`.
+    /// Reads the tag or the text at the `<` at `start`.
     pub(super) fn read(&mut self, start: usize) -> Reading<'t> {
         self.attributes.clear();
         let text = self.text;
@@ -127,7 +127,7 @@ impl<'t> TagReader<'t> {
         }
     }
 
-    /// How far a quoted value may reach in a reading that starts at `start`.
+    /// The offset up to which a quoted value may reach in a reading that starts at `start`.
     fn horizon(&self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
         if start >= self.seen.until {
@@ -139,7 +139,7 @@ impl<'t> TagReader<'t> {
     fn attribute(&mut self, start: usize, horizon: usize) -> Step<'t> {
         let text = self.text;
         let Some(name_end) = name_end(text, start) else { return Step::Text };
-        // By the letter of XML, that sign is part of a name.
+        // XML counts a full-width equals sign as part of the name.
         let name_end = text[start..name_end].find('＝').map_or(name_end, |at| start + at);
         let name = &text[start..name_end];
         if let Some(found) = colon_for_equals(text, start, name_end) {
@@ -176,7 +176,7 @@ impl<'t> TagReader<'t> {
     }
 }
 
-/// A step that can't stay as it is written.
+/// A step whose attribute must be rewritten with other quotes.
 fn requoted(step: Step<'_>) -> Step<'_> {
     match step {
         Step::Attribute(attribute, guessed) if attribute.form == Form::Quoted => {
@@ -200,8 +200,8 @@ fn step<'t>(name: &'t str, start: usize, value: Value) -> Step<'t> {
     }
 }
 
-/// Offset at which the next attribute or the end of the tag may begin: behind white space and, where a quoted value
-/// has ended, a comma or a semicolon.
+/// Offset at which the next attribute or the end of the tag may begin: behind white space and, after a quoted value,
+/// a comma or a semicolon.
 fn skip_separator(text: &str, at: usize, is_quoted: bool) -> usize {
     let behind = skip_blank(text, at);
     match text.as_bytes().get(behind) {
@@ -230,7 +230,7 @@ enum Step<'t> {
     Cut,
 }
 
-/// A tag whose name is no qualified name, such as `<std::vector>`, is text.
+/// Ends a tag. One whose name isn't qualified, such as `<std::vector>`, is text.
 fn finish(tag: StartTag<'_>, end: usize, empty: bool) -> Reading<'_> {
     if is_qname(tag.name) { Reading::Tag(StartTag { end, empty, ..tag }) } else { Reading::Text }
 }

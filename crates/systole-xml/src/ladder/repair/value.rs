@@ -1,16 +1,16 @@
-//! Attribute values: where they end, whatever their quotes look like.
+//! Attribute values: where they end, with quotes of any kind.
 
 use super::lexis::{is_space, name_end, skip_blank, skip_space};
 use crate::vocab::is_name_char;
 
-/// What stands behind `=`.
+/// The reading of the text behind `=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
     /// A value.
     Found(Found),
-    /// Nothing that a tag could have here.
+    /// Text that can't stand in a tag here.
     None,
-    /// The input ends first.
+    /// The end of the input.
     Cut,
 }
 
@@ -23,22 +23,22 @@ pub(super) struct Found {
     pub(super) quotes: Quotes,
 }
 
-/// How a value was quoted.
+/// The quotes of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// As XML has it.
+    /// Quotes of XML.
     Good,
-    /// Not at all, or by other characters.
+    /// No quotes, or other characters.
     Bad,
-    /// The closing quote is missing: where the value ends is a guess.
+    /// A closing quote is missing: the end of the value is a guess.
     Unclosed,
 }
 
-/// The quotes that may close what one of them opened.
+/// The quotes that can close a value that one of them opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Ascii(char),
-    /// `\"`, as it stands in a JSON string.
+    /// An escaped quote, `\"`, as in a JSON string.
     Escaped(char),
     /// A reference to the character, as in `&quot;1&quot;`.
     Reference(&'static str),
@@ -65,7 +65,7 @@ impl Family {
         }
     }
 
-    /// The first quote in `text` that closes: where it starts and ends.
+    /// The first quote in `text` that closes: its start and its end.
     fn closing(self, text: &str) -> Option<(usize, usize)> {
         let find_any = |set: &[char]| text.char_indices().find(|(_, c)| set.contains(c));
         let (at, c) = match self {
@@ -90,15 +90,15 @@ impl Family {
     }
 }
 
-/// Whether a text starts with a quote of any kind.
+/// Tells whether a text starts with a quote of any kind.
 pub(super) fn is_quote(text: &str) -> bool {
     Family::opening(text).is_some()
 }
 
-/// Reads the value at `at`. A quoted one may hold `<` only before `horizon`; `seen` is moved behind
-/// what was looked at.
+/// Reads the value at `at`. A quoted one may hold `<` only before `horizon`. Moves `seen` behind
+/// the bytes that were looked at.
 ///
-/// A quote closes if what follows could follow it in a tag. The first one may stand anywhere; later
+/// A quote closes if the text behind it can follow a value in a tag. The first one may stand anywhere; later
 /// ones only before the next `<` or `>`, and only if the earlier ones don't open a value: so
 /// `a="say "hi""` keeps its inner quotes, and neither `a="b>text <c d="e">` swallows the text nor
 /// `a="b c="d">` the attribute.
@@ -143,30 +143,31 @@ fn quoted(text: &str, start: usize, family: Family, horizon: usize, seen: &mut S
     }
 }
 
-/// What readings have looked at inside of quotes.
+/// The bytes inside of quotes that readings have looked at.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Behind everything that was looked at.
+    /// Offset behind the last byte that was looked at.
     pub(super) until: usize,
-    /// The last search of each family for the quote that closes.
+    /// The last search of each family for a closing quote.
     searches: Vec<(Family, Search)>,
 }
 
-/// The end of a search for the quote that closes, behind the first one that could. It is the same for whatever opens
-/// within it, if no markup stands between: so the quotes of a tag are looked at once, however many values they open.
+/// The end of a search for the quote that closes, behind the first one that could. It is the same for any quote that
+/// opens within it, if no markup stands between: so the quotes of a tag are looked at once, however many values they
+/// open.
 #[derive(Debug, Clone, Copy)]
 struct Search {
     horizon: usize,
-    /// The search began there, or later.
+    /// First offset from which a search has this end.
     from: usize,
-    /// The last place from which it ends so.
+    /// Last offset from which a search has this end.
     until: usize,
-    /// Where the value ends, and where the tag goes on; none if no quote closes.
+    /// The end of the value, and the offset at which the tag goes on; `None` if no quote closes.
     closes: Option<(usize, usize)>,
 }
 
 impl Seen {
-    /// The end of a search that begins at a place, if that is known.
+    /// The end of a search that begins at `from`, if it is known.
     fn known(&self, family: Family, horizon: usize, from: usize) -> Option<Search> {
         let is_it = |search: &Search| search.horizon == horizon && (search.from..=search.until).contains(&from);
         self.searches.iter().find(|(of, search)| *of == family && is_it(search)).map(|(_, search)| *search)
@@ -179,7 +180,7 @@ impl Seen {
         }
     }
 
-    /// Ends a search, which went on behind a first quote if there is a `second`.
+    /// Ends a search, which has passed a first quote if there is a `second`.
     fn end(
         &mut self,
         text: &str,
@@ -205,13 +206,13 @@ impl Search {
     }
 }
 
-/// Whether the quote behind `text` looks like the one that opens the value of the next attribute.
+/// Tells whether the quote behind `text` looks like the opening one of the next attribute.
 fn opens_attribute(text: &str) -> bool {
     text.strip_suffix('=').is_some_and(|name| name.ends_with(is_name_char))
 }
 
-/// Whether a tag can go on at `at`, behind a closing quote: with its end, or with an attribute.
-/// An attribute without a value is taken for one only if `valueless`.
+/// Tells whether a tag can go on at `at`, behind a closing quote: with its end, or with an attribute.
+/// An attribute without a value counts only if `valueless`.
 fn may_follow(text: &str, at: usize, valueless: bool) -> bool {
     let bytes = text.as_bytes();
     let name = skip_blank(text, at);
@@ -229,7 +230,7 @@ fn may_follow(text: &str, at: usize, valueless: bool) -> bool {
     }
 }
 
-/// A value whose quote is never closed ends at the end of the tag, or before the next attribute
+/// Reads a value whose quote is never closed: it ends at the end of the tag, or before the next attribute
 /// that has a quoted value. A closing quote of another kind isn't part of it.
 fn unclosed(text: &str, start: usize, family: Family) -> Value {
     let bytes = text.as_bytes();
@@ -263,7 +264,7 @@ fn unclosed(text: &str, start: usize, family: Family) -> Value {
     Value::Found(Found { start, end: start + value.len(), next: end, quotes: Quotes::Unclosed })
 }
 
-/// A value without quotes ends at white space of any kind, `>` or `/>`. A lone quote at its end goes.
+/// Reads a value without quotes: it ends at white space of any kind, `>` or `/>`. A lone quote at its end is dropped.
 fn unquoted(text: &str, at: usize) -> Value {
     let bytes = text.as_bytes();
     let is_end = |c: char| matches!(c, '<' | '>') || c.is_whitespace() || c == '\u{200B}';
@@ -289,7 +290,7 @@ fn without_last_quote(value: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// The value of the attribute and what follows it.
+    /// The value of the attribute, the text behind it, and its quotes.
     fn value(text: &str) -> Option<(&str, &str, Quotes)> {
         match read(text, 0, text.len(), &mut Seen::default()) {
             Value::Found(found) => Some((&text[found.start..found.end], &text[found.next..], found.quotes)),

@@ -1,10 +1,12 @@
+//! The vocabulary of a contract, as repair uses it.
+
 use std::collections::HashMap;
 
-/// The elements that an emitter may use, and which of them may stand in which: what its schemas say, by local names
-/// alone.
+/// The elements that an emitter may use, and the children that each may have: the content of its schemas, by local
+/// names alone.
 ///
-/// Repair reads it to tell elements from text and to find out which tag was meant. It is no judge: where it says too
-/// much or too little, validation has the last word. An empty one says nothing: then the rules are lexical.
+/// Repair uses it to tell elements from text and to find the tag that was meant. It judges nothing: if it allows too
+/// much or too little, validation has the last word. Without one, or with an empty one, the rules are lexical.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     elements: HashMap<Box<str>, Declared>,
@@ -13,28 +15,28 @@ pub struct Vocabulary {
 /// The declarations of all elements of one name, taken together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Declared {
-    /// Whether text may stand in it.
+    /// True if text may stand in it.
     pub(super) text: bool,
-    /// Whether elements may stand in it that no schema here names.
+    /// True if elements may stand in it that no schema here names.
     pub(super) open: bool,
-    /// The names of its children, and whether they may stand there more than once.
+    /// The names of its children; true for those that may stand there more than once.
     children: HashMap<Box<str>, bool>,
 }
 
 impl Vocabulary {
-    /// Whether it says nothing.
+    /// Tells whether it declares no element.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// Declares an element: whether it holds text, and whether it may hold elements that are not named.
+    /// Declares an element: `text` if it may hold text, `open` if it may hold elements that are not named.
     pub fn declare(&mut self, local: &str, text: bool, open: bool) {
         let declared = of(&mut self.elements, local);
         declared.text |= text;
         declared.open |= open;
     }
 
-    /// Lets `child` stand in `parent`, more than once if it `repeats`. Of several places in one parent all count.
+    /// Allows `child` in `parent`, more than once if it `repeats`, or if it was allowed there before.
     pub fn place(&mut self, parent: &str, child: &str, repeats: bool) {
         let children = &mut of(&mut self.elements, parent).children;
         match children.get_mut(child) {
@@ -44,7 +46,7 @@ impl Vocabulary {
         of(&mut self.elements, child);
     }
 
-    /// Takes over what another one says.
+    /// Adds the declarations of another vocabulary.
     pub fn join(&mut self, other: &Self) {
         for (name, declared) in &other.elements {
             self.declare(name, declared.text, declared.open);
@@ -64,7 +66,7 @@ impl Vocabulary {
     }
 }
 
-/// The entry of a name, made if there is none: mostly there is one, which costs no copy of the name.
+/// The entry of a name, created if missing. Most names have one: then the name isn't copied.
 fn of<'m, T: Default>(map: &'m mut HashMap<Box<str>, T>, name: &str) -> &'m mut T {
     if !map.contains_key(name) {
         map.insert(name.into(), T::default());
@@ -73,7 +75,7 @@ fn of<'m, T: Default>(map: &'m mut HashMap<Box<str>, T>, name: &str) -> &'m mut 
 }
 
 impl Declared {
-    /// Whether nothing may stand in it.
+    /// Tells whether it must be empty.
     pub(super) fn is_empty(&self) -> bool {
         !self.text && !self.open && self.children.is_empty()
     }

@@ -1,30 +1,30 @@
 //! Splits a stream at an entrance into messages, before any of them is parsed.
 //!
-//! The splitter works on bytes that nobody has checked. It finds tags, and follows them only so
-//! far as to know where an envelope ends:
+//! The splitter works on unchecked bytes. It finds tags, and follows them only as
+//! far as needed to find the end of an envelope:
 //!
 //! - An envelope is an element `message`, under any prefix, that declares the envelope namespace
 //!   in its own tag; it ends at its end tag. Comments, CDATA sections, instructions and quoted
-//!   values hide what is in them. An end tag closes what is open inside of its element, up to
-//!   256 elements; one that fits none of them is passed over.
+//!   values hide their content. An end tag closes the elements that are open inside of its own, up to
+//!   256; one that fits none of them is skipped.
 //! - An envelope inside of an envelope is part of it: as the payload behind `<meta>`, or anywhere in
-//!   the payload. If one begins where a second payload would stand, or in place of `<meta>`, the one
-//!   before lacks its end tag and ends there.
+//!   the payload. If one begins at the place of a second payload, or in place of `<meta>`, the outer
+//!   one lacks its end tag and ends there.
 //! - An envelope that is still open at the end of the stream, or when it passes the limit on
 //!   bytes, ends where the first envelope inside of it begins, and that one is a message of its
-//!   own. So a message that was cut delays those behind it by one limit at most, and swallows none.
+//!   own. So a message that was cut delays those behind it by at most one limit, and swallows none.
 //! - Another element at the top level is a piece of its own, which ends at its end tag or where
 //!   an envelope begins inside of it.
-//! - Text, comments, instructions and declarations before an element belong to its piece. What
-//!   is left at the end of the stream is a piece too, unless it is white space, comments,
+//! - Text, comments, instructions and declarations before an element belong to its piece. The
+//!   rest at the end of the stream is a piece too, unless it is white space, comments,
 //!   instructions and closing Markdown fences.
 //! - A piece over the limit is skipped to its end without being kept. If its end doesn't come
 //!   within sixteen limits, it ends where the next element called `message` begins.
 //!
-//! How the stream is cut into chunks never changes the pieces. Time is linear; memory is bounded
+//! Boundaries of chunks never change the pieces. Time is linear; memory is bounded
 //! by twice the limit and the largest chunk.
 //!
-//! What it does not do: check or decode anything. UTF-16 holds no tag that it knows, so such a
+//! The splitter does *not* check or decode anything. It finds no tag in UTF-16, so such a
 //! stream is one piece.
 
 mod scanner;
@@ -43,13 +43,13 @@ use tag::{declares_envelope, has_tag, hash, is_noise, name_of};
 /// A piece of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// What may be a message; or else it is for the ladder to say why not.
+    /// A possible message; if it is none, the ladder gives the reason.
     Message(Bytes),
-    /// Something over the limit on bytes, which was skipped.
+    /// A piece over the limit on bytes, which was skipped.
     TooLarge {
-        /// Where it started in the stream.
+        /// Start of the piece in the stream.
         at: Position,
-        /// How many bytes it had.
+        /// Number of its bytes.
         bytes: u64,
     },
 }
@@ -72,17 +72,17 @@ pub struct Splitter {
     depth: usize,
     stream: Stream,
     scanner: Scanner,
-    /// Where the current piece starts.
+    /// Start of the current piece.
     start: u64,
     /// The open elements of the current piece, outermost first.
     open: VecDeque<Open>,
-    /// How many more are open, too deep to be remembered.
+    /// Number of open elements beyond those, too deep to be recorded.
     deeper: usize,
     /// Finished envelopes inside of the open ones, in order.
     nested: VecDeque<(u64, u64)>,
-    /// How many of them have become pieces of their own.
+    /// Number of them that have become pieces of their own.
     given_up: usize,
-    /// Where the current piece started, once it is over the limit.
+    /// The start of the current piece, once it is over the limit.
     skipped: Option<Skipped>,
     pieces: VecDeque<Piece>,
 }
@@ -93,24 +93,24 @@ struct Open {
     start: u64,
     children: usize,
     envelope: bool,
-    /// Whether its first child is called `meta`.
+    /// True if its first child is called `meta`.
     begins_with_meta: bool,
-    /// How many finished envelopes there were before it, those that were given up among them.
+    /// Number of finished envelopes before it, those that were given up included.
     mark: usize,
 }
 
 #[derive(Debug)]
 struct Skipped {
     at: Position,
-    /// When to give up on its end.
+    /// The offset at which the wait for its end is given up.
     patience: u64,
 }
 
 impl Splitter {
-    /// How many limits a piece that is skipped may have before its end is given up.
+    /// Number of limits that a skipped piece may have before the wait for its end is given up.
     const PATIENCE: u64 = 16;
 
-    /// How many open elements an end tag may be inside of its own.
+    /// Number of open elements that an end tag may close inside of its own.
     const LOST: usize = 256;
 
     /// A splitter at the start of a stream.
@@ -131,7 +131,7 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes of the stream. Afterwards [`next`](Self::next) gives the pieces that
+    /// Takes the next bytes of the stream. Afterwards [`next`](Self::next) returns the pieces that
     /// they completed.
     pub fn push(&mut self, chunk: &[u8]) {
         self.stream.push(chunk);
@@ -147,8 +147,8 @@ impl Splitter {
         self.stream.forget(self.needed());
     }
 
-    /// From where on bytes have to be kept. A tag that began within the limit can still end the piece there, so that
-    /// it isn't over the limit after all.
+    /// The offset of the first byte to keep. A tag that began within the limit can still end the piece there, so that
+    /// the piece isn't over the limit.
     fn needed(&self) -> u64 {
         let scanned = self.scanner.needs();
         let is_over = scanned > self.start.saturating_add(self.limit);
@@ -161,7 +161,7 @@ impl Splitter {
         self.pieces.pop_front()
     }
 
-    /// Says that the stream has ended, and gives the pieces that are left: call it until `None`.
+    /// Ends the stream and returns the next of the pieces that are left: call it until `None`.
     pub fn finish(&mut self) -> Option<Piece> {
         let end = self.stream.end();
         if self.start < end {
@@ -179,12 +179,12 @@ impl Splitter {
         self.pieces.pop_front()
     }
 
-    /// How far the current piece may be read before something must be decided.
+    /// The offset up to which the current piece may be read before [`overflow`](Self::overflow) has to decide.
     fn horizon(&self) -> u64 {
         self.skipped.as_ref().map_or(self.start.saturating_add(self.limit), |skipped| skipped.patience)
     }
 
-    /// White space between pieces belongs to none.
+    /// Skips white space between pieces, which belongs to none.
     fn skip_space(&mut self) {
         if self.open.is_empty() && self.skipped.is_none() && self.scanner.is_in_text_at(self.start) {
             self.start = self.stream.skip_space(self.start);
@@ -240,7 +240,7 @@ impl Splitter {
         });
     }
 
-    /// An envelope begins at `at`: ends what can't hold one there.
+    /// Ends the elements that can't hold an envelope which begins at `at`.
     fn end_what_lacks_its_end(&mut self, at: u64) {
         if self.open.front().is_some_and(|root| !root.envelope) {
             self.close_all();
@@ -252,7 +252,7 @@ impl Splitter {
         }
     }
 
-    /// An element begins at the top level, at `at`. False if it is part of what is skipped.
+    /// Begins an element at the top level, at `at`. Returns false if it is part of a skipped piece.
     fn begin_element(&mut self, at: u64, is_message: bool) -> bool {
         if self.skipped.is_some() && !is_message {
             return false;
@@ -279,7 +279,7 @@ impl Splitter {
         self.close(tag.end);
     }
 
-    /// The innermost element ends.
+    /// Ends the innermost element.
     fn close(&mut self, end: u64) {
         let Some(closed) = self.open.pop_back() else { return };
         if self.open.is_empty() {
@@ -299,7 +299,7 @@ impl Splitter {
         self.deeper = 0;
     }
 
-    /// The piece has been read as far as it may be, and isn't complete.
+    /// Decides about a piece that was read up to the horizon and isn't complete.
     fn overflow(&mut self) {
         let inside = self.open.front().map(|root| root.start).or(self.scanner.markup_start());
         let patience = Self::PATIENCE.saturating_mul(self.limit);
@@ -308,7 +308,7 @@ impl Splitter {
             self.close_all();
             self.scanner.give_up();
         } else if let Some(start) = inside.filter(|&start| start > self.start) {
-            // what stands before the element or comment faults alone
+            // The bytes before the element or comment are refused alone.
             self.emit(start);
         } else if self.holds_envelope() {
             self.give_up_root();
@@ -319,13 +319,13 @@ impl Splitter {
         }
     }
 
-    /// Whether the piece is an envelope with another one inside.
+    /// Tells whether the piece is an envelope with another one inside.
     fn holds_envelope(&self) -> bool {
         self.open.front().is_some_and(|root| root.envelope)
             && (!self.nested.is_empty() || self.open.range(1..).any(|open| open.envelope))
     }
 
-    /// The root has no end: what stands before the first envelope inside of it is a piece, and
+    /// Gives up a root without an end: the bytes before the first envelope inside of it are a piece, and
     /// the envelopes inside are pieces.
     fn give_up_root(&mut self) {
         let inner = (1..self.open.len()).find(|&index| self.open[index].envelope);
@@ -352,7 +352,7 @@ impl Splitter {
         }
     }
 
-    /// The piece ends at `end`, and the next one starts there.
+    /// Ends the piece at `end`, where the next one starts.
     fn emit(&mut self, end: u64) {
         let start = std::mem::replace(&mut self.start, end);
         if let Some(skipped) = self.skipped.take().filter(|_| end - start > self.limit) {

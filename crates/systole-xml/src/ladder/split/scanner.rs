@@ -1,12 +1,14 @@
+//! The scanner for tags in a stream.
+
 use super::stream::Stream;
 
-/// Finds tags in bytes that come bit by bit. It remembers where it is, and never goes back.
+/// Finds tags in bytes that come in chunks. It keeps its state between them, and never goes back.
 #[derive(Debug)]
 pub(super) struct Scanner {
-    /// What is longer is no tag.
+    /// Maximum length of a tag; longer ones are text.
     longest_tag: u64,
     state: State,
-    /// Where the current markup starts.
+    /// Start of the current markup.
     markup: u64,
     /// The next byte to look at.
     cursor: u64,
@@ -17,24 +19,24 @@ pub(super) struct Scanner {
 pub(super) struct Tag {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Whether it is an end tag.
+    /// True for an end tag.
     pub(super) is_end: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Text,
-    /// Behind a `<`.
+    /// The state behind a `<`.
     Markup,
-    /// In a tag, in a quoted value if there is a quote.
+    /// The state in a tag; in a quoted value if there is a quote.
     Tag(Option<u8>),
-    /// In something that ends with these bytes.
+    /// The state in markup that ends with these bytes.
     Until(&'static [u8]),
-    /// In a document type declaration; in its internal subset if true.
+    /// The state in a document type declaration; in its internal subset if true.
     Doctype(bool),
 }
 
-/// What `<!` can start, and what ends it.
+/// Markup that starts with `<!`, and the state that it leads to.
 const DECLARATIONS: [(&[u8], State); 3] =
     [(b"<!--", State::Until(b"-->")), (b"<![CDATA[", State::Until(b"]]>")), (b"<!DOCTYPE", State::Doctype(false))];
 
@@ -43,7 +45,7 @@ impl Scanner {
         Self { longest_tag, state: State::Text, markup: 0, cursor: 0 }
     }
 
-    /// Goes on with text at `cursor`.
+    /// Continues with text at `cursor`.
     pub(super) fn restart(&mut self, cursor: u64) {
         self.state = State::Text;
         self.cursor = cursor;
@@ -78,22 +80,22 @@ impl Scanner {
         None
     }
 
-    /// Whether nothing has been read since `start`.
+    /// Tells whether nothing has been read since `start`.
     pub(super) fn is_in_text_at(&self, start: u64) -> bool {
         self.state == State::Text && self.cursor == start
     }
 
-    /// Where the tag that is being read starts.
+    /// Start of the tag that is being read.
     fn tag_start(&self) -> Option<u64> {
         matches!(self.state, State::Markup | State::Tag(_)).then_some(self.markup)
     }
 
-    /// Where the markup that is being read starts.
+    /// Start of the markup that is being read.
     pub(super) fn markup_start(&self) -> Option<u64> {
         (self.state != State::Text).then_some(self.markup)
     }
 
-    /// The first byte that it will look at again.
+    /// Offset of the first byte that the scanner may still read again.
     pub(super) fn needs(&self) -> u64 {
         self.tag_start().unwrap_or(self.cursor)
     }
@@ -116,7 +118,7 @@ impl Scanner {
         self.state = State::Markup;
     }
 
-    /// `markup` is what is there of the markup, from its `<`.
+    /// Finds out the kind of markup from `markup`, the bytes that are there from its `<` on.
     fn classify(&mut self, markup: &[u8]) {
         self.state = match markup[1] {
             b'!' => {
@@ -140,7 +142,7 @@ impl Scanner {
         };
     }
 
-    /// In a tag outside of values. A `<` shows that it was none.
+    /// Reads a tag outside of values. A `<` shows that it was none.
     fn tag(&mut self, rest: &[u8], tag: &[u8]) -> Option<Tag> {
         let Some(ahead) = rest.iter().position(|byte| matches!(byte, b'>' | b'<' | b'"' | b'\'')) else {
             self.cursor += rest.len() as u64;
@@ -157,7 +159,7 @@ impl Scanner {
             quote => {
                 let before = &tag[..tag.len() - rest.len() + ahead];
                 self.cursor = at + 1;
-                // elsewhere it is an apostrophe in prose
+                // Without an equals sign before it, a quote is an apostrophe in prose.
                 if before.trim_ascii_end().ends_with(b"=") {
                     self.state = State::Tag(Some(quote));
                 }
@@ -166,7 +168,7 @@ impl Scanner {
         None
     }
 
-    /// In a quoted value. It can hold any `<`, ill-formed as that is, but not the start of a
+    /// Reads a quoted value. It can hold any `<`, although that isn't well-formed, but not the start of a
     /// `message`: then its closing quote was forgotten.
     fn value(&mut self, rest: &[u8], quote: u8) {
         let Some(ahead) = memchr::memchr2(quote, b'<', rest) else {
@@ -208,13 +210,13 @@ impl Scanner {
     }
 }
 
-/// Whether a name can start with this byte; any byte beyond ASCII is taken for a letter.
+/// Tells whether a name can start with this byte; any byte beyond ASCII counts as a letter.
 pub(super) fn starts_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':' | 0x80..)
 }
 
-/// Whether `rest`, which stands behind a `<`, is `message` or `prefix:message` and then white
-/// space; `None` if it takes more bytes to know.
+/// Tells whether `rest`, which stands behind a `<`, is `message` or `prefix:message` and then white
+/// space; `None` if it takes more bytes to decide.
 fn starts_message(rest: &[u8]) -> Option<bool> {
     const LONGEST: usize = 64;
     let is_name = |byte: &u8| starts_name(*byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');

@@ -1,12 +1,14 @@
+//! The buffer of a stream.
+
 use crate::vocab::Position;
 
 /// The part of a stream that is still needed. Offsets count from the start of the stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     bytes: Vec<u8>,
-    /// How many bytes at the start of `bytes` are no longer needed.
+    /// Number of bytes at the start of `bytes` that are no longer needed.
     stale: usize,
-    /// The offset of the first byte that is needed, and its place.
+    /// The offset of the first byte that is needed; its line and column.
     first: u64,
     line: u32,
     column: u32,
@@ -38,18 +40,18 @@ impl Stream {
         at + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count() as u64
     }
 
-    /// The place of an offset. Bytes that aren't UTF-8 may count as no character.
+    /// The place of an offset. Bytes that aren't UTF-8 may take no column.
     pub(super) fn position(&self, at: u64) -> Position {
         let (line, column) = self.advance(at);
         Position { line, column }
     }
 
-    /// Drops what stands before an offset.
+    /// Drops the bytes before an offset.
     pub(super) fn forget(&mut self, before: u64) {
         (self.line, self.column) = self.advance(before);
         self.stale = self.index(before);
         self.first = before;
-        // moving the rest only when it is the smaller part keeps the cost linear
+        // The rest is moved only when it is the smaller part, so the cost is linear.
         if self.stale >= self.bytes.len() / 2 {
             self.bytes.drain(..self.stale);
             self.stale = 0;

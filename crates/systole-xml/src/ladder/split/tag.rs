@@ -1,4 +1,4 @@
-//! What the bytes of a tag, and those between tags, say.
+//! Questions about the bytes of tags, and about those between tags.
 
 use std::sync::LazyLock;
 
@@ -14,14 +14,14 @@ pub(super) fn name_of(tag: &[u8]) -> &[u8] {
     &name[..end.unwrap_or(name.len())]
 }
 
-/// FNV-1a. Who makes two names collide only spoils their own message.
+/// The FNV-1a hash of a name. A sender that makes two names collide spoils only its own message.
 pub(super) fn hash(name: &[u8]) -> u64 {
     name.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
 }
 
-/// Whether a start tag binds its own prefix to the envelope namespace; quotes may be missing.
+/// Tells whether a start tag binds its own prefix to the envelope namespace; quotes may be missing.
 pub(super) fn declares_envelope(tag: &[u8], name: &[u8]) -> bool {
-    // Made once: that takes longer than to search a tag.
+    // Built once: building it takes longer than the search in one tag.
     static NAMESPACE: LazyLock<Finder> = LazyLock::new(|| Finder::new(ns::ENVELOPE));
     let (attribute, prefix): (&[u8], _) = match name.strip_suffix(b":message") {
         Some(prefix) => (b"xmlns:", prefix),
@@ -38,7 +38,7 @@ pub(super) fn declares_envelope(tag: &[u8], name: &[u8]) -> bool {
     })
 }
 
-/// Whether a start or end tag begins somewhere in the bytes, outside of comments and the like.
+/// Tells whether a start or end tag begins somewhere in the bytes, outside of comments and the like.
 pub(super) fn has_tag(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some(at) = memchr::memchr(b'<', rest) {
@@ -61,7 +61,7 @@ fn hidden_len(bytes: &[u8]) -> Option<usize> {
     Some(opener.len() + length + terminator.len())
 }
 
-/// Whether nothing is lost if these bytes are.
+/// Tells whether the bytes can be dropped without loss.
 pub(super) fn is_noise(bytes: &[u8]) -> bool {
     let mut rest = bytes.trim_ascii_start();
     while let Some(&first) = rest.first() {

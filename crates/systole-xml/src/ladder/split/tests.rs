@@ -1,3 +1,5 @@
+//! Tests of the splitter.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -9,7 +11,7 @@ fn limits(message_bytes: usize) -> XmlLimits {
     XmlLimits { message_bytes, ..XmlLimits::default() }
 }
 
-/// The pieces of a stream that comes in chunks of these sizes, over and over.
+/// The pieces of a stream that comes in chunks of these sizes, repeated.
 fn split_in(stream: &[u8], message_bytes: usize, sizes: &[usize]) -> Vec<Piece> {
     let mut splitter = Splitter::new(&limits(message_bytes));
     let mut pieces = Vec::new();

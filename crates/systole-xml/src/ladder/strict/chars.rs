@@ -1,4 +1,4 @@
-//! Characters: what may stand in a document at all, and what ends a run of bytes.
+//! Classes of characters: those that XML allows, and those that end a run of bytes.
 
 use crate::vocab::{is_name_char, is_name_start};
 
@@ -8,9 +8,9 @@ pub(super) const SPACE: u8 = 1;
 const NAME_START: u8 = 2;
 /// An ASCII character of an NCName.
 const NAME: u8 = 4;
-/// Ends a run of text that can be copied as it is.
+/// Ends a run of text that can be copied unchanged.
 pub(super) const TEXT_STOP: u8 = 8;
-/// Ends a run of an attribute value that can be copied as it is.
+/// Ends a run of an attribute value that can be copied unchanged.
 pub(super) const VALUE_STOP: u8 = 16;
 
 static CLASS: [u8; 256] = classes();
@@ -35,7 +35,7 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// Whether `byte` is of a class.
+/// Tells whether `byte` is of a class.
 #[inline]
 pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
@@ -44,7 +44,7 @@ pub(super) fn is(byte: u8, class: u8) -> bool {
 /// The offset of the first byte of a class at or behind `at`, or the end.
 #[inline]
 pub(super) fn find(src: &[u8], at: usize, class: u8) -> usize {
-    // Names, numbers and white space end soon; only what goes on is worth the start of a vector loop.
+    // Names, numbers and white space end soon; a vector loop pays only for longer runs.
     const SOON: usize = 8;
     let rest = &src[at..];
     let (near, far) = rest.split_at(rest.len().min(SOON));
@@ -60,7 +60,7 @@ pub(super) fn find(src: &[u8], at: usize, class: u8) -> usize {
     src[from..].iter().position(|&byte| is(byte, class)).map_or(src.len(), |ahead| from + ahead)
 }
 
-/// The length of the chunks in front that hold no stop: without an early exit inside of a chunk, so
+/// The length of the leading chunks without a stop. The loop over a chunk has no early exit, so
 /// that it is compiled to vector instructions.
 #[inline]
 fn clear_len(src: &[u8], stops: impl Fn(u8) -> bool) -> usize {
@@ -104,19 +104,20 @@ pub(super) fn char_at(text: &str, at: usize) -> char {
     text[at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// `Char` of XML 1.0 (5th edition), production 2.
+/// Tells whether a character is a `Char` of XML 1.0 (5th edition), production 2.
 pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// The first character that XML allows nowhere, and its offset.
+/// The first character that XML forbids, and its offset.
 pub(super) fn forbidden(text: &str) -> Option<(usize, char)> {
     if may_hold_forbidden(text.as_bytes()) { text.char_indices().find(|&(_, c)| !is_xml_char(c)) } else { None }
 }
 
-/// Whether a closer look is needed: a control character, or the first byte of U+FFFE and U+FFFF.
+/// Tells whether the input holds a control character, or the first byte of U+FFFE and U+FFFF: then its characters
+/// have to be checked one by one.
 ///
-/// Without an early exit in the inner loop, so that it is compiled to vector instructions.
+/// The inner loop has no early exit, so that it is compiled to vector instructions.
 pub(crate) fn may_hold_forbidden(input: &[u8]) -> bool {
     let suspect = |byte: u8| (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0xEF;
     input.chunks(256).any(|chunk| chunk.iter().fold(false, |found, &byte| found | suspect(byte)))

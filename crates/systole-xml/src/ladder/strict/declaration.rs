@@ -1,9 +1,11 @@
+//! The XML declaration.
+
 use super::chars;
 use super::error::{StrictErrorKind, Token, excerpt};
 use super::pass::{Check, Pass};
 
 impl Pass<'_> {
-    /// The XML declaration, if there is one (XML 1.0, production 23).
+    /// Checks the XML declaration, if there is one (XML 1.0, production 23).
     ///
     /// Any version 1.x is read as 1.0, as section 2.8 says.
     pub(super) fn declaration(&mut self) -> Check {
@@ -28,7 +30,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Whether the bytes, which are UTF-8, are also in the encoding of that name.
+    /// Tells whether the bytes, which are UTF-8, are also in the encoding of that name.
     fn is_encoding(&self, name: &str) -> bool {
         let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
         is_one_of(&["UTF-8", "UTF8"]) || (is_one_of(&["US-ASCII", "ASCII"]) && self.text[self.pos..].is_ascii())
@@ -54,7 +56,7 @@ fn parse(body: &str) -> Option<Option<&str>> {
     Some(encoding)
 }
 
-/// The value of ` name = "value"` at the start of `text` and what follows; `Some(None)` if
+/// The value of ` name = "value"` at the start of `text` and the text behind it; `Some(None)` if
 /// something else stands there, `None` if it is malformed.
 fn pseudo_attribute<'t>(text: &'t str, name: &str) -> Option<Option<(&'t str, &'t str)>> {
     let trim = |text: &'t str| &text[chars::skip_space(text.as_bytes(), 0)..];
@@ -68,7 +70,7 @@ fn pseudo_attribute<'t>(text: &'t str, name: &str) -> Option<Option<(&'t str, &'
     Some(Some((value, rest)))
 }
 
-/// `EncName` of XML 1.0, production 81.
+/// Tells whether a name is an `EncName` of XML 1.0, production 81.
 fn is_encoding_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))

@@ -1,10 +1,12 @@
+//! The errors of the strict pass.
+
 use std::fmt;
 
 use crate::vocab::Position;
 
-/// Why bytes are no document that the strict pass takes, and where.
+/// The reason why the strict pass refuses bytes.
 ///
-/// Its text names the place, what to do, and the rule: the production or constraint of
+/// The text gives the place, the error with its correction, and the rule: the production or constraint of
 /// XML 1.0 (5th edition), Namespaces in XML 1.0 (3rd edition) or Canonical XML 1.0, or the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictError(Box<Inner>);
@@ -17,7 +19,7 @@ struct Inner {
 }
 
 impl StrictError {
-    /// `offset` counts from the start of `input`, a byte order mark included; positions don't.
+    /// An error at `offset`, which counts from the start of `input`, a byte order mark included; positions don't.
     #[cold]
     pub(super) fn new(kind: StrictErrorKind, input: &[u8], offset: usize) -> Self {
         let mark = super::mark_len(input);
@@ -25,17 +27,17 @@ impl StrictError {
         Self(Box::new(Inner { kind, at, offset }))
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> &StrictErrorKind {
         &self.0.kind
     }
 
-    /// Where it is wrong. A byte order mark takes no column.
+    /// The place of the error. A byte order mark takes no column.
     pub fn position(&self) -> Position {
         self.0.at
     }
 
-    /// Where it is wrong, in bytes from the start of the input.
+    /// The place of the error, in bytes from the start of the input.
     pub fn offset(&self) -> usize {
         self.0.offset
     }
@@ -45,7 +47,7 @@ impl StrictError {
         self.0.kind.rule()
     }
 
-    /// Whether a limit was passed, rather than a rule of XML broken.
+    /// Tells whether the input passes a limit, rather than breaks a rule of XML.
     pub fn is_limit(&self) -> bool {
         self.0.kind.is_limit()
     }
@@ -59,28 +61,28 @@ impl fmt::Display for StrictError {
 
 impl std::error::Error for StrictError {}
 
-/// What can be wrong with a document. Names are cut to 64 characters.
+/// The kinds of errors in a document. Names are cut to 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrictErrorKind {
-    /// The bytes are no UTF-8.
+    /// Bytes that are no UTF-8.
     #[error("these bytes are no UTF-8: send the document in UTF-8")]
     NotUtf8,
-    /// The XML declaration says that this is another encoding.
+    /// An XML declaration that names another encoding.
     #[error("the XML declaration says that the encoding is '{declared}': send UTF-8 and declare it, or nothing")]
     Encoding {
-        /// What it says.
+        /// The encoding that it names.
         declared: Box<str>,
     },
-    /// A character that XML doesn't have.
+    /// A character that XML forbids.
     #[error("U+{:04X} can't stand in XML, not even as a reference: remove it", u32::from(*.found))]
     ForbiddenCharacter {
         /// The character.
         found: char,
     },
-    /// Something is wrong inside `<?xml …?>`.
+    /// A malformed `<?xml …?>`.
     #[error("this is no XML declaration: write <?xml version=\"1.0\" encoding=\"UTF-8\"?>, or leave it out")]
     MalformedDeclaration,
-    /// A processing instruction called `xml`, or an XML declaration that isn't the very first thing.
+    /// A processing instruction called `xml`, or an XML declaration that isn't at the very start.
     #[error("an XML declaration can only stand at the very start, and no instruction can be called 'xml': remove it")]
     ReservedTarget,
     /// `<!DOCTYPE`.
@@ -100,35 +102,35 @@ pub enum StrictErrorKind {
     Unclosed {
         /// The innermost open element.
         name: Box<str>,
-        /// Where its start tag stands.
+        /// Place of its start tag.
         opened: Position,
     },
-    /// An end tag that closes something else than the innermost open element.
+    /// An end tag that closes another element than the innermost open one.
     #[error("</{found}> can't close <{expected}>, opened at {opened}: write </{expected}> first")]
     MismatchedEnd {
         /// The innermost open element.
         expected: Box<str>,
-        /// What the end tag says.
+        /// The name in the end tag.
         found: Box<str>,
-        /// Where the start tag of the innermost open element stands.
+        /// Place of the start tag of the innermost open element.
         opened: Position,
     },
-    /// An end tag where nothing is open.
+    /// An end tag without an open element.
     #[error("</{name}> closes nothing: remove it")]
     StrayEnd {
-        /// What the end tag says.
+        /// The name in the end tag.
         name: Box<str>,
     },
-    /// `<!` and neither a comment nor a CDATA section.
+    /// `<!` that starts neither a comment nor a CDATA section.
     #[error("after '<!' only '--' or '[CDATA[' can follow: write &lt;! if it is text")]
     UnknownMarkup,
-    /// A `<` that starts nothing.
+    /// A `<` that starts no markup.
     #[error("'<' starts no tag here: write &lt; if it is text")]
     StrayLessThan,
     /// The input ends inside a token.
     #[error("the input ends inside {}: the rest of it is missing", .token.article())]
     EndOfInput {
-        /// What is cut off.
+        /// The token that is cut off.
         token: Token,
     },
     /// `--` inside a comment.
@@ -140,7 +142,7 @@ pub enum StrictErrorKind {
     /// A target with a colon.
     #[error("a processing instruction's name has no colon: remove it")]
     ColonInTarget,
-    /// Something else than white space behind the target.
+    /// Text other than white space behind the target.
     #[error("white space or '?>' must follow the name of a processing instruction")]
     BadInstruction,
     /// `]]>` in text.
@@ -161,15 +163,15 @@ pub enum StrictErrorKind {
         /// The attribute.
         name: Box<str>,
     },
-    /// A value in quotes that are none of XML, such as those of a word processor.
+    /// A value in quotes that XML doesn't have, such as those of a word processor.
     #[error("the value of '{name}' stands in {quote}, which is no quote of XML: write {name}=\"…\"")]
     ForeignQuote {
         /// The attribute.
         name: Box<str>,
-        /// The quote that it starts with.
+        /// The opening quote.
         quote: char,
     },
-    /// Something in a tag that is neither attribute nor end.
+    /// A character in a tag that is neither part of an attribute nor its end.
     #[error("'{}' can't stand in a tag here", .found.escape_debug())]
     UnexpectedInTag {
         /// The character.
@@ -187,13 +189,13 @@ pub enum StrictErrorKind {
     /// The same attribute twice under two prefixes.
     #[error("the attribute '{name}' stands twice in this tag, under prefixes of one namespace: keep one")]
     DuplicateExpandedName {
-        /// The second of them.
+        /// The second of the attributes.
         name: Box<str>,
     },
-    /// An entity other than the five.
+    /// An entity other than the five of XML.
     #[error("there is no entity '&{name};': write the character itself; XML has only amp, lt, gt, quot and apos")]
     UndeclaredEntity {
-        /// Its name.
+        /// The name of the entity.
         name: Box<str>,
     },
     /// An `&` that starts no reference.
@@ -202,10 +204,10 @@ pub enum StrictErrorKind {
     /// `&#` without digits and `;`.
     #[error("this is no character reference: write &#1234; or &#x12AB;")]
     BadCharacterReference,
-    /// A reference to a character that XML doesn't have.
+    /// A reference to a character that XML forbids.
     #[error("&#x{code:X}; refers to no character that XML allows: remove it")]
     IllegalReference {
-        /// The number; 2^32 - 1 if it is larger.
+        /// The code point; 2^32 - 1 if it is larger.
         code: u32,
     },
     /// A name with a colon where none can stand.
@@ -214,13 +216,13 @@ pub enum StrictErrorKind {
         /// The name.
         name: Box<str>,
     },
-    /// A prefix that nothing binds.
+    /// A prefix that no declaration binds.
     #[error("the prefix '{prefix}' is bound to no namespace: add xmlns:{prefix}=\"…\"")]
     UndeclaredPrefix {
         /// The prefix.
         prefix: Box<str>,
     },
-    /// `xmlns:p=""`.
+    /// `xmlns:p=""`, which Namespaces in XML 1.0 forbids.
     #[error("a prefix can't be unbound: remove xmlns:{prefix}=\"\"")]
     PrefixUndeclared {
         /// The prefix.
@@ -238,82 +240,82 @@ pub enum StrictErrorKind {
     /// More bytes than a message may have.
     #[error("{bytes} bytes are more than the {limit} that a message may have")]
     TooLarge {
-        /// How many there are.
+        /// Number of bytes.
         bytes: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// The canonical form has more bytes than a message may have.
     #[error("the canonical form has more than the {limit} bytes that a message may have")]
     CanonicalTooLarge {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Elements too deep inside each other.
     #[error("more than {limit} elements inside each other")]
     TooDeep {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many attributes and namespace declarations in one tag.
     #[error("more than {limit} attributes and namespace declarations in one tag")]
     TooManyAttributes {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// Too many namespace declarations in scope.
     #[error("more than {limit} namespace declarations in scope")]
     TooManyNamespaces {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// A name is too long.
+    /// A name over the limit.
     #[error("a name of {bytes} bytes: names may have {limit}")]
     NameTooLong {
-        /// How many bytes it has.
+        /// Number of bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// An attribute value is too long, as it is written or in canonical form.
+    /// An attribute value over the limit, as written or in canonical form.
     #[error("the value of '{name}' has {bytes} bytes: values may have {limit}")]
     ValueTooLong {
         /// The attribute.
         name: Box<str>,
-        /// How many bytes it has.
+        /// Number of bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// A comment is too long.
+    /// A comment over the limit.
     #[error("a comment of {bytes} bytes: comments may have {limit}")]
     CommentTooLong {
-        /// How many bytes it has.
+        /// Number of bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// A processing instruction is too long.
+    /// A processing instruction over the limit.
     #[error("a processing instruction of {bytes} bytes: instructions may have {limit}")]
     InstructionTooLong {
-        /// How many bytes stand behind its name.
+        /// Number of bytes behind its name.
         bytes: usize,
-        /// How many may stand there.
+        /// The limit.
         limit: usize,
     },
-    /// A namespace name is too long.
+    /// A namespace name over the limit.
     #[error("a namespace name of {bytes} bytes: names may have {limit}")]
     NamespaceTooLong {
-        /// How many bytes it has.
+        /// Number of bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
 }
 
 impl StrictErrorKind {
     /// The rule that is broken: a production (its number in brackets) or constraint of a
-    /// Recommendation, or a rule of ours.
+    /// Recommendation, or a rule of Systole.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::NotUtf8 | Self::Encoding { .. } => "XML 1.0 section 4.3.3",
@@ -360,7 +362,7 @@ impl StrictErrorKind {
         }
     }
 
-    /// Whether this is a limit, rather than a rule of XML.
+    /// Tells whether this is a limit, rather than a rule of XML.
     pub fn is_limit(&self) -> bool {
         matches!(
             self,
@@ -378,7 +380,7 @@ impl StrictErrorKind {
     }
 }
 
-/// A piece of markup that the end of the input can cut.
+/// A token that the end of the input can cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     /// `<!-- … -->`
@@ -419,7 +421,7 @@ impl Token {
     }
 }
 
-/// A name for a message: cut to 64 characters.
+/// A name for an error text, cut to 64 characters.
 pub(in crate::ladder) fn excerpt(text: &str) -> Box<str> {
     text.chars().take(64).collect::<String>().into()
 }

@@ -1,11 +1,11 @@
-//! References in, escapes out: XML 1.0, section 4.1, and Canonical XML 1.0, section 2.3.
+//! References and escapes: XML 1.0, section 4.1, and Canonical XML 1.0, section 2.3.
 
 use super::chars::{self, TEXT_STOP, VALUE_STOP};
 use super::error::{StrictErrorKind, excerpt};
 use super::pass::{Check, Pass};
 
 impl Pass<'_> {
-    /// The character that the reference at `at` stands for, and where the reference ends.
+    /// The character of the reference at `at`, and the end of the reference.
     pub(super) fn reference(&self, at: usize) -> Check<(char, usize)> {
         if self.src.get(at + 1) == Some(&b'#') {
             return self.character_reference(at);
@@ -25,7 +25,7 @@ impl Pass<'_> {
         Ok((c, end + 1))
     }
 
-    /// XML 1.0, production 66.
+    /// Reads a character reference (XML 1.0, production 66).
     fn character_reference(&self, at: usize) -> Check<(char, usize)> {
         let hex = self.src.get(at + 2) == Some(&b'x');
         let (radix, start) = if hex { (16, at + 3) } else { (10, at + 2) };
@@ -44,13 +44,13 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a reference in text is what its character would be escaped as.
+    /// Tells whether a reference in text is the canonical escape of its character.
     #[inline]
     pub(super) fn is_canonical_in_text(&self, at: usize, end: usize) -> bool {
         matches!(&self.src[at..end], b"&amp;" | b"&lt;" | b"&gt;" | b"&#xD;")
     }
 
-    /// Whether a reference in an attribute value is what its character would be escaped as.
+    /// Tells whether a reference in an attribute value is the canonical escape of its character.
     #[inline]
     pub(super) fn is_canonical_in_value(&self, at: usize, end: usize) -> bool {
         matches!(&self.src[at..end], b"&amp;" | b"&lt;" | b"&quot;" | b"&#x9;" | b"&#xA;" | b"&#xD;")
@@ -66,7 +66,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Writes the source from `start` to `end`, a CDATA section, as text.
+    /// Writes the content of a CDATA section, from `start` to `end` of the source, as text.
     pub(super) fn write_text(&mut self, start: usize, end: usize) {
         let mut run = start;
         loop {
@@ -139,7 +139,7 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     push_escaped(out, text.as_bytes(), TEXT_STOP, text_escape);
 }
 
-/// Appends `text` as what stands between the quotes of a canonical attribute.
+/// Appends `text` as the value of a canonical attribute, without quotes.
 pub(crate) fn push_value(out: &mut Vec<u8>, text: &str) {
     push_escaped(out, text.as_bytes(), VALUE_STOP, value_escape);
 }
@@ -158,7 +158,7 @@ pub(super) fn push_escaped(out: &mut Vec<u8>, text: &[u8], stop: u8, escape: imp
     }
 }
 
-/// What stands for a character in canonical text.
+/// The escape of a character in canonical text.
 fn text_escape(byte: u8) -> Option<&'static [u8]> {
     match byte {
         b'&' => Some(b"&amp;"),
@@ -169,7 +169,7 @@ fn text_escape(byte: u8) -> Option<&'static [u8]> {
     }
 }
 
-/// What stands for a character in a canonical attribute value.
+/// The escape of a character in a canonical attribute value.
 pub(super) fn value_escape(byte: u8) -> Option<&'static [u8]> {
     match byte {
         b'&' => Some(b"&amp;"),

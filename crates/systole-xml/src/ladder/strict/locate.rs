@@ -1,3 +1,5 @@
+//! Offsets of elements, attributes and contents in the source, found on demand for errors.
+
 use memchr::memmem;
 
 /// The offset of the `index`-th start tag of well-formed XML, in document order, from 0.
@@ -25,7 +27,7 @@ pub(crate) fn element_offset(input: &[u8], index: usize) -> Option<usize> {
     }
 }
 
-/// The offset of an attribute in the start tag at `tag` of well-formed XML, by its name as it is written.
+/// The offset of an attribute in the start tag at `tag` of well-formed XML, by its name as written.
 pub(crate) fn attribute_offset(input: &[u8], tag: usize, name: &str) -> Option<usize> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let behind = |from: usize, wanted: &dyn Fn(&u8) -> bool| Some(from + input.get(from..)?.iter().position(wanted)?);
@@ -44,7 +46,7 @@ pub(crate) fn attribute_offset(input: &[u8], tag: usize, name: &str) -> Option<u
     }
 }
 
-/// The offset of what stands behind the start tag at `tag` of well-formed XML and the white space there; `None` if the
+/// The offset of the content behind the start tag at `tag` of well-formed XML, white space skipped; `None` if the
 /// element is empty.
 pub(crate) fn content_offset(input: &[u8], tag: usize) -> Option<usize> {
     let mut at = tag;

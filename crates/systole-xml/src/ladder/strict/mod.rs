@@ -1,20 +1,20 @@
-//! The strict pass: bytes to [`Canonical`], or an error that says where and which rule.
+//! The strict pass: bytes to [`Canonical`], or an error with the place and the rule.
 //!
 //! One pass over the bytes checks XML 1.0 (5th edition) without document type declarations and
-//! Namespaces in XML 1.0, keeps to the limits, and writes Exclusive XML Canonicalization 1.0
-//! byte for byte. Input that is canonical already is shared, not copied.
+//! Namespaces in XML 1.0, enforces the limits, and writes Exclusive XML Canonicalization 1.0
+//! byte for byte. Input that is already canonical is shared, not copied.
 //!
-//! The elements of messages keep one thing more than plain exclusive canonicalization does: the declarations of prefixes
-//! that stand before a colon in a value, as in `xsi:type="p:T"`, so that they mean the same. In the standard's words the
-//! InclusiveNamespaces PrefixList of an element holds the prefixes that are declared around or inside of it and stand
-//! before a colon in an attribute value or text of it. No schema is needed to know that, and a schema that knows more
-//! changes nothing. A QName without a prefix, in a default namespace that no name uses, is not known as one.
+//! The elements of messages keep more than plain exclusive canonicalization does: the declarations of prefixes
+//! that stand before a colon in a value, as in `xsi:type="p:T"`, so that such values keep their meaning. In the terms
+//! of the standard, the InclusiveNamespaces PrefixList of an element holds the prefixes that are declared around or
+//! inside of it and stand before a colon in one of its attribute values or texts. This takes no schema, and a schema
+//! changes nothing of it. A QName without a prefix, in a default namespace that no name uses, isn't recognized.
 //!
-//! What always holds: time and memory are linear in the input (sorting the attributes of one tag
-//! apart), nothing recurses, and the output passes the strict pass again, unchanged.
+//! Time and memory are linear in the input (except for sorting the attributes of one tag),
+//! nothing recurses, and the output passes the strict pass again, unchanged.
 //!
-//! What it does not do: repair anything, know any entity but the five, or resolve anything.
-//! `xml:*` attributes stay where they are written, as exclusive canonicalization has it.
+//! The pass does *not* repair anything, accept entities other than the five of XML, or resolve anything.
+//! `xml:*` attributes stay where they are written, as in exclusive canonicalization.
 
 mod chars;
 mod declaration;
@@ -49,8 +49,8 @@ use super::known::known_name;
 use super::subtree::Subtree;
 use crate::vocab::XmlLimits;
 
-/// Reads one document and makes its element canonical. Comments and what stands around the
-/// element are checked and dropped; instructions inside of it stay.
+/// Parses one document and returns its element in canonical form. Comments, and all that stands around the
+/// element, are checked and dropped; instructions inside of it stay.
 ///
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
@@ -59,10 +59,10 @@ pub fn canonicalize(input: &Bytes, limits: &XmlLimits) -> Result<Canonical, Stri
     canonicalize_one(&text, Surroundings::default(), |root| Origin::new(input.clone(), root.first), limits)
 }
 
-/// Reads any number of top-level elements with nothing but white space, comments and
-/// instructions between them, and makes each canonical by itself.
+/// Parses any number of top-level elements with only white space, comments and
+/// instructions between them, and returns each in canonical form.
 ///
-/// The limit on bytes is for all of them together.
+/// The limit on bytes counts for all of them together.
 ///
 /// # Errors
 /// [`StrictError`] if the bytes break a rule of XML or pass a limit.
@@ -77,14 +77,14 @@ pub fn canonicalize_fragment(input: &Bytes, limits: &XmlLimits) -> Result<Vec<Ca
 /// Options of the canonical form.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Form<'a> {
-    /// Whether comments stay.
+    /// Keeps comments.
     pub comments: bool,
     /// The InclusiveNamespaces PrefixList (Exclusive XML Canonicalization 1.0, section 3): prefixes whose declarations
-    /// stay whether or not a name uses them, `#default` for the default namespace.
+    /// stay whether or not a name uses them; `#default` stands for the default namespace.
     pub prefixes: &'a [&'a str],
 }
 
-/// Exclusive XML Canonicalization 1.0 of a whole document, with the instructions around its
+/// Writes Exclusive XML Canonicalization 1.0 of a whole document, with the instructions around its
 /// element.
 ///
 /// # Errors
@@ -95,14 +95,14 @@ pub fn c14n(input: &[u8], form: Form, limits: &XmlLimits) -> Result<Vec<u8>, Str
     document(text, form, &[], limits)
 }
 
-/// Exclusive XML Canonicalization 1.0 of one element: the `index`-th start tag, in document order, from 0.
-/// `None` if there are fewer.
+/// Writes Exclusive XML Canonicalization 1.0 of one element: the `index`-th start tag, in document order, from 0.
+/// Returns `None` if there are fewer.
 ///
-/// The whole document is checked, so two passes are made.
+/// Checks the whole document, so it takes two passes.
 ///
 /// # Errors
-/// [`StrictError`] if the bytes of the document break a rule of XML or pass a limit. That the subtree passes a limit,
-/// because it declares what its ancestors declared, is told by its place in the canonical form.
+/// [`StrictError`] if the bytes of the document break a rule of XML or pass a limit. If the subtree passes a limit
+/// because of the declarations of its ancestors, the place of the error is one in the canonical form.
 pub fn c14n_subtree(
     input: &[u8],
     index: usize,
@@ -127,16 +127,16 @@ fn document(input: &str, form: Form, declared: &[(&str, &str)], limits: &XmlLimi
     })
 }
 
-/// What surrounds an element that is read or written apart from its ancestors.
+/// The surroundings of an element that is read or written apart from its ancestors.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Surroundings<'a> {
-    /// Prefix and namespace name of the declarations in scope where it is read.
+    /// Prefix and namespace name of the declarations in scope at the place where it is read.
     pub(super) declared: &'a [(&'a str, &'a str)],
-    /// Prefix and namespace name of what its ancestors have rendered where it is written.
+    /// Prefix and namespace name of those that its ancestors have rendered at the place where it is written.
     pub(super) rendered: &'a [(&'a str, &'a str)],
 }
 
-/// The canonical form of one element out of, or for, a place inside of a document. Positions are
+/// The canonical form of one element that comes from, or goes to, a place inside of a document. Positions are
 /// those of `origin`.
 ///
 /// # Errors
@@ -161,7 +161,7 @@ fn canonicalize_one(
     Ok(only.expect("a pass without error has read one element"))
 }
 
-/// The input as text, whose slices are text without another look.
+/// The input as text. Slices of it need no second check.
 fn utf8(input: &Bytes, limits: &XmlLimits) -> Result<ByteString, StrictError> {
     check_size(input, limits)?;
     ByteString::try_from(input.clone()).map_err(|error| not_utf8(error, input))
@@ -171,8 +171,8 @@ fn not_utf8(error: Utf8Error, input: &[u8]) -> StrictError {
     StrictError::new(StrictErrorKind::NotUtf8, input, error.valid_up_to())
 }
 
-/// Gives `found` the top-level elements of the input. Where values use prefixes whose declarations the first pass left out, a second
-/// one keeps these.
+/// Calls `found` with the top-level elements of the input. If values use prefixes whose declarations the first pass
+/// left out, a second pass keeps these.
 fn read(
     input: &ByteString,
     goal: Goal,
@@ -190,8 +190,8 @@ fn read(
     Ok(())
 }
 
-/// One pass, with a prefix list for each top-level element. If it has none, and prefixes that values use were left out,
-/// nothing is found: the lists that the next pass takes are returned.
+/// Makes one pass, with a prefix list for each top-level element. If `lists` is empty and prefixes that values use were
+/// left out, finds nothing and returns the lists for the next pass.
 fn read_with(
     lists: &[Vec<&str>],
     input: &ByteString,
@@ -216,12 +216,12 @@ fn read_with(
                 return Ok(lists);
             }
         }
-        // The room keeps its memory.
+        // The scratch space keeps the memory of the list.
         let mut roots = std::mem::take(pass.roots);
         for (number, root) in roots.drain(..).enumerate() {
             let keeps = lists.get(number).is_some_and(|list| !list.is_empty());
             let origin = origin(&root);
-            // The tape is that of the last one.
+            // The tape is that of the last element.
             found(finish(&mut pass, root, keeps, input, origin));
         }
         *pass.roots = roots;

@@ -1,3 +1,5 @@
+//! The run of the strict pass over the input.
+
 use std::ops::Range;
 
 use super::chars::{self, SPACE, TEXT_STOP};
@@ -9,20 +11,20 @@ use super::writer::{Piece, Writer};
 use crate::ladder::tape::Loan;
 use crate::vocab::{Position, XmlLimits};
 
-/// What may stand at the top level, and what of it is written.
+/// The elements that may stand at the top level, and the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// One element, which is written.
+    /// One element, which alone is written.
     Element,
     /// Any number of elements, each of which is written as a piece of its own.
     Fragment,
-    /// One element, which is written with the instructions and comments around it.
+    /// One element, which is written together with the instructions and comments around it.
     Document,
 }
 
 /// One run of the strict pass: scans, checks and writes the canonical form at once.
 ///
-/// The stack of open elements is a vector, so depth costs memory and no stack. Every byte is
+/// The stack of open elements is a vector, so depth costs memory and no call stack. Every byte is
 /// looked at a bounded number of times.
 #[derive(Debug)]
 pub(super) struct Pass<'a> {
@@ -32,15 +34,15 @@ pub(super) struct Pass<'a> {
     pub(super) limits: &'a XmlLimits,
     pub(super) scope: &'a mut Scope,
     pub(super) writer: Writer<'a>,
-    /// That of the current top-level element, or the last one.
+    /// The tape of the current top-level element, or of the last one.
     pub(super) tape: Loan,
-    /// How much was written before that element.
+    /// Bytes of output before that element.
     before: usize,
     pub(super) open: &'a mut Vec<Open>,
     /// The attributes of the current start tag, without namespace declarations.
     pub(super) attributes: &'a mut Vec<Attribute>,
     pub(super) roots: &'a mut Vec<Root>,
-    /// How many start tags were seen.
+    /// Number of start tags so far.
     pub(super) elements: usize,
     goal: Goal,
     comments: bool,
@@ -53,7 +55,7 @@ pub(super) struct Pass<'a> {
 pub(super) struct Open {
     pub(super) name: Range<usize>,
     pub(super) mark: Mark,
-    /// Its number on the tape.
+    /// Number of the element on the tape.
     pub(super) number: u32,
 }
 
@@ -63,11 +65,11 @@ pub(super) struct Root {
     pub(super) piece: Piece,
     pub(super) namespace: Uri,
     pub(super) local: Range<usize>,
-    /// How many start tags stand before its own.
+    /// Number of start tags before its own.
     pub(super) first: usize,
 }
 
-/// `Ok` or the boxed error: one register.
+/// A result whose error is boxed, so that it takes one register.
 pub(super) type Check<T = ()> = Result<T, StrictError>;
 
 /// Checks that an input is not too large to be read.
@@ -81,7 +83,7 @@ pub(super) fn check_size(input: &[u8], limits: &XmlLimits) -> Check {
 }
 
 impl<'a> Pass<'a> {
-    /// Checks size and characters; everything else is for [`Pass::run`].
+    /// Checks size and characters; [`Pass::run`] checks all else.
     pub(super) fn new(
         text: &'a str,
         goal: Goal,
@@ -117,7 +119,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Reads to the end of the input.
+    /// Parses the input to its end.
     pub(super) fn run(&mut self) -> Check {
         self.declaration()?;
         loop {
@@ -169,7 +171,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Character data up to the next markup.
+    /// Parses character data up to the next markup.
     fn text(&mut self) -> Check {
         let mut run = self.pos;
         let mut at = run;
@@ -209,7 +211,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Short runs are searched byte by byte, long ones by vector instructions.
+    /// The next stop of text: searched byte by byte in short runs, by vector instructions in long ones.
     #[inline]
     fn find_text_stop(&self, at: usize) -> usize {
         const SHORT: usize = 32;
@@ -223,8 +225,8 @@ impl<'a> Pass<'a> {
         near + memchr::memchr(b'\r', &rest[..markup]).unwrap_or(markup)
     }
 
-    /// Writes what stands between `run` and the carriage return at `at`, and the line feed that
-    /// it means (XML 1.0, section 2.11). Returns where the next run starts.
+    /// Writes the source between `run` and the carriage return at `at`, and the line feed that
+    /// stands for it (XML 1.0, section 2.11). Returns the start of the next run.
     pub(super) fn line_end(&mut self, run: usize, at: usize) -> usize {
         self.writer.source(run, at);
         if self.src.get(at + 1) != Some(&b'\n') {
@@ -233,7 +235,7 @@ impl<'a> Pass<'a> {
         at + 1
     }
 
-    /// `<!…`: a comment or a CDATA section; at the top level a comment only.
+    /// Parses `<!…`: a comment or a CDATA section; at the top level only a comment.
     fn declaration_or_comment(&mut self, inside: bool) -> Check {
         let rest = &self.src[self.pos..];
         if rest.starts_with(b"<!--") {
@@ -247,7 +249,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// XML 1.0, production 15.
+    /// Parses a comment (XML 1.0, production 15).
     fn comment(&mut self) -> Check {
         let at = self.pos;
         let start = at + 4;
@@ -272,7 +274,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// XML 1.0, productions 18 to 21: its content is text.
+    /// Parses a CDATA section as text (XML 1.0, productions 18 to 21).
     fn section(&mut self) -> Check {
         let start = self.pos + b"<![CDATA[".len();
         let Some(length) = memchr::memmem::find(&self.src[start..], b"]]>") else {
@@ -283,7 +285,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// XML 1.0, productions 16 and 17.
+    /// Parses a processing instruction (XML 1.0, productions 16 and 17).
     fn instruction(&mut self) -> Check {
         let at = self.pos;
         let name = at + 2..chars::ncname_end(self.text, at + 2);
@@ -335,13 +337,13 @@ impl<'a> Pass<'a> {
         Err(self.error(kind, name.start - 2))
     }
 
-    /// Whether what stands here belongs to the output: all inside of elements, and around them
-    /// where the whole document is wanted.
+    /// Tells whether the markup here belongs to the output: inside of elements always, around them
+    /// only for a whole document.
     fn is_written(&self) -> bool {
         !self.open.is_empty() || self.goal == Goal::Document
     }
 
-    /// Canonical XML 1.0, section 2.3: outside of the element each node has a line of its own.
+    /// Writes the line feed before a node behind the element (Canonical XML 1.0, section 2.3: one line for each).
     fn break_before(&mut self) {
         if self.open.is_empty() && self.elements > 0 {
             self.writer.literal(b"\n");
@@ -354,13 +356,13 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The place in the canonical form of the current top-level element that is written next.
+    /// Offset of the next output in the canonical form of the current top-level element.
     #[inline]
     pub(super) fn place(&self) -> usize {
         self.writer.len() - self.before
     }
 
-    /// Text with a character reference was written.
+    /// Records on the tape that text with a character reference was written.
     pub(super) fn note_reference(&mut self) {
         if let Some(open) = self.open.last() {
             self.tape.reference(open.number);
@@ -383,7 +385,8 @@ impl<'a> Pass<'a> {
         if bytes > limit { Err(self.error(StrictErrorKind::NameTooLong { bytes, limit }, start)) } else { Ok(()) }
     }
 
-    /// The output can outgrow the input, because a namespace is rendered wherever it is used.
+    /// Checks the size of the output, which can outgrow the input because namespaces are rendered wherever they are
+    /// used.
     #[inline]
     pub(super) fn check_output(&self, at: usize) -> Check {
         let limit = self.limits.message_bytes.min(u32::MAX as usize);
@@ -398,7 +401,7 @@ impl<'a> Pass<'a> {
         StrictError::new(kind, self.src, at)
     }
 
-    /// The input ends inside a token that starts at the current place.
+    /// The error of an input that ends inside a token that starts at the current place.
     #[cold]
     pub(super) fn cut(&self, token: Token) -> StrictError {
         self.error(StrictErrorKind::EndOfInput { token }, self.pos)

@@ -11,9 +11,9 @@ impl<'a> Pass<'a> {
         if name.local == name.start { Ok(Prefix::DEFAULT) } else { self.bound_prefix(name) }
     }
 
-    /// Gives every attribute its namespace, and refuses two of the same name.
+    /// Resolves the namespaces of all attributes, and refuses two of the same name.
     ///
-    /// They come out in canonical order: by namespace name, then by local name (Canonical
+    /// Sorts them into canonical order: by namespace name, then by local name (Canonical
     /// XML 1.0, section 2.3), so that equal names are neighbours.
     pub(super) fn resolve_attributes(&mut self) -> Check {
         for index in 0..self.attributes.len() {
@@ -60,7 +60,7 @@ impl<'a> Pass<'a> {
         Err(self.error(kind, name.start))
     }
 
-    /// Writes the tag that starts at `at` up to its end, which stands at `end`. Uses up the attributes.
+    /// Writes the tag that starts at `at` up to its end at `end`. Uses up the attributes.
     pub(super) fn write_start_tag(&mut self, at: usize, name: &Name, prefix: Prefix, end: usize) -> Check {
         self.writer.source(at, name.end);
         if end == name.end && prefix == Prefix::DEFAULT && !self.scope.is_fresh() {
@@ -104,8 +104,8 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Renders what the names of this tag use, or the prefix list asks for, and no output ancestor has rendered, by
-    /// prefix. Returns how many declarations that takes.
+    /// Renders the namespaces that the names of this tag use, or the prefix list asks for, and no output ancestor has
+    /// rendered, sorted by prefix. Returns the number of declarations.
     fn write_namespaces(&mut self, element: Prefix) -> usize {
         let mut first = None;
         let mut others = Vec::new();

@@ -1,10 +1,12 @@
+//! The scratch space of the strict pass.
+
 use std::cell::Cell;
 
 use super::pass::{Open, Root};
 use super::scope::Scope;
 use super::tag::Attribute;
 
-/// What a pass needs to remember, kept from one to the next for its memory.
+/// The working memory of a pass, kept for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     pub(super) open: Vec<Open>,
@@ -19,7 +21,7 @@ thread_local! {
 }
 
 impl Room {
-    /// Lends the room of this thread.
+    /// Lends the scratch space of this OS thread.
     pub(super) fn lend<R>(borrow: impl FnOnce(&mut Self) -> R) -> R {
         let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_default();
         let result = borrow(&mut room);
@@ -38,7 +40,7 @@ impl Room {
         self.out.clear();
     }
 
-    /// Whether a large document has left much, which must not be kept.
+    /// Tells whether a large document has left so much memory that it must not be kept.
     fn is_large(&self) -> bool {
         const KEPT: usize = 1 << 12;
         let Self { open, attributes, scope, roots, out } = self;

@@ -1,3 +1,5 @@
+//! Prefixes and namespaces in scope, in the input and in the output.
+
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -6,17 +8,17 @@ use std::ops::Range;
 use super::error::{StrictErrorKind, excerpt};
 use crate::vocab::{XmlLimits, ns};
 
-/// A namespace name, by its place in the table of the pass.
+/// A namespace name, by its index in the table of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Uri(u32);
 
 impl Uri {
-    /// No namespace: what an unprefixed name has where no default namespace is declared.
+    /// No namespace: that of an unprefixed name where no default namespace is declared.
     pub(super) const NONE: Self = Self(0);
     const XML: Self = Self(1);
 }
 
-/// A prefix, by its place in the table of the pass.
+/// A prefix, by its index in the table of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prefix(u32);
 
@@ -25,10 +27,10 @@ impl Prefix {
     pub(super) const DEFAULT: Self = Self(0);
 }
 
-/// Which prefix means what at the current element, in the input and in the output.
+/// The bindings of prefixes at the current element, in the input and in the output.
 ///
-/// Everything is looked up by number; declarations and renderings are undone from logs when their
-/// element ends. So an element costs time for its own names and declarations only, however many
+/// Everything is looked up by number. Declarations and renderings are undone from logs when their
+/// element ends. So an element costs time only for its own names and declarations, however many
 /// others are in scope.
 #[derive(Debug)]
 pub(super) struct Scope {
@@ -47,26 +49,26 @@ pub(super) struct Scope {
 #[derive(Debug, Clone, Copy)]
 struct State {
     bound: Binding,
-    /// What the nearest output ancestor that rendered the prefix says.
+    /// The namespace that the nearest output ancestor rendered for the prefix.
     rendered: Uri,
-    /// Whether it is on the InclusiveNamespaces PrefixList.
+    /// True if it is on the InclusiveNamespaces PrefixList.
     listed: bool,
     left_out: bool,
 }
 
-/// What a prefix is bound to, and by which bytes.
+/// The namespace that a prefix is bound to, and the bytes of its declaration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binding {
     pub(super) uri: Uri,
-    /// Where a declaration stands that can be copied as it is, with the space before it.
+    /// Range of a declaration that can be copied unchanged, with the space before it.
     pub(super) verbatim: Option<(usize, usize)>,
     depth: usize,
-    /// Whether it counts as in scope. An undeclared default namespace still does: the output
+    /// True if it counts as in scope. An undeclared default namespace still does: the output
     /// may declare it later than the input.
     counts: bool,
 }
 
-/// A point to go back to.
+/// A point to rewind to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     declared: usize,
@@ -83,7 +85,7 @@ const UNBOUND: State = State {
 /// The empty prefix in a prefix list (Exclusive XML Canonicalization 1.0, section 4).
 const DEFAULT: &str = "#default";
 
-/// What every document has: the empty prefix and `xml`, no namespace and that of `xml`.
+/// Number of names in the tables of every document: the empty prefix and `xml`, no namespace and that of `xml`.
 const KNOWN: usize = 2;
 
 impl Default for Scope {
@@ -94,7 +96,7 @@ impl Default for Scope {
         prefixes.intern(b"");
         prefixes.intern(b"xml");
         debug_assert_eq!(xml, Uri::XML);
-        // never rendered, because every document has it
+        // `xml` is never rendered, because every document has it.
         let state = State { bound: Binding { uri: xml, ..UNBOUND.bound }, rendered: xml, ..UNBOUND };
         Self {
             prefixes,
@@ -110,7 +112,7 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// Forgets a document.
+    /// Discards the state of a document.
     pub(super) fn clear(&mut self) {
         self.rewind(Mark { declared: 0, rendered: 0 });
         self.prefixes.truncate(KNOWN);
@@ -122,7 +124,7 @@ impl Scope {
         self.left_out.clear();
     }
 
-    /// Whether it has more room than so much.
+    /// Tells whether its capacity is over `kept`.
     pub(super) fn is_large(&self, kept: usize) -> bool {
         let Self { prefixes, uris, states, declared, rendered, fresh, left_out, in_scope: _ } = self;
         prefixes.is_large(kept)
@@ -142,7 +144,7 @@ impl Scope {
         self.fresh.push(prefix);
     }
 
-    /// Says that an ancestor outside of the bytes has rendered a prefix already.
+    /// Records that an ancestor outside of the bytes has rendered a prefix already.
     pub(super) fn inherit_rendered(&mut self, prefix: &str, uri: &str) {
         let prefix = self.prefix(prefix.as_bytes());
         self.state(prefix).rendered = self.uri(uri.as_bytes());
@@ -152,7 +154,7 @@ impl Scope {
         Mark { declared: self.declared.len(), rendered: self.rendered.len() }
     }
 
-    /// Forgets what was declared and rendered since `mark`.
+    /// Discards the declarations and renderings since `mark`.
     pub(super) fn rewind(&mut self, mark: Mark) {
         while self.declared.len() > mark.declared
             && let Some((prefix, before)) = self.declared.pop()
@@ -191,7 +193,7 @@ impl Scope {
         self.states[prefix.0 as usize].bound
     }
 
-    /// Marks a prefix as rendered with what it is bound to; false if the output says so already.
+    /// Marks a prefix as rendered with its binding; false if the output has that already.
     #[inline]
     pub(super) fn render(&mut self, prefix: Prefix) -> bool {
         let state = &mut self.states[prefix.0 as usize];
@@ -209,13 +211,13 @@ impl Scope {
         self.state(prefix).listed = listed;
     }
 
-    /// Whether prefixes were bound since the last start tag was written.
+    /// Tells whether prefixes were bound since the last start tag was written.
     #[inline]
     pub(super) fn is_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }
 
-    /// Renders the prefixes that were bound at the current element and that are on the list. The others are taken down
+    /// Renders the prefixes that were bound at the current element and that are on the list. Records the others
     /// as left out, unless they were rendered before.
     #[inline]
     pub(super) fn render_listed(&mut self, mut rendered: impl FnMut(Prefix)) {
@@ -236,18 +238,18 @@ impl Scope {
         self.fresh.clear();
     }
 
-    /// Whether a declaration of any prefix was left out.
+    /// Tells whether a declaration of any prefix was left out.
     pub(super) fn leaves_out(&self) -> bool {
         !self.left_out.is_empty()
     }
 
-    /// Whether a declaration of this prefix was left out; it counts as kept from now on.
+    /// Tells whether a declaration of this prefix was left out; it counts as kept from now on.
     pub(super) fn keep(&mut self, prefix: &[u8]) -> bool {
         let Some(number) = self.prefixes.find(prefix) else { return false };
         std::mem::take(&mut self.states[number as usize].left_out)
     }
 
-    /// Whether a prefix whose declaration was left out may stand before a colon somewhere; false if none of a few does.
+    /// Tells whether a prefix whose declaration was left out may stand before a colon; searched only for a few of them.
     pub(super) fn left_out_may_stand_in(&self, text: &str) -> bool {
         const FEW: usize = 8;
         let stands = |prefix: &Prefix| {
@@ -257,7 +259,7 @@ impl Scope {
         self.left_out.len() > FEW || self.left_out.iter().any(stands)
     }
 
-    /// Forgets what [`Self::keep`] has kept.
+    /// Undoes all calls of [`Self::keep`].
     pub(super) fn leave_out_again(&mut self) {
         for prefix in &self.left_out {
             self.states[prefix.0 as usize].left_out = true;
@@ -307,7 +309,7 @@ impl Scope {
     }
 }
 
-/// Namespaces in XML 1.0, section 3: what may be bound to what.
+/// Checks a binding by the rules of Namespaces in XML 1.0, section 3.
 fn check_declaration(prefix: &[u8], uri: &[u8], limits: &XmlLimits) -> Result<(), StrictErrorKind> {
     let text = |bytes| excerpt(std::str::from_utf8(bytes).unwrap_or_default());
     if uri.len() > limits.name_bytes {
@@ -325,7 +327,7 @@ fn check_declaration(prefix: &[u8], uri: &[u8], limits: &XmlLimits) -> Result<()
     Ok(())
 }
 
-/// Whether a URI is absolute (RFC 3986, section 3.1).
+/// Tells whether a URI is absolute (RFC 3986, section 3.1).
 pub(in crate::ladder) fn has_scheme(uri: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', uri) else { return false };
     let rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
@@ -339,13 +341,13 @@ fn declaration_name(prefix: &[u8]) -> Box<str> {
     }
 }
 
-/// Distinct byte strings by number. A few are searched one by one, more by a hash that the sender
-/// can't foresee.
+/// Distinct byte strings by number. Up to eight are searched linearly, more by a hash that the sender
+/// can't predict.
 #[derive(Debug, Default)]
 struct Table {
     bytes: Vec<u8>,
     names: Vec<Range<usize>>,
-    /// By hash, or the next free one.
+    /// Numbers of names, by the hash of the name or the next free one.
     numbers: HashMap<u64, u32>,
     hasher: RandomState,
 }
@@ -405,7 +407,7 @@ impl Table {
         self.numbers.insert(slot, number(known));
     }
 
-    /// The hash of a name, or the first one behind it that isn't another name's.
+    /// The hash of a name, or the first one behind it that isn't the slot of another name.
     fn slot(&self, name: &[u8]) -> u64 {
         let mut hash = self.hasher.hash_one(name);
         while self.numbers.get(&hash).is_some_and(|&known| self.name(known) != name) {

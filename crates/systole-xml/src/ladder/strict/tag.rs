@@ -1,3 +1,5 @@
+//! Start and end tags.
+
 use std::ops::Range;
 
 use super::chars::{self, VALUE_STOP};
@@ -9,7 +11,7 @@ use super::scope::{Prefix, Uri};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     pub(super) start: usize,
-    /// Where the local part starts.
+    /// Start of the local part.
     pub(super) local: usize,
     pub(super) end: usize,
 }
@@ -26,19 +28,19 @@ pub(super) struct Attribute {
 /// An attribute value in the source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
-    /// Where the white space before the attribute starts.
+    /// Start of the white space before the attribute.
     pub(super) lead: usize,
     pub(super) start: usize,
-    /// Where the closing quote stands.
+    /// Offset of the closing quote.
     pub(super) end: usize,
-    /// Whether `lead..=end` is the canonical form of the attribute.
+    /// True if `lead..=end` is the canonical form of the attribute.
     pub(super) verbatim: bool,
-    /// Whether the characters between the quotes are the value.
+    /// True if the characters between the quotes are the value.
     pub(super) literal: bool,
 }
 
 impl<'a> Pass<'a> {
-    /// XML 1.0, productions 40 and 44. Returns the expanded name.
+    /// Parses a start tag (XML 1.0, productions 40 and 44). Returns the expanded name.
     pub(super) fn start_tag(&mut self) -> Check<(Uri, Range<usize>)> {
         let at = self.pos;
         if self.open.len() >= self.limits.depth {
@@ -74,7 +76,7 @@ impl<'a> Pass<'a> {
         Ok((namespace, name.local..name.end))
     }
 
-    /// XML 1.0, production 42.
+    /// Parses an end tag (XML 1.0, production 42).
     pub(super) fn end_tag(&mut self) -> Check {
         let at = self.pos;
         let Some(open) = self.open.last() else { return Err(self.stray_end()) };
@@ -101,7 +103,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The attributes of the start tag at `tag`, up to `>` or `/>`, whose offset it returns.
+    /// Parses the attributes of the start tag at `tag`, up to `>` or `/>`, whose offset it returns.
     fn attributes(&mut self, tag: usize) -> Check<usize> {
         let mut count = 0;
         loop {
@@ -125,7 +127,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// XML 1.0, production 41.
+    /// Parses an attribute (XML 1.0, production 41).
     fn attribute(&mut self, lead: usize, at: usize, tag: usize) -> Check {
         let Some(name) = self.qname(at)? else { return Err(self.unexpected(at)) };
         if lead == at {
@@ -160,7 +162,7 @@ impl<'a> Pass<'a> {
         self.sort_out(name, value)
     }
 
-    /// Declares a namespace, or keeps an attribute for when all declarations are known.
+    /// Declares a namespace, or keeps an attribute until all declarations are known.
     fn sort_out(&mut self, name: Name, value: Value) -> Check {
         let src = self.src;
         let declared = match (&src[name.start..name.local], &src[name.local..name.end]) {
@@ -244,7 +246,7 @@ impl<'a> Pass<'a> {
         Ok(Some(name))
     }
 
-    /// What `<` stands before, if no name.
+    /// The error of a `<` without a name behind it.
     #[cold]
     fn no_tag(&self, at: usize) -> StrictError {
         if self.src.len() == at + 1 { self.cut_tag(at) } else { self.error(StrictErrorKind::StrayLessThan, at) }
@@ -286,7 +288,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// `</` without a name behind it.
+    /// The error of a `</` without a name behind it.
     fn no_end(&self, at: usize) -> StrictError {
         if self.src.len() == at + 2 { self.cut(Token::EndTag) } else { self.error(StrictErrorKind::StrayLessThan, at) }
     }
@@ -309,7 +311,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Whether a character is a quote of a text, which XML doesn't know.
+/// Tells whether a character is a quote in text, but not in XML.
 fn is_foreign_quote(c: char) -> bool {
     matches!(
         c,

@@ -1,4 +1,4 @@
-//! Prefixes in values: what `xsi:type="p:T"` and other QNames in content refer to.
+//! Prefixes in values: those of `xsi:type="p:T"` and other QNames in content.
 
 use super::pass::Root;
 use super::scope::Scope;
@@ -16,8 +16,8 @@ impl Root {
     }
 }
 
-/// The prefixes whose declarations were left out of a canonical text and that stand before a colon in a value of it, in
-/// the order in which they first stand there.
+/// The prefixes whose declarations were left out of a canonical text and that stand before a colon in one of its
+/// values, in the order of their first use.
 pub(super) fn prefixes(text: &str, scope: &mut Scope) -> Vec<Box<str>> {
     let mut found = Vec::new();
     if !scope.left_out_may_stand_in(text) {
@@ -34,7 +34,8 @@ pub(super) fn prefixes(text: &str, scope: &mut Scope) -> Vec<Box<str>> {
     found
 }
 
-/// A prefix is all of the name that ends at a colon. So each byte is looked at twice at most.
+/// Collects the prefixes of a value. A prefix is the whole name before a colon, so each byte is looked at twice at
+/// most.
 fn collect(value: &str, scope: &mut Scope, found: &mut Vec<Box<str>>) {
     let mut start = 0;
     for colon in memchr::memchr_iter(b':', value.as_bytes()) {

@@ -1,3 +1,5 @@
+//! The writer of the canonical form.
+
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -12,7 +14,7 @@ use super::escape::{push_escaped, value_escape};
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     src: &'a [u8],
-    /// Empty in the beginning.
+    /// Empty at the start.
     out: &'a mut Vec<u8>,
     pending: Range<usize>,
     taken: usize,
@@ -22,17 +24,17 @@ pub(super) struct Writer<'a> {
 /// One piece of finished output.
 #[derive(Debug)]
 pub(super) enum Piece {
-    /// The canonical form stands in the source as it is.
+    /// A range of the source, which is canonical.
     Source(Range<usize>),
-    /// It had to be written.
+    /// Bytes that had to be written.
     Written(Bytes),
 }
 
-/// Pieces of up to so many bytes are copied out of the buffer, which is kept; longer ones take it along.
+/// Pieces of up to that many bytes are copied out of the buffer, which is kept; longer ones take it along.
 pub(super) const COPIED: usize = 64 << 10;
 
 impl<'a> Writer<'a> {
-    /// `reserve` is how long a piece that has to be written may be expected to get.
+    /// A writer; `reserve` is the expected length of a piece that has to be written.
     pub(super) fn new(src: &'a [u8], out: &'a mut Vec<u8>, reserve: usize) -> Self {
         Self { src, out, pending: 0..0, taken: 0, reserve }
     }
@@ -60,7 +62,7 @@ impl<'a> Writer<'a> {
         push_escaped(self.out, value, VALUE_STOP, value_escape);
     }
 
-    /// Bytes of output so far, with all pieces that were taken.
+    /// Bytes of output so far, including all pieces that were taken.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.taken + self.out.len() + self.pending.len()

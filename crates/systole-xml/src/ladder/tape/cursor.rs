@@ -1,11 +1,13 @@
+//! The walk along a tape.
+
 use std::borrow::Cow;
 
 use super::{INSTRUCTIONS, NONE, REFERENCES, Tag, Tape};
 use crate::ladder::scan::{Scanner, Token, unescape_into};
 
-/// A place in a document between two of its tokens. Cheap to copy: to look ahead, or to come back.
+/// A place in a document between two of its tokens. A copy is cheap, and serves to look ahead, or to come back.
 ///
-/// Of bytes that are not canonical it finds no token.
+/// In bytes that are not canonical it finds no token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
@@ -18,11 +20,11 @@ pub(crate) struct Cursor<'a> {
     limit: usize,
 }
 
-/// Text as it is written.
+/// Text as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text<'a> {
     pub(crate) written: &'a str,
-    /// Whether there may be character references in it.
+    /// True if it may hold character references.
     pub(crate) references: bool,
 }
 
@@ -37,25 +39,25 @@ impl<'a> Cursor<'a> {
         self.text
     }
 
-    /// How many start tags were passed: the number of the next element, in document order, from 0.
+    /// Number of start tags passed, which is the number of the next element, in document order, from 0.
     #[inline]
     pub(crate) fn elements(&self) -> usize {
         self.next
     }
 
-    /// Whether an element is open.
+    /// Tells whether an element is open.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
         self.open != NONE
     }
 
-    /// The start tag of the next child of the innermost open element, wherever in its content this is.
+    /// The start tag of the next child of the innermost open element, wherever in its content the cursor is.
     #[inline]
     pub(crate) fn child(&self) -> Option<Tag<'a>> {
         if self.next < self.limit { Some(self.tape.tag(self.text, self.next)) } else { None }
     }
 
-    /// Goes behind the start tag of [`child`](Self::child).
+    /// Moves behind the start tag of [`child`](Self::child).
     #[inline]
     pub(crate) fn enter(&mut self) -> Option<Tag<'a>> {
         if self.next >= self.limit {
@@ -70,7 +72,7 @@ impl<'a> Cursor<'a> {
         Some(tag)
     }
 
-    /// Goes behind the end tag of the innermost open element, whatever stands before it.
+    /// Moves behind the end tag of the innermost open element, past all that stands before it.
     #[inline]
     pub(crate) fn leave(&mut self) {
         let Some(node) = self.tape.nodes.get(self.open as usize) else { return };
@@ -83,7 +85,7 @@ impl<'a> Cursor<'a> {
         };
     }
 
-    /// The text up to the next tag; of several pieces, which instructions divide, the first one. Goes behind it.
+    /// The text up to the next tag; if instructions divide it, the first piece. Moves behind it.
     #[inline]
     pub(crate) fn text(&mut self) -> Option<Text<'a>> {
         let node = self.tape.nodes.get(self.open as usize)?;
@@ -100,8 +102,8 @@ impl<'a> Cursor<'a> {
         Some(Text { written, references })
     }
 
-    /// If nothing but text stands between the tags of the element that was just entered, that text; goes behind its end
-    /// tag. Else goes nowhere.
+    /// The text of the element that was just entered, if only text stands between its tags; moves behind its end
+    /// tag. Else `None`, without a move.
     #[inline]
     pub(crate) fn value(&mut self) -> Option<Text<'a>> {
         let node = self.tape.nodes.get(self.open as usize)?;
@@ -114,15 +116,15 @@ impl<'a> Cursor<'a> {
         Some(Text { written, references })
     }
 
-    /// The text of the element that was just entered, its references resolved; goes behind its end tag. `None` if it
-    /// holds an element.
+    /// The text of the element that was just entered, with its references resolved; moves behind its end tag. `None` if
+    /// it holds an element.
     #[inline]
     pub(crate) fn content(&mut self) -> Option<Cow<'a, str>> {
         let mut buffer = String::new();
         Some(self.content_in(&mut buffer)?.map_or(Cow::Owned(buffer), Cow::Borrowed))
     }
 
-    /// The same with a buffer, which holds the text afterwards where it can't be borrowed.
+    /// The text as by [`Self::content`]; `Some(None)` if it can't be borrowed: then `buffer` holds it.
     #[inline]
     pub(crate) fn content_in(&mut self, buffer: &mut String) -> Option<Option<&'a str>> {
         match self.value() {
@@ -149,7 +151,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Where an element stands in the document, with its tags.
+    /// The range of an element in the document, with its tags.
     pub(crate) fn range(&self, element: usize) -> std::ops::Range<usize> {
         let node = &self.tape.nodes[element];
         node.at as usize..(node.close + (node.name_end - node.at)) as usize + 2
@@ -160,7 +162,8 @@ impl<'a> Cursor<'a> {
         (element < self.tape.nodes.len()).then(|| self.tape.tag(self.text, element))
     }
 
-    /// What a prefix is bound to in an element, as it is written: by its own declaration or the nearest one around it.
+    /// The namespace that a prefix is bound to in an element, as written: by its own declaration or the nearest one
+    /// around.
     pub(crate) fn declaration(&self, element: usize, prefix: &str) -> Option<&'a str> {
         let mut element = element;
         loop {
@@ -174,7 +177,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether all elements in an element have a prefix, and it has one itself.
+    /// Tells whether an element and all elements in it have a prefix.
     pub(crate) fn all_prefixed(&self, element: usize) -> bool {
         let nodes = &self.tape.nodes[element..self.tape.nodes[element].next as usize];
         nodes.iter().all(|node| node.local != node.at + 1)

@@ -1,10 +1,10 @@
-//! The tape of a canonical document: where its elements stand, found once.
+//! The tape of a canonical document: the places of its elements, attributes and texts, found once.
 //!
-//! The strict pass leaves it behind, and what has none yet is scanned for it. Whoever comes later steps from element to
-//! element by a [`Cursor`] instead of searching the bytes again; a value is found, and a subtree passed, in one step.
+//! The strict pass leaves it behind; a document without one is scanned for it. Later steps go from element to
+//! element by a [`Cursor`] instead of searching the bytes again; finding a value, or passing a subtree, is one step.
 //!
-//! What always holds: a tape is used for the document alone that it was made of. It belongs to the thread and not to the
-//! message: one that waits in a mailbox carries none.
+//! A tape is only ever used for the document that it was made of. It belongs to the OS thread and not to the
+//! message: a message that waits in a mailbox carries none.
 
 mod cursor;
 mod pool;
@@ -20,48 +20,48 @@ use super::scan::{self, Scanner, Token, find, split_prefix};
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tape {
     nodes: Vec<Node>,
-    /// Of all elements, one after the other.
+    /// The attributes of all elements, one element after the other.
     attributes: Vec<Place>,
 }
 
 /// One element, by offsets into the document and numbers of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Node {
-    /// Where its start tag begins.
+    /// Start of its start tag.
     at: u32,
-    /// Where the local part of its name begins.
+    /// Start of the local part of its name.
     local: u32,
     name_end: u32,
     /// The end of its start tag.
     content: u32,
-    /// Where its end tag begins.
+    /// Start of its end tag.
     close: u32,
-    /// The first element behind its own ones.
+    /// The first element behind its descendants.
     next: u32,
-    /// Its parent; the root's is [`NONE`].
+    /// The parent; [`NONE`] for the root.
     parent: u32,
-    /// Its first attribute; those of the next element stand behind its own.
+    /// The first attribute; those of the next element stand behind the last one.
     attributes: u32,
-    /// What stands between its tags, child elements apart.
+    /// Bits for its content, child elements apart.
     marks: u8,
 }
 
 /// An attribute or a namespace declaration, by offsets into the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
-    /// Where its name begins, and where the local part of that does.
+    /// Start of its name, and of the local part.
     name: u32,
     local: u32,
-    /// Where its value begins and ends, inside of the quotes.
+    /// Start and end of its value, inside of the quotes.
     value: u32,
     end: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Text with character references.
+/// Mark of text with character references.
 const REFERENCES: u8 = 1;
-/// Processing instructions, which divide its text.
+/// Mark of processing instructions, which divide the text.
 const INSTRUCTIONS: u8 = 2;
 
 impl Tape {
@@ -70,12 +70,12 @@ impl Tape {
         self.attributes.clear();
     }
 
-    /// A cursor at the begin of the document that the tape is of.
+    /// A cursor at the begin of the document of the tape.
     pub(super) fn cursor<'a>(&'a self, text: &'a str) -> Cursor<'a> {
         Cursor::new(text, self)
     }
 
-    /// Takes down a start tag that begins at `at`. Returns the number of the element.
+    /// Records a start tag that begins at `at`. Returns the number of the element.
     #[inline]
     pub(super) fn start(&mut self, at: usize, local: usize, name_end: usize, parent: Option<u32>) -> u32 {
         let number = offset(self.nodes.len());
@@ -93,8 +93,8 @@ impl Tape {
         number
     }
 
-    /// Takes down an attribute of the element that started last: where its name begins, how long that and its prefix
-    /// with the colon are, and where its value ends.
+    /// Records an attribute of the element that started last: the start of its name, the lengths of the name and of the
+    /// prefix with the colon, and the end of its value.
     #[inline]
     pub(super) fn attribute(&mut self, name: usize, length: usize, prefix: usize, end: usize) {
         let value = name + length + "=\"".len();
@@ -109,13 +109,13 @@ impl Tape {
         Tag::new(text, node, &self.attributes[node.attributes as usize..end])
     }
 
-    /// The start tag of an element ends at `at`.
+    /// Records that the start tag of an element ends at `at`.
     #[inline]
     pub(super) fn content(&mut self, element: u32, at: usize) {
         self.nodes[element as usize].content = offset(at);
     }
 
-    /// The end tag of an element begins at `at`.
+    /// Records that the end tag of an element begins at `at`.
     #[inline]
     pub(super) fn end(&mut self, element: u32, at: usize) {
         let next = offset(self.nodes.len());
@@ -123,17 +123,17 @@ impl Tape {
         (node.close, node.next) = (offset(at), next);
     }
 
-    /// A character reference stands in the text of an element.
+    /// Records a character reference in the text of an element.
     pub(super) fn reference(&mut self, element: u32) {
         self.nodes[element as usize].marks |= REFERENCES;
     }
 
-    /// A processing instruction stands in an element.
+    /// Records a processing instruction in an element.
     pub(super) fn instruction(&mut self, element: u32) {
         self.nodes[element as usize].marks |= INSTRUCTIONS;
     }
 
-    /// Takes down a document. Of what is not canonical, or 4 GiB long, nothing is kept.
+    /// Records a document. For bytes that are not canonical, or 4 GiB long, the tape stays empty.
     pub(super) fn read(&mut self, text: &str) {
         self.clear();
         if u32::try_from(text.len()).is_err() || self.scan(text).is_none() {
@@ -191,7 +191,7 @@ impl Tape {
         }
     }
 
-    /// Takes down the attributes of the element that started last, whose name ends at `at`.
+    /// Records the attributes of the element that started last, whose name ends at `at`.
     fn scan_attributes(&mut self, at: usize, tag: scan::Tag) {
         let mut at = at;
         for (name, value) in tag.attributes() {
@@ -202,8 +202,8 @@ impl Tape {
         }
     }
 
-    /// Makes the tape of one element as a document of its own, `text`, which differs at most in the attributes of its
-    /// root from what stands in this one.
+    /// Makes the tape of one element as a document of its own, `text`, which differs from its bytes in this document at
+    /// most in the attributes of the root.
     pub(super) fn subtree(&self, element: usize, text: &str, tape: &mut Self) -> Option<()> {
         let Some(Token::Start(tag)) = Scanner::new(text).next() else { return None };
         let (root, first) = (self.nodes[element], offset(element));
@@ -243,7 +243,7 @@ impl Tape {
         Some(())
     }
 
-    /// Forgets its room, if a large document has left much.
+    /// Frees the memory, if a large document has left much.
     fn shrink(&mut self) {
         const KEPT: usize = 1 << 15;
         if self.nodes.capacity() > KEPT || self.attributes.capacity() > KEPT {
@@ -252,7 +252,7 @@ impl Tape {
     }
 }
 
-/// Documents end below 4 GiB: the strict pass takes and writes no more.
+/// An offset as recorded. Documents are shorter than 4 GiB: the strict pass takes and writes no more.
 #[inline]
 fn offset(at: usize) -> u32 {
     at as u32
@@ -268,7 +268,7 @@ mod tests {
         tape
     }
 
-    /// What a cursor finds: start tags by their names, texts, `/` for each end tag.
+    /// The tokens that a cursor finds: start tags by their names, texts, `/` for each end tag.
     fn walked(text: &str) -> Vec<String> {
         let tape = tape(text);
         let mut cursor = tape.cursor(text);

@@ -1,13 +1,15 @@
+//! The tapes that an OS thread keeps.
+
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use super::Tape;
 use crate::ladder::canonical::{Canonical, Identity};
 
-/// A tape that this thread lends. Dropping gives it back.
+/// A tape that this OS thread lends. Dropping the loan gives it back.
 #[derive(Debug)]
 pub(in crate::ladder) struct Loan {
-    /// `None` only while it is given back.
+    /// `None` only while it is being given back.
     kept: Option<Box<Kept>>,
 }
 
@@ -19,7 +21,7 @@ struct Kept {
 }
 
 thread_local! {
-    /// The two that were used last, for a message and the payload in it.
+    /// The two tapes that were used last, for a message and the payload in it.
     static KEPT: [Cell<Option<Box<Kept>>>; 2] = const { [const { Cell::new(None) }; 2] };
 }
 
@@ -34,7 +36,7 @@ impl Loan {
         Self { kept: Some(kept) }
     }
 
-    /// The tape of a document: the one that is there still, or one that is read from it. Builds with debug assertions
+    /// The tape of a document: the kept one, or one that is read from the document. Builds with debug assertions
     /// read it again and compare.
     pub(in crate::ladder) fn of(document: &Canonical) -> Self {
         let is_its = |kept: &Kept| kept.of.as_ref().is_some_and(|of| document.is(of));
@@ -64,14 +66,14 @@ impl Loan {
         **self == *again
     }
 
-    /// Says which document the tape is of.
+    /// Assigns the tape to its document.
     pub(in crate::ladder) fn belong_to(&mut self, document: &Canonical) {
         if let Some(kept) = &mut self.kept {
             kept.of = Some(document.identity());
         }
     }
 
-    /// Says that nobody needs the tape any more, and lets go of its document.
+    /// Marks the tape as unused, and drops the reference to its document.
     pub(in crate::ladder) fn belong_to_nobody(&mut self) {
         if let Some(kept) = &mut self.kept {
             kept.of = None;

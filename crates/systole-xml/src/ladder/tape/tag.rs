@@ -1,7 +1,9 @@
+//! Start tags and attributes, as the tape gives them.
+
 use super::{Node, Place};
 use crate::ladder::scan::declared_prefix;
 
-/// A start tag. Its parts are cut out of the document when they are asked for.
+/// A start tag. Its parts are cut out of the document on demand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tag<'a> {
     text: &'a str,
@@ -16,7 +18,7 @@ pub(crate) struct Attribute<'a> {
     place: Place,
 }
 
-/// See [`Tag::attributes`].
+/// The attributes of a start tag: see [`Tag::attributes`].
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes<'a> {
     text: &'a str,
@@ -29,7 +31,7 @@ impl<'a> Tag<'a> {
         Self { text, node, attributes }
     }
 
-    /// The name as it is written, prefix included.
+    /// The name as written, prefix included.
     #[inline]
     pub(crate) fn name(&self) -> &'a str {
         &self.text[self.node.at as usize + 1..self.node.name_end as usize]
@@ -65,7 +67,7 @@ impl<'a> Iterator for Attributes<'a> {
 }
 
 impl<'a> Attribute<'a> {
-    /// The name as it is written, prefix included.
+    /// The name as written, prefix included.
     #[inline]
     pub(crate) fn name(&self) -> &'a str {
         &self.text[self.place.name as usize..self.place.value as usize - "=\"".len()]
@@ -83,7 +85,7 @@ impl<'a> Attribute<'a> {
         &self.text[self.place.local as usize..self.place.value as usize - "=\"".len()]
     }
 
-    /// The value as it is written, with its character references.
+    /// The value as written, with its character references.
     #[inline]
     pub(crate) fn written(&self) -> &'a str {
         &self.text[self.place.value as usize..self.place.end as usize]
@@ -96,8 +98,8 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// An empty one points into the document, as any other does: `""` points to no memory, and `memcmp` by masked loads takes
-/// a hundred nanoseconds to compare nothing there.
+/// A prefix. An empty one points into the document, as any other does: `""` points to no memory, and `memcmp` by masked
+/// loads takes a hundred nanoseconds to compare nothing there.
 #[inline]
 fn prefix(text: &str, name: u32, local: u32) -> &str {
     let end = if local == name { name } else { local - 1 };

@@ -1,10 +1,12 @@
+//! Values of fields.
+
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
 use super::forward::{listed, wrapped};
 use super::reader::Reader;
 use super::{DecodeError, Within};
 
-/// The value of a field: the child element that comes next, or a list of all that follow under its name.
+/// The value of a field: the next child element, or a list of all that follow under its name.
 pub(super) struct FieldValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     pub(super) name: &'de str,

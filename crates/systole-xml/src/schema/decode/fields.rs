@@ -1,3 +1,5 @@
+//! The fields of structs.
+
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, MapAccess};
 
@@ -14,23 +16,23 @@ pub(super) struct Fields<'r, 'de> {
     reader: &'r mut Reader<'de>,
     attributes: Attributes<'de>,
     names: &'static [&'static str],
-    /// Whether the type has a field `$text`, and one `$value`.
+    /// True if the type has a field `$text`; `value` likewise for `$value`.
     text: bool,
     value: bool,
     next: Next<'de>,
 }
 
-/// What the value of the key just given is, or where to look for the next key.
+/// The value of the key that was just returned, or the place of the next key.
 enum Next<'de> {
-    /// Written value of an attribute.
+    /// The value of an attribute, as written.
     Attribute(&'de str),
     /// The text of the element.
     Text,
-    /// The child that comes next.
+    /// The next child.
     Child(&'de str),
-    /// The child that comes next, as an enum.
+    /// The next child, as an enum.
     Variant,
-    /// Nothing was given yet, or its value was taken.
+    /// No key was returned yet, or its value was taken.
     Key,
     /// The end tag was taken.
     End,
@@ -42,7 +44,7 @@ impl<'r, 'de> Fields<'r, 'de> {
         Self { reader, attributes: tag.attributes(), names, text, value, next: Next::Key }
     }
 
-    /// Takes what the visitor left, end tag included.
+    /// Skips the content that the visitor left, end tag included.
     pub(super) fn finish(self) {
         if !matches!(self.next, Next::End) {
             self.reader.skip();
@@ -64,7 +66,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
         }
         if let Some((name, value)) = self.own_attribute() {
             self.next = Next::Attribute(value);
-            // A key that the type knows is borrowed from it: no text is built for the `@`.
+            // A key that the type has is borrowed from it: no text is built for the `@`.
             let known = self.names.iter().find(|field| field.strip_prefix('@') == Some(name));
             return match known {
                 Some(field) => seed.deserialize(BorrowedStrDeserializer::<DecodeError>::new(field)),

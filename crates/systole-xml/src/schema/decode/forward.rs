@@ -1,4 +1,4 @@
-//! What the deserializers here have in common.
+//! Methods that the deserializers of this module share.
 
 /// Shapes that can't be read.
 macro_rules! refused {
@@ -10,7 +10,7 @@ macro_rules! refused {
 }
 pub(super) use refused;
 
-/// Types that leave no mark in XML: the value in them is read from the same place.
+/// Types without a form of their own in XML: the value in them is read from the same place.
 macro_rules! wrapped {
     () => {
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
@@ -30,7 +30,7 @@ macro_rules! wrapped {
 }
 pub(super) use wrapped;
 
-/// Lists of the elements that come next.
+/// Lists of the next elements.
 macro_rules! listed {
     ($($method:ident($($arg:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $(_: $arg,)* visitor: V) -> Result<V::Value, DecodeError> {

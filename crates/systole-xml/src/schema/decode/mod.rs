@@ -1,4 +1,4 @@
-//! From a validated payload to a value, straight from the canonical bytes.
+//! The decoder: from a validated payload to a value, straight from the canonical bytes.
 //!
 //! The conventions are those of [`encode`](super::encode()). Attributes of other namespaces (`xsi:type`,
 //! `xml:lang`) are no fields: a sender can't reach a field `@type` through them.
@@ -21,13 +21,13 @@ use crate::ladder::{Canonical, Element, Validated};
 use crate::vocab::Position;
 use reader::Reader;
 
-/// Elements inside each other that a value may come from. Types nest on the stack while they are decoded.
+/// Maximum depth of elements that a value is decoded from. Types nest on the stack while they are decoded.
 const MAX_DEPTH: usize = 256;
 
-/// A decoded value of a type that only the listener knows.
+/// A decoded value of a type that only the listener's handler knows.
 pub type Decoded = Box<dyn Any + Send>;
 
-/// Decodes a payload for one listener, which alone knows the type.
+/// The decoder of one listener, which alone knows the type.
 pub type DecodeFn = Arc<dyn Fn(&Validated<Element>) -> Result<Decoded, DecodeError> + Send + Sync>;
 
 /// The decoder of a Rust type: the [`Decoded`] is a `T`.
@@ -43,16 +43,16 @@ pub fn element_decoder() -> DecodeFn {
 /// Decodes a payload whose schema is that of the type.
 ///
 /// # Errors
-/// [`DecodeError`] where the type refuses what its schema allows: a number written in a way that Rust
-/// doesn't read, or a rule of a hand-written `Deserialize`.
+/// [`DecodeError`] if the type refuses a value that its schema allows: a number in a form that Rust
+/// doesn't read, or one that breaks a rule of a `Deserialize` written by hand.
 pub fn decode<T: Payload>(payload: &Validated<Element>) -> Result<T, DecodeError> {
     decode_canonical(payload.payload())
 }
 
-/// Decodes a payload that nothing has checked against a schema.
+/// Decodes a payload that was not validated.
 ///
 /// # Errors
-/// [`DecodeError`] where the type refuses it.
+/// [`DecodeError`] if the type refuses the payload.
 pub fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, DecodeError> {
     payload.read(|cursor| {
         let mut reader = Reader::new(cursor);
@@ -64,19 +64,19 @@ pub fn decode_canonical<T: DeserializeOwned>(payload: &Canonical) -> Result<T, D
     })
 }
 
-/// Why valid XML is no value of the type.
+/// The reason why valid XML is no value of the type.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct DecodeError {
-    /// What is wrong.
+    /// The problem.
     pub problem: DecodeProblem,
-    /// The element where it was noticed, in what the sender wrote.
+    /// The place of the element where it was found, in the sender's bytes.
     pub at: Option<Position>,
 }
 
 crate::vocab::debug_is_display!(DecodeError);
 
-/// What [`DecodeError`] is about.
+/// The problem of a [`DecodeError`].
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeProblem {
     /// Text that is no value of a simple type.
@@ -84,13 +84,13 @@ pub enum DecodeProblem {
     Value {
         /// The text, cut to 64 characters.
         found: String,
-        /// What would have been right.
+        /// The expected value.
         expected: &'static str,
     },
     /// A shape that can't be read from XML.
     #[error(transparent)]
     Shape(#[from] Undecodable),
-    /// A recursive value deeper than the decoder goes.
+    /// A value that is nested deeper than the decoder allows.
     #[error("elements are nested deeper than {MAX_DEPTH}")]
     Depth,
     /// The type's own `Deserialize` refused.
@@ -100,22 +100,22 @@ pub enum DecodeProblem {
 
 crate::vocab::debug_is_display!(DecodeProblem);
 
-/// A shape that [`decode`] doesn't read.
+/// A shape that [`decode`] can't read.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
     /// A map, or a struct with a flattened field.
     #[error("a map or a flattened field has no fixed elements")]
     Map,
-    /// A type that asks the XML what it is: an untagged or internally tagged enum.
+    /// A type that asks XML for its kind: an untagged or internally tagged enum.
     #[error("XML doesn't say of which kind a value is")]
     Untyped,
     /// A list in a list, at the root, in text or in an attribute.
     #[error("a list can stand in a field only")]
     List,
-    /// An enum with data outside of a `$value` field, or something else inside of one.
+    /// An enum with data outside of a `$value` field, or another type inside of one.
     #[error("only an enum can stand in $value, and one with data nowhere else")]
     DataEnum,
-    /// Elements where text must stand.
+    /// Elements where only text is expected.
     #[error("an element stands where only text may")]
     Element,
     /// An Option in an Option, or in a newtype in one.
@@ -127,17 +127,17 @@ pub enum Undecodable {
     /// Raw bytes.
     #[error("bytes have no XML form")]
     Bytes,
-    /// The bytes are not canonical: a bug in the pump.
+    /// Bytes that are not canonical: a bug in the pump.
     #[error("the payload ends too early")]
     End,
 }
 
 crate::vocab::debug_is_display!(Undecodable);
 
-/// The type that a value stands in, where that decides what its absence means.
+/// The type around a value, as far as it decides what the absence of the value means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// A field, or nothing.
+    /// A field, or no type.
     Field,
     /// A newtype or a list.
     Wrapper,
@@ -148,7 +148,7 @@ enum Within {
 }
 
 impl Within {
-    /// Steps into an Option. One in another can't be told from none.
+    /// The state inside of an Option. An absent value of an Option in another can't be told from none.
     fn option(self) -> Result<Self, DecodeError> {
         match self {
             Self::Field => Ok(Self::Option),
@@ -157,7 +157,7 @@ impl Within {
         }
     }
 
-    /// Steps into a newtype.
+    /// The state inside of a newtype.
     fn wrapper(self) -> Self {
         match self {
             Self::Field => Self::Wrapper,

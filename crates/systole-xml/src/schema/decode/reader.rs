@@ -1,3 +1,5 @@
+//! The reader of a payload for the decoder.
+
 use std::borrow::Cow;
 
 use super::element::ElementValue;
@@ -8,7 +10,7 @@ use crate::ladder::tape::{Cursor, Tag};
 pub(super) struct Reader<'de> {
     cursor: Cursor<'de>,
     depth: usize,
-    /// The type that the value which is read next stands in.
+    /// The type around the next value.
     pub(super) within: Within,
 }
 
@@ -17,18 +19,18 @@ impl<'de> Reader<'de> {
         Self { cursor, depth: 0, within: Within::Field }
     }
 
-    /// How many start tags were taken.
+    /// Number of start tags taken so far.
     pub(super) fn elements(&self) -> usize {
         self.cursor.elements()
     }
 
-    /// The next start tag, if a child stands before the end of this element; text on the way is dropped.
+    /// The next start tag, if a child stands before the end of this element; text before it is skipped.
     #[inline]
     pub(super) fn peek_child(&self) -> Option<Tag<'de>> {
         self.cursor.child()
     }
 
-    /// Takes the next start tag; what its element becomes takes the rest.
+    /// Takes the next start tag; decoding its element takes the rest.
     #[inline]
     pub(super) fn element(&mut self) -> Result<ElementValue<'_, 'de>, DecodeError> {
         let Some(tag) = self.cursor.enter() else { return Err(Undecodable::End.into()) };
@@ -41,19 +43,19 @@ impl<'de> Reader<'de> {
         self.cursor.content().ok_or_else(|| Undecodable::Element.into())
     }
 
-    /// Whether the rest of the element begins without a child: then it can be read as text.
+    /// Tells whether the rest of the element begins without a child: then it can be read as text.
     pub(super) fn peek_text(&self) -> bool {
         let mut ahead = self.cursor;
         ahead.text().is_some() || ahead.child().is_none()
     }
 
-    /// Takes the rest of an element, end tag included, whatever it holds.
+    /// Takes the rest of an element, end tag included, with any content.
     #[inline]
     pub(super) fn skip(&mut self) {
         self.cursor.leave();
     }
 
-    /// Notes that a value is nested in another; bounded because each takes stack.
+    /// Records that a value is nested in another. The depth is bounded, because each level takes stack.
     pub(super) fn enter(&mut self) -> Result<(), DecodeError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH { Err(DecodeProblem::Depth.into()) } else { Ok(()) }

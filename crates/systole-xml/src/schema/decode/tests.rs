@@ -1,3 +1,5 @@
+//! Tests of the decoder.
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 

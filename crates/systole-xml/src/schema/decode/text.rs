@@ -1,3 +1,5 @@
+//! Simple values.
+
 use std::borrow::Cow;
 use std::str::FromStr;
 
@@ -18,14 +20,16 @@ impl<'de> TextValue<'de> {
         self.trimmed().parse().map_err(|_| self.unexpected(expected))
     }
 
-    /// Zero with a sign is a value of the unsigned types of XSD, but not of those of Rust.
+    /// Parses an unsigned number. Zero with a minus sign is a value of the unsigned types of XSD, but not of those of
+    /// Rust.
     fn parse_unsigned<T: FromStr>(&self, expected: &'static str) -> Result<T, DecodeError> {
         let text = self.trimmed();
         let zero = text.strip_prefix('-').filter(|digits| digits.bytes().all(|digit| digit == b'0'));
         zero.unwrap_or(text).parse().map_err(|_| self.unexpected(expected))
     }
 
-    /// White space around what is no string has no meaning (XSD 1.0 part 2, section 4.3.6: collapse).
+    /// The text without white space around it, which has no meaning except in strings (XSD 1.0 part 2, section 4.3.6:
+    /// collapse).
     fn trimmed(&self) -> &str {
         self.text.trim_matches([' ', '\t', '\n', '\r'])
     }
@@ -145,7 +149,7 @@ impl<'de> EnumAccess<'de> for TextValue<'de> {
     }
 }
 
-/// A variant that is written as text and so holds nothing.
+/// A variant that is written as text, and so has no data.
 pub(super) struct NoData;
 
 impl<'de> VariantAccess<'de> for NoData {

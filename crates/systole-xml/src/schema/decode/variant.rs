@@ -1,3 +1,5 @@
+//! Values of `$value` fields.
+
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, SeqAccess, VariantAccess, Visitor};
 
@@ -6,7 +8,7 @@ use super::forward::{listed, refused, wrapped};
 use super::reader::Reader;
 use super::{DecodeError, Undecodable, Within};
 
-/// The value of a `$value` field: an enum whose variant is the name of the element that comes next.
+/// The value of a `$value` field: an enum whose variant is the name of the next element.
 pub(super) struct VariantValue<'r, 'de> {
     pub(super) reader: &'r mut Reader<'de>,
     /// The names that belong to other fields of the struct.
@@ -86,7 +88,7 @@ impl<'r, 'de> EnumAccess<'de> for VariantValue<'r, 'de> {
     }
 }
 
-/// What a variant holds: the content of the element that it names.
+/// The data of a variant: the content of the element that it names.
 pub(super) struct ElementVariant<'r, 'de>(ElementValue<'r, 'de>);
 
 impl<'de> VariantAccess<'de> for ElementVariant<'_, 'de> {

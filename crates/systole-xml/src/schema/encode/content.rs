@@ -1,3 +1,5 @@
+//! Values of `$value` fields.
+
 use serde::Serialize;
 use serde::ser::{Impossible, SerializeSeq, SerializeTuple, Serializer};
 
@@ -10,9 +12,9 @@ use super::{EncodeError, Unencodable};
 pub(super) struct Content<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) depth: usize,
-    /// Whether it is one of a list.
+    /// True for an item of a list.
     pub(super) item: bool,
-    /// Whether it is what an Option holds.
+    /// True for the value in an Option.
     pub(super) held: bool,
 }
 

@@ -1,3 +1,5 @@
+//! Elements.
+
 use serde::Serialize;
 use serde::ser::{Impossible, SerializeSeq, SerializeTuple, SerializeTupleStruct, Serializer};
 
@@ -14,16 +16,16 @@ pub(super) struct Element<'a> {
     pub(super) depth: usize,
 }
 
-/// Where the element stands.
+/// The place of the element.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     /// The document element, with the namespace that it declares.
     Root(&'static str),
-    /// A field of a struct, or what a variant holds.
+    /// A field of a struct, or the data of a variant.
     Field,
     /// The value within an Option in a field.
     Held,
-    /// One of a list.
+    /// An item of a list.
     Item,
 }
 
@@ -32,7 +34,7 @@ impl<'a> Element<'a> {
         Self { out, name, role: Role::Root(namespace), depth: 1 }
     }
 
-    /// Writes the start tag up to where its attributes stand.
+    /// Writes the start tag up to the place of its attributes.
     fn begin(&mut self) -> Result<(), EncodeError> {
         if self.depth > MAX_DEPTH {
             return Err(EncodeError::depth());

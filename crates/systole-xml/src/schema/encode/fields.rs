@@ -1,3 +1,5 @@
+//! The fields of structs.
+
 use serde::Serialize;
 use serde::ser::{SerializeStruct, SerializeStructVariant};
 
@@ -13,12 +15,12 @@ pub(super) struct Fields<'a> {
     name: &'static str,
     depth: usize,
     attributes: Vec<(&'static str, Vec<u8>)>,
-    /// Where the attributes stand in `out`, once content has begun.
+    /// Range of the attributes in `out`, once content has begun.
     written: Option<(usize, usize)>,
 }
 
 impl<'a> Fields<'a> {
-    /// The start tag is written up to where its attributes stand.
+    /// A writer of fields; the start tag is written up to the place of its attributes.
     pub(super) fn new(out: &'a mut Vec<u8>, name: &'static str, depth: usize) -> Self {
         Self { out, name, depth, attributes: Vec::new(), written: None }
     }

@@ -1,9 +1,9 @@
-//! From a value to canonical bytes, in one pass.
+//! The encoder: from a value to canonical bytes, in one pass.
 //!
 //! The conventions are those of quick-xml's serde: a field is a child element, `@name` an attribute,
-//! `$text` the text, `$value` an enum whose variant names the element. Three shapes go further, because the
-//! decoder beside it reads them back: `None` writes nothing, a list may hold unit variants, and the floats
-//! that are no numbers are spelled as XSD spells them.
+//! `$text` the text, `$value` an enum whose variant names the element. Three additions, which the
+//! decoder reads back: `None` writes nothing, a list may hold unit variants, and the floats
+//! that are no numbers are spelled as in XSD.
 
 mod content;
 mod element;
@@ -19,19 +19,19 @@ use crate::vocab::QName;
 use element::Element;
 pub(in crate::schema) use text::float_text;
 
-/// Elements inside each other that a value may become; as deep as the strict pass lets a message be.
+/// Maximum depth of elements that a value is encoded as; the strict pass allows as many in a message.
 const MAX_DEPTH: usize = 256;
 
 /// Encodes a value as the canonical element of its type.
 ///
 /// # Errors
-/// [`EncodeError`] names the field. A value whose type was accepted as a contract fails only for a
-/// character that XML can't carry, or for its depth.
+/// [`EncodeError`] names the field. If the type was accepted as a contract, only a
+/// character that XML can't carry, or the depth, makes a value fail.
 pub fn encode<T: Payload>(value: &T) -> Result<Canonical, EncodeError> {
     encode_as(value, T::NAMESPACE, T::ROOT, T::qname())
 }
 
-/// [`encode`] for an element of a name that isn't the type's own; `qname` is that name once more.
+/// Encodes a value as an element of a name that isn't the type's own; `qname` is that name once more.
 pub(in crate::schema) fn encode_as<T: Serialize>(
     value: &T,
     namespace: &'static str,
@@ -43,10 +43,10 @@ pub(in crate::schema) fn encode_as<T: Serialize>(
     Ok(Canonical::from_encoder(Bytes::from(out), qname))
 }
 
-/// Why a value has no XML form.
+/// The reason why a value has no XML form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// A character that XML 1.0 doesn't have.
+    /// A character that XML 1.0 can't carry.
     #[error("{field} holds the character {character:?}, which XML can't carry: remove it or encode the text")]
     Character {
         /// The field, as a path of names.
@@ -54,15 +54,15 @@ pub enum EncodeError {
         /// The character.
         character: char,
     },
-    /// A shape that has no XML form here.
+    /// A shape that has no XML form.
     #[error("{field}: {shape}")]
     Shape {
         /// The field, as a path of names.
         field: String,
-        /// What it is, and what to write instead.
+        /// The shape, with its correction.
         shape: Unencodable,
     },
-    /// A recursive value deeper than a message may be.
+    /// A value that is nested deeper than a message may be.
     #[error("{field} is nested deeper than {MAX_DEPTH} elements")]
     Depth {
         /// The field, as a path of names.
@@ -73,12 +73,12 @@ pub enum EncodeError {
     Refused {
         /// The field, as a path of names.
         field: String,
-        /// What it said.
+        /// The message of `Serialize`.
         message: String,
     },
 }
 
-/// A shape that [`encode`] doesn't write.
+/// A shape that [`encode`] can't write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unencodable {
     /// A map, or a struct with a flattened field.
@@ -87,10 +87,10 @@ pub enum Unencodable {
     /// A list in a list.
     #[error("a list of lists loses its borders: wrap the inner list in a struct")]
     NestedList,
-    /// A list where one value must stand.
+    /// A list where one value is expected.
     #[error("a list can't stand in an attribute, in text or at the root: put it into a field")]
     List,
-    /// `None` where something must stand.
+    /// `None` where a value is expected.
     #[error("an absent value can't stand in a list, in text or at the root: use an Option field, or leave it out")]
     Absent,
     /// `Some(None)`.
@@ -102,7 +102,7 @@ pub enum Unencodable {
     /// A tuple variant.
     #[error("a variant with several unnamed values has no names for them: name its fields")]
     TupleVariant,
-    /// Something else than an enum in a `$value` field.
+    /// A type other than an enum in a `$value` field.
     #[error("$value is for enums: give the field a name, or rename it to $text")]
     Value,
     /// A struct in an attribute or in text.
@@ -126,13 +126,13 @@ impl EncodeError {
         Self::Depth { field: String::new() }
     }
 
-    /// The same error one element further out.
+    /// The same error, seen from one element further out.
     fn inside(mut self, name: &str) -> Self {
         let (Self::Character { field, .. }
         | Self::Shape { field, .. }
         | Self::Depth { field }
         | Self::Refused { field, .. }) = &mut self;
-        // Recursive values would repeat their path hundreds of times.
+        // The path of a deep recursive value would repeat its names hundreds of times.
         if field.len() < 256 {
             let inner = std::mem::take(field);
             field.push_str(name);

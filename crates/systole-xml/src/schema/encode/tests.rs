@@ -1,3 +1,5 @@
+//! Tests of the encoder.
+
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Simple values.
+
 use std::io::Write;
 
 use serde::Serialize;
@@ -6,11 +8,11 @@ use serde::ser::{Impossible, Serializer};
 use super::{EncodeError, Unencodable};
 use crate::schema::escape::{Place, escape_into};
 
-/// Writes one simple value as character data; says whether there was one.
+/// Writes one simple value as character data; returns whether there was a value.
 pub(super) struct Text<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) place: Place,
-    /// Whether it is what an Option holds.
+    /// True for the value in an Option.
     pub(super) held: bool,
 }
 
@@ -29,7 +31,7 @@ pub(in crate::schema) fn float_text(value: f64) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Appends a float as short as it can be read back.
+/// Appends the shortest form of a float that is read back as the same value.
 fn float(out: &mut Vec<u8>, value: f64, plain: std::fmt::Arguments<'_>, exponent: std::fmt::Arguments<'_>) {
     let _ = match value {
         v if v.is_nan() => out.write_all(b"NaN"),

@@ -1,8 +1,10 @@
+//! The size of the smallest value of each type.
+
 use std::cell::Cell;
 
 use crate::schema::model::{Complex, Content, Model, Order, Particle, Term, Type, TypeId};
 
-/// Rule by which the size of a whole follows from its parts; an element is one larger than its content.
+/// A rule for the size of a whole from its parts; an element is one larger than its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure {
     beside: fn(u64, u64) -> u64,
@@ -10,9 +12,9 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Elements inside each other.
+    /// Depth of nested elements.
     pub(super) const DEPTH: Self = Self { beside: u64::max, repeated: |size, _| size };
-    /// Elements in all.
+    /// Number of elements in total.
     pub(super) const ELEMENTS: Self = Self { beside: u64::saturating_add, repeated: u64::saturating_mul };
 }
 
@@ -20,11 +22,11 @@ impl Measure {
 pub(super) struct Sizes {
     sizes: Vec<Option<u64>>,
     measure: Measure,
-    /// Particles that were looked at.
+    /// Number of particles visited so far.
     work: Cell<usize>,
 }
 
-/// Particles that are looked at, at most. What is not known by then counts as endless.
+/// Maximum number of particles to visit. A type without a size by then counts as endless.
 const WORK: usize = 4_000_000;
 
 impl Sizes {
@@ -34,7 +36,7 @@ impl Sizes {
         }
         let order = leaves_first(model);
         let mut sizes = Self { sizes: vec![None; model.types.len()], measure, work: Cell::new(0) };
-        // Where no type leads back to itself, the second round only finds that nothing changes.
+        // If no type leads back to itself, the second round finds no change.
         loop {
             let mut changed = false;
             for &ty in &order {
@@ -61,7 +63,7 @@ impl Sizes {
         }
     }
 
-    /// `None` if no finite value is known (so far).
+    /// The size of the smallest value of a particle; `None` if no finite value is known (so far).
     pub(super) fn particle(&self, particle: &Particle) -> Option<u64> {
         self.work.set(self.work.get() + 1);
         if particle.min == 0 {
@@ -80,11 +82,11 @@ impl Sizes {
     }
 }
 
-/// The types of a model, each behind those that its content leads to, but where one leads back to itself.
+/// The types of a model, each behind those that its content leads to, except where one leads back to itself.
 fn leaves_first(model: &Model) -> Vec<TypeId> {
     let mut order = Vec::with_capacity(model.types.len());
     let mut seen = vec![false; model.types.len()];
-    // A type is looked at when it is met, and takes its place behind what it leads to.
+    // A type is visited when it is first met, and placed behind the types that it leads to.
     let mut pending: Vec<(TypeId, bool)> = (0..model.types.len()).map(|ty| (ty, false)).collect();
     while let Some((ty, left)) = pending.pop() {
         if left {

@@ -1,8 +1,8 @@
-//! Instances of a [`Model`]: the example that people and models see, and those that test a type.
+//! Instances of a [`Model`]: the example for people and language models, and those that test a type.
 //!
-//! The values are the author's where there are examples, else plain ones that keep the bounds: `text`, `1`,
-//! `1.5`, `true`, the first of an enumeration, the shortest match of a pattern. The validator judges the result; what
-//! it refuses is nobody's example.
+//! The values are the author's examples if there are any, else simple ones that keep the bounds: `text`, `1`,
+//! `1.5`, `true`, the first of an enumeration, the shortest match of a pattern. The validator judges the result; an
+//! invalid one is not used.
 
 mod finite;
 mod value;
@@ -18,31 +18,32 @@ use crate::vocab::XmlLimits;
 use finite::{Measure, Sizes};
 pub(super) use write::Writer;
 
-/// The most that an example may hold, in bytes: no reader wants more, and a schema may ask for any number of elements.
+/// Maximum size of an example in bytes: readers want no more, and a schema may ask for any number of elements.
 const LARGEST: usize = 1 << 20;
 
-/// The most elements that a schema may require of each payload. It is what an example within [`LARGEST`] can hold.
+/// Maximum number of elements that a schema may require in each payload: an example within [`LARGEST`] can hold as
+/// many.
 const MOST_REQUIRED: u64 = 100_000;
 
-/// Which instance is wanted.
+/// The choice of an instance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// All that may stand, or only what must.
+    /// Includes optional parts.
     pub(crate) full: bool,
-    /// Which alternative of each choice.
+    /// Index of the alternative in each choice.
     pub(crate) choice: usize,
-    /// Which of two plain values.
+    /// Index of one of two simple values.
     pub(crate) values: usize,
-    /// Whether the author's examples count.
+    /// Uses the author's examples.
     pub(crate) hints: bool,
 }
 
 impl Wish {
-    /// The one that is shown.
+    /// The example that is shown.
     pub(crate) const SHOWN: Self = Self { full: true, choice: 0, values: 0, hints: true };
 }
 
-/// An instance; `None` if none was found that ends within a MiB. Whether it is valid must be asked.
+/// An instance; `None` if none was found that ends within a MiB. The caller has to validate it.
 pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
     let mut sampler = Sampler {
         model,
@@ -55,16 +56,16 @@ pub(crate) fn example(model: &Model, wish: Wish) -> Option<Canonical> {
         ids: 0,
     };
     sampler.element(&model.root, None)?;
-    // It may be larger than a message may be; then it can be no message, but still an example.
+    // An example may be larger than a message: then it can't be sent, but still be shown.
     canonicalize(&Bytes::from(sampler.writer.finish()), &XmlLimits::UNLIMITED).ok()
 }
 
-/// Whether the payload has any value that ends.
+/// Tells whether the payload has a finite value.
 pub(crate) fn is_finite(model: &Model) -> bool {
     smallest(model, Measure::DEPTH).is_some()
 }
 
-/// The elements that each payload must have at least, if those are too many.
+/// The least number of elements of a payload, if it is too large.
 pub(crate) fn requires_too_many(model: &Model) -> Option<u64> {
     smallest(model, Measure::ELEMENTS).filter(|elements| *elements > MOST_REQUIRED)
 }
@@ -73,7 +74,7 @@ fn smallest(model: &Model, measure: Measure) -> Option<u64> {
     Sizes::of(model, measure).particle(&Particle::once(Term::Element(Box::new(model.root.clone()))))
 }
 
-/// How many alternatives the widest choice or enumeration has.
+/// Number of alternatives of the widest choice or enumeration.
 pub(crate) fn alternatives(model: &Model) -> usize {
     fn of_particle(particle: &Particle) -> usize {
         match &particle.term {
@@ -99,11 +100,11 @@ struct Sampler<'a> {
     writer: Writer,
     /// The complex types that are being written.
     open: Vec<usize>,
-    /// How many elements that need not stand may still be written.
+    /// Number of optional elements that may still be written.
     budget: usize,
-    /// Bytes that may still be written. A repetition of nothing costs one too.
+    /// Number of bytes that may still be written. A repetition of nothing costs one, too.
     room: usize,
-    /// How many values of type `xs:ID` were written.
+    /// Number of values of type `xs:ID` that were written.
     ids: usize,
 }
 
@@ -114,7 +115,7 @@ impl<'a> Sampler<'a> {
             return None;
         }
         let hint = hint.or_else(|| if self.wish.hints { element.hints.first() } else { None });
-        // Two tags.
+        // The cost of two tags.
         self.spend(2 * element.local.len() + "<></>".len())?;
         self.writer.start(&element.namespace, &element.local);
         match (&self.model.types[element.ty], &element.fixed) {
@@ -176,7 +177,7 @@ impl<'a> Sampler<'a> {
                             None => &[],
                         };
                         items.iter().try_for_each(|item| self.element(element, Some(item)))?;
-                        // What must stand does so, whatever the author's example lacks.
+                        // Required elements are added, even if the author's example lacks them.
                         (items.len() as u64..particle.min).try_for_each(|_| self.element(element, None))
                     }
                     None => (0..self.count(particle)).try_for_each(|_| self.element(element, None)),
@@ -191,7 +192,7 @@ impl<'a> Sampler<'a> {
                 self.spend(1)?;
                 particles.iter().try_for_each(|particle| self.particle(particle, hint))
             }),
-            // Nothing is known of it, and what may be left out is.
+            // Nothing is known about a wildcard; an optional one is left out.
             Term::Any => {
                 if particle.min == 0 {
                     Some(())
@@ -239,23 +240,23 @@ impl<'a> Sampler<'a> {
         self.element(named?, data)
     }
 
-    /// Takes bytes of the room; `None` if it has no more.
+    /// Takes bytes from the remaining size; `None` if it is used up.
     fn spend(&mut self, bytes: usize) -> Option<()> {
         self.room = self.room.checked_sub(bytes)?;
         Some(())
     }
 
-    /// How often a particle is written.
+    /// Number of times that a particle is written.
     fn count(&mut self, particle: &Particle) -> u64 {
         if !self.wish.full || self.leads_back(particle) || self.budget == 0 {
             return particle.min;
         }
         self.budget -= 1;
-        // Two show that there may be many.
+        // Two occurrences show that there may be many.
         particle.max.map_or(2, |max| max.min(2)).max(particle.min)
     }
 
-    /// Whether a particle would repeat a type that is open twice: then only what must stand is written.
+    /// Tells whether a particle would repeat a type that is open twice: then only required parts are written.
     fn leads_back(&self, particle: &Particle) -> bool {
         match &particle.term {
             Term::Element(element) => {

@@ -1,3 +1,5 @@
+//! Simple values of examples.
+
 use serde_json::Value;
 
 use super::Sampler;
@@ -41,7 +43,7 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// The author's example as it is written in XML.
+/// The author's example in its XML form.
 fn given(hint: &Value, simple: &Simple) -> Option<String> {
     let float = matches!(simple.variety, Variety::Atomic(base) if base.kind() == Kind::Float);
     match hint {
@@ -53,13 +55,13 @@ fn given(hint: &Value, simple: &Simple) -> Option<String> {
     }
 }
 
-/// A plain value that keeps the facets, as far as that is easy.
+/// A simple value that keeps the facets, as far as that is easy.
 fn plain(base: &Builtin, facets: &Facets, values: usize) -> Option<String> {
     let sample = base.samples[values % 2];
     if let Some(pattern) = facets.patterns.first() {
         let fits =
             |text: &String| has_length(facets, text) && facets.patterns.iter().all(|pattern| pattern.matches(text));
-        // The plain value may do; only then a date stays a date.
+        // The simple value is tried first: only with it does a date stay a date.
         return Some(sample.to_owned()).filter(fits).or_else(|| pattern.samples(values).find(fits));
     }
     match base.kind() {
@@ -76,7 +78,7 @@ fn has_length(facets: &Facets, text: &str) -> bool {
     facets.min_length.is_none_or(|min| length >= min) && facets.max_length.is_none_or(|max| length <= max)
 }
 
-/// The text cut or repeated to a length that is allowed.
+/// The text, cut or repeated to an allowed length.
 fn fitted(text: &str, facets: &Facets) -> String {
     const LONGEST: u64 = 1 << 16;
     let length = text.chars().count() as u64;
@@ -84,7 +86,7 @@ fn fitted(text: &str, facets: &Facets) -> String {
     if wanted == length {
         return text.to_owned();
     }
-    // Without spaces, which some types don't have at an end.
+    // Spaces are left out, because some types don't allow them at an end.
     text.chars().filter(|c| *c != ' ').cycle().take(usize::try_from(wanted).unwrap_or(0)).collect()
 }
 
@@ -106,7 +108,7 @@ fn integer(facets: &Facets, min: Option<i128>, max: Option<i128>, wanted: i128, 
 }
 
 fn number(facets: &Facets, wanted: f64) -> Option<String> {
-    /// Value and whether it is itself excluded.
+    /// The value, and whether it is excluded itself.
     type End = Option<(f64, bool)>;
     let end = |bound: &Option<Bound>| bound.as_ref().and_then(|b| Some((b.value.parse().ok()?, b.exclusive)));
     let (min, max): (End, End) = (end(&facets.min), end(&facets.max));

@@ -1,3 +1,5 @@
+//! A writer of XML for examples.
+
 use std::sync::Arc;
 
 use crate::schema::escape::{Place, escape_lossy};
@@ -8,8 +10,8 @@ use crate::vocab::ns;
 pub(in crate::schema) struct Writer {
     out: Vec<u8>,
     open: Vec<Open>,
-    /// Whether names get a prefix: where the root has a namespace and what is in it has none, a default
-    /// namespace would have to be taken back on every child.
+    /// True if names get a prefix. If the root has a namespace and its descendants have none, a default
+    /// namespace would have to be undeclared on every child.
     prefixed: bool,
 }
 
@@ -18,9 +20,9 @@ struct Open {
     name: String,
     /// The default namespace inside.
     default: Arc<str>,
-    /// Whether its start tag still lacks the `>`.
+    /// True if its start tag still lacks the `>`.
     unfinished: bool,
-    /// How many prefixes it declares.
+    /// Number of prefixes that it declares.
     prefixes: usize,
 }
 
@@ -78,7 +80,7 @@ impl Writer {
         }
     }
 
-    /// An element in canonical form, which means the same here as on its own.
+    /// Writes an element in canonical form, which has the same meaning here as on its own.
     pub(in crate::schema) fn element(&mut self, canonical: &str) {
         self.finish_tag();
         let name = canonical.find([' ', '>']).unwrap_or(canonical.len());

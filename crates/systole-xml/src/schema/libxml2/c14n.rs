@@ -1,4 +1,4 @@
-//! What libxml makes of whole documents: a judge of the strict pass in tests, never a part of the pump.
+//! Canonicalization of whole documents by libxml: an oracle for tests of the strict pass, never a part of the pump.
 
 use std::ffi::CString;
 use std::ptr;
@@ -6,12 +6,12 @@ use std::ptr;
 use super::{Log, c, handler, initialize};
 use crate::ladder::strict::Form;
 
-/// What libxml finds.
+/// The result of libxml.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::schema) enum Reading {
-    /// It is not well-formed, by XML or by Namespaces in XML; what it says first.
+    /// Not well-formed, by XML or by Namespaces in XML, with the first message.
     Refused(String),
-    /// Exclusive C14N 1.0 of the document; `None` if libxml has none, because a namespace name is relative.
+    /// Exclusive C14N 1.0 of the document; `None` if libxml makes none, because a namespace name is relative.
     Canonical(Option<Vec<u8>>),
 }
 
@@ -53,8 +53,8 @@ unsafe fn dump(doc: c::xmlDocPtr, form: Form) -> Option<Vec<u8>> {
     list.push(ptr::null_mut());
     let comments = i32::from(form.comments);
     let (mode, mut bytes) = (c::xmlC14NMode_XML_C14N_EXCLUSIVE_1_0 as i32, ptr::null_mut());
-    // SAFETY: the list ends with a null and outlives the call, which only reads it; the output has `length` bytes, which
-    // are copied before they are freed.
+    // SAFETY: the list ends with a null and outlives the call, which only reads it; the output has `length` bytes,
+    // which are copied before they are freed.
     unsafe {
         let length = c::xmlC14NDocDumpMemory(doc, ptr::null_mut(), mode, list.as_mut_ptr(), comments, &raw mut bytes);
         let canonical = usize::try_from(length).ok().filter(|_| !bytes.is_null());

@@ -1,3 +1,5 @@
+//! Tests of the binding to libxml.
+
 use super::*;
 
 const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">
@@ -73,7 +75,7 @@ fn faults_name_their_document_and_line() {
     assert!(Compiled::new("", &[]).is_err());
 }
 
-/// Exclusive C14N by libxml: a judge of what the encoder writes.
+/// Exclusive C14N by libxml: an oracle for the output of the encoder.
 pub(in crate::schema) fn exclusive_c14n(text: &str) -> Option<Vec<u8>> {
     initialize();
     let length = c_int::try_from(text.len()).unwrap();

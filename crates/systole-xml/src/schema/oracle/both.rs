@@ -9,7 +9,7 @@ use crate::schema::libxml2::{Compiled, Fault};
 use crate::schema::xsd::documents::Documents;
 use crate::schema::{ContractError, XsdDocument};
 
-/// A schema, compiled for each judge.
+/// A schema, compiled for both validators.
 #[derive(Debug)]
 pub struct Judges {
     grammar: Result<Arc<Grammar>, String>,
@@ -18,7 +18,7 @@ pub struct Judges {
 }
 
 impl Judges {
-    /// Compiles the first of several documents with those that it leads to.
+    /// Compiles the first of several documents together with those that it refers to.
     ///
     /// # Errors
     /// [`ContractError::Document`] if it is no schema document.
@@ -30,12 +30,12 @@ impl Judges {
         Ok(Self { grammar, judge: Judge::default(), compiled })
     }
 
-    /// Why the engine leaves the schema to libxml; `None` if it doesn't.
+    /// The reason for which the engine leaves the schema to libxml; `None` if it doesn't.
     pub fn unsupported(&self) -> Option<&str> {
         self.grammar.as_ref().err().map(String::as_str)
     }
 
-    /// Judges by the engine of this crate; the error also tells that it doesn't support the schema.
+    /// Validates by the engine of this crate. A schema that it doesn't support is an error, too.
     ///
     /// # Errors
     /// The first rule that the payload breaks.
@@ -49,7 +49,7 @@ impl Judges {
         violations.first().map_or(Ok(()), |violation| Err(format!("{violation:?}")))
     }
 
-    /// Judges by libxml; the error also tells that it finds a mistake in the schema.
+    /// Validates by libxml. An error that it finds in the schema is an error, too.
     ///
     /// # Errors
     /// The first rule that the payload breaks.
@@ -59,10 +59,10 @@ impl Judges {
     }
 }
 
-/// Compiles the same text by libxml.
+/// Compiles a schema document by libxml.
 ///
 /// # Errors
-/// The first mistake that it finds.
+/// The first error that libxml reports.
 pub fn compile_by_libxml(text: &str) -> Result<impl Sized + use<>, String> {
     Compiled::new(text, &[]).map_err(first)
 }

@@ -1,29 +1,29 @@
-//! Large patterns over a small alphabet: characters that no class of a pattern tells apart are one letter.
+//! Large patterns over a small alphabet: characters that every class of a pattern treats alike become one letter.
 //!
-//! The automaton of `\p{L}` has some 700 states, because it reads UTF-8, and what is counted stands there as often as
-//! its count. Over the letters of the pattern a class is one state.
+//! The automaton of `\p{L}` has some 700 states, because it reads UTF-8, and a counted expression is repeated in it as
+//! often as its count. Over the letters of the pattern a class is one state.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
-/// The letter of each character.
+/// The mapping from characters to letters.
 #[derive(Debug)]
 pub(crate) struct Alphabet {
     ascii: [u8; 128],
-    /// Where runs of one letter begin.
+    /// Starts of the runs of characters with the same letter.
     runs: Vec<(u32, u8)>,
 }
 
-/// Characters from one to another, in order.
+/// Ranges of characters, both ends included, in order.
 type Ranges = Vec<(u32, u32)>;
 
 /// The classes of a pattern, each once.
 #[derive(Default)]
 struct Classes {
     numbers: HashMap<Ranges, usize>,
-    /// The letters of each one.
+    /// The letters of each class.
     letters: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn reduced(tree: &Hir) -> Option<(Alphabet, Hir)> {
 }
 
 impl Alphabet {
-    /// Calls back with a text in these letters.
+    /// Calls `read` with a text in these letters.
     pub(super) fn spell<T>(&self, text: &str, read: impl FnOnce(&[u8]) -> T) -> T {
         const KEPT: usize = 1 << 16;
         thread_local!(static SPELLED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) });
@@ -58,7 +58,7 @@ impl Alphabet {
         result
     }
 
-    /// The number of runs of characters that are one letter each.
+    /// Number of runs of characters with the same letter.
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
     }
@@ -67,7 +67,7 @@ impl Alphabet {
         self.ascii.get(c as usize).copied().unwrap_or_else(|| self.search(c as u32))
     }
 
-    /// The letter of the run that a character is in.
+    /// The letter of the run that contains a character.
     fn search(&self, c: u32) -> u8 {
         let behind = self.runs.partition_point(|(start, _)| *start <= c);
         self.runs[behind - 1].1
@@ -75,7 +75,7 @@ impl Alphabet {
 }
 
 impl Classes {
-    /// Sets of classes are bits of a word.
+    /// Maximum number of classes: a set of them is a word of bits.
     const MOST: usize = 64;
 
     fn collect(&mut self, tree: &Hir) -> Option<()> {
@@ -101,7 +101,7 @@ impl Classes {
         (number < Self::MOST).then_some(())
     }
 
-    /// Gives a letter to each set of classes that some character is in.
+    /// Assigns a letter to each set of classes that has a character in common.
     fn alphabet(&mut self) -> Option<Alphabet> {
         let mut bounds: Vec<(u32, usize)> = Vec::new();
         for (class, number) in &self.numbers {
@@ -131,7 +131,7 @@ impl Classes {
         Some(Alphabet { ascii: std::array::from_fn(|c| alphabet.search(c as u32)), ..alphabet })
     }
 
-    /// The tree with its classes as letters.
+    /// The tree with its classes spelled in letters.
     fn spelled(&self, tree: &Hir) -> Option<Hir> {
         let all = |parts: &[Hir]| parts.iter().map(|part| self.spelled(part)).collect::<Option<Vec<Hir>>>();
         Some(match tree.kind() {

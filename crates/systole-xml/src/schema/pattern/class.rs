@@ -1,4 +1,4 @@
-//! The classes of characters that XSD's patterns name (XSD 1.0 part 2, appendix F.1.1).
+//! The classes of characters in patterns of XSD (XSD 1.0 part 2, appendix F.1.1).
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 use crate::vocab::{NAME_REST, NAME_START};
 
-/// Any character but the ends of lines: `.`.
+/// Any character except line feed and carriage return: `.`.
 pub(super) fn dot() -> ClassUnicode {
     not(of(&[('\n', '\n'), ('\r', '\r')]))
 }
@@ -16,12 +16,12 @@ pub(super) fn space() -> ClassUnicode {
     of(&[('\t', '\n'), ('\r', '\r'), (' ', ' ')])
 }
 
-/// What starts a name of XML: `\i`.
+/// Characters that start a name of XML: `\i`.
 pub(super) fn name_start() -> ClassUnicode {
     of(NAME_START)
 }
 
-/// What stands in a name of XML: `\c`.
+/// Characters of a name of XML: `\c`.
 pub(super) fn name_char() -> ClassUnicode {
     of(&[NAME_START, NAME_REST].concat())
 }
@@ -39,7 +39,7 @@ pub(super) fn word() -> ClassUnicode {
 /// A general category of Unicode, by the names that XSD gives: `\p{Lu}`.
 ///
 /// # Errors
-/// There is no such category in XSD.
+/// The error text for a category that XSD doesn't have.
 pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
     const NAMES: [&str; 36] = [
         "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe",
@@ -60,7 +60,7 @@ pub(super) fn category(name: &str) -> Result<ClassUnicode, &'static str> {
 /// A block of Unicode: `\p{IsGreek}` without its `Is`.
 ///
 /// # Errors
-/// XSD 1.0 names no such block.
+/// The error text for a block that XSD 1.0 doesn't have.
 pub(super) fn block(name: &str) -> Result<ClassUnicode, &'static str> {
     // Surrogates are no characters, and none can stand in a document.
     if matches!(name, "HighSurrogates" | "HighPrivateUseSurrogates" | "LowSurrogates") {
@@ -81,7 +81,7 @@ fn of(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)))
 }
 
-/// A category as the tables of the regex crate have it.
+/// A category, from the tables of the regex crate.
 fn known(name: &str) -> Option<ClassUnicode> {
     match regex_syntax::parse(&format!("\\p{{{name}}}")).ok()?.into_kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class),

@@ -1,7 +1,9 @@
+//! The costs of patterns: states of their automata, and steps of a match.
+
 use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::utf8::Utf8Sequences;
 
-/// About how many states the automaton of a tree has: what is counted stands there as often.
+/// Approximate number of states of the automaton of a tree: a counted expression is repeated as often as its count.
 ///
 /// Recurses as deep as the pattern nests, which the parser bounds.
 pub(super) fn cost(tree: &Hir) -> usize {
@@ -21,23 +23,23 @@ pub(super) fn cost(tree: &Hir) -> usize {
     }
 }
 
-/// About how many states of the automaton of a tree a byte of a text can lead to, at worst; 1 if they are few. They are
-/// many where a text can be parted in several ways between what varies in length and what stands behind it or is
-/// repeated, as in `(a{0,9}){0,9}`, `.{0,99}a.{0,99}` and `.*a.{99}`. Else each byte leads to few, however much is
-/// counted, as in `.{0,4000}`.
+/// Approximate number of states that one byte of a text can lead to at worst; 1 if they are few. They are
+/// many if a text can be divided in several ways between an expression of variable length and the one behind it or its
+/// repetition, as in `(a{0,9}){0,9}`, `.{0,99}a.{0,99}` and `.*a.{99}`. Else each byte leads to few, however high
+/// the counts are, as in `.{0,4000}`.
 pub(super) fn weight(tree: &Hir) -> usize {
-    /// So many states are looked at as fast as one, or nearly.
+    /// Number of states that are visited about as fast as one.
     const FEW: usize = 64;
     let Shape { spread, .. } = shape(tree);
     if spread > FEW { spread } else { 1 }
 }
 
 struct Shape {
-    /// Characters and classes, as often as they are counted.
+    /// Number of characters and classes, counted ones as often as their count.
     positions: usize,
-    /// Positions that a text can lead to at once.
+    /// Number of positions that a text can lead to at once.
     spread: usize,
-    /// Characters that a match has at least and at most.
+    /// Minimum and maximum number of characters of a match.
     length: (usize, Option<usize>),
 }
 
@@ -51,7 +53,7 @@ impl Shape {
     }
 }
 
-/// Recurses as deep as the pattern nests, which the parser bounds.
+/// The shape of a tree. Recurses as deep as the pattern nests, which the parser bounds.
 fn shape(tree: &Hir) -> Shape {
     match tree.kind() {
         HirKind::Empty | HirKind::Look(_) => Shape::fixed(0),
@@ -87,7 +89,7 @@ fn shape(tree: &Hir) -> Shape {
             let mut whole = Shape { positions: 0, spread: 1, length: (usize::MAX, Some(0)) };
             for (tree, part) in parts.iter().map(|part| (part, shape(part))) {
                 whole.positions = whole.positions.saturating_add(part.positions);
-                // Of texts the first character tells which one it may be.
+                // The first character of a text tells which alternative it may be.
                 let is_text = matches!(tree.kind(), HirKind::Literal(_));
                 whole.spread = whole.spread.max(part.spread).saturating_add(usize::from(!is_text));
                 whole.length.0 = whole.length.0.min(part.length.0);

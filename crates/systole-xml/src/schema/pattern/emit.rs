@@ -1,18 +1,20 @@
+//! The writer of XSD patterns, from syntax trees.
+
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
 const ANYTHING: &str = "[\\s\\S]*";
 
-/// The XSD pattern for the texts in which the tree finds a match.
+/// Writes the XSD pattern for the texts in which the tree finds a match.
 ///
 /// # Errors
-/// What XSD can't say.
+/// The part that XSD can't express.
 pub(super) fn emit(tree: &Hir) -> Result<String, &'static str> {
     let mut out = String::new();
     search(&mut out, tree, Ends { start: true, end: true })?;
     Ok(out)
 }
 
-/// The ends of the whole value at which a tree stands: there a match may begin late or end early, unless an
+/// The ends of the whole value that a tree touches. There a match may begin late or end early, unless an
 /// anchor forbids it.
 #[derive(Clone, Copy)]
 struct Ends {
@@ -45,7 +47,7 @@ fn sequence(out: &mut String, parts: &[Hir], ends: Ends) -> Result<(), &'static 
     let parts = if start { &parts[1..] } else { parts };
     let end = ends.end && is(parts.last(), Look::End);
     let parts = if end { &parts[..parts.len() - 1] } else { parts };
-    // A part at an end with anchors of its own decides for itself.
+    // A part at an end that has anchors of its own adds the missing texts itself.
     let own = |part: Option<&Hir>, open: bool| open && part.is_some_and(branches_anchored);
     let first_decides = own(parts.first(), ends.start && !start);
     let last_decides = own(parts.last(), ends.end && !end);
@@ -62,12 +64,12 @@ fn sequence(out: &mut String, parts: &[Hir], ends: Ends) -> Result<(), &'static 
     Ok(())
 }
 
-/// Whether an anchor stands in a tree.
+/// Tells whether a tree contains an anchor.
 fn is_anchored(tree: &Hir) -> bool {
     !tree.properties().look_set().is_empty()
 }
 
-/// Whether a tree is a choice, in parentheses or not, with anchors in its branches.
+/// Tells whether a tree is a choice, in parentheses or not, with anchors in its branches.
 fn branches_anchored(tree: &Hir) -> bool {
     matches!(tree.kind(), HirKind::Alternation(_) | HirKind::Capture(_)) && is_anchored(tree)
 }
@@ -80,7 +82,7 @@ fn branches(tree: &Hir) -> &[Hir] {
     }
 }
 
-/// Recurses as deep as the pattern nests, which the parser bounds.
+/// Writes a tree without anchors. Recurses as deep as the pattern nests, which the parser bounds.
 fn write(out: &mut String, tree: &Hir) -> Result<(), &'static str> {
     match tree.kind() {
         HirKind::Empty => Ok(()),
@@ -106,7 +108,7 @@ fn write(out: &mut String, tree: &Hir) -> Result<(), &'static str> {
     }
 }
 
-/// The tree as one atom.
+/// Writes the tree as one atom.
 fn group(out: &mut String, tree: &Hir) -> Result<(), &'static str> {
     if let HirKind::Class(_) = tree.kind() {
         return write(out, tree);
@@ -134,8 +136,8 @@ fn push_quantifier(out: &mut String, repetition: &Repetition) {
 }
 
 fn push_class(out: &mut String, class: &ClassUnicode) {
-    // Two classes have a short name: the digits are the same in both languages, and word characters are but for
-    // a few enclosed letters. All others are written out.
+    // Two classes have a short name: the digits, which are the same in both syntaxes, and the word characters, which
+    // differ only in a few enclosed letters. All others are written out.
     let known = [(r"\d", r"\d"), (r"\D", r"\D"), (r"\w", r"[\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}]")];
     if let Some((_, name)) = known.iter().find(|(rust, _)| perl(rust).as_ref() == Some(class)) {
         out.push_str(name);
@@ -165,7 +167,7 @@ fn push_ranges(out: &mut String, open: &str, ranges: &[(char, char)]) {
     out.push(']');
 }
 
-/// The ranges without the characters that XML doesn't have.
+/// The ranges without the characters that XML forbids.
 fn clipped<'a>(ranges: impl Iterator<Item = &'a ClassUnicodeRange>) -> Vec<(char, char)> {
     const XML: [(char, char); 5] =
         [('\t', '\n'), ('\r', '\r'), (' ', '\u{D7FF}'), ('\u{E000}', '\u{FFFD}'), ('\u{10000}', char::MAX)];

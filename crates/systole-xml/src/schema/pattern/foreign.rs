@@ -1,14 +1,14 @@
-//! What other dialects of regular expressions have and patterns of XML Schema don't, each with what to write.
+//! Features of other dialects of regular expressions that patterns of XML Schema lack, each with a replacement.
 
-/// The text on a quantifier behind a quantifier.
+/// The error text for a quantifier behind a quantifier.
 pub(super) const GREED: &str =
     "XML Schema has no lazy or possessive quantifiers, as a pattern always holds for the whole value: remove it";
 
-/// The text on `[:alpha:]`.
+/// The error text for `[:alpha:]`.
 pub(super) const POSIX: &str =
     "XML Schema has no classes such as [:alpha:]: write \\p{L} for letters, \\d for digits, \\s for white space";
 
-/// The text on a group that starts with these characters behind its `(`; `None` for a plain one.
+/// The error text for a group that starts with these characters behind its `(`; `None` for a plain one.
 pub(super) fn group(inside: &str) -> Option<&'static str> {
     let kind = inside.strip_prefix('?')?;
     Some(match kind.as_bytes() {
@@ -23,7 +23,7 @@ pub(super) fn group(inside: &str) -> Option<&'static str> {
     })
 }
 
-/// The text on a backslash before a character that has no meaning there.
+/// The error text for a backslash before a character that needs none.
 pub(super) fn escape(c: char) -> &'static str {
     match c {
         'b' | 'B' | '<' | '>' => {

@@ -1,16 +1,18 @@
+//! Texts that match a pattern.
+
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 use crate::ladder::strict::is_xml_char;
 
-/// A text that the tree matches: alternatives and characters are chosen by `variant`, and what repeats
-/// without end does so `extra` times more than it must.
+/// A text that the tree matches. `variant` chooses alternatives and characters; unbounded repetitions occur
+/// `extra` times more than they must.
 pub(super) fn sample(tree: &Hir, variant: usize, extra: usize) -> String {
     let mut text = String::new();
     write(&mut text, tree, variant, extra);
     text
 }
 
-/// Recurses as deep as the pattern nests, which the parser bounds.
+/// Appends a text of the tree. Recurses as deep as the pattern nests, which the parser bounds.
 fn write(text: &mut String, tree: &Hir, variant: usize, extra: usize) {
     match tree.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
@@ -19,7 +21,7 @@ fn write(text: &mut String, tree: &Hir, variant: usize, extra: usize) {
         HirKind::Class(Class::Bytes(_)) => {}
         HirKind::Repetition(repetition) => {
             let most = repetition.max.unwrap_or(u32::MAX);
-            // One of what may stand shows more than none.
+            // One occurrence of an optional part shows more than none.
             let least = repetition.min.max(1).saturating_add(u32::try_from(extra).unwrap_or(u32::MAX));
             for _ in 0..least.min(most).min(1024) {
                 write(text, &repetition.sub, variant, extra);
@@ -31,7 +33,7 @@ fn write(text: &mut String, tree: &Hir, variant: usize, extra: usize) {
     }
 }
 
-/// A character of the class that reads well.
+/// A legible character of the class.
 fn character(class: &ClassUnicode, variant: usize) -> Option<char> {
     let has = |c: char| class.iter().any(|range| (range.start()..=range.end()).contains(&c));
     let favourites = [['a', 'b'], ['A', 'B'], ['1', '2'], ['0', '9']];

@@ -1,3 +1,5 @@
+//! Tests of patterns.
+
 use super::*;
 
 fn xsd(pattern: &str) -> String {
@@ -59,7 +61,7 @@ fn patterns_of_xsd_are_understood() {
     assert!(Pattern::from_xsd(r"\p{IsKlingon}").matches("anything"));
 }
 
-/// Whether a pattern of XSD matches a whole text; an error if it is none.
+/// Tells whether a pattern of XSD matches a whole text; an error if it is no pattern.
 fn matches(pattern: &str, text: &str) -> Result<bool, Flaw> {
     alternatives(&[pattern]).map(|regex| regex.is_match(text))
 }
@@ -232,7 +234,7 @@ fn large_patterns_are_bounded() {
     assert_eq!(matches(r"\i\c{0,254}", &"a".repeat(255)), Ok(true));
 }
 
-/// However often a class names what it holds, in which order, and how deep it takes away from itself.
+/// Classes with many repeated, unordered and deeply subtracted parts equal the sum of their parts.
 #[test]
 fn classes_of_many_parts_are_what_their_parts_are() {
     let scattered: String = (0..2_000).map(|i| char::from_u32(0x4E00 + 2 * ((i * 7) % 2_000)).unwrap()).collect();
@@ -272,7 +274,7 @@ fn patterns_of_many_classes_are_refused_early() {
     assert!(flaw.why == TOO_LARGE && flaw.at.is_some_and(|at| at < 10_000), "{flaw:?}");
 }
 
-/// A pattern over its own alphabet matches what it matches over characters.
+/// A pattern over its own alphabet matches the same texts as over characters.
 #[test]
 fn the_alphabet_of_a_pattern_changes_no_verdict() {
     let patterns = [
@@ -334,6 +336,6 @@ fn large_counts_of_large_classes_are_exact() {
     let pattern = Pattern::from_xsd(r"[A-Z](\p{L}|\p{N}| ){0,999}\.");
     let text = |count: usize| format!("A{}.", "ß7 ".repeat(count));
     assert!(pattern.matches(&text(333)) && !pattern.matches(&text(334)) && !pattern.matches("A-."));
-    // What counts inside of counts is as large as ever.
+    // Counts inside of counts cost as much as before.
     assert!(states(r"(\p{L}{0,999}x){0,999}") > 250_000);
 }

@@ -1,3 +1,5 @@
+//! The translation of patterns of XSD into those of the regex crate.
+
 use std::collections::HashSet;
 use std::str::Chars;
 
@@ -6,21 +8,21 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 use super::class;
 use super::foreign;
 
-/// A mistake in a pattern.
+/// An error in a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flaw {
-    /// The number of the character where it is, from 1; `None` if it is the pattern as a whole.
+    /// The place as the number of a character, from 1; `None` for the pattern as a whole.
     pub(crate) at: Option<usize>,
-    /// The mistake, and what to write instead.
+    /// The error, with its correction.
     pub(crate) why: &'static str,
 }
 
-/// A pattern of XSD (part 2, appendix F) in the language of the regex crate, anchored at both ends.
+/// Translates a pattern of XSD (part 2, appendix F) into the syntax of the regex crate, anchored at both ends.
 ///
-/// Classes are written out as ranges, so that nothing in them can mean something else to the other side.
+/// Classes are written out as ranges, so that none of their parts means something else in the other syntax.
 ///
 /// # Errors
-/// What is wrong with it by the grammar of the Recommendation.
+/// The error by the grammar of the Recommendation.
 pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
     let mut chars = pattern.chars();
     let mut open = Vec::new();
@@ -34,18 +36,19 @@ pub(super) fn translate(pattern: &str) -> Result<String, Flaw> {
     })
 }
 
-/// Bytes of a translation, which are several times as many as the states that a schema may have: a class such as `\p{L}`
-/// has some thousands.
+/// Maximum number of bytes of a translation: several times as many as the states that a schema may have. A class such
+/// as `\p{L}` takes some thousands.
 const LONGEST: usize = 4 << 20;
 
-/// As [`translate`]. `open` has the places behind the brackets that are not closed; `read` tells how many bytes were read.
+/// Translates as [`translate`]. `open` has the places behind the brackets that are not closed; `read` returns the
+/// number of bytes read.
 fn translated(
     chars: &mut Chars,
     open: &mut Vec<usize>,
     read: &impl Fn(&Chars) -> usize,
 ) -> Result<String, &'static str> {
     let mut out = String::from("^(?:");
-    // Whether an atom stands before: a quantifier needs one, and there is one quantifier for each.
+    // A quantifier needs an atom before it, and an atom has at most one.
     let mut atom = false;
     let mut quantified = false;
     while let Some(c) = chars.next() {
@@ -121,7 +124,7 @@ fn push_class(out: &mut String, class: ClassUnicode) -> bool {
     true
 }
 
-/// What stands behind the `{` of a quantifier: `n}`, `n,}` or `n,m}`.
+/// Translates the text behind the `{` of a quantifier: `n}`, `n,}` or `n,m}`.
 fn push_quantity(out: &mut String, chars: &mut Chars) -> Result<(), &'static str> {
     const MALFORMED: &str = "a quantifier in braces is {n}, {n,} or {n,m}";
     let (quantity, rest) = chars.as_str().split_once('}').ok_or(MALFORMED)?;
@@ -154,7 +157,7 @@ const UNCLOSED: &str = "this '[' is never closed";
 
 const UNCLOSED_GROUP: &str = "this '(' is never closed";
 
-/// The class behind a `[`, up to its `]`. Subtractions nest to the right: `[a-[b-[c]]]`.
+/// Reads the class behind a `[`, up to its `]`. Subtractions nest to the right: `[a-[b-[c]]]`.
 fn bracketed(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
     let mut groups = Vec::new();
     let mut class = loop {
@@ -174,9 +177,9 @@ fn bracketed(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
     Ok(class)
 }
 
-/// One group of a class, up to its `]`, or up to the `-[` that takes something away from it.
+/// Reads one group of a class, up to its `]`, or up to the `-[` of a subtraction.
 fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
-    // Sorted at the end: a class keeps itself sorted, so that each of its ranges would take as long as all before it.
+    // Sorted at the end: a class keeps itself sorted, so that adding a range takes as long as it has ranges already.
     let mut ranges = Vec::new();
     let mut seen = HashSet::new();
     let mut first = true;
@@ -195,7 +198,7 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
             }
             ('[', (Some(':'), _)) => return Err(foreign::POSIX),
             ('[', _) => return Err("a '[' in a class stands without a backslash"),
-            // A hyphen stands for itself where no range can be meant: at the start and at the end.
+            // A hyphen is literal where no range is possible: at the start and at the end.
             ('-', (next, then)) if first || next == Some(']') || (next == Some('-') && then == Some('[')) => {
                 ranges.push(ClassUnicodeRange::new('-', '-'));
                 first = false;
@@ -221,7 +224,7 @@ fn group(chars: &mut Chars) -> Result<(ClassUnicode, bool), &'static str> {
         let high = match ahead(chars) {
             (Some('-'), Some(end)) if end != ']' && end != '[' => {
                 chars.next();
-                // `[a--[b]]` takes from `a` and the hyphen, and so it does not start a range.
+                // `[a--[b]]` subtracts from `a` and the hyphen, so the first hyphen starts no range.
                 if end == '-' && chars.as_str().starts_with("-[") {
                     ranges.push(ClassUnicodeRange::new('-', '-'));
                     low
@@ -265,7 +268,7 @@ enum Escape {
     Many(ClassUnicode),
 }
 
-/// What stands behind a backslash.
+/// Reads the escape behind a backslash.
 fn escape(chars: &mut Chars) -> Result<Escape, &'static str> {
     let many = |class: ClassUnicode| Ok(Escape::Many(class));
     match chars.next().ok_or("a backslash stands at the end")? {
@@ -289,7 +292,7 @@ fn escape(chars: &mut Chars) -> Result<Escape, &'static str> {
     }
 }
 
-/// The `{Name}` of a category or a block.
+/// Reads the `{Name}` of a category or a block.
 fn property(chars: &mut Chars) -> Result<ClassUnicode, &'static str> {
     let braced = chars.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let (name, rest) = braced.ok_or("\\p and \\P need a name in braces")?;

@@ -4,11 +4,11 @@ use crate::ladder::strict::{Form, c14n};
 use crate::schema::libxml2::c14n::{Reading, read};
 use crate::vocab::XmlLimits;
 
-/// The strict pass and libxml2 say the same of a document: whether it is well-formed, and what its canonical form is.
+/// The strict pass and libxml2 agree about a document: whether it is well-formed, and its canonical form.
 ///
-/// Where libxml2 can't judge, nothing is compared: over our limits; with a DOCTYPE, which we refuse; in another encoding
-/// than UTF-8; with another version than 1.0, of which it takes `1.`; with a NUL, where it stops reading; with a namespace name that is no plain URI, which it refuses or
-/// writes unescaped.
+/// Documents that libxml2 can't judge are not compared: over Systole's limits; with a DOCTYPE, which Systole refuses;
+/// in another encoding than UTF-8; with another version than 1.0, of which libxml2 accepts `1.`; with a NUL, where
+/// libxml2 stops reading; with a namespace name that is no plain URI, which libxml2 refuses or writes unescaped.
 pub fn libxml(data: &[u8]) {
     for (comments, prefixes) in [(false, &[][..]), (true, &[]), (false, &["p"]), (true, &["q", "#default", "p"])] {
         compare(data, Form { comments, prefixes });
@@ -36,7 +36,7 @@ fn compare(data: &[u8], form: Form) {
     }
 }
 
-/// Whether libxml2 and the strict pass mean the same by these bytes.
+/// Tells whether libxml2 and the strict pass read these bytes by the same rules.
 fn is_judged(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else { return false };
     let declaration = text.trim_start_matches('\u{FEFF}').split("?>").next().unwrap_or_default();
@@ -45,14 +45,14 @@ fn is_judged(data: &[u8]) -> bool {
     !is_special && !text.contains("<!DOCTYPE") && !text.contains('\0') && has_plain_namespaces(text)
 }
 
-/// Whether all namespace names are URIs of the plainest kind, those that canonical form leaves out among them.
+/// Tells whether all namespace names are URIs of the plainest kind, those that the canonical form omits included.
 fn has_plain_namespaces(text: &str) -> bool {
     text.match_indices("xmlns").all(|(at, _)| {
         let Some((_, value)) = text[at..].split_once('=') else { return true };
         let value = value.trim_start();
         let Some(quote) = value.chars().next() else { return true };
         let name = value[quote.len_utf8()..].split(quote).next().unwrap_or_default();
-        // A colon elsewhere may stand before what is no port.
+        // A colon elsewhere may stand before a text that is no port.
         let rest = name.split_once(':').map_or(name, |(_, rest)| rest);
         rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte))
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":/.-_".contains(&byte))

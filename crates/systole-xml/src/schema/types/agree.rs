@@ -1,15 +1,17 @@
+//! The agreement between reading and writing of a type.
+
 use serde_json::{Map, Value};
 
 use super::at;
 use crate::schema::contract::{ContractError, Place, Shape};
 
-/// Checks that a type is read under the rules by which it is written.
+/// Checks that a type is read by the same rules as it is written.
 ///
-/// schemars describes the two ways apart; where they differ, no single schema is right.
+/// schemars describes both directions separately; if they differ, no single schema is right.
 pub(super) fn check(type_name: &str, read: &Value, written: &Value) -> Result<(), ContractError> {
     let (Value::Object(read), Value::Object(written)) = (read, written) else { return Ok(()) };
     fields(type_name, read, written)?;
-    // Enums hold the schemas of their variants; how deep they nest is how deep the types nest in the source.
+    // Enums hold the schemas of their variants; they nest as deep as the types do in the source.
     for key in ["oneOf", "anyOf"] {
         let branches =
             |schema: &Map<String, Value>| schema.get(key).and_then(Value::as_array).cloned().unwrap_or_default();

@@ -1,3 +1,5 @@
+//! Simple types: built-in types and their facets.
+
 use serde_json::{Number, Value};
 
 use super::variants::Variant;
@@ -11,7 +13,7 @@ use crate::schema::model::{Bound, Enumerator, Facets, Simple, Type, TypeId, Vari
 use crate::schema::pattern::Pattern;
 
 impl<'a> Derivation<'a> {
-    /// The type of a number, a text or a truth value.
+    /// The type of a number, a text or a boolean.
     pub(super) fn simple(&mut self, view: &View<'a>, ty: &str, place: &Place) -> Result<TypeId, ContractError> {
         let (base, patterns) = base(view, ty).map_err(at(place))?;
         let facets = facets(view, base, patterns).map_err(at(place))?;
@@ -69,7 +71,7 @@ fn base(view: &View, ty: &str) -> Result<(&'static Builtin, Vec<Pattern>), Shape
         ("number", Some("float")) => ("float", None),
         ("number", _) => ("double", None),
         ("string", None) => ("string", None),
-        // A pattern of the author's says more than a name of a format.
+        // A pattern of the author says more than the name of a format.
         ("string", Some(_)) if view.get("pattern").is_some() => ("string", None),
         ("string", Some("uuid")) => {
             ("string", Some("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$".to_owned()))
@@ -129,7 +131,7 @@ fn bound(
     };
     let whole = number.as_i128().or_else(|| number.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i128));
     let whole = whole.ok_or_else(|| Shape::Rule(format!("{inclusive} {number}")))?;
-    // What the base type implies is not repeated.
+    // A bound that the base type implies is not repeated.
     let implied = !exclusive && (min == Some(whole) || max == Some(whole));
     Ok((!implied).then(|| Bound { value: whole.to_string(), exclusive }))
 }

@@ -1,3 +1,5 @@
+//! Complex types: structs, their fields and the variants of their enums.
+
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -12,20 +14,20 @@ use crate::vocab::is_ncname;
 /// A property of a struct.
 struct Field<'a, 'v> {
     place: &'v Place,
-    /// Without the `@` of an attribute.
+    /// The name, without the `@` of an attribute.
     name: &'a str,
     view: &'v View<'a>,
     required: bool,
 }
 
 impl<'a> Derivation<'a> {
-    /// The type of a struct; once for each name.
+    /// The type of a struct, made once for each name.
     pub(super) fn complex(&mut self, view: &View<'a>, name: Option<String>) -> Result<TypeId, ContractError> {
         if let Some(id) = name.as_ref().and_then(|name| self.made.get(name)) {
             return Ok(*id);
         }
         let type_name = name.clone().unwrap_or_else(|| "an unnamed struct".to_owned());
-        // It is known before it is finished, because its fields may lead back to it.
+        // The type is registered before it is finished, because its fields may lead back to it.
         let id = self.add(Type::Complex(empty()));
         let xsd_name = name.map(|name| {
             let xsd_name = self.type_name(&name);
@@ -178,7 +180,7 @@ impl<'a> Derivation<'a> {
                 let ty = match kind {
                     _ if view.nullable => return Err(at(place)(Shape::VariantContent(name))),
                     Kind::List => return Err(at(place)(Shape::VariantContent(name))),
-                    // The fields of a variant make a type that is named after both, so that it can hold its enum.
+                    // The fields of a variant make a type that is named after both, so that it can contain its enum.
                     Kind::Struct if view.definition.is_none() => {
                         self.complex(&view, of.definition.map(|of| format!("{of}.{name}")))?
                     }
@@ -197,7 +199,7 @@ impl<'a> Field<'a, '_> {
         if self.view.nullable && self.required { Err(at(self.place)(Shape::RequiredOption)) } else { Ok(()) }
     }
 
-    /// What a list holds, and how many of it.
+    /// The items of a list, with their minimum and maximum number.
     fn list(&self, definitions: &'a Map<String, Value>) -> Result<(View<'a>, u64, Option<u64>), ContractError> {
         let refuse = |shape| Err(at(self.place)(shape));
         let count = |key| self.view.get(key).and_then(Value::as_u64);

@@ -1,7 +1,8 @@
-//! From a Rust type to a [`Model`], by way of the JSON Schema that schemars makes of it.
+//! The [`Model`] of a Rust type, made from the JSON Schema that schemars makes of the type.
 //!
-//! What JSON Schema says and XSD can't is refused here, with what to write instead. What JSON Schema doesn't
-//! say (flattened fields, a `Deserialize` written by hand) the round trip of [`probe`](super::probe) finds.
+//! Rules of JSON Schema that XSD can't express are refused here, with a correction. The round trip of
+//! [`probe`](super::probe) finds properties that JSON Schema doesn't show (flattened fields, a `Deserialize` written by
+//! hand).
 
 mod agree;
 mod facets;
@@ -46,7 +47,7 @@ struct Derivation<'a> {
     definitions: &'a Map<String, Value>,
     namespace: Arc<str>,
     types: Vec<Type>,
-    /// The types that have a name, by what they were made from.
+    /// The named types, by the definitions that they were made from.
     made: HashMap<String, TypeId>,
     names: HashSet<String>,
 }
@@ -95,7 +96,7 @@ impl<'a> Derivation<'a> {
         self.types.len() - 1
     }
 
-    /// A name for a type in the schema: that of the Rust type where XML allows it and nobody else has it.
+    /// A name for a type in the schema: that of the Rust type if XML allows it and no other type has it.
     fn type_name(&mut self, wanted: &str) -> String {
         let mut name: String =
             wanted.chars().map(|c| if crate::vocab::is_ncname(&format!("a{c}")) { c } else { '_' }).collect();

@@ -1,3 +1,5 @@
+//! Variants of enums.
+
 use serde_json::{Map, Value};
 
 use crate::schema::contract::Shape;
@@ -6,7 +8,7 @@ use crate::schema::contract::Shape;
 pub(super) struct Variant<'a> {
     pub(super) name: &'a str,
     pub(super) doc: &'a str,
-    /// The schema of what it holds.
+    /// The schema of the data; `None` for a unit variant.
     pub(super) data: Option<&'a Value>,
 }
 
@@ -37,7 +39,7 @@ fn units(schema: &Map<String, Value>) -> Result<Vec<Variant<'_>>, Shape> {
         Some(Value::Array(values)) => values.iter().filter(|value| !value.is_null()).collect(),
         _ => schema.get("const").into_iter().collect(),
     };
-    // What stands beside several values describes the enum, not each of them.
+    // A description beside several values is that of the enum, not of each value.
     let doc = if schema.contains_key("enum") { "" } else { doc };
     values
         .into_iter()
@@ -45,7 +47,7 @@ fn units(schema: &Map<String, Value>) -> Result<Vec<Variant<'_>>, Shape> {
         .collect()
 }
 
-/// An object with the variant's name as its only property.
+/// The variant of an object whose only property is its name.
 fn tagged(schema: &Map<String, Value>) -> Result<Variant<'_>, Shape> {
     let properties = schema.get("properties").and_then(Value::as_object).ok_or(Shape::Untagged)?;
     let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);

@@ -1,21 +1,23 @@
+//! JSON Schemas, seen through their references.
+
 use serde_json::{Map, Value};
 
 use super::variants::{self, Variant};
 use crate::schema::contract::Shape;
 
-/// A JSON Schema seen through its references: the schema of a field, then that of its type, and so on.
+/// A JSON Schema with its references resolved: the schema of a field, then that of its type, and so on.
 pub(super) struct View<'a> {
-    /// Outermost first.
+    /// The schemas, outermost first.
     layers: Vec<&'a Map<String, Value>>,
-    /// Whether `null` is a value, which Rust calls `None`.
+    /// True if `null` is a value, which is `None` in Rust.
     pub(super) nullable: bool,
-    /// The name of the type, where it has one.
+    /// The name of the type, if it has one.
     pub(super) definition: Option<&'a str>,
-    /// How many layers stand before the definition.
+    /// Number of layers before the definition.
     outer: usize,
 }
 
-/// What a schema describes.
+/// The kind of value that a schema describes.
 pub(super) enum Kind<'a> {
     /// `string`, `boolean`, `integer` or `number`.
     Simple(&'a str),
@@ -25,7 +27,7 @@ pub(super) enum Kind<'a> {
     List,
 }
 
-/// Every keyword that is understood or is no rule. Another one would be a rule that nobody checks.
+/// Keywords that are either handled or no rules. Any other keyword would be a rule that is never checked.
 const KEYWORDS: [&str; 32] = [
     "$ref",
     "$schema",
@@ -64,7 +66,7 @@ const LENGTHS: [&str; 2] = ["minLength", "maxLength"];
 
 impl<'a> View<'a> {
     pub(super) fn of(schema: &'a Value, definitions: &'a Map<String, Value>) -> Result<Self, Shape> {
-        // A type that is only a reference to itself has no end.
+        // A type that is only a reference to itself never ends.
         const LONGEST: usize = 64;
         let mut view = Self { layers: Vec::new(), nullable: false, definition: None, outer: 0 };
         let mut next = Some(schema);
@@ -85,7 +87,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// The schema that a layer stands for.
+    /// The schema that a layer refers to.
     fn inner(
         &mut self,
         layer: &'a Map<String, Value>,
@@ -121,23 +123,23 @@ impl<'a> View<'a> {
         self.layers.iter().filter_map(move |layer| layer.get(key))
     }
 
-    /// The docs of the place, without those of the type that stands there.
+    /// The docs of the place, without those of its type.
     pub(super) fn own_doc(&self) -> &'a str {
         let own = if self.definition.is_some() { &self.layers[..self.outer] } else { &self.layers[..] };
         doc(own)
     }
 
-    /// The docs of the type, or else of the place.
+    /// The docs of the type; those of the place if it has none.
     pub(super) fn type_doc(&self) -> &'a str {
         doc(&self.layers[self.outer..])
     }
 
-    /// Values that the author gave as examples.
+    /// The author's examples.
     pub(super) fn hints(&self) -> Vec<Value> {
         self.get("examples").and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
-    /// Whether the place has a rule that the type that stands there has not.
+    /// Tells whether the place has a rule beyond those of its type.
     pub(super) fn has_own_rules(&self) -> bool {
         const RULES: [&str; 7] =
             ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "minLength", "maxLength"];
@@ -179,7 +181,7 @@ fn allows_null(layer: &Map<String, Value>) -> bool {
     layer.get("type").and_then(Value::as_array).is_some_and(|types| types.iter().any(|ty| ty == "null"))
 }
 
-/// The one type that is not `null`.
+/// The only type other than `null`.
 fn one_type(ty: Option<&Value>) -> Result<&str, Shape> {
     match ty {
         Some(Value::String(ty)) => Ok(ty),

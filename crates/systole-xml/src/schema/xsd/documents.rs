@@ -1,3 +1,5 @@
+//! Sets of schema documents: their links, positions and errors.
+
 #[cfg(feature = "libxml")]
 mod sources;
 
@@ -19,31 +21,31 @@ use crate::schema::payload_schema::{Digest, digest};
 use crate::schema::shorten::quoted;
 use crate::vocab::{Position, XmlLimits, ns};
 
-/// Documents of namespaces that schemas import from a place in the web: the attributes of `xml`, and XLink 1.1.
+/// Documents of namespaces that schemas import from the web: the attributes of `xml`, and XLink 1.1.
 const WELL_KNOWN: [(&str, &str, &str); 2] =
     [(ns::XML, "xml.xsd", include_str!("xml.xsd")), (ns::XLINK, "xlink.xsd", include_str!("xlink.xsd"))];
 
 /// A set of schema documents with their links resolved.
 pub(in crate::schema) struct Documents {
     documents: Vec<Document>,
-    /// How many of them were given; what follows is ours.
+    /// Number of documents that were given; those behind them are built in.
     pub(super) given: usize,
-    /// Locations of documents that are referred to and not given, with the document and the place in it.
+    /// Locations of documents that are referred to but not given, each with the referring document and the place in it.
     missing: Vec<(String, usize, NodeId)>,
 }
 
 pub(in crate::schema) struct Document {
     pub(super) name: String,
-    /// The text as it was given.
+    /// The text as given.
     pub(in crate::schema) given: Arc<str>,
-    /// Of the text without XML declaration and DOCTYPE, with the same lines.
+    /// The tree of the text without XML declaration and DOCTYPE, with the same lines.
     pub(in crate::schema) tree: Tree,
-    /// Its target namespace; empty for none.
+    /// The target namespace; empty for none.
     pub(in crate::schema) target: String,
     pub(in crate::schema) links: Vec<Link>,
 }
 
-/// A location where no document is, and the link that names it.
+/// A location without a document, and the link that names it.
 type Absent = (String, NodeId);
 
 /// An include, a redefinition or an import of documents of the set.
@@ -54,18 +56,18 @@ pub(in crate::schema) struct Link {
 }
 
 impl Documents {
-    /// Documents of a set.
+    /// The documents of a set.
     ///
     /// # Errors
-    /// The first of those of [`read`](Self::read).
+    /// The first of the errors of [`read`](Self::read).
     pub(in crate::schema) fn new(given: &[XsdDocument]) -> Result<Self, ContractError> {
         Self::read(given).map_err(|mut errors| errors.remove(0))
     }
 
-    /// Documents of a set.
+    /// Reads the documents of a set.
     ///
     /// # Errors
-    /// At least one: what is wrong with each document by itself, or with the links of one.
+    /// At least one error: those of each document by itself, or the first one in the links.
     pub(super) fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
         let mut documents: Vec<Document> = Vec::new();
         let mut errors = Vec::new();
@@ -86,7 +88,7 @@ impl Documents {
         if errors.is_empty() { Self::linked(documents).map_err(|error| vec![error]) } else { Err(errors) }
     }
 
-    /// The schema of schemas, by which all others are judged.
+    /// The schema of schemas, which judges the structure of all others.
     pub(super) fn of_structure(text: &str) -> Self {
         let document = Document::new("schema.xsd", text);
         document.and_then(|(document, _)| Self::linked(vec![document])).expect("the schema of schemas is well-formed")
@@ -109,7 +111,8 @@ impl Documents {
         Ok(set)
     }
 
-    /// Whether an `xs:redefine` leads to each document, directly or by other ones that are included or redefined there.
+    /// Tells for each document whether an `xs:redefine` leads to it, directly or by documents that are included or
+    /// redefined there.
     pub(in crate::schema) fn redefined_by(&self, index: usize, redefine: NodeId) -> Vec<bool> {
         let links = &self.documents[index].links;
         let mut pending: Vec<usize> =
@@ -123,7 +126,7 @@ impl Documents {
         reached
     }
 
-    /// Whether a document was given, or is one of ours.
+    /// Tells whether a document was given, rather than is built in.
     pub(in crate::schema) fn is_given(&self, index: usize) -> bool {
         index < self.given
     }
@@ -132,7 +135,8 @@ impl Documents {
         &self.documents[index]
     }
 
-    /// The documents that no other one includes: their elements, and those of what they include, are payloads.
+    /// The documents that no other one includes. Their global elements, and those of the documents that they include,
+    /// are payloads.
     pub(in crate::schema) fn roots(&self) -> Vec<usize> {
         let included = |index: usize| {
             let mut links =
@@ -141,7 +145,7 @@ impl Documents {
         };
         let mut roots: Vec<usize> = (0..self.given).filter(|index| !included(*index)).collect();
         let mut reached: BTreeSet<usize> = roots.iter().flat_map(|root| self.closure(*root)).collect();
-        // Documents that include each other in a circle have no first one.
+        // A circle of documents that include each other has no first one.
         for index in 0..self.given {
             if !reached.contains(&index) {
                 roots.push(index);
@@ -151,15 +155,15 @@ impl Documents {
         roots
     }
 
-    /// The digest of a document and all that it leads to.
+    /// The digest of a document and all that it refers to.
     pub(in crate::schema) fn digest(&self, root: usize) -> Digest {
         digest(self.closure(root).iter().map(|index| self.documents[*index].tree.document()))
     }
 
-    /// The error of a rule that the schema breaks.
+    /// The error of a broken rule of XML Schema.
     pub(in crate::schema) fn wrong(&self, wrong: Wrong) -> ContractError {
         let mut rule = wrong.rule;
-        // What is not found may stand in what is not given.
+        // A missing component may be declared in a missing document.
         if let Some((location, by, _)) = self.missing.first().filter(|_| rule.starts_with("there is no ")) {
             rule.push_str(&format!(
                 "; '{}', which {} refers to, is not among them: list that file too",
@@ -181,7 +185,7 @@ impl Documents {
         }
     }
 
-    /// The error of what stands at a place.
+    /// The error of a problem at a place.
     pub(in crate::schema) fn problem(&self, place: &Place, problem: DocumentProblem) -> ContractError {
         let document = &self.documents[place.document];
         document_error(&document.name, Some(document.position(place.node)), problem)
@@ -197,7 +201,7 @@ impl Documents {
         document_error(name, None, DocumentProblem::NoElement)
     }
 
-    /// A document and all that its links lead to.
+    /// A document and all that its links lead to, directly or through others.
     fn closure(&self, root: usize) -> BTreeSet<usize> {
         let mut reached = BTreeSet::from([root]);
         let mut pending = VecDeque::from([root]);
@@ -211,7 +215,7 @@ impl Documents {
         reached
     }
 
-    /// The links of a document, and the locations where nothing is.
+    /// The links of a document, and the locations without a document.
     fn links(&self, index: usize) -> Result<(Vec<Link>, Vec<Absent>), ContractError> {
         let document = &self.documents[index];
         let tree = &document.tree;
@@ -249,7 +253,7 @@ impl Documents {
         Ok((links, missing))
     }
 
-    /// The namespaces of what a document includes, redefines or imports (src-include, src-import).
+    /// Checks the namespaces of documents that are included, redefined or imported (src-include, src-import).
     fn check_link(&self, index: usize, node: NodeId, import: bool, to: &[usize]) -> Result<(), ContractError> {
         let document = &self.documents[index];
         let namespace = document.tree.get(node, "namespace");
@@ -280,13 +284,13 @@ impl Documents {
         Ok(())
     }
 
-    /// Whether a link is a redefinition with something in it, which needs its document.
+    /// Tells whether a link is a redefinition with content, which needs its document.
     fn redefines(&self, index: usize, node: NodeId) -> bool {
         let tree = &self.documents[index].tree;
         tree.node(node).local == "redefine" && tree.parts(node).any(|part| tree.node(part).local != "annotation")
     }
 
-    /// The document that another one calls by a location.
+    /// The document that another one refers to by a location.
     fn named(&self, from: &str, location: &str) -> Option<usize> {
         let directory = from.rfind('/').map_or("", |at| &from[..=at]);
         let path = normal(&format!("{directory}{location}"));
@@ -303,9 +307,9 @@ impl Documents {
 }
 
 impl Document {
-    /// A document with its canonical form; its structure is not judged.
+    /// Parses a document into its tree and its canonical form, without judging its structure.
     fn new(name: &str, given: &str) -> Result<(Self, Canonical), ContractError> {
-        // Generous, because a schema is trusted; depth bounds what recurses over it.
+        // The limits are generous, because a schema is trusted; depth bounds the functions that recurse over the tree.
         const LIMITS: XmlLimits = XmlLimits {
             message_bytes: 64 << 20,
             depth: 256,
@@ -322,7 +326,7 @@ impl Document {
             error(Some(Position::of(given.as_bytes(), at)), DocumentProblem::Malformed(problem))
         })?;
         let shared: Arc<str> = given.into();
-        // Most documents have neither, so that both texts are one.
+        // Most documents have neither declaration nor DOCTYPE, so that both texts are one.
         let text = if *text == *given { shared.clone() } else { text.into() };
         let read = |text: Arc<str>| {
             let canonical = canonicalize(&Bytes::from_owner(Shared(text.clone())), &LIMITS).map_err(|strict| {
@@ -355,7 +359,7 @@ impl Document {
         }
     }
 
-    /// The first name, or target namespace, of more than `most` bytes: each payload has its own ones in its prompt, its
+    /// The first name, or target namespace, of more than `most` bytes: each payload repeats its own in its prompt, its
     /// example and more.
     fn long_name(&self, most: usize) -> Option<(NodeId, &'static str)> {
         let names = self.tree.parts(0).map(|part| (part, "name"));
@@ -372,7 +376,7 @@ impl Document {
         Position::of(self.tree.document().as_bytes(), self.tree.node(node).tag.start)
     }
 
-    /// The place of an attribute, or of its element if that doesn't have it.
+    /// The place of an attribute; that of its element if the element doesn't have the attribute.
     pub(super) fn position_of_attribute(&self, node: NodeId, attribute: &str) -> Position {
         let text = self.tree.document().as_bytes();
         let tag = self.tree.node(node).tag.start;
@@ -380,7 +384,7 @@ impl Document {
     }
 }
 
-/// A text that is read where it is.
+/// A shared text as an owner of bytes.
 struct Shared(Arc<str>);
 
 impl AsRef<[u8]> for Shared {
@@ -389,7 +393,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// The tree of a document that was read before, as it was given then.
+/// The tree of a document that was parsed before, from its text as given.
 pub(super) fn tree(given: &str) -> Option<Tree> {
     let tree = Tree::parse(plain(given).ok()?)?;
     match included(&tree) {
@@ -411,14 +415,14 @@ fn normal(path: &str) -> String {
     parts.join("/")
 }
 
-/// A text between the quotes of an attribute.
+/// A text escaped for the value of an attribute.
 pub(in crate::schema) fn attribute(text: &str) -> String {
     let mut out = Vec::new();
     crate::schema::escape::escape_lossy(&mut out, text, crate::schema::escape::Place::Attribute);
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The canonical form of a text that is a schema.
+/// The canonical form of the text of a schema.
 pub(in crate::schema) fn canonical(text: String) -> Option<Canonical> {
     canonicalize(&Bytes::from(text), &XmlLimits::UNLIMITED).ok()
 }

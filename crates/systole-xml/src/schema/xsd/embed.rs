@@ -1,7 +1,7 @@
-//! A schema document as one canonical element that still means the same inside of a message.
+//! A schema document as one canonical element that keeps its meaning inside of a message.
 //!
 //! Exclusive canonicalization keeps a namespace declaration only where an element or attribute name uses its
-//! prefix. A schema uses prefixes in values (`type="tns:Add"`), so each such prefix gets an attribute of no
+//! prefix. A schema uses prefixes in values (`type="tns:Add"`), so each such prefix gets an attribute without
 //! meaning on the root, `tns:used=""`, which XML Schema allows; names in a default namespace get a prefix.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(in crate::schema) fn part(document: &str, element: &QName) -> Option<Canonic
     embed(&tree, |id| is_kept(&tree, id, &needed))
 }
 
-/// The embeddable form of those top-level parts of a document that are kept.
+/// The embeddable form of the top-level parts of a document for which `is_kept` is true.
 fn embed(tree: &Tree, is_kept: impl Fn(NodeId) -> bool) -> Option<Canonical> {
     let mut out = Embedding { tree, prefixes: BTreeMap::new() };
     let mut body = String::new();
@@ -66,12 +66,12 @@ fn escape(out: &mut String, text: &str) {
 
 struct Embedding<'a> {
     tree: &'a Tree,
-    /// The prefixes of the namespaces that are used in values, by namespace.
+    /// The prefixes of the namespaces that are used in values, by namespace name.
     prefixes: BTreeMap<String, String>,
 }
 
 impl Embedding<'_> {
-    /// Schema documents nest no deeper than 256, which they were checked for.
+    /// Writes the children of an element. Recurses at most 256 deep: schema documents are checked for that.
     fn children(&mut self, out: &mut String, id: NodeId) {
         for child in self.tree.children(id) {
             match child {
@@ -83,7 +83,7 @@ impl Embedding<'_> {
 
     fn element(&mut self, out: &mut String, id: NodeId) {
         let node = self.tree.node(id);
-        // What is no part of the schema keeps its names, under a default namespace.
+        // A foreign element keeps its name, under a default namespace.
         let own = node.namespace == ns::XSD;
         let name = if own { format!("xs:{}", node.local) } else { node.local.to_owned() };
         let _ = write!(out, "<{name}");
@@ -110,7 +110,7 @@ impl Embedding<'_> {
                 let _ = write!(out, " {name}=\"{}\"", attribute(&value));
                 continue;
             };
-            // Such a mark of an earlier embedding is written again where it is needed.
+            // The mark of an earlier embedding is written again where it is needed.
             if (local, value) == ("used", "") && id == 0 {
                 continue;
             }
@@ -138,7 +138,7 @@ impl Embedding<'_> {
         }
     }
 
-    /// The names in a path of an identity constraint: only those with a prefix are in a namespace.
+    /// The names in a path of an identity constraint. Only those with a prefix are in a namespace.
     fn path(&mut self, id: NodeId, path: &str) -> String {
         let is_name = |c: char| crate::vocab::is_ncname(&format!("a{c}")) || c == ':';
         let mut out = String::new();

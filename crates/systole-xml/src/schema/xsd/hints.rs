@@ -1,4 +1,4 @@
-//! Advice for what stands in a schema document where it can't: the slips that beginners make, each with what to write.
+//! Advice for misplaced or unknown markup in a schema document: frequent slips, each with a correction.
 
 use super::read::nearest;
 use super::tree::{NodeId, Tree};
@@ -93,7 +93,7 @@ const ATTRIBUTES: [&str; 34] = [
     "xpath",
 ];
 
-/// Attributes of XSD 1.1, each with the elements that have it there.
+/// Attributes of XSD 1.1, each with its elements.
 const ATTRIBUTES_OF_1_1: [(&str, &[&str]); 9] = [
     ("inheritable", &["attribute"]),
     ("targetNamespace", &["element", "attribute"]),
@@ -106,7 +106,7 @@ const ATTRIBUTES_OF_1_1: [(&str, &[&str]); 9] = [
     ("ref", &["unique", "key", "keyref"]),
 ];
 
-/// The advice for an element that breaks the structure, or an attribute of it, in brackets; empty for none.
+/// The advice for an element that breaks the structure, or for one of its attributes, in brackets; empty for none.
 pub(super) fn hint(tree: &Tree, element: NodeId, part: &engine::Part) -> String {
     let node = tree.node(element);
     if node.namespace != ns::XSD {
@@ -147,7 +147,7 @@ fn of_attribute(tree: &Tree, element: NodeId, attribute: &str) -> Option<String>
     nearest(attribute, ATTRIBUTES.into_iter()).map(|near| format!("did you mean {near}?"))
 }
 
-/// The advice for an attribute of one element that stands at another one, or has a value of another language.
+/// The advice for an attribute at a wrong element, or with a value of another language.
 fn slip(local: &str, attribute: &str, value: &str, parent: Option<&str>) -> Option<&'static str> {
     const ITS_TYPE: &str = "a type has a base, by base=\"…\" in an xs:restriction or xs:extension inside of it";
     Some(match (attribute, local) {
@@ -214,7 +214,7 @@ fn is_any_number(value: &str) -> bool {
         || value.eq_ignore_ascii_case("unbounded")
 }
 
-/// The advice for an element of XSD that stands where it can't.
+/// The advice for an element of XSD at a place where it can't stand.
 fn of_place(tree: &Tree, element: NodeId) -> Option<&'static str> {
     let local = tree.node(element).local;
     let above = |levels: usize| tree.ancestors(element).nth(levels).map(|node| tree.node(node).local);

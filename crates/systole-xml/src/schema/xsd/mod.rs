@@ -1,4 +1,4 @@
-//! Contracts from `.xsd` documents: the texts come in, nothing is read or fetched.
+//! Contracts from `.xsd` documents. Callers pass in the texts; nothing is read or fetched.
 
 pub(super) mod documents;
 pub(super) mod embed;
@@ -28,10 +28,10 @@ pub use pitfalls::Pitfall;
 pub(super) use prolog::plain;
 use read::Reader;
 
-/// A schema document that is given by its text.
+/// A schema document as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct XsdDocument {
-    /// What other documents call it in a `schemaLocation`: its path, relative to theirs.
+    /// The name by which a `schemaLocation` of other documents refers to it: its path, relative to theirs.
     pub name: String,
     /// The document.
     pub text: String,
@@ -41,47 +41,47 @@ impl PayloadSchema {
     /// The payloads of one document: its global elements.
     ///
     /// # Errors
-    /// [`ContractError::Document`] says where and what is wrong.
+    /// [`ContractError::Document`] with the place and the reason.
     pub fn from_xsd(name: &str, text: &str) -> Result<Vec<Self>, ContractError> {
         Self::from_xsd_set(&[XsdDocument { name: name.to_owned(), text: text.to_owned() }])
     }
 
     /// The payloads of several documents, which make one schema: their global elements.
     ///
-    /// An `xs:include` is found by its `schemaLocation` among the names (or by its last part, where only one
+    /// An `xs:include` is found by its `schemaLocation` among the names (or by its last part, if only one
     /// document has that), an `xs:import` also by its namespace. Nothing else is ever loaded.
     ///
     /// # Errors
-    /// [`ContractError::Document`] says where and what is wrong.
+    /// [`ContractError::Document`] with the place and the reason.
     pub fn from_xsd_set(documents: &[XsdDocument]) -> Result<Vec<Self>, ContractError> {
         let documents = Documents::new(documents)?;
         XsdSet(documents).schemas()
     }
 }
 
-/// Schema documents that are given together, read.
+/// A set of schema documents that was read.
 pub struct XsdSet(Documents);
 
 impl XsdSet {
     /// Reads documents.
     ///
     /// # Errors
-    /// At least one [`ContractError::Document`], which says where and what is wrong.
+    /// At least one [`ContractError::Document`], each with a place and a reason.
     pub fn read(given: &[XsdDocument]) -> Result<Self, Vec<ContractError>> {
         Documents::read(given).map(Self)
     }
 
-    /// Their valid markup that rarely means what its author thinks.
+    /// Valid markup of the documents that rarely means what its author intends.
     pub fn pitfalls(&self) -> Vec<Pitfall> {
         pitfalls::pitfalls(&self.0)
     }
 
-    /// What has the name of a payload and declares none: where it is, and what to write.
+    /// A declaration that has the name of a payload but declares none: a text with its place and a correction.
     pub fn namesake(&self, payload: &QName) -> Option<String> {
         namesake::namesake(&self.0, payload)
     }
 
-    /// Their payloads.
+    /// The payloads of the documents.
     ///
     /// # Errors
     /// [`ContractError::Document`] for the first rule of XML Schema that their components break.
@@ -115,11 +115,11 @@ impl XsdSet {
     }
 }
 
-/// Types, elements, attributes and facets that all payloads of a schema together may have in their models. The payloads
-/// behind that have no example.
+/// Maximum number of types, elements, attributes and facets in the models of all payloads of a schema together.
+/// Payloads beyond that have no example.
 const PARTS: usize = 100_000;
 
-/// The components of documents, which make one schema.
+/// Compiles the components of documents, which make one schema.
 pub(super) fn compile<'r, 'a>(
     documents: &Documents,
     reader: &'r Reader<'a>,
@@ -127,13 +127,13 @@ pub(super) fn compile<'r, 'a>(
     engine::compile(reader).map_err(|wrong| documents.wrong(wrong))
 }
 
-/// The grammar of one document that refers to no other.
+/// The grammar of a document that refers to no other.
 pub(super) fn grammar_of(document: &str) -> Result<Arc<Grammar>, ContractError> {
     let documents = Documents::new(&[XsdDocument { name: String::new(), text: document.to_owned() }])?;
     Ok(compile(&documents, &Reader::new(&documents))?.into_grammar())
 }
 
-/// The model of an element of which only the name is understood.
+/// The model of an element of which only the name is known.
 fn opaque(qname: &QName) -> Model {
     let root = Element {
         namespace: qname.namespace().into(),

@@ -1,10 +1,12 @@
+//! Declarations that have the name of a payload but declare none.
+
 use super::documents::Documents;
 use super::pitfalls::is_own;
 use super::tree::{NodeId, Tree};
 use crate::vocab::QName;
 
-/// What has the name of a payload in the documents and declares none: a type, or an element inside of others. The text
-/// says where it is and what to write.
+/// Finds a declaration of the documents that has the name of a payload but declares none: a type, or an element inside
+/// of others. Returns a text with its place and a correction.
 pub(super) fn namesake(documents: &Documents, payload: &QName) -> Option<String> {
     let local = payload.local();
     for document in (0..documents.given).map(|index| documents.get(index)) {

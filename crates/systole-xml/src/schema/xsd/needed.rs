@@ -1,15 +1,16 @@
 //! The components of a schema document that one of its payloads needs: a party that may know the payload need not know
-//! what else its file declares.
+//! the other declarations of the file.
 
 use std::collections::BTreeSet;
 
 use super::tree::{NodeId, Tree};
 use crate::vocab::{QName, ns};
 
-/// The top-level components that a global element needs, itself included: what it refers to, directly or through others.
+/// The top-level components that a global element needs, itself included: those that it refers to, directly or through
+/// others.
 ///
-/// The members of a substitution group are needed where its head is referred to, and types that are derived from an
-/// abstract one with that. What a wildcard lets in is not.
+/// The members of a substitution group are needed with a reference to its head, and the types derived from an
+/// abstract one with a reference to that. Elements that a wildcard allows are not needed.
 pub(super) fn needed(tree: &Tree, element: &QName) -> BTreeSet<NodeId> {
     let target = tree.get(0, "targetNamespace").unwrap_or_default();
     let globals: Vec<Global> = tree.parts(0).filter_map(|id| Global::of(tree, id)).collect();
@@ -23,7 +24,7 @@ pub(super) fn needed(tree: &Tree, element: &QName) -> BTreeSet<NodeId> {
     search.needed
 }
 
-/// A top-level component that has a name.
+/// A named top-level component.
 struct Global<'a> {
     id: NodeId,
     space: &'static str,
@@ -57,7 +58,7 @@ impl<'a> Global<'a> {
 const TYPE: &str = "type";
 
 impl Search<'_> {
-    /// Needs a component of a name.
+    /// Adds a component by its name.
     fn find(&mut self, space: &str, name: &str) {
         let found = self.globals.iter().find(|global| global.space == space && global.name == name);
         let Some(id) = found.map(|global| global.id) else { return };
@@ -71,7 +72,7 @@ impl Search<'_> {
         }
     }
 
-    /// Needs what a component refers to.
+    /// Adds the components that a component refers to.
     fn references(&mut self, component: NodeId) {
         let mut pending = vec![component];
         while let Some(id) = pending.pop() {
@@ -98,7 +99,7 @@ impl Search<'_> {
         }
     }
 
-    /// Needs what may stand in the place of an element.
+    /// Adds the elements that may stand in the place of an element.
     fn members(&mut self, head: &str) {
         let mut heads = vec![head.to_owned()];
         while let Some(head) = heads.pop() {
@@ -118,7 +119,7 @@ impl Search<'_> {
         fitting.map(|global| global.name.to_owned()).collect()
     }
 
-    /// Whether a component, or its content model, names another one in an attribute.
+    /// Tells whether a component, or its content model, names another one in an attribute.
     fn refers_to(&self, component: NodeId, attribute: &str, name: &str) -> bool {
         let mut pending = vec![component];
         while let Some(id) = pending.pop() {
@@ -126,7 +127,7 @@ impl Search<'_> {
             if names.split_whitespace().any(|found| self.own(id, found) == Some(name)) {
                 return true;
             }
-            // A derivation stands in the content model of a type; what is below that are other types.
+            // A derivation stands in the content model of a type; the types below that are other ones.
             let below =
                 |part: &NodeId| matches!(self.tree.node(*part).local, "complexContent" | "extension" | "restriction");
             pending.extend(self.tree.parts(id).filter(below));
@@ -138,12 +139,12 @@ impl Search<'_> {
     fn own<'n>(&self, id: NodeId, name: &'n str) -> Option<&'n str> {
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let namespace = self.tree.resolve(id, prefix);
-        // Without a namespace of its own, an included document means that of the one which includes it.
+        // In a document without a target namespace, an unprefixed name is in the namespace of the including document.
         (namespace == self.target || namespace.is_empty() && prefix.is_empty()).then_some(local)
     }
 }
 
-/// Whether a top-level part is kept: those that declare what is needed, and those that bring in other documents.
+/// Tells whether a top-level part is kept: a needed component, or a link to another document.
 pub(super) fn is_kept(tree: &Tree, id: NodeId, needed: &BTreeSet<NodeId>) -> bool {
     let node = tree.node(id);
     needed.contains(&id)
@@ -154,7 +155,7 @@ pub(super) fn is_kept(tree: &Tree, id: NodeId, needed: &BTreeSet<NodeId>) -> boo
 mod tests {
     use super::super::embed::part;
 
-    /// The names of the top-level components that are shown with an element.
+    /// The names of the top-level components in the part for an element.
     fn shown(schema: &str, element: &str) -> Vec<String> {
         let schema = format!(
             "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:t='urn:t' targetNamespace='urn:t'>\

@@ -1,14 +1,16 @@
+//! Valid markup of schema documents that rarely means what its author intends.
+
 use super::documents::Documents;
 use super::tree::{NodeId, Tree};
 use crate::schema::shorten::quoted;
 use crate::vocab::{Position, ns};
 
-/// Valid markup of a schema document that rarely means what its author thinks.
+/// Valid markup of a schema document that rarely means what its author intends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pitfall {
     /// The name of the document.
     pub document: String,
-    /// The start tag concerned.
+    /// The place of the start tag.
     pub at: Position,
     /// The effect of the markup.
     pub message: String,
@@ -16,7 +18,7 @@ pub struct Pitfall {
     pub help: &'static str,
 }
 
-/// The pitfalls in documents, ours left out.
+/// The pitfalls in the given documents.
 pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
     let mut found = Vec::new();
     for document in (0..documents.given).map(|index| documents.get(index)) {
@@ -51,25 +53,25 @@ pub(super) fn pitfalls(documents: &Documents) -> Vec<Pitfall> {
     found
 }
 
-/// Whether an element is of XML Schema and outside of annotations.
+/// Tells whether an element is of XML Schema and outside of annotations.
 pub(super) fn is_own(tree: &Tree, id: NodeId) -> bool {
     let is_annotation = |id| tree.node(id).namespace == ns::XSD && tree.node(id).local == "annotation";
     tree.node(id).namespace == ns::XSD && !tree.ancestors(id).any(is_annotation)
 }
 
-/// Whether it declares an element inside of others without saying whether that is in a namespace.
+/// Tells whether it declares an element inside of others without a `form`.
 fn is_bare_local(tree: &Tree, id: NodeId) -> bool {
     let is_local = tree.ancestors(id).nth(1).is_some_and(|parent| parent != 0);
     is_local && tree.node(id).local == "element" && tree.get(id, "name").is_some() && tree.get(id, "form").is_none()
 }
 
-/// Whether it is a pattern as other dialects of regular expressions anchor it.
+/// Tells whether it is a pattern with anchors, as other dialects of regular expressions have them.
 fn is_anchored(tree: &Tree, id: NodeId) -> bool {
     let value = tree.get(id, "value").unwrap_or_default();
     tree.node(id).local == "pattern" && has_anchor(value)
 }
 
-/// Whether a `^` or `$` stands where an alternative of a pattern starts or ends.
+/// Tells whether a `^` or `$` stands at the start or the end of an alternative of a pattern.
 fn has_anchor(pattern: &str) -> bool {
     let mut before = '(';
     let mut classes = 0usize;

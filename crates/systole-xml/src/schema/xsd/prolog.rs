@@ -1,22 +1,22 @@
 //! The prolog of a schema document, and the entities that a DOCTYPE declares there.
 //!
-//! One scanner goes over the text once, with a stack of the entities it is in, so no input recurses. A schema is
-//! trusted, but what its entities expand to is bounded. Nothing is fetched: an external entity is refused where it is
-//! referred to.
+//! One scanner goes over the text once, with a stack of the open entities, so no input makes it recurse. A schema is
+//! trusted, but the size of its expanded entities is bounded. Nothing is fetched: a reference to an external entity is
+//! refused.
 
 use std::collections::HashMap;
 
 use crate::schema::shorten::quoted;
 use crate::vocab::{is_name_char, is_name_start};
 
-/// Most bytes that entities may add to a document.
+/// Maximum number of bytes that entities may add to a document.
 const MOST: usize = 1 << 20;
 
-/// A mistake, with its offset in bytes.
+/// An error, with its offset in bytes.
 pub(in crate::schema) type Problem = (usize, String);
 
-/// The text without byte order mark, XML declaration and DOCTYPE, with the same lines, the entities of its internal
-/// subset replaced.
+/// The text without byte order mark, XML declaration and DOCTYPE, with the same lines. The entities of its internal
+/// subset are replaced.
 pub(in crate::schema) fn plain(given: &str) -> Result<String, Problem> {
     let text = given.strip_prefix('\u{FEFF}').unwrap_or(given);
     let mut plain = String::with_capacity(text.len());
@@ -53,7 +53,7 @@ pub(in crate::schema) fn plain(given: &str) -> Result<String, Problem> {
 
 const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The line ends of what is left out.
+/// The line ends of a removed text.
 fn lines(text: &str) -> String {
     "\n".repeat(text.matches('\n').count())
 }
@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
         is_there
     }
 
-    /// Behind the next `token`; to the end if there is none.
+    /// Moves behind the next `token`, or to the end if there is none.
     fn past(&mut self, token: &str) {
         self.at = self.rest().find(token).map_or(self.text.len(), |found| self.at + found + token.len());
     }
@@ -103,7 +103,7 @@ impl<'a> Scan<'a> {
         &rest[..length]
     }
 
-    /// A literal between quotes.
+    /// Reads a literal in quotes.
     fn literal(&mut self) -> Option<&'a str> {
         let quote = self.rest().chars().next().filter(|c| matches!(c, '"' | '\''))?;
         let start = self.at + 1;
@@ -113,7 +113,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The general entities that the DOCTYPE declares, from behind its name to behind its `>`; `None` for external ones.
+/// The general entities that the DOCTYPE declares; `None` for external ones. Moves from behind `<!DOCTYPE` to behind
+/// its `>`.
 fn doctype<'a>(scan: &mut Scan<'a>) -> Result<HashMap<&'a str, Option<String>>, Problem> {
     let start = scan.at;
     let mut entities = HashMap::new();
@@ -137,7 +138,7 @@ fn doctype<'a>(scan: &mut Scan<'a>) -> Result<HashMap<&'a str, Option<String>>, 
             Some('<') if scan.takes("<!ENTITY") => {
                 scan.spaces();
                 let name = scan.name();
-                // A parameter entity matters only to declarations.
+                // A parameter entity matters only in declarations.
                 if name.is_empty() {
                     continue;
                 }
@@ -171,13 +172,13 @@ fn characters(literal: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Position of the scanner in the markup, which decides what an entity may stand for.
+/// The markup that the scanner is in, which decides how an entity is replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     Text,
     Tag,
-    /// With its quote, and how many entities deep it stands: a quote in an entity ends no value around it (XML 1.0,
-    /// section 4.4.5).
+    /// An attribute value, with its quote and the number of entities around it: a quote in an entity ends no value
+    /// around the entity (XML 1.0, section 4.4.5).
     Value(char, usize),
 }
 
@@ -190,7 +191,7 @@ fn expand(
 ) -> Result<(), Problem> {
     let most = out.len() + body.len() + MOST;
     let mut context = Context::Text;
-    // The document and the entities that are being replaced, each inside of the one before.
+    // The document and the entities that are being replaced, outermost first.
     let mut open = vec![("", Scan { text: body, at: 0 })];
     while let Some((_, scan)) = open.last_mut() {
         let start = scan.at;

@@ -1,3 +1,5 @@
+//! The components of schema documents by their names.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -5,7 +7,7 @@ use super::documents::{Document, Documents};
 use super::tree::NodeId;
 use crate::vocab::{QName, is_ncname};
 
-/// The components of a document and of all that it leads to, where they stand.
+/// The components of all documents of a set, with their places.
 pub(in crate::schema) struct Reader<'a> {
     documents: &'a Documents,
     components: [HashMap<Name, Vec<Place>>; Kind::COUNT],
@@ -13,18 +15,18 @@ pub(in crate::schema) struct Reader<'a> {
     /// The original of each component in an `xs:redefine`.
     originals: HashMap<(usize, NodeId, Arc<str>), Place>,
     hidden: HashSet<(usize, NodeId, Arc<str>)>,
-    /// Mistakes in an `xs:redefine`, with their places.
+    /// Errors in an `xs:redefine`, with their places.
     misplaced: Vec<(Place, &'static str)>,
-    /// Components that a document without a target has again, in the namespaces of further documents that include it.
+    /// Number of components of documents without a target that are repeated in the namespaces of further documents.
     copies: usize,
-    /// The document of which there are too many; what is behind it was not read.
+    /// The document at which that number was too large. Documents behind it were not read.
     crowd: Option<Place>,
-    /// The namespaces that each document may refer to, its own apart.
+    /// The namespaces that each document may refer to, beside its own.
     imported: HashMap<usize, HashSet<String>>,
 }
 
-/// A component, with the namespace that its document has here: an included one without target takes that of
-/// the document that includes it.
+/// The place of a component, with the namespace of its document there: an included document without a target takes that
+/// of the including document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::schema) struct Place {
     pub(in crate::schema) document: usize,
@@ -32,7 +34,7 @@ pub(in crate::schema) struct Place {
     pub(in crate::schema) target: Arc<str>,
 }
 
-/// Namespace and local name.
+/// The namespace and the local name.
 pub(in crate::schema) type Name = (Arc<str>, String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +50,7 @@ pub(in crate::schema) enum Kind {
 impl Kind {
     const COUNT: usize = Self::Notation as usize + 1;
 
-    /// The kind's name in messages.
+    /// The kind in messages.
     pub(in crate::schema) fn words(self) -> &'static str {
         match self {
             Self::Element => "element",
@@ -62,10 +64,10 @@ impl Kind {
 }
 
 impl<'a> Reader<'a> {
-    /// Most components that are read again in further namespaces.
+    /// Maximum number of components that are repeated in further namespaces.
     pub(in crate::schema) const COPIES: usize = 10_000;
 
-    /// The components of all documents that were given together, which make one schema.
+    /// Collects the components of all documents of a set, which make one schema.
     pub(in crate::schema) fn new(documents: &'a Documents) -> Self {
         let mut reader = Self {
             documents,
@@ -79,7 +81,7 @@ impl<'a> Reader<'a> {
             imported: HashMap::new(),
         };
         let (mut seen, mut collected) = (HashSet::new(), HashSet::new());
-        // Each document behind those that it redefines, so that what is redefined twice is so in the right order.
+        // Each document stands behind those that it redefines, so that repeated redefinitions apply in the right order.
         let mut redefinitions = Vec::new();
         for root in documents.roots() {
             let target: Arc<str> = documents.get(root).target.as_str().into();
@@ -113,7 +115,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// The global elements of the document and of those that it includes.
+    /// The global elements of the documents.
     pub(in crate::schema) fn elements(&self) -> Vec<(QName, &Place)> {
         self.elements.iter().map(|(qname, place)| (qname.clone(), place)).collect()
     }
@@ -134,7 +136,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Puts the components of `xs:redefine` into the place of what they redefine (part 1, section 4.2.2).
+    /// Replaces components by those of `xs:redefine` (part 1, section 4.2.2).
     fn redefine(&mut self, document: &Document, index: usize, target: &Arc<str>) {
         let tree = &document.tree;
         let redefines = tree.parts(0).filter(|part| tree.node(*part).local == "redefine");
@@ -151,13 +153,13 @@ impl<'a> Reader<'a> {
                 slot => &mut slot.insert((redefine, self.documents.redefined_by(index, redefine))).1,
             };
             let wrong = match &original {
-                None => Some("it redefines what the redefined document doesn't have"),
+                None => Some("the redefined document has no component of this kind and name: correct the name"),
                 Some(original) if !reached[original.document] => {
-                    Some("it is redefined twice, so that there would be two of this name: redefine it once")
+                    Some("the component is redefined twice, so that there would be two of its name: redefine it once")
                 }
-                // What it redefines would be made from it.
+                // The original would be made from its own redefinition.
                 Some(original) if reached[index] && self.originals.contains_key(&key(original)) => {
-                    Some("documents that redefine each other make it from itself")
+                    Some("documents that redefine each other derive the component from itself: redefine it once")
                 }
                 Some(_) => None,
             };
@@ -170,27 +172,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A document without a target that is included into too many namespaces: what is behind it was not read.
+    /// The document without a target that is included into too many namespaces. Documents behind it were not read.
     pub(in crate::schema) fn crowd(&self) -> Option<&Place> {
         self.crowd.as_ref()
     }
 
-    /// A component in an `xs:redefine` that doesn't redefine what is there once, and why.
+    /// The first component of an `xs:redefine` that doesn't redefine exactly one component, with the reason.
     pub(in crate::schema) fn misplaced_redefinition(&self) -> Option<&(Place, &'static str)> {
         self.misplaced.first()
     }
 
-    /// Whether a component is redefined by another one, and has no name any more.
+    /// Tells whether a component is redefined by another one, and so has no name of its own.
     pub(in crate::schema) fn is_hidden(&self, place: &Place) -> bool {
         self.hidden.contains(&key(place))
     }
 
-    /// Whether a component stands in an `xs:redefine`, and what it redefines.
+    /// The component that a component of an `xs:redefine` redefines; `None` for any other component.
     pub(in crate::schema) fn original(&self, place: &Place) -> Option<&Place> {
         self.originals.get(&key(place))
     }
 
-    /// The components of a kind with a name each, in the order of their documents.
+    /// The components of a kind, each with its name, in the order of their documents.
     pub(in crate::schema) fn components(&self, kind: Kind) -> Vec<(&Name, &Place)> {
         let of_kind = self.components[kind as usize].iter();
         let mut places: Vec<_> =
@@ -201,8 +203,8 @@ impl<'a> Reader<'a> {
         places
     }
 
-    /// The component that a reference at a place names: inside of a redefinition, a reference to itself is one to what
-    /// it redefines.
+    /// The component that a reference at a place names. Inside of a redefinition, a reference to the component itself
+    /// means its original.
     pub(in crate::schema) fn refer(&self, kind: Kind, name: &Name, from: &Place) -> Option<&Place> {
         let found = self.components[kind as usize].get(name)?.first()?;
         Some(self.within(found, from))
@@ -212,7 +214,7 @@ impl<'a> Reader<'a> {
         if self.originals.is_empty() {
             return found;
         }
-        // From the last of a chain of redefinitions to the one that the reference stands in.
+        // Goes from the last redefinition in a chain to the one that holds the reference.
         let mut at = found;
         loop {
             let Some(original) = self.originals.get(&key(at)) else { return found };
@@ -224,13 +226,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a document may refer to a namespace: its own, or one that it imports.
+    /// Tells whether a document may refer to a namespace: its own, or one that it imports.
     pub(in crate::schema) fn may_refer(&self, place: &Place, namespace: &str) -> bool {
         *place.target == *namespace
             || self.imported.get(&place.document).is_some_and(|imported| imported.contains(namespace))
     }
 
-    /// A name of a component that is much like one that there is not.
+    /// The name of a component that is similar to an unknown one.
     pub(in crate::schema) fn nearest(&self, kind: Kind, name: &Name) -> Option<String> {
         let mut names: Vec<&str> = self.components[kind as usize].keys().map(|name| name.1.as_str()).collect();
         names.sort_unstable();
@@ -241,14 +243,15 @@ impl<'a> Reader<'a> {
         self.documents.get(place.document)
     }
 
-    /// A place as a text at another one names it: `line:column`, behind the document where that is another one.
+    /// A place as written in a text for another place: `line:column`, behind the name of its document if that is
+    /// another one.
     pub(in crate::schema) fn shown(&self, place: &Place, from: &Place) -> String {
         let document = self.document(place);
         let at = document.position(place.node);
         if place.document == from.document { at.to_string() } else { format!("{}:{at}", document.name) }
     }
 
-    /// The namespace and local name that a QName means at a place.
+    /// The namespace and local name of a QName at a place.
     pub(in crate::schema) fn name(&self, place: &Place, qname: &str) -> Option<Name> {
         let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
         let namespace = self.document(place).tree.bound(place.node, prefix);
@@ -262,7 +265,7 @@ fn key(place: &Place) -> (usize, NodeId, Arc<str>) {
     (place.document, place.node, place.target.clone())
 }
 
-/// The name that differs from another one by the fewest letters, if they are few.
+/// The known name that differs from `name` by the fewest letters, if they are few.
 pub(in crate::schema) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     const LONGEST: usize = 64;
     const MOST: usize = 2_000;
@@ -272,7 +275,7 @@ pub(in crate::schema) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n
     (distance <= 2 && distance < name.len()).then_some(nearest)
 }
 
-/// Letters to change, add or take away, case apart (Wagner and Fischer, 1974).
+/// Number of letters to change, add or remove, regardless of case (Wagner and Fischer, 1974).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! Whether a schema document has the structure of one: the engine judges it by a schema of schemas (`schema.xsd`).
+//! The structure of schema documents: the engine judges it by a schema of schemas (`schema.xsd`).
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use crate::ladder::{Canonical, Part};
 use crate::schema::engine::{self, ElementId, Grammar, Judge};
 use crate::vocab::{Position, ns};
 
-/// Of schema documents, which follow from `schema.xsd`.
+/// The grammar of schema documents, from `schema.xsd`.
 static STRUCTURE: LazyLock<(Arc<Grammar>, ElementId)> = LazyLock::new(|| {
     let documents = Documents::of_structure(include_str!("schema.xsd"));
     let reader = Reader::new(&documents);
@@ -21,9 +21,9 @@ static STRUCTURE: LazyLock<(Arc<Grammar>, ElementId)> = LazyLock::new(|| {
     (grammar, root)
 });
 
-/// The places where a document is no XSD 1.0 schema, in their order, each with the rule.
+/// The places where a document is no XSD 1.0 schema, in document order, each with the rule.
 pub(super) fn flaws(document: &Canonical, tree: &Tree) -> Vec<(Option<Position>, String)> {
-    /// One screen of them is enough for one run.
+    /// Maximum number of errors: as many as fit on a screen.
     const MOST: usize = 10;
     let (grammar, root) = &*STRUCTURE;
     let violations = Judge::default().judge(grammar, Some(*root), document, MOST);

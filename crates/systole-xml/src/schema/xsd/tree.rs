@@ -1,3 +1,5 @@
+//! The elements of a schema document.
+
 mod builder;
 
 use std::ops::Range;
@@ -8,17 +10,18 @@ use builder::Builder;
 
 /// The elements of a schema document, in document order; the first is its root.
 ///
-/// Names and values are ranges of the document, and elements have their attributes and texts in lists that all share:
-/// an element takes some 60 bytes.
+/// Names and values are ranges of the document, and the attributes and texts of all elements share lists: an element
+/// takes some 60 bytes.
 #[derive(Debug)]
 pub(in crate::schema) struct Tree {
     document: Arc<str>,
-    /// Values and texts that differ from how they are written in the document.
+    /// Values and texts that differ from their written form in the document.
     resolved: String,
     elements: Vec<Element>,
-    /// Of all elements, one after the other; no declarations.
+    /// The attributes of all elements, one element after the other, without declarations.
     attributes: Vec<Attribute>,
-    /// Of all elements, one after the other, behind [`NONE`](Tree::NONE) and [`XML`](Tree::XML).
+    /// The declarations of all elements, one element after the other, behind [`NONE`](Tree::NONE) and
+    /// [`XML`](Tree::XML).
     declarations: Vec<Declaration>,
     texts: Vec<Text>,
 }
@@ -28,7 +31,7 @@ pub(in crate::schema) type NodeId = usize;
 /// An element.
 #[derive(Debug, Clone)]
 pub(in crate::schema) struct Node<'a> {
-    /// As it is written.
+    /// The prefix, as written.
     pub(in crate::schema) prefix: &'a str,
     pub(in crate::schema) namespace: &'a str,
     pub(in crate::schema) local: &'a str,
@@ -44,22 +47,22 @@ pub(in crate::schema) enum Child<'a> {
     Text(&'a str),
 }
 
-/// An element, by offsets into the document and places in the lists of the tree.
+/// An element, by offsets into the document and indexes into the lists of the tree.
 #[derive(Debug)]
 struct Element {
-    /// Where the start tag begins and ends, and where the element ends.
+    /// Start and end of the start tag, and end of the element.
     tag: u32,
     content: u32,
     end: u32,
-    /// How long the prefix and the whole name are.
+    /// Lengths of the prefix and of the whole name.
     prefix: u32,
     name: u32,
     parent: u32,
-    /// The first element behind its own ones.
+    /// The first element behind its descendants.
     next: u32,
-    /// The declaration of its prefix.
+    /// Index of the declaration of its prefix.
     namespace: u32,
-    /// Its first attribute, declaration and text; those of the next element stand behind its own, texts apart.
+    /// The first attribute, declaration and text. Those of the next element stand behind its own, except for texts.
     attributes: u32,
     declarations: u32,
     text: u32,
@@ -67,7 +70,7 @@ struct Element {
 
 #[derive(Debug)]
 struct Attribute {
-    /// As it is written.
+    /// The name, as written.
     name: Span,
     value: Span,
 }
@@ -82,32 +85,32 @@ struct Declaration {
 #[derive(Debug)]
 struct Text {
     span: Span,
-    /// The element that starts next.
+    /// The next element that starts.
     before: u32,
     /// The next text of the same parent.
     next: u32,
 }
 
-/// Bytes of the document, or of what is resolved, which counts on behind it.
+/// A range of the document, or of the resolved texts, whose offsets continue those of the document.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start: u32,
     end: u32,
 }
 
-/// No place in a list.
+/// An index that stands for none.
 const NOWHERE: u32 = u32::MAX;
 
 impl Tree {
-    /// The place of the declaration that a name without prefix has if there is no other.
+    /// Index of the declaration of a name without prefix where no default namespace is declared.
     const NONE: u32 = 0;
-    /// That of the prefix `xml`, which needs none.
+    /// Index of the declaration of the prefix `xml`, which needs none in the document.
     const XML: u32 = 1;
 
-    /// The tree of a text that passed the strict pass; what did not yields some tree or none.
+    /// The tree of a text that passed the strict pass. Any other text yields some tree or none.
     pub(in crate::schema) fn parse(document: impl Into<Arc<str>>) -> Option<Self> {
         let document = document.into();
-        // What is resolved is no longer than what is written.
+        // A resolved text is at most as long as the written one.
         u32::try_from(document.len().checked_mul(2)?).ok()?;
         let nowhere = Span { start: 0, end: 0 };
         let declarations = ["", ns::XML].map(|name| Declaration { prefix: nowhere, name: name.into() });
@@ -125,7 +128,7 @@ impl Tree {
         (!tree.elements.is_empty()).then_some(tree)
     }
 
-    /// The text that it is the tree of.
+    /// The text of the document.
     pub(in crate::schema) fn document(&self) -> &str {
         &self.document
     }
@@ -143,7 +146,7 @@ impl Tree {
         Node { prefix, namespace, local, tag: tag..content, whole: tag..end }
     }
 
-    /// The attributes of an element but for declarations: names as they are written, values without references.
+    /// The attributes of an element without declarations: names as written, values with references resolved.
     pub(in crate::schema) fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&str, &str)> {
         let end = self.elements.get(id + 1).map_or(self.attributes.len(), |next| index(next.attributes));
         let own = &self.attributes[index(self.elements[id].attributes)..end];
@@ -156,7 +159,7 @@ impl Tree {
         own.iter().map(|declaration| (self.text(declaration.prefix), &*declaration.name))
     }
 
-    /// What stands directly inside of an element.
+    /// The direct children of an element: elements and texts.
     pub(in crate::schema) fn children(&self, id: NodeId) -> impl Iterator<Item = Child<'_>> {
         let (mut next, mut text) = (id + 1, self.elements[id].text);
         let end = index(self.elements[id].next);
@@ -181,7 +184,7 @@ impl Tree {
         children.take_while(move |child| *child < end).filter(|child| self.is_part(*child))
     }
 
-    /// Whether an element is in the namespace of XML Schema.
+    /// Tells whether an element is in the namespace of XML Schema.
     fn is_part(&self, id: NodeId) -> bool {
         *self.declarations[index(self.elements[id].namespace)].name == *ns::XSD
     }
@@ -201,12 +204,12 @@ impl Tree {
         self.bound(id, prefix)
     }
 
-    /// The same, to be kept.
+    /// The namespace name as by [`Self::resolve`], but shared, so that it can be kept.
     pub(in crate::schema) fn bound(&self, id: NodeId, prefix: &str) -> &Arc<str> {
         &self.declarations[index(self.declaration(id, prefix))].name
     }
 
-    /// The place of the declaration that a prefix has at a node.
+    /// Index of the declaration of a prefix at a node.
     fn declaration(&self, mut id: NodeId, prefix: &str) -> u32 {
         if prefix == "xml" {
             return Self::XML;
@@ -222,7 +225,7 @@ impl Tree {
         }
     }
 
-    /// The places of the declarations of an element.
+    /// Indexes of the declarations of an element.
     fn declared(&self, id: NodeId) -> Range<usize> {
         let end = self.elements.get(id + 1).map_or(self.declarations.len(), |next| index(next.declarations));
         index(self.elements[id].declarations)..end
@@ -235,7 +238,7 @@ impl Tree {
         prefixes.find(|prefix| self.resolve(id, prefix) == namespace)
     }
 
-    /// An element and all that it stands in, from inside out.
+    /// An element and all elements around it, innermost first.
     pub(in crate::schema) fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(Some(id), |id| self.parent(*id))
     }
@@ -276,7 +279,7 @@ impl Tree {
 }
 
 impl Element {
-    /// Its prefix and local name.
+    /// The prefix and the local name.
     fn names<'a>(&self, document: &'a str) -> (&'a str, &'a str) {
         let start = index(self.tag) + "<".len();
         let prefix = index(self.prefix);
@@ -285,7 +288,7 @@ impl Element {
     }
 }
 
-/// Offsets and places in lists fit: the document is shorter than 2 GiB.
+/// An offset or index in 32 bits: the document is shorter than 2 GiB.
 fn place(at: usize) -> u32 {
     at as u32
 }
@@ -294,7 +297,7 @@ fn index(place: u32) -> usize {
     place as usize
 }
 
-/// Docs without the indentation that they have in the document.
+/// Docs without their indentation in the document.
 fn unindented(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     lines.join("\n").trim().to_owned()
@@ -304,7 +307,7 @@ fn unindented(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What stands in an element, and in that: names, texts, and the bytes of elements.
+    /// The content of an element, in depth: names, attributes and texts.
     fn shown(tree: &Tree, id: NodeId) -> String {
         let node = tree.node(id);
         let attributes: String = tree.attributes(id).map(|(name, value)| format!(" {name}={value}")).collect();

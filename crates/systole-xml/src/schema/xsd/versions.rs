@@ -1,5 +1,5 @@
-//! Conditional inclusion: documents for several versions of XML Schema say by `vc:` attributes which of their elements
-//! are for which (XSD 1.1 part 1, section 4.2.2). What is not for 1.0 is left out before the document is judged.
+//! Conditional inclusion: documents for several versions of XML Schema mark their elements by `vc:` attributes
+//! (XSD 1.1 part 1, section 4.2.2). Elements that are not for 1.0 are removed before the document is judged.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const VERSIONING: &str = "http://www.w3.org/2007/XMLSchema-versioning";
 /// The version of this engine.
 const OWN: f64 = 1.0;
 
-/// The text without elements that are for other versions, with the same lines; `None` if all of it is for this one.
+/// The text without elements for other versions, with the same lines; `None` if all of it is for this version.
 pub(super) fn included(tree: &Tree) -> Option<String> {
     let text = tree.document();
     if !text.contains(VERSIONING) {
@@ -24,7 +24,7 @@ pub(super) fn included(tree: &Tree) -> Option<String> {
     while let Some(id) = pending.pop() {
         match (is_excluded(tree, id), id) {
             (false, _) => pending.extend(tree.parts(id)),
-            // A document that is for other versions is an empty one.
+            // A document for other versions is empty.
             (true, 0) => excluded.extend(tree.parts(id).map(|part| tree.node(part).whole)),
             (true, _) => excluded.push(tree.node(id).whole),
         }
@@ -59,7 +59,7 @@ fn is_excluded(tree: &Tree, id: NodeId) -> bool {
     })
 }
 
-/// Whether a qualified name is one of XML Schema that is known.
+/// Tells whether a qualified name is one of XML Schema and known.
 fn is_known(tree: &Tree, id: NodeId, name: &str, known: impl Fn(&str) -> bool) -> bool {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
     tree.resolve(id, prefix) == ns::XSD && known(local)

@@ -1,4 +1,4 @@
-//! Documents for libxml: one main text, and those that it leads to by locations which its loader knows.
+//! Documents for libxml: one main text, and the documents that it refers to by locations which the loader knows.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::schema::libxml2::Source;
 use crate::schema::xsd::tree::NodeId;
 use crate::vocab::ns;
 
-/// Stand-in for an included document that is not given: nothing of it is needed, or the engine refuses it.
+/// Stand-in for a missing included document: either nothing of it is needed, or the engine refuses the schema.
 const ABSENT: &str = "systole-schema:absent";
 
 impl Documents {
-    /// A main text that leads to these documents, and all that they lead to.
+    /// A main text that refers to these documents, and all documents that it refers to, directly or through others.
     pub(in crate::schema) fn sources(&self, roots: &[usize]) -> (String, Vec<Source>) {
         let mut wrappers = Vec::new();
         let mut others: Vec<Source> = Vec::new();
@@ -42,13 +42,13 @@ impl Documents {
         (main, others)
     }
 
-    /// The name of the document that a URL of [`sources`](Self::sources) stands for.
+    /// The name of the document of a URL of [`sources`](Self::sources).
     pub(in crate::schema) fn named_by(&self, location: &str) -> Option<&str> {
         let document = (0..self.documents.len()).find(|index| url(*index) == location);
         document.map(|index| self.documents[index].name.as_str())
     }
 
-    /// The text of a document with its links leading to the URLs that the loader knows.
+    /// The text of a document whose links refer to the URLs that the loader knows.
     fn linked_text(&self, index: usize, wrappers: &mut Vec<Source>) -> String {
         let document = &self.documents[index];
         let mut text = document.tree.document().to_owned();
@@ -70,7 +70,7 @@ impl Documents {
         text
     }
 
-    /// The URL of a document; of several, that of a wrapper: libxml takes one document for a namespace.
+    /// The URL of a document; for several, that of a wrapper: libxml takes one document for a namespace.
     fn location(&self, documents: &[usize], wrapper: &str, wrappers: &mut Vec<Source>) -> String {
         if let [one] = documents {
             return url(*one);

@@ -1,3 +1,5 @@
+//! The builder of trees.
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -7,7 +9,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use super::{Attribute, Declaration, Element, NOWHERE, NodeId, Span, Text, Tree, index, place};
 use crate::ladder::scan::declared_prefix;
 
-/// A tree in the making.
+/// A builder of a tree.
 pub(super) struct Builder<'t> {
     tree: &'t mut Tree,
     /// The elements that have not ended, each with its last text.
@@ -15,12 +17,12 @@ pub(super) struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    /// Of a tree without elements.
+    /// A builder for a tree without elements.
     pub(super) fn new(tree: &'t mut Tree) -> Self {
         Self { tree, open: Vec::new() }
     }
 
-    /// Adds what stands in the document; `None` if that is not well-formed in a way that matters.
+    /// Adds the elements of the document; `None` if it can't be parsed.
     pub(super) fn read(mut self) -> Option<()> {
         let document = self.tree.document.clone();
         let mut reader = Reader::from_str(&document);
@@ -104,7 +106,7 @@ impl<'t> Builder<'t> {
         self.tree.texts.push(Text { span, before, next: NOWHERE });
     }
 
-    /// Where a text stands in the document; what does not is added to what is resolved.
+    /// The range of a text in the document. A text that is not part of it is added to the resolved ones.
     fn span(&mut self, text: Cow<str>) -> Span {
         let within = match &text {
             Cow::Borrowed(text) => text.as_ptr().addr().checked_sub(self.tree.document.as_ptr().addr()),
