@@ -56,7 +56,7 @@ mod load {
             let builder = builder.map_err(|error| cert(error.to_string()))?.with_no_client_auth();
             let mut config = builder.with_single_cert(chain, private).map_err(|error| match error {
                 Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-                    key("it is not the one of the certificate".to_owned())
+                    key("it does not belong to the certificate".to_owned())
                 }
                 other => cert(other.to_string()),
             })?;
@@ -73,11 +73,11 @@ mod load {
     /// Describes the error without quoting the file, which may hold a secret.
     fn told(error: &PemError) -> String {
         match error {
-            PemError::NoItemsFound => "there is none in it (PEM, without a password)",
-            PemError::MissingSectionEnd { .. } => "it ends before the line that ends its part",
-            PemError::IllegalSectionStart { .. } => "the line that begins its part is not whole",
-            PemError::Base64Decode(_) => "there is something in its part that is no base64",
-            _ => "it is no PEM",
+            PemError::NoItemsFound => "the file has none (expected PEM without a password)",
+            PemError::MissingSectionEnd { .. } => "the PEM line `-----END` is missing",
+            PemError::IllegalSectionStart { .. } => "the PEM line `-----BEGIN` is malformed",
+            PemError::Base64Decode(_) => "its base64 is invalid",
+            _ => "it is not PEM",
         }
         .to_owned()
     }

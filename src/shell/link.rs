@@ -82,7 +82,7 @@ impl Links {
         if self.busy.breaking.swap(true, Ordering::AcqRel) {
             return;
         }
-        tracing::error!("{why}: the organism goes no further");
+        tracing::error!("{why}: the organism can't go on");
         for shard in self.shards() {
             self.send(shard, Command::Core(Input::Unwritable));
         }

@@ -268,7 +268,7 @@ impl Shard {
                     // The caller may have dropped its future.
                     (Some((_, tell)), result) => drop(tell.send(result)),
                     // The letter was marked in the journal.
-                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be queued again"),
+                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be redriven"),
                     (None, Ok(())) => {}
                 }
             }

@@ -165,7 +165,7 @@ impl Drop for Scribe {
             }
         };
         if let Err(error) = closed {
-            tracing::error!(%error, "the journal could not be closed: the next start takes it up as after a crash");
+            tracing::error!(%error, "the journal could not be closed: the next start recovers it as after a crash");
         }
     }
 }

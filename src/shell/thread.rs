@@ -108,7 +108,7 @@ impl Thread {
             return Ok(Noted::Not(Page { message: self.message, index, name: name.into() }));
         };
         if *note.name != *name {
-            return Err(failed(format!("before the restart it recorded '{}' here, now '{name}'", note.name)));
+            return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
         }
         let value = serde_json::from_str(&note.value);
         value.map(Noted::Before).map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))
@@ -271,7 +271,7 @@ impl Page {
 }
 
 fn gone() -> Fault {
-    failed("something can only be recorded by its handler, on its own thread and while it runs")
+    failed("a value can only be recorded by its handler, on its own thread and while it runs")
 }
 
 fn failed(message: impl Into<Arc<str>>) -> Fault {

@@ -115,7 +115,7 @@ impl WorkerListener {
         let mut rest = self.rest.borrow_mut();
         if rest.restarts.failed(now) == Verdict::Down {
             rest.until = Some(now.after(COOL_DOWN));
-            tracing::error!(listener = %self.name, "its workers ended too often: no other one is started for {COOL_DOWN:?}");
+            tracing::error!(listener = %self.name, "the workers of a listener ended too often: none is started for {COOL_DOWN:?}");
         }
     }
 

@@ -272,7 +272,7 @@ fn a_job_whose_tasks_break_its_rules_does_not_start() {
     let limits = systole::inbox::InboxLimits { description_bytes: 4, ..Default::default() };
     let strict = Job::of(super::inbox().with_limits(limits));
     let error = Kit::start(office(&strict).journal(journal)).unwrap_err();
-    assert!(error.to_string().contains("the inbox of 'reviews' can't be taken up as the journal has it"), "{error}");
+    assert!(error.to_string().contains("the inbox of 'reviews' can't be recovered from the journal"), "{error}");
 }
 
 #[test]

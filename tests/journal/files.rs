@@ -252,7 +252,7 @@ fn what_is_no_file_is_refused_and_nothing_is_made() {
         ("folder", "a folder is there"),
         ("socket", "a socket is there"),
         ("fifo", "a FIFO is there"),
-        ("dangling", "a link to nowhere is there, where nothing is"),
+        ("dangling", "a link to nowhere is there, but its target is missing"),
         ("null", "a device is there"),
     ] {
         let refused = refusal(&path(name));

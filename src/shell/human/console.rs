@@ -133,7 +133,7 @@ impl Shared {
             }
             let mut state = if interactive { self.lock() } else { self.until_asked() };
             let show = if interactive && state.questions.was_struck() {
-                state.questions.again("The question that this was typed for is gone.")
+                state.questions.again("The question of this line was cancelled.")
             } else {
                 state.questions.line(line.trim_end_matches(['\n', '\r']))
             };

@@ -65,11 +65,11 @@ impl HumanListener {
                 }
                 Verdict::Calls(calls, _) => call(calls, context, &asked).await,
                 Verdict::Refused(why) => asked.tell(&why),
-                Verdict::Reply(_) | Verdict::Decline => asked.tell("Nobody waits for an answer here: write a call."),
+                Verdict::Reply(_) | Verdict::Decline => asked.tell("No caller waits for an answer here: write a call."),
             }
         }
         asked.answered();
-        if boots { Outcome::Emitted(Vec::new()) } else { failed("nobody is at the keyboard") }
+        if boots { Outcome::Emitted(Vec::new()) } else { failed("the keyboard is closed: no person can answer") }
     }
 }
 
@@ -146,7 +146,7 @@ fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut V
         if to.is_none() && contract.replies.contains(&root) {
             replies += 1;
         } else if to.is_some() && contract.replies.contains(&root) && !contract.calls.contains(&root) {
-            return Verdict::Refused("a reply goes to whoever asked: leave <to> out".to_owned());
+            return Verdict::Refused("a reply goes to the caller: leave <to> out".to_owned());
         } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
             let near = near::payload(&root, contract.replies.iter().chain(&contract.calls));
             let near = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
@@ -225,7 +225,7 @@ mod tests {
         let envelope =
             |meta: &str| format!("<message xmlns='{}'>{meta}<yes xmlns='urn:a'>1</yes></message>", ns::ENVELOPE);
         assert_eq!(verdict(&envelope("")), format!("Reply {shown}"));
-        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to whoever asked"));
+        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to the caller"));
         assert_eq!(verdict("<asc/>"), "asc is neither a reply nor a call of ada: did you mean {urn:a}ask?");
         assert_eq!(verdict("<a:ask xmlns:a='urn:a'/><ask/>"), "2 calls");
         assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");

@@ -120,7 +120,7 @@ fn start<I: Inboxes>(
         shared.acknowledge(id, number);
     }
     for id in silent {
-        shared.give_up(id, "the job sends no results: get asks for them");
+        shared.give_up(id, "the job sends no results: ask for them with get");
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn may_wait(waiters: usize, limit: usize) -> Result<(), Failure> {
     if waiters < limit {
         return Ok(());
     }
-    let message = "too many wait for tasks here: submit detached, or try again later";
+    let message = "too many handlers wait for tasks of this listener: submit detached, or try again later";
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
     Err(Failure { message: fault.message.clone(), fault: Some(fault) })
 }

@@ -19,7 +19,7 @@ impl<I: Inboxes> Resident for Shared<I> {
         let _ = self.change(|kept| {
             let mut change = Change::default();
             let inboxes = kept.inboxes.recovered(&self.name, recovered).map_err(|error| JournalError {
-                message: format!("the inbox of '{}' can't be taken up as the journal has it: {error}", self.name),
+                message: format!("the inbox of '{}' can't be recovered from the journal: {error}", self.name),
             })?;
             if let Some(inboxes) = inboxes {
                 kept.enrolled = inboxes.revision();

@@ -175,7 +175,7 @@ impl<I: Inboxes> Shared<I> {
                 lock(&shared.unheard).extend(news.events.iter().cloned());
                 // The journal's thread must survive a panic of the callback.
                 if catch_unwind(AssertUnwindSafe(|| shared.spread(&news))).is_err() {
-                    tracing::error!("what hears the events of a job has panicked");
+                    tracing::error!("the callback for events of a job has panicked");
                 }
                 tell.send_replace(true);
             }),
@@ -284,7 +284,7 @@ impl Written {
     /// # Errors
     /// The fault of a handler whose organism can't go on.
     pub(super) async fn durable(self) -> Result<(), Fault> {
-        let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism goes no further");
+        let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism can't go on");
         match self.0 {
             Some(mut told) => told.wait_for(|durable| *durable).await.map(drop).map_err(gone),
             None => Ok(()),

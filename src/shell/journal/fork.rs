@@ -79,10 +79,10 @@ pub enum ForkError {
     #[error("message {0} was discarded when it came: name another one")]
     Discarded(MessageId),
     /// The root belongs to `<boot>`.
-    #[error("each start boots anew, so nothing of that conversation could be taken up")]
+    #[error("a conversation of <boot> can't be forked, since each start opens a new one: name another one")]
     Boot,
     /// No client owns the root.
-    #[error("the conversation belongs to nobody who would get its answers: name a client, `--as NAME`")]
+    #[error("the conversation has no client that would get its answers: name one with `--as NAME`")]
     Nobody,
     /// A spawned thread was open, and what it owed is not kept.
     #[error("thread {0} was spawned, and what it owed at that moment is not kept: name a message that came before it")]

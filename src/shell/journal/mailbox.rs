@@ -98,7 +98,7 @@ impl Apply<'_> {
     fn mail_sum(&self, seq: Number) -> Result<i64, Problem> {
         let sql = "SELECT sum FROM mail WHERE seq = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
-        found.ok_or_else(|| Problem::damaged(format!("mail {seq} has a status alone")))
+        found.ok_or_else(|| Problem::damaged(format!("mail {seq} has a status, but no message")))
     }
 
     /// Ends both rows of an open message.

@@ -129,5 +129,5 @@ impl Moment {
 }
 
 fn nothing() -> Problem {
-    Problem::damaged("a fan-out says nothing")
+    Problem::damaged("a row of table fan can't be parsed")
 }

@@ -113,6 +113,6 @@ fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, Problem> {
 pub(super) fn meta(db: &Connection, sums: &mut Sums) -> Result<Loaded<Meta>, Problem> {
     let mut statement = db.prepare(Meta::SELECT)?;
     let mut rows = statement.query([])?;
-    let row = rows.next()?.ok_or_else(|| Problem::damaged("it says nothing of itself"))?;
+    let row = rows.next()?.ok_or_else(|| Problem::damaged("the row of table meta is missing"))?;
     load(row, sums)
 }

@@ -28,7 +28,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
     let mut fans = Vec::with_capacity(rows.len());
     for row in rows {
         let answers = settled.remove(&row.id).unwrap_or_default();
-        fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a fan-out says nothing"))?);
+        fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a row of table fan can't be parsed"))?);
     }
     let (mail, last_mail) = mailboxes(&mut open)?;
     let recovered = Recovered {

@@ -174,7 +174,7 @@ impl Renewal {
 }
 
 fn torn() -> Problem {
-    Problem::damaged("a conversation names what is not there")
+    Problem::damaged("a conversation refers to a missing row")
 }
 
 /// Collects all numbers of a conversation, in order.

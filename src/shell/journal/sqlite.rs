@@ -42,7 +42,7 @@ impl SqliteJournal {
         let Opened { db, read: meta, cut } = open(file, options).map_err(|problem| problem.of(file))?;
         if let Some(cut) = cut.filter(Cut::is_damage) {
             tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
-                "finished transactions are missing at the end of the journal's log, as a loss of power takes them");
+                "finished transactions are missing at the end of the journal's log, as after a loss of power");
         } else if let Some(cut) = &cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
                 "the end of the journal's log was not written whole, and is cut off");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(thiserror::Error)]
 pub enum Problem {
     /// Another writer has the file.
-    #[error("in use by {}: end that first (SIGTERM: what waits is kept), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
+    #[error("in use by {}: end that first (SIGTERM keeps its waiting messages), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
     InUse {
         /// The id of its process.
         holder: Option<u32>,
@@ -25,7 +25,7 @@ pub enum Problem {
         what: &'static str,
     },
     /// A symbolic link has no target.
-    #[error("a link to {} is there, where nothing is: make that file, or name another one", .target.display())]
+    #[error("a link to {} is there, but its target is missing: create that file, or name another one", .target.display())]
     Dangling {
         /// The target of the link.
         target: PathBuf,
@@ -49,10 +49,10 @@ pub enum Problem {
         log: PathBuf,
     },
     /// The path has led elsewhere since the file was opened.
-    #[error("it was deleted, moved or replaced while it was in use: what is written now would be lost")]
+    #[error("it was deleted, moved or replaced while it was in use: later steps would be lost")]
     Moved,
     /// The file is missing.
-    #[error("there is no such file: name what the organism has as `journal`")]
+    #[error("there is no such file: name the file of `journal:` in the organism's file")]
     Missing,
     /// A later program created the file.
     #[error("its version is {found}, this program knows those up to {known}: use a later systole")]
@@ -85,7 +85,7 @@ pub enum Problem {
         lost: u64,
     },
     /// The disk is full.
-    #[error("the disk is full: make room and start again; of what was not confirmed nothing was written")]
+    #[error("the disk is full: make room and start again; unconfirmed steps were not written")]
     Full,
     /// The file can't be written.
     #[error("it can't be written: let this user write the file and its folder")]

@@ -131,7 +131,7 @@ impl Connection {
             drop(under_way);
             self.strays.set(self.strays.get() + 1);
             return if self.strays.get() > STRAYS {
-                Err(format!("{STRAYS} lines in a row were about messages that are not under way"))
+                Err(format!("{STRAYS} lines in a row were about messages that are not in flight"))
             } else {
                 Ok(())
             };
