@@ -24,7 +24,7 @@ macro_rules! payloads {
             /// A text.
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
             struct $type {
-                /// What it says.
+                /// The words.
                 text: String,
             }
 
@@ -530,7 +530,7 @@ fn shards_beyond_what_numbers_can_tell_apart_are_refused() {
 /// The same question as `Ask`, by a contract that has changed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct NumberedAsk {
-    /// A number, where a text was.
+    /// A number instead of a text.
     text: u32,
 }
 

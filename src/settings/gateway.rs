@@ -13,15 +13,15 @@ use super::Tls;
 pub struct GatewaySettings {
     /// The address to listen at.
     pub listen: SocketAddr,
-    /// Calls of principals under way at once, each on a connection of its own.
+    /// Calls of principals in flight at once, each on a connection of its own.
     pub connections: usize,
     /// Connections besides these: for admins, for health, and for clients that are not authenticated yet.
     pub reserve: usize,
-    /// Connections of one address (an IPv4 address or an IPv6 /64) without a call of a principal under way.
+    /// Connections of one address (an IPv4 address or an IPv6 /64) without a call of a principal in flight.
     pub connections_per_address: usize,
-    /// Calls of one principal under way at once.
+    /// Calls of one principal in flight at once.
     pub connections_per_principal: usize,
-    /// Bytes of bodies that are kept in memory for calls under way; at least one message fits.
+    /// Bytes of bodies that are kept in memory for calls in flight; at least one message fits.
     pub bodies: usize,
     /// Bytes of such bodies of one principal.
     pub bodies_per_principal: usize,
@@ -33,7 +33,7 @@ pub struct GatewaySettings {
     pub body_time: Duration,
     /// Clients that have a mailbox, each with the remote listener whose mailbox it is.
     pub mailboxes: BTreeMap<Name, Name>,
-    /// Whether agents of Molecule AI's SDK are served (feature `compat-molecule`).
+    /// True if agents of Molecule AI's SDK are served (feature `compat-molecule`).
     pub molecule: bool,
     /// Certificate and key for TLS; without them, the gateway speaks plain HTTP.
     pub tls: Option<Tls>,

@@ -27,11 +27,11 @@ pub struct Push {
     pub url: Option<String>,
     /// URLs below one of which the listener may register its own; without a list, any that the address rules allow.
     pub allowed: Option<Vec<String>>,
-    /// Body of a delivery, and of its answer.
+    /// Format of a delivery, and of its answer.
     pub format: Format,
     /// File of the secret that deliveries are signed with.
     pub secret: Option<PathBuf>,
-    /// Whether the listener may be in a private network.
+    /// True if the listener may be in a private network.
     pub allow_private: bool,
 }
 

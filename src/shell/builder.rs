@@ -54,7 +54,7 @@ pub struct OrganismBuilder {
 struct Registration {
     contract: Contract,
     decoders: Vec<(QName, DecodeFn)>,
-    /// Whether the contract leaves the timeout to the limits.
+    /// True if the contract leaves the timeout to the limits.
     default_timeout: bool,
     host: HostFactory,
 }

@@ -51,7 +51,7 @@ impl Clock {
         }
     }
 
-    /// Returns whether a test controls the clock.
+    /// Tells whether a test controls the clock.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated { .. })
     }

@@ -44,7 +44,7 @@ pub const STDERR_TARGET: &str = "systole::stderr";
 pub struct CommandSpec {
     /// The program: an absolute path.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<String>,
     /// Further variables of its environment.
     pub env: Vec<Variable>,

@@ -31,7 +31,7 @@ pub(super) struct Desk {
     pump: Cell<Option<Waker>>,
     /// Number of handlers here that have not run yet.
     fresh: Cell<usize>,
-    /// Whether the pump waits for them before it reports that it is idle.
+    /// True if the pump waits for them before it reports that it is idle.
     awaits_fresh: Cell<bool>,
     /// Count of everything that ran here.
     activity: Cell<u64>,
@@ -46,7 +46,7 @@ thread_local! {
 static NEXT_TOKEN: AtomicU64 = AtomicU64::new(0);
 
 impl Desk {
-    /// Makes the desk of a shard that lives on this thread from now on.
+    /// Makes the context of a shard that lives on this thread from now on.
     pub(super) fn new(
         shard: ShardId,
         clock: Clock,
@@ -77,7 +77,7 @@ impl Desk {
         desk
     }
 
-    /// Finds the desk of a handler, if this is the thread of its shard.
+    /// Finds the shard context of a handler, if this is the thread of its shard.
     pub(super) fn here(token: u64) -> Option<Rc<Self>> {
         let find = |desks: &RefCell<Vec<Weak<Self>>>| {
             desks.borrow().iter().filter_map(Weak::upgrade).find(|desk| desk.token == token)
@@ -120,7 +120,7 @@ impl Desk {
         self.inputs.borrow_mut().pop_front()
     }
 
-    /// Returns whether an input waits for the core.
+    /// Tells whether an input waits for the core.
     pub(super) fn has_input(&self) -> bool {
         !self.inputs.borrow().is_empty()
     }
@@ -180,7 +180,7 @@ impl Desk {
         }
     }
 
-    /// Returns whether handlers here have not run yet; the pump is woken when all have.
+    /// Tells whether handlers here have not run yet; the pump is woken when all have.
     pub(super) fn awaits_first_steps(&self) -> bool {
         self.awaits_fresh.set(self.fresh.get() > 0);
         self.awaits_fresh.get()

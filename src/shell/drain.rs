@@ -16,9 +16,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Result of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
-    /// Whether all work was done before the deadline.
+    /// True if all work was done before the deadline.
     pub idle: bool,
-    /// Whether all threads have ended; a listener that blocks one for ever prevents it.
+    /// True if all threads have ended; a listener that blocks one for ever prevents it.
     pub ended: bool,
     /// The ends of all messages.
     pub counts: Counts,

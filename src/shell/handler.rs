@@ -9,7 +9,7 @@ use systole_core::vocab::Fault;
 /// Identity of a handler that has started and not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HandlerKey {
-    /// The desk of the shard that the handler runs in.
+    /// The context of the shard that the handler runs in.
     pub(super) desk: u64,
     /// The shard of the handler's thread.
     pub(super) origin: ShardId,
@@ -29,11 +29,11 @@ pub(super) struct Handler {
     pub(super) task: TaskId,
     pub(super) listener: ListenerId,
     pub(super) place: Place,
-    /// Whether the handler can await answers.
+    /// True if the handler can await answers.
     pub(super) can_park: bool,
-    /// Whether the core knows that the handler waits only for calls.
+    /// True if the core knows that the handler waits only for calls.
     pub(super) parked: bool,
-    /// Whether the handler is here and has not run yet.
+    /// True if the handler is here and has not run yet.
     pub(super) fresh: bool,
     next_call: u32,
     next_note: u32,
@@ -182,7 +182,7 @@ impl Handler {
         matches!(self.calls.swap_remove(at).state, CallState::Open(_))
     }
 
-    /// Returns whether an answer is outstanding.
+    /// Tells whether an answer is outstanding.
     pub(super) fn awaits(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Open(_)))
     }

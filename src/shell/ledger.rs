@@ -82,12 +82,12 @@ impl Ledger {
         &self.clock
     }
 
-    /// Returns whether the organism still exists.
+    /// Tells whether the organism still exists.
     pub(crate) fn is_open(&self) -> bool {
         self.scribe.strong_count() > 0
     }
 
-    /// Returns whether the organism ends, leaving open work to its next start.
+    /// Tells whether the organism ends, leaving open work to its next start.
     pub(crate) fn is_sealed(&self) -> bool {
         self.scribe.upgrade().is_none_or(|scribe| scribe.is_sealed())
     }

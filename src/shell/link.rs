@@ -108,7 +108,7 @@ pub(super) struct Busy {
     count: AtomicUsize,
     failed: AtomicBool,
     idle: Notify,
-    /// Whether the organism breaks down; the reason follows once the shards have their commands.
+    /// True if the organism breaks down; the reason follows once the shards have their commands.
     breaking: AtomicBool,
     broken: watch::Sender<Option<Breakdown>>,
 }
@@ -132,7 +132,7 @@ impl Busy {
         self.idle.notify_waiters();
     }
 
-    /// Returns whether no work is open.
+    /// Tells whether no work is open.
     pub(super) fn is_idle(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0 || self.failed.load(Ordering::Acquire)
     }

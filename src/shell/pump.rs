@@ -53,7 +53,7 @@ pub(super) struct Shard {
     letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Time>,
-    /// Whether the organism counts the shard as busy.
+    /// True if the organism counts the shard as busy.
     active: bool,
     quit: bool,
 }

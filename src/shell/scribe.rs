@@ -18,9 +18,9 @@ use super::start::StartError;
 /// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
 pub(super) struct Scribe {
     hand: Hand,
-    /// Whether a shard failed: its work may be the reason.
+    /// True if a shard failed: its work may be the reason.
     torn: AtomicBool,
-    /// Whether the organism ends, leaving open work to its next start.
+    /// True if the organism ends, leaving open work to its next start.
     sealed: AtomicBool,
     /// Parts beside the cores, which follow the cores' steps.
     residents: OnceLock<Vec<Arc<dyn Resident>>>,
@@ -145,7 +145,7 @@ impl Scribe {
         self.sealed.store(true, Ordering::Release);
     }
 
-    /// Returns whether the organism ends.
+    /// Tells whether the organism ends.
     pub(super) fn is_sealed(&self) -> bool {
         self.sealed.load(Ordering::Acquire)
     }

@@ -171,7 +171,7 @@ impl Thread {
         self.call(call_on(thread, payload))
     }
 
-    /// Awaits the answers to several calls, until `join` is decided; losers are cancelled.
+    /// Awaits the answers to several calls, until `join` is decided; the remaining calls are cancelled.
     ///
     /// # Errors
     /// The fault that decided the join; an immediate one as in [`Thread::call`].

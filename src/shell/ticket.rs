@@ -15,7 +15,7 @@ type Told = Box<dyn FnOnce(bool) + Send + Sync>;
 pub(super) struct Tickets {
     waiting: Arc<DashMap<u64, Told>>,
     last: Arc<AtomicU64>,
-    /// Whether no more steps will be made.
+    /// True if no more steps will be made.
     torn: Arc<AtomicBool>,
 }
 

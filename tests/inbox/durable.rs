@@ -16,7 +16,7 @@ type Journal = Arc<Mutex<MemoryJournal>>;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Work {}
 
-/// How many the clerk has completed.
+/// Number of tasks that the clerk has completed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Worked {
     count: u32,

@@ -14,7 +14,7 @@ use systole::shell::inbox::Job;
 use systole::testing::Kit;
 use systole::vocab::TaskId;
 
-/// Tells the writer to submit a task to the reviews, and to answer with what came of it.
+/// Tells the writer to submit a task to the reviews, and to reply with its result.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Assignment {
     text: String,

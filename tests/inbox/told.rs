@@ -24,13 +24,13 @@ struct Assignment {
     detached: bool,
 }
 
-/// Something that the writer has heard.
+/// An event that the writer has heard.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Mark {
     what: String,
 }
 
-/// It was marked.
+/// Confirms that the event was marked.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Marked {}
 
@@ -53,7 +53,7 @@ payloads! {
 #[derive(Clone, Default)]
 struct Heard {
     messages: Arc<Mutex<BTreeMap<String, BTreeSet<MessageId>>>>,
-    /// Whether marking is held back.
+    /// True if marking is held back.
     held: Arc<AtomicBool>,
 }
 

@@ -129,7 +129,7 @@ impl Books {
         self.taken.iter().filter(|n| !self.answers.contains_key(n))
     }
 
-    /// Returns whether every confirmed order is answered.
+    /// Tells whether every confirmed order is answered.
     fn is_settled(&self) -> bool {
         self.waiting().next().is_none()
     }

@@ -16,14 +16,14 @@ use systole::vocab::{Limits, TaskId};
 pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";
 pub(crate) const LEVEL: &str = "SYSTOLE_TEST_LEVEL";
 
-/// What is ordered.
+/// An order.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Order {
-    /// Its number.
+    /// The number, by which it is answered.
     n: i64,
 }
 
-/// What was made of it.
+/// The answer to an order.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Made {
     /// The number of the order.
@@ -35,14 +35,14 @@ struct Made {
 /// A part to be made.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Part {
-    /// What goes in.
+    /// The input.
     n: i64,
 }
 
 /// A part that was made.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Piece {
-    /// What came out.
+    /// The output.
     n: i64,
 }
 

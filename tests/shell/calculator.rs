@@ -39,7 +39,7 @@ pub(crate) struct Count {
 }
 payload!(Count, "count");
 
-/// Tells somebody what to do.
+/// An order, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Order {
     pub(crate) what: String,

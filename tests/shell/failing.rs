@@ -243,7 +243,7 @@ async fn a_listener_may_take_faults_as_messages() {
     }
 }
 
-/// What a message may do to whoever reads or drops it.
+/// A payload that panics when it is decoded or dropped, depending on its fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Bomb {
     #[serde(deserialize_with = "read_fuse")]

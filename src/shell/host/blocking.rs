@@ -55,9 +55,9 @@ pub(in crate::shell) struct BlockingHost {
 /// State of a handler between the shard and the pool.
 #[derive(Default)]
 struct Turn {
-    /// Whether its fate is decided: by the pool, to run it, or by the shard, not to.
+    /// True if its fate is decided: by the pool, to run it, or by the shard, not to.
     taken: AtomicBool,
-    /// Whether its output is to be discarded.
+    /// True if its output is to be discarded.
     aborted: AtomicBool,
 }
 

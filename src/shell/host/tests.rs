@@ -27,7 +27,7 @@ use crate::shell::response::{Emit, Response, none};
 const HERE: ShardId = ShardId(0);
 const LISTENER: ListenerId = ListenerId(0);
 
-/// A desk whose pump is the test.
+/// A shard context whose pump is the test.
 struct Bench {
     desk: Rc<Desk>,
     host: Rc<dyn Host>,

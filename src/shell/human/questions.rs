@@ -24,7 +24,7 @@ pub(super) struct Question {
     pub(super) offers: Arc<[PayloadSchema]>,
     /// The limits of entries.
     pub(super) limits: XmlLimits,
-    /// Whether it precedes questions that are not urgent; the prompt of a boot handler is not.
+    /// True if it precedes questions that are not urgent; the prompt of a boot handler is not.
     pub(super) urgent: bool,
     /// Receives the entries.
     pub(super) entries: UnboundedSender<Typed>,
@@ -34,7 +34,7 @@ pub(super) struct Question {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Typed {
     pub(super) text: String,
-    /// Whether the person has confirmed the entry as it is sent.
+    /// True if the person has confirmed the entry as it is sent.
     pub(super) reviewed: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Questions {
 struct Waiting {
     id: u64,
     question: Question,
-    /// Whether an entry is in judgement.
+    /// True if an entry is in judgement.
     busy: bool,
     review: Option<Review>,
 }
@@ -90,12 +90,12 @@ impl Questions {
         (self.last, self.turn())
     }
 
-    /// Returns whether an open question takes a line.
+    /// Tells whether an open question takes a line.
     pub(super) fn wants_line(&self) -> bool {
         self.waiting.iter().any(|waiting| Some(waiting.id) == self.shown && !waiting.busy)
     }
 
-    /// Returns whether the question on the screen was cancelled since the last call of this method.
+    /// Tells whether the question on the screen was cancelled since the last call of this method.
     pub(super) fn was_struck(&mut self) -> bool {
         std::mem::take(&mut self.struck)
     }

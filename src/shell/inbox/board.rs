@@ -150,7 +150,7 @@ impl TaskBoard {
         None
     }
 
-    /// Returns whether there is neither a job nor a registry of jobs.
+    /// Tells whether there is neither a job nor a registry of jobs.
     pub(in crate::shell) fn is_empty(&self) -> bool {
         self.jobs.is_empty() && self.registries.is_empty()
     }

@@ -139,7 +139,7 @@ impl Job {
         self.shared.lock().state.clone()
     }
 
-    /// Makes accepted tasks pending again, for a program whose owner starts anew and has lost its work.
+    /// Makes accepted tasks pending again, for a program whose owner has restarted and lost its work.
     pub fn release(&self, now: Time) {
         self.shared.try_change(|inbox| Ok(inbox.release(now)));
     }

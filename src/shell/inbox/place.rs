@@ -46,7 +46,7 @@ impl<I: Inboxes> Place<I> {
         Self { shared, clock, ledger, id, submitter, waiter }
     }
 
-    /// Returns whether this waiter gets the questions, if several wait for one task.
+    /// Tells whether this waiter gets the questions, if several wait for one task.
     pub(super) fn is_first(&self) -> bool {
         let waiting = lock(&self.shared.waiting);
         let first = waiting.get(&self.id).and_then(|waiters| waiters.first());

@@ -209,7 +209,7 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Returns whether a message is still open.
+    /// Tells whether a message is still open.
     fn waits(&self, message: Number) -> Result<bool, Problem> {
         let sql = "SELECT 1 FROM message WHERE number = ?1 AND ended IS NULL";
         Ok(self.db.prepare_cached(sql)?.exists([message.cast_signed()])?)

@@ -27,7 +27,7 @@ impl SqliteJournal {
     /// Opens an existing journal.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Problem::Missing`].
+    /// The errors of [`open`](Self::open), and [`Problem::Missing`].
     pub fn open_existing(file: &Path, options: &Options) -> Result<Self, StoreError> {
         match place(file) {
             Ok(real) if !real.exists() => Err(Problem::Missing.of(file)),

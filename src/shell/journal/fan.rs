@@ -38,7 +38,7 @@ pub(super) struct SettledRow {
     pub(super) fan: FanId,
     /// Position among the answers of the fan-out.
     pub(super) place: u32,
-    /// Whether the answer is in the result alone.
+    /// True if the answer is in the result alone.
     pub(super) extra: bool,
     pub(super) settled: SettledRecord,
 }

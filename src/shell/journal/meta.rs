@@ -13,7 +13,7 @@ pub(super) struct Meta {
     pub(super) key: [u8; 32],
     /// Number of starts.
     pub(super) epoch: u16,
-    /// Whether the last start is running or has crashed.
+    /// True if the last start is running or has crashed.
     pub(super) running: bool,
     /// The sum of the sums of all open rows.
     pub(super) total: i64,

@@ -58,22 +58,22 @@ pub use writer::{JournalSender, JournalWriter, Told, Written};
 pub struct Journaled {
     /// The file.
     pub file: PathBuf,
-    /// What a crash may undo.
+    /// The failures that written steps survive.
     pub durability: Durability,
-    /// How long ended rows are kept.
+    /// Time and size for which ended rows are kept.
     pub retention: Retention,
 }
 
 /// Options for opening a journal.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What a crash may undo.
+    /// The failures that written steps survive.
     pub durability: Durability,
-    /// How long ended rows are kept.
+    /// Time and size for which ended rows are kept.
     pub retention: Retention,
     /// The secret of a new journal, drawn at random; an existing one has its own.
     pub key: [u8; 32],
-    /// Whether the part of the log behind a damaged place may be cut off.
+    /// True if the part of the log behind a damaged place may be cut off.
     pub cut: bool,
 }
 

@@ -66,7 +66,7 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>
     let renew = |db: &Connection, version, mut meta: Loaded<Meta>| {
         let mut sums = Sums::default();
         if version < ORDERED {
-            // The last step may have the same moment as those before it.
+            // The last step may have the same time as those before it.
             let all = Horizon(meta.at + 1);
             write(&mut db.prepare(Horizon::INSERT)?, &all, meta.at, &mut sums)?;
         }

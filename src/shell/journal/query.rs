@@ -120,9 +120,9 @@ pub(crate) struct History {
 #[cfg(feature = "facade")]
 #[derive(Debug, Clone)]
 pub(crate) enum Of {
-    /// This payload.
+    /// A payload of that name.
     Payload(QName),
-    /// Any payload of this namespace.
+    /// Any payload of that namespace.
     Namespace(&'static str),
 }
 
@@ -132,11 +132,11 @@ pub(crate) struct Sent {
     pub(crate) submission: SubmissionRecord,
     /// Time at which the pump took the message.
     pub(crate) at: Time,
-    /// Whether the first answer is a fault, once there is one.
+    /// True if the first answer is a fault; `None` before the first answer.
     pub(crate) faulted: Option<bool>,
     /// In order of number, without the skipped ones.
     pub(crate) answers: Vec<SentAnswer>,
-    /// Whether more answers follow.
+    /// True if more answers follow.
     pub(crate) has_more: bool,
 }
 
@@ -192,7 +192,7 @@ impl JournalQuery {
         Ok(Self { here: Arc::new(Mutex::new(reader)), thread: None, secret: secret.into(), file: file.into() })
     }
 
-    /// The secret of the organism.
+    /// Returns the secret of the organism.
     pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret
     }

@@ -28,7 +28,7 @@ pub(super) struct Queue {
     state: Mutex<State>,
     /// Wakes the writer's thread.
     bell: Condvar,
-    /// Whether shards write, too.
+    /// True if shards write, too.
     shared: bool,
 }
 
@@ -36,7 +36,7 @@ struct State {
     orders: VecDeque<Order>,
     /// None while a thread writes, and after an error.
     pen: Option<Pen>,
-    /// Whether the writer's thread waits for the pen.
+    /// True if the writer's thread waits for the pen.
     wanted: bool,
     end: Option<End>,
     failed: Option<JournalError>,

@@ -35,11 +35,11 @@ pub struct JournalReader {
 pub struct Stat {
     /// Number of starts.
     pub epoch: u16,
-    /// Whether a process writes the journal.
+    /// True if a process writes the journal.
     pub in_use: bool,
     /// The process that writes it.
     pub writer: Option<u32>,
-    /// Whether the last start ended in order; `false` while the journal is in use.
+    /// True if the last start ended in order; `false` while the journal is in use.
     pub ended_in_order: bool,
     /// Time of the last step, in nanoseconds since the Unix epoch.
     pub last_written: u64,
@@ -68,7 +68,7 @@ pub struct Stat {
 /// A conversation: its root, and counts of its threads and messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
-    /// Its root.
+    /// The root.
     pub root: ThreadEntry,
     /// Threads that are kept, including the root.
     pub threads: u64,
@@ -136,7 +136,7 @@ impl JournalReader {
         Sums::of(self.version)
     }
 
-    /// The secret of derived ids.
+    /// Reads the secret of derived ids.
     pub(super) fn key(&self) -> Result<[u8; 32], Problem> {
         Ok(meta(&self.db, &mut self.sums())?.record.key)
     }
@@ -234,7 +234,7 @@ impl JournalReader {
         read.map_err(|problem| problem.of(&self.file))
     }
 
-    /// Returns whether the file's version has a table for such rows.
+    /// Tells whether the file's version has a table for such rows.
     pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
         Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)

@@ -52,7 +52,7 @@ impl Renewal {
         Ok(renewal)
     }
 
-    /// The id of the new conversation.
+    /// Returns the id of the new conversation.
     pub(super) fn root(&self) -> ThreadId {
         self.root
     }

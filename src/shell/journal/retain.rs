@@ -77,7 +77,7 @@ impl Retain {
         self.sweep(db)
     }
 
-    /// Returns whether a row is past its retention at a time.
+    /// Tells whether a row is past its retention at a time.
     pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
         let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
         for table in DELETE.map(|(table, _)| table).into_iter().chain(["mail_status"]) {
@@ -157,7 +157,7 @@ impl Swept {
     }
 }
 
-/// Returns whether rows of a table ended before a time.
+/// Tells whether rows of a table ended before a time.
 fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, Problem> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
     Ok(db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)

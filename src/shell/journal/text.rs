@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use systole_core::journal::{FanId, Origin, Request};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
-/// `single`, or `MESSAGE#INDEX`, or `MESSAGE/CALL#INDEX`; nothing for no origin.
+/// Writes an origin: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for no origin.
 pub(super) fn origin(origin: Origin) -> Option<String> {
     match origin {
         Origin::None => None,
@@ -51,7 +51,7 @@ pub(super) fn parse_path(text: &str) -> Option<ThreadPath> {
     segments.map(segment).collect::<Option<_>>().map(ThreadPath::new)
 }
 
-/// A fault as JSON.
+/// Writes a fault as JSON.
 pub(super) fn fault(fault: &Fault) -> String {
     json(&FaultText::of(fault))
 }
@@ -61,7 +61,7 @@ pub(super) fn parse_fault(text: &str) -> Option<Fault> {
     serde_json::from_str::<FaultText>(text).ok()?.fault()
 }
 
-/// Requests as JSON.
+/// Writes requests as JSON.
 pub(super) fn requests(requests: &[Request]) -> String {
     let text = |request: &Request| RequestText {
         to: request.to.as_ref().map(|name| name.as_str().to_owned()),

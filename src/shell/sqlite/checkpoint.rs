@@ -48,7 +48,7 @@ pub(super) struct Checkpoints {
     /// Pages at which a checkpoint starts.
     next: i32,
     thread: Option<Thread>,
-    /// Whether the thread is working.
+    /// True if the thread is working.
     asked: bool,
 }
 
@@ -116,7 +116,7 @@ impl Checkpoints {
         self.asked
     }
 
-    /// Returns whether the thread has finished or is gone; with `wait`, waits for that.
+    /// Tells whether the thread has finished or is gone; with `wait`, waits for that.
     fn is_done(&self, wait: bool) -> bool {
         let Some(thread) = &self.thread else { return true };
         if wait {
@@ -200,7 +200,7 @@ mod tests {
     struct Filled {
         folder: PathBuf,
         db: Database,
-        /// How often the log started over, and the most pages that it had.
+        /// Number of times that the log started over, and the most pages that it had.
         anew: u32,
         most: i32,
     }

@@ -51,7 +51,7 @@ struct Entry {
     /// Further descriptors of the same file, opened while another process renamed files; closed with the first.
     more: Vec<File>,
     holders: usize,
-    /// Whether one of the holders has the lock.
+    /// True if one of the holders has the lock.
     written: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Held {
     inode: Inode,
     path: PathBuf,
     writes: bool,
-    /// Whether the file was created.
+    /// True if the file was created.
     made: bool,
 }
 
@@ -126,17 +126,17 @@ impl Held {
         Ok(Self { inode, path, writes: false, made })
     }
 
-    /// The path of the file, without symbolic links.
+    /// Returns the path of the file, without symbolic links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether the file was created when it was opened.
+    /// Tells whether the file was created when it was opened.
     pub(super) fn was_made(&self) -> bool {
         self.made
     }
 
-    /// Returns whether the path still leads to the file.
+    /// Tells whether the path still leads to the file.
     pub(crate) fn is_in_place(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|found| Inode::of(&found) == self.inode)
     }
@@ -260,7 +260,7 @@ impl Database {
         self.checkpoints.as_ref().expect("it was opened for writing")
     }
 
-    /// The file of the connection.
+    /// Returns the file of the connection.
     pub(crate) fn file(&self) -> &Held {
         &self.file
     }

@@ -34,7 +34,7 @@ pub enum Durability {
     Power,
 }
 
-/// How long ended rows are kept.
+/// Time and size for which ended rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Time for which a row is kept after its end.

@@ -39,7 +39,7 @@ pub(crate) struct Opened<T> {
 pub(crate) struct Opening<'a, T> {
     pub(crate) format: Format,
     pub(crate) durability: Durability,
-    /// Whether the part of the log behind a damaged place may be cut off.
+    /// True if the part of the log behind a damaged place may be cut off.
     pub(crate) cut: bool,
     /// Writes the initial rows of a new file.
     pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), Problem>,

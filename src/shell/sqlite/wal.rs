@@ -31,12 +31,12 @@ pub struct Cut {
     pub bytes: u64,
     /// Finished transactions that are lost with it, at least; the crash of a process loses none.
     pub(crate) lost: u64,
-    /// Whether the log only ends too early, as after a loss of power if transactions don't wait for the disk.
+    /// True if the log only ends too early, as after a loss of power if transactions don't wait for the disk.
     pub(crate) short: bool,
 }
 
 impl Cut {
-    /// Returns whether the log is damaged, rather than incomplete.
+    /// Tells whether the log is damaged, rather than incomplete.
     pub(crate) fn is_damage(&self) -> bool {
         self.lost > 0
     }
@@ -163,7 +163,7 @@ impl Log {
         (log.sum.sum == (word(24), word(28))).then_some(log)
     }
 
-    /// Returns whether a frame is the next one.
+    /// Tells whether a frame is the next one.
     fn accepts(&mut self, frame: &[u8]) -> bool {
         self.sum.add(&frame[..8]);
         self.sum.add(&frame[FRAME..]);

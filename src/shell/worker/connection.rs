@@ -39,7 +39,7 @@ pub(super) struct Ticket {
     id: MessageId,
     connection: Rc<Connection>,
     pub(super) said: Receiver<Said>,
-    /// Whether the process has received the message.
+    /// True if the process has received the message.
     pub(super) told: bool,
 }
 
@@ -49,7 +49,7 @@ impl Connection {
         self.under_way.borrow().len()
     }
 
-    /// Returns whether the process has ended.
+    /// Tells whether the process has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.end.borrow().is_some()
     }

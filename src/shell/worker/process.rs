@@ -45,7 +45,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Returns whether it is an orderly exit.
+    /// Tells whether it is an orderly exit.
     pub(super) fn is_success(&self) -> bool {
         matches!(self, Self::Exit(status) if status.success())
     }

@@ -88,7 +88,7 @@ impl SqliteJournal {
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Lists open messages that the next start runs again: all but those of `<boot>`, which starts anew.
+    /// Lists open messages that the next start runs again: all but those of `<boot>`, which starts again.
     fn run_again(&self) -> Result<HashSet<MessageId>, Problem> {
         let sql = "SELECT message.id FROM message JOIN thread ON thread.number = message.thread \
                    JOIN thread AS top ON top.number = thread.root \

@@ -50,7 +50,7 @@ pub(super) struct OldItem {
 pub(super) struct OldSent {
     pub(super) record: SubmissionRecord,
     pub(super) envelope: Bytes,
-    /// Whether the organism has not confirmed to the gateway that it has the message.
+    /// True if the organism has not confirmed to the gateway that it has the message.
     pub(super) accepted: bool,
     pub(super) at: Time,
     pub(super) ended: Option<i64>,
