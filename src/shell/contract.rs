@@ -44,7 +44,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take::<T>()
     }
 
-    /// Accepts `T`, the answer to a call, as a message on the caller's own threads.
+    /// Accepts `T`, the answer to a call, as a message on the listener's own threads.
     #[must_use]
     pub fn returns<T: Payload>(mut self) -> Self
     where
@@ -80,7 +80,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take_element(qname)
     }
 
-    /// Accepts a payload of an `.xsd` contract, or an answer of the core, as a message on the caller's own threads.
+    /// Accepts a payload of an `.xsd` contract, or an answer of the core, as a message on the listener's own threads.
     #[must_use]
     pub fn returns_element(mut self, payload: &str) -> Self
     where
