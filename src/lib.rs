@@ -6,19 +6,20 @@
 //!
 //! - [`vocab`]: names, identifiers, spans, limits, fault codes;
 //! - [`ladder`] and [`schema`]: pure functions from raw bytes to a validated payload;
-//! - [`journal`]: what an organism writes down, so that it survives its process;
+//! - [`journal`]: records of an organism that survive its process;
 //! - [`core`]: contracts, messages and events of the deterministic state machine that owns threads and mailboxes;
-//! - [`inbox`]: tasks that others submit to a job, and the rules by which they move;
+//! - [`inbox`]: tasks that clients submit to a job, and the rules of their states;
 //! - [`shell`]: the runtime that turns the outputs of the core into work;
 //! - [`settings`]: settings of the entrance over HTTP and of remote listeners;
-//! - `config`: organisms that an `organism.yaml` describes, with the feature `yaml`;
-//! - `gateway`: the entrance over HTTP, and agents elsewhere, with the feature `gateway`;
-//! - `outbound`: the one way to other machines over HTTP, with the feature `gateway`;
-//! - `remote`: what a program needs to be an agent of an organism elsewhere, with the feature `gateway`;
+//! - `config`: organisms from an `organism.yaml`, with the feature `yaml`;
+//! - `gateway`: the entrance over HTTP, and remote listeners, with the feature `gateway`;
+//! - `outbound`: deliveries to other machines over HTTP, with the feature `gateway`;
+//! - `remote`: the client of a program that is an agent of an organism elsewhere, with the feature `gateway`;
 //! - `molecule`: agents of another platform's SDK, with the feature `compat-molecule`.
 //!
-//! [`prelude`] has what a program of listeners needs; [`Organism::builder`](shell::Organism::builder) is where it begins. With
-//! the feature `testing`, `testing` runs an organism on a simulated clock.
+//! [`prelude`] has the names that a program of listeners needs; it begins with
+//! [`Organism::builder`](shell::Organism::builder). With the feature `testing`, `testing` runs an organism on a
+//! simulated clock.
 //!
 //! ```
 //! use systole::prelude::*;

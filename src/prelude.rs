@@ -1,4 +1,4 @@
-//! What a program that registers listeners needs: `use systole::prelude::*;`
+//! Names that a program of listeners needs: `use systole::prelude::*;`
 //!
 //! The names of actix that collide with ours (`Response`, `Message`, `AtomicResponse`) are left
 //! out or replaced; the rest of actix is under [`actix`].
@@ -24,7 +24,7 @@ pub use systole_core::vocab::{Fault, FaultCode, Limits};
 pub use systole_xml::ladder::Element;
 pub use systole_xml::schema::Payload;
 
-/// A trait of the same name as a derive: a glob imports what of it no name imports, the trait alone.
+/// Traits that share their name with a derive: the glob import adds the trait alone, since names imported directly win.
 mod traits {
     pub use schemars::JsonSchema;
 }

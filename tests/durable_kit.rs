@@ -1,5 +1,5 @@
 //! Durable organisms on the simulated clock. A crash is a copy of the journal: another organism starts from it, and
-//! what the first one does afterwards has never happened.
+//! later actions of the first one have never happened.
 
 mod oracle;
 
@@ -24,7 +24,7 @@ macro_rules! payloads {
             /// A text.
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
             struct $type {
-                /// What it says.
+                /// The words.
                 text: String,
             }
 
@@ -43,7 +43,7 @@ macro_rules! payloads {
 }
 payloads! { Ask "ask" Tick "tick" Told "told" }
 
-/// Somebody who takes his time: what he says, if it has been said.
+/// A person who answers later: the answer, once it is given.
 #[derive(Clone, Default)]
 struct Person(Arc<Mutex<Option<&'static str>>>);
 
@@ -61,7 +61,7 @@ impl RawListener for Person {
     }
 }
 
-/// A front that answers questions, and a person to be asked.
+/// An organism with a front that answers questions, and a person to be asked.
 fn organism<F, R>(person: &Person, answer: F) -> OrganismBuilder
 where
     F: Fn(Delivery<Question>) -> R + Clone + Send + Sync + Unpin + 'static,
@@ -104,12 +104,12 @@ fn fresh() -> Shared {
     Arc::new(Mutex::new(MemoryJournal::new([3; 32])))
 }
 
-/// What a crash at this moment leaves.
+/// Returns the state that a crash at this moment leaves.
 fn crash(journal: &Shared) -> Shared {
     Arc::new(Mutex::new(journal.lock().unwrap().clone()))
 }
 
-/// What came back to the client since the last time: the text, or the code of a fault.
+/// Lists the answers to the client since the last call: the text, or the code of a fault.
 fn answers(kit: &Kit) -> Vec<String> {
     kit.settle();
     let client = kit.client("alice");
@@ -225,7 +225,7 @@ fn a_message_that_ends_the_process_is_given_up() {
     for _ in 0..5 {
         let kit = start(organism(&person, deadly.clone()), &journal);
         journal = crash(&journal);
-        // Its orderly end comes too late.
+        // The orderly end comes too late.
         drop(kit);
     }
     assert_eq!(runs.load(Ordering::Relaxed), 6, "the first time, and five attempts");
@@ -332,7 +332,7 @@ fn a_deadline_is_the_same_after_a_crash() {
     kit.client("alice").send(envelope).unwrap();
     kit.advance(Duration::from_secs(30));
     assert_eq!(kit.tree(), "root\n  front\n    person\n");
-    // Its clock begins where the one before began.
+    // The clock starts where that of the process before started.
     let kit = start(organism(&person, pass_on), &crash(&journal));
     kit.advance(Duration::from_secs(59));
     assert_eq!(answers(&kit), [""; 0]);
@@ -416,7 +416,7 @@ fn a_listener_that_is_gone_fails_its_threads() {
     assert_eq!(dead[0].reason.message.as_ref(), "a listener is not registered any more");
 }
 
-/// Ticks from boot on, and for whoever asks.
+/// A listener that ticks from boot on, and on request.
 struct Clock(Arc<AtomicU32>);
 
 impl Actor for Clock {
@@ -530,7 +530,7 @@ fn shards_beyond_what_numbers_can_tell_apart_are_refused() {
 /// The same question as `Ask`, by a contract that has changed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct NumberedAsk {
-    /// A number, where a text was.
+    /// A number instead of a text.
     text: u32,
 }
 

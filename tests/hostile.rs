@@ -1,5 +1,5 @@
-//! Documents that are made to hurt: each ends with the right error or the right result, soon, in
-//! little memory, and without using up the stack.
+//! Hostile documents: each ends with the right error or the right result, soon, in little memory, and without using up
+//! the stack.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -63,7 +63,7 @@ fn attributes_are_bounded() {
     assert_eq!(twice, StrictErrorKind::DuplicateAttribute { name: "a7".into() });
 }
 
-/// Each ended after minutes, or hours, when quotes were looked at again for each value that they could close.
+/// Each took minutes or hours while quotes were checked again for each value that they could close.
 #[test]
 fn quotes_are_looked_at_once() {
     for (unit, end) in [
@@ -80,7 +80,7 @@ fn quotes_are_looked_at_once() {
     }
 }
 
-/// The values of a payload have so many steps together, or patterns could hold a shard for minutes.
+/// The steps of all values of a payload are limited together, or patterns could block a shard for minutes.
 #[test]
 fn values_take_no_more_steps_than_a_payload_may() {
     let xsd = |types: &str| {
@@ -147,7 +147,8 @@ fn values_comments_and_instructions_are_bounded() {
     assert_eq!(strict(format!("<a>{long}</a>")).unwrap().bytes().len(), (10 << 20) + 7);
 }
 
-/// What fits as it is written may not fit as canonical form writes it; else the canonical form would be refused.
+/// Values are limited as re-encoded: otherwise a value within the limit could exceed it in canonical form, and the
+/// canonical form would be refused.
 #[test]
 fn values_are_bounded_in_canonical_form_too() {
     let limits = XmlLimits { value_bytes: 20, ..XmlLimits::default() };
@@ -165,7 +166,7 @@ fn what_is_too_large_is_not_looked_at() {
     assert!(error.is_limit());
 }
 
-/// A namespace of 1 KB that a hundred thousand siblings use would be written for each of them.
+/// A namespace of 1 KB that a hundred thousand children use would be written for each of them.
 #[test]
 fn the_canonical_form_is_bounded_too() {
     let text = format!("<a xmlns:p='urn:{}'>{}</a>", "x".repeat(1000), "<p:b/>".repeat(100_000));
@@ -177,7 +178,7 @@ fn the_canonical_form_is_bounded_too() {
     assert_eq!(*error.kind(), StrictErrorKind::CanonicalTooLarge { limit: 1 << 20 });
 }
 
-/// Attributes are sorted by namespace names that differ in their last byte only.
+/// Attributes are sorted by namespace names that differ only in their last byte.
 #[test]
 fn sorting_by_long_namespace_names_is_bounded() {
     let long = "x".repeat(1000);
@@ -237,8 +238,8 @@ fn megabytes_of_one_thing_are_read_in_one_pass() {
     }
 }
 
-/// What the ladder says to every document of the benchmarks, within the limits and without: as it is written down in
-/// `golden/hostile.txt`. With `BLESS=1` in the environment that is written instead.
+/// Results of every document of the benchmarks, within the limits and without, as in `golden/hostile.txt`. With
+/// `BLESS=1` in the environment that file is written instead.
 #[test]
 fn each_hostile_document_has_the_verdict_that_is_written_down() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hostile.txt");
@@ -284,7 +285,7 @@ fn every_property_holds_for_hostile_documents() {
     }
 }
 
-/// Whatever came before, envelopes get through again: at the latest when the patience for its end is over.
+/// After any input, envelopes get through again: at the latest when the time limit for its end has passed.
 #[test]
 fn envelopes_behind_a_hostile_document_get_through() {
     let limits = XmlLimits { message_bytes: 1 << 12, ..XmlLimits::default() };

@@ -1,4 +1,4 @@
-//! What an attacker, or a careless user, does through the public interface; on a simulated clock.
+//! Attacks and careless use through the public interface, on a simulated clock.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -31,7 +31,7 @@ fn ask(text: &str) -> Ask {
     Ask { text: text.to_owned() }
 }
 
-/// Hands out as many jobs as it is asked for, and joins them.
+/// A listener that makes as many calls as it is asked for, and joins them.
 struct Boss;
 
 impl Actor for Boss {
@@ -79,7 +79,7 @@ fn factory(limits: Limits) -> Kit {
     Kit::start(builder).unwrap()
 }
 
-/// Nothing is open, nothing waits, and nothing was lost or doubled.
+/// Checks that nothing is open, nothing waits, and nothing was lost or doubled.
 fn check(kit: &Kit) {
     kit.run_until_idle();
     assert_eq!(kit.tree(), "");

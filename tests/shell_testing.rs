@@ -1,4 +1,4 @@
-//! The test kit, used as its users do.
+//! The test kit as its users use it.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Payload for Question {
     const ROOT: &'static str = "question";
 }
 
-/// Asks for two sums at once, and sleeps between.
+/// A listener that asks for two sums at once, and sleeps in between.
 struct Researcher;
 
 impl Actor for Researcher {
@@ -172,7 +172,7 @@ fn two_runs_are_the_same() {
     assert_eq!(first, run());
 }
 
-/// Does something for ever from boot on, and adds for whoever asks.
+/// A listener that works for ever from boot on, and adds for its callers.
 struct Scheduler;
 
 impl Actor for Scheduler {

@@ -1,5 +1,5 @@
-//! What must not compile, and what the compiler says then: `tests/ui/NAME.rs` and `NAME.stderr`. `UPDATE_GOLDEN=1` writes
-//! the latter.
+//! Programs that must not compile, and the compiler's messages: `tests/ui/NAME.rs` and `NAME.stderr`. `UPDATE_GOLDEN=1`
+//! writes the latter.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +25,7 @@ fn contracts_are_checked_by_the_compiler() {
     }
 }
 
-/// The library that was built last, beside this test: cargo built it for this test, if it wasn't there.
+/// Finds the latest build of the library, beside this test: cargo builds it for this test, if it is missing.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let built = fs::read_dir(test.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
@@ -37,7 +37,7 @@ fn library() -> PathBuf {
     built.filter(is_library).max_by_key(made).expect("the test depends on the library")
 }
 
-/// What the compiler says: the errors, what stands at their places, and the advice, without the places.
+/// Returns the compiler's messages: the errors, the labels and the notes, without positions.
 fn compile(source: &Path, library: &Path) -> String {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let output = Command::new(rustc)
@@ -57,13 +57,13 @@ fn compile(source: &Path, library: &Path) -> String {
         let spans = message["spans"].as_array().unwrap();
         match message["code"]["code"].as_str() {
             Some(code) => writeln!(said, "error[{code}]: {}", text(&message["message"])).unwrap(),
-            // What a derive says has a place, and the count of the errors has none.
+            // Messages of derives have a position, and the count of errors has none.
             None if !spans.is_empty() => writeln!(said, "error: {}", text(&message["message"])).unwrap(),
             None => continue,
         }
         let labels = spans.iter().filter_map(|span| span["label"].as_str());
         labels.for_each(|label| writeln!(said, "  at: {label}").unwrap());
-        // Other types are no advice, and change with each that is added.
+        // The list of other types is no advice, and changes with each new type.
         let others = |child: &&Value| !text(&child["message"]).starts_with("the following other types implement");
         for child in message["children"].as_array().unwrap().iter().filter(others) {
             writeln!(said, "  {}: {}", text(&child["level"]), text(&child["message"])).unwrap();

@@ -1,3 +1,5 @@
+//! Settings of the entrance over HTTP.
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,34 +8,34 @@ use systole_core::vocab::Name;
 
 use super::Tls;
 
-/// Where an organism is served over HTTP, and what it bears.
+/// Address of the gateway, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewaySettings {
-    /// The address that it listens at.
+    /// The address to listen at.
     pub listen: SocketAddr,
-    /// Calls of principals under way at once, each on a connection of its own.
+    /// Calls of principals in flight at once, each on a connection of its own.
     pub connections: usize,
-    /// Connections besides these: for admins, for health, and for clients that are not known yet.
+    /// Connections besides these: for admins, for health, and for clients that are not authenticated yet.
     pub reserve: usize,
-    /// Connections of one address (an IPv4 address or an IPv6 /64) without a call of a principal under way.
+    /// Connections of one address (an IPv4 address or an IPv6 /64) without a call of a principal in flight.
     pub connections_per_address: usize,
-    /// Calls of one principal under way at once.
+    /// Calls of one principal in flight at once.
     pub connections_per_principal: usize,
-    /// Bytes of bodies that are kept in memory for calls under way; at least one message fits.
+    /// Bytes of bodies that are kept in memory for calls in flight; at least one message fits.
     pub bodies: usize,
-    /// The same of one principal.
+    /// Bytes of such bodies of one principal.
     pub bodies_per_principal: usize,
-    /// Requests of one principal in a second; as many may come at once.
+    /// Requests of one principal per second, and the size of a burst.
     pub requests: u32,
-    /// How long the head of a request may take; and a handshake of TLS.
+    /// Time limit of the head of a request, and of a TLS handshake.
     pub header_time: Duration,
-    /// How long its body may take.
+    /// Time limit of the body of a request.
     pub body_time: Duration,
-    /// Clients that have a mailbox: the remote listener whose mailbox it is.
+    /// Clients that have a mailbox, each with the remote listener whose mailbox it is.
     pub mailboxes: BTreeMap<Name, Name>,
-    /// Whether agents of Molecule AI's SDK are served (feature `compat-molecule`).
+    /// True if agents of Molecule AI's SDK are served (feature `compat-molecule`).
     pub molecule: bool,
-    /// What it shows by TLS; without it, it speaks plain HTTP.
+    /// Certificate and key for TLS; without them, the gateway speaks plain HTTP.
     pub tls: Option<Tls>,
 }
 

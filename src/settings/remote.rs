@@ -1,42 +1,44 @@
+//! Settings of remote listeners.
+
 use std::path::{Path, PathBuf};
 
-/// Bytes of a secret: fewer can be guessed, more are a mistake.
+/// Allowed length of a secret, in bytes: fewer can be guessed, more are a mistake.
 const SECRET: std::ops::RangeInclusive<usize> = 16..=4096;
 
-/// Word for a URL that the listener registers.
+/// Value of `url:` for a URL that the listener registers.
 pub(crate) const REPORTED: &str = "reported";
 
-/// How a remote listener gets its messages.
+/// Transport of messages to a remote listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// It asks for them.
+    /// The listener polls.
     Poll,
-    /// It reads a stream of them.
+    /// The listener reads a stream.
     Stream,
-    /// They are sent to it.
+    /// The gateway posts messages to the listener.
     Push(Push),
 }
 
-/// Where the messages of a listener are sent, and as what.
+/// Endpoint of a pushed listener, and the format of its deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Push {
-    /// URL that messages are sent to, unless the listener has registered another one since this was written; none
+    /// URL of the endpoint, unless the listener has registered another one since this was written; none
     /// (`url: reported`) if messages wait for the URL that the listener registers.
     pub url: Option<String>,
     /// URLs below one of which the listener may register its own; without a list, any that the address rules allow.
     pub allowed: Option<Vec<String>>,
-    /// Body of a delivery, and of its answer.
+    /// Format of a delivery, and of its answer.
     pub format: Format,
     /// File of the secret that deliveries are signed with.
     pub secret: Option<PathBuf>,
-    /// Whether the listener may be in a private network.
+    /// True if the listener may be in a private network.
     pub allow_private: bool,
 }
 
-/// Body of a delivery, and of its answer.
+/// Format of a delivery, and of its answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
-    /// The envelope; the answer is payloads.
+    /// The envelope; the answer holds payloads.
     #[default]
     Envelope,
     /// JSON for the `A2AServer` of Molecule AI's SDK, and from it (feature `compat-molecule`).
@@ -44,14 +46,14 @@ pub enum Format {
 }
 
 impl Push {
-    /// What stands behind `url:`.
+    /// The value of `url:`.
     pub fn declared(&self) -> &str {
         self.url.as_deref().unwrap_or(REPORTED)
     }
 }
 
 impl Mode {
-    /// Its name.
+    /// The name of the mode.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Poll => "poll",
@@ -61,10 +63,10 @@ impl Mode {
     }
 }
 
-/// The secret in a file: its bytes, but for white space around them.
+/// Reads a secret from a file: its bytes without surrounding white space.
 ///
 /// # Errors
-/// Why it can't be used.
+/// An explanation why the file can't be read or the secret can't be used.
 pub fn read_secret(file: &Path) -> Result<Vec<u8>, String> {
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
     let secret = bytes.trim_ascii();

@@ -1,9 +1,11 @@
+//! TLS of the gateway: its certificate and private key.
+
 use std::path::PathBuf;
 
-/// What a gateway shows to those who come in by TLS.
+/// Certificate and private key of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// The file of its certificate and those in between, its own first, in PEM.
+    /// The file of the certificate chain, the gateway's own certificate first, in PEM.
     pub cert: PathBuf,
     /// The file of the private key, in PEM.
     pub key: PathBuf,
@@ -23,13 +25,13 @@ mod load {
 
     use super::Tls;
 
-    /// What is wrong with one of the files.
+    /// An unusable certificate or private key.
     #[derive(Clone, PartialEq, Eq, thiserror::Error)]
     pub enum TlsProblem {
-        /// The certificate's.
+        /// The certificate can't be used.
         #[error("the certificate can't be used: {0}")]
         Cert(String),
-        /// The key's.
+        /// The private key can't be used.
         #[error("the private key can't be used: {0}")]
         Key(String),
     }
@@ -37,7 +39,7 @@ mod load {
     systole_core::vocab::debug_is_display!(TlsProblem);
 
     impl Tls {
-        /// TLS 1.2 and 1.3 by ring, for HTTP/1.1, with what is in the files now.
+        /// Builds TLS 1.2 and 1.3 by ring, for HTTP/1.1, from the present contents of the files.
         ///
         /// # Errors
         /// [`TlsProblem`] says which file can't be used, and why.
@@ -54,7 +56,7 @@ mod load {
             let builder = builder.map_err(|error| cert(error.to_string()))?.with_no_client_auth();
             let mut config = builder.with_single_cert(chain, private).map_err(|error| match error {
                 Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-                    key("it is not the one of the certificate".to_owned())
+                    key("it does not belong to the certificate".to_owned())
                 }
                 other => cert(other.to_string()),
             })?;
@@ -68,14 +70,14 @@ mod load {
         read(&bytes).map_err(|error| told(&error))
     }
 
-    /// Nothing of the file: it may be a secret.
+    /// Describes the error without quoting the file, which may hold a secret.
     fn told(error: &PemError) -> String {
         match error {
-            PemError::NoItemsFound => "there is none in it (PEM, without a password)",
-            PemError::MissingSectionEnd { .. } => "it ends before the line that ends its part",
-            PemError::IllegalSectionStart { .. } => "the line that begins its part is not whole",
-            PemError::Base64Decode(_) => "there is something in its part that is no base64",
-            _ => "it is no PEM",
+            PemError::NoItemsFound => "the file has none (expected PEM without a password)",
+            PemError::MissingSectionEnd { .. } => "the PEM line `-----END` is missing",
+            PemError::IllegalSectionStart { .. } => "the PEM line `-----BEGIN` is malformed",
+            PemError::Base64Decode(_) => "its base64 is invalid",
+            _ => "it is not PEM",
         }
         .to_owned()
     }

@@ -1,3 +1,5 @@
+//! Kinds of listeners, and the payloads that they have handlers for.
+
 use std::any::TypeId;
 
 use actix::{Actor, Context, Handler};
@@ -17,14 +19,14 @@ use super::result::{HandlerResult, Reply};
     note = "what a contract accepts or returns needs a handler: write `impl Handler<Delivery<{T}>> for {Self}` with `type Result = Response` (or `ResponseFuture<Response>`, `ResponseActFuture<Self, Response>`, `AtomicResponse<Self, Response>`); for a blocking listener write `impl BlockingHandler<{T}> for {Self}`"
 )]
 pub trait Accepts<T, K: Kind<Self>>: Sized {
-    /// The way of `T` into the listener.
+    /// The route of `T` into the listener.
     #[doc(hidden)]
     fn route() -> K::Route;
 }
 
 /// A kind of listener: [`AsActor`] or [`AsBlocking`].
 pub trait Kind<L> {
-    /// How a payload gets into a listener.
+    /// Route of a payload into a listener.
     #[doc(hidden)]
     type Route;
 }
@@ -45,7 +47,7 @@ impl<L> Kind<L> for AsBlocking {
     type Route = BlockingRoute<L>;
 }
 
-/// How one type of payload gets into an actor.
+/// Route of one type of payload into an actor.
 #[doc(hidden)]
 pub struct ActorRoute<A: Actor<Context = Context<A>>> {
     pub(super) payload: TypeId,
@@ -54,7 +56,7 @@ pub struct ActorRoute<A: Actor<Context = Context<A>>> {
 
 type ActorHandle<A> = fn(&mut A, Decoded, Parcel, &mut Context<A>) -> Reply<A>;
 
-/// How one type of payload gets into a blocking listener.
+/// Route of one type of payload into a blocking listener.
 #[doc(hidden)]
 pub struct BlockingRoute<L> {
     pub(super) payload: TypeId,
@@ -78,15 +80,15 @@ where
 
 /// A listener that blocks its thread: it runs on a pool of its own, and can't await answers.
 ///
-/// One instance serves all threads of the pool, as many as its contract has slots.
+/// One instance serves all threads of the pool, one for each concurrency slot of its contract.
 pub trait BlockingHandler<T>: Send + Sync + 'static {
     /// Handles one message.
     ///
     /// # Errors
-    /// Any error becomes an `agent-error` for whoever called.
+    /// Any error becomes an `agent-error` for the caller.
     ///
     /// # Cancel safety
-    /// Nothing can stop it: after a timeout it keeps its slot until it ends, and its output is
+    /// A running handler can't be stopped: after a timeout it keeps its slot until it ends, and its output is
     /// discarded.
     fn handle(&self, delivery: Delivery<T>) -> Response;
 }

@@ -1,12 +1,13 @@
+//! Waiting for futures without a runtime.
+
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 /// Waits for a future on a thread that runs no async runtime.
 ///
-/// Everything that an [`super::Organism`] and its clients give to await works here: their work is
-/// done on threads of the organism. Futures that need a runtime of their own (timers, sockets)
-/// don't.
+/// Every future of an [`super::Organism`] and its clients works here: their work is done on threads of the organism.
+/// Futures that need a runtime of their own (timers, sockets) don't.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

@@ -1,33 +1,33 @@
-//! The end of an organism by itself: a thread that it can't do without has failed.
+//! Breakdown of an organism: the failure of a thread that it depends on.
 //!
-//! The first reason counts. All shards are told: each client that waits gets a fault, and nothing more is taken. Who
-//! runs the organism awaits [`Organism::broken`](super::Organism::broken) and ends it; its journal holds all that was
-//! confirmed.
+//! The first reason counts. All shards are notified: each waiting client gets a fault, and the organism takes no more
+//! messages. The program that runs the organism awaits [`Organism::broken`](super::Organism::broken) and ends it; its
+//! journal holds everything that was confirmed.
 
 use systole_core::journal::JournalError;
 
 #[cfg(feature = "gateway")]
 use super::link::Links;
 
-/// Why an organism can't go on.
+/// Reason why an organism can't go on.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Breakdown {
     /// The journal of the organism can't be written.
     #[error("the journal can't be written: {0}")]
     Journal(JournalError),
-    /// One of its threads has ended by itself.
+    /// A thread of the organism has ended by itself.
     #[error("'{name}' has ended by itself ({why})")]
     Thread {
-        /// The thread, or the work that it does.
+        /// The thread, or its work.
         name: String,
-        /// The reason, as far as it is known.
+        /// The reason, if known.
         why: String,
     },
 }
 
 systole_core::vocab::debug_is_display!(Breakdown);
 
-/// A piece of work without which an organism can't go on. If it panics while it has this, the organism breaks down.
+/// Guard of work that an organism depends on. A panic while it is held breaks the organism down.
 #[cfg(feature = "gateway")]
 pub(crate) struct Vital {
     links: Links,
@@ -40,14 +40,14 @@ impl Vital {
         Self { links, name }
     }
 
-    /// The work has ended before the organism did.
+    /// Breaks the organism down, because the work has ended too early.
     pub(crate) fn fail(&self, why: impl std::fmt::Display) {
         self.links.break_down(Breakdown::Thread { name: self.name.to_owned(), why: why.to_string() });
     }
 
-    /// Does the work.
+    /// Runs the work under the guard.
     pub(crate) async fn keep<T>(self, work: impl Future<Output = T>) -> T {
-        // A panic drops this on its way out.
+        // A panic drops the guard on its way out.
         work.await
     }
 }

@@ -1,3 +1,5 @@
+//! The builder of organisms.
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -28,12 +30,12 @@ use super::organism::Organism;
 use super::raw::RawListener;
 use super::start::{Refusal, StartError};
 
-/// Events that wait for a subscriber; past it the oldest are missed.
+/// The most events that wait for a subscriber; beyond, the oldest are missed.
 const EVENTS: usize = 16_384;
 
-/// Lays out an organism, then starts it.
+/// Builder of an organism.
 ///
-/// Nothing fails before [`OrganismBuilder::start`], which says everything that is wrong at once.
+/// Nothing fails before [`OrganismBuilder::start`], which reports all mistakes at once.
 pub struct OrganismBuilder {
     name: String,
     listeners: Vec<Registration>,
@@ -52,19 +54,19 @@ pub struct OrganismBuilder {
 struct Registration {
     contract: Contract,
     decoders: Vec<(QName, DecodeFn)>,
-    /// Whether the contract leaves the timeout to the limits.
+    /// True if the contract leaves the timeout to the limits.
     default_timeout: bool,
     host: HostFactory,
 }
 
-/// Where what must survive is kept.
+/// The journal of an organism, before it is opened.
 pub(super) enum Keep {
     File { file: PathBuf, durability: Durability, retention: Retention },
     Own(Box<dyn Journal>),
 }
 
 impl Keep {
-    /// Opens it: who writes, how, and what it holds. `gateway`: with what an older gateway kept beside it.
+    /// Opens the journal and recovers it. `gateway`: takes over the files of an older gateway, too.
     pub(super) fn open(self, entropy: &Entropy, gateway: bool) -> Result<Opened, StartError> {
         let mut takeover = Takeover::default();
         let (mut journal, durability): (Box<dyn Journal>, _) = match self {
@@ -83,7 +85,7 @@ impl Keep {
     }
 }
 
-/// A journal that was opened.
+/// An opened and recovered journal.
 pub(super) struct Opened {
     pub(super) journal: Box<dyn Journal>,
     pub(super) durability: Durability,
@@ -91,7 +93,7 @@ pub(super) struct Opened {
     pub(super) takeover: Takeover,
 }
 
-/// An organism that fits together.
+/// A checked organism, ready to start.
 pub(crate) struct Plan {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
@@ -123,10 +125,10 @@ impl OrganismBuilder {
         }
     }
 
-    /// Registers an actix actor: its name, how it is made, its contract.
+    /// Registers an actix actor with its name, its factory and its contract.
     ///
-    /// The factory makes it again after a panic. There is one instance in the organism, unless the
-    /// contract is [`stateless`](ContractBuilder::stateless).
+    /// The factory makes the actor again after a panic. There is one instance in the organism, unless the contract is
+    /// [`stateless`](ContractBuilder::stateless).
     #[must_use]
     pub fn listener<A, F, C>(mut self, name: &str, factory: F, contract: C) -> Self
     where
@@ -168,9 +170,9 @@ impl OrganismBuilder {
     /// # }
     /// ```
     ///
-    /// The function may be a closure that shares state (`Arc`), and calls others by
-    /// [`Delivery::thread`](super::Delivery::thread) once [`on_with`](Self::on_with) has listed them. As many messages as the
-    /// contract's `concurrency` allows run at once, on the thread of one shard.
+    /// The function may be a closure that shares state (`Arc`), and calls listeners by
+    /// [`Delivery::thread`](super::Delivery::thread) if [`on_with`](Self::on_with) has listed the payloads. As many
+    /// messages as the contract's `concurrency` allows run at once, on the thread of one shard.
     #[must_use]
     pub fn on<T, R, F, H>(self, name: &str, function: H) -> Self
     where
@@ -182,8 +184,8 @@ impl OrganismBuilder {
         self.on_with(name, function, |contract| contract)
     }
 
-    /// Registers an async function as [`on`](Self::on) does, with a contract that says more: what it
-    /// [`calls`](ContractBuilder::calls), its concurrency, further functions for other payloads
+    /// Registers an async function as [`on`](Self::on) does, with a contract that adds the payloads that it
+    /// [`calls`](ContractBuilder::calls), its concurrency, or further functions for other payloads
     /// ([`on`](ContractBuilder::on)).
     #[must_use]
     pub fn on_with<T, R, F, H, C>(mut self, name: &str, function: H, contract: C) -> Self
@@ -223,7 +225,7 @@ impl OrganismBuilder {
         self.register(built.contract, built.decoders, built.timeout, built.words, Box::new(host))
     }
 
-    /// Registers a listener that is no actor, with its contract as it is. Its schemas come with
+    /// Registers a listener that is no actor, with a complete contract. Its schemas come with
     /// [`OrganismBuilder::schemas`].
     #[must_use]
     pub fn raw_listener<L, F>(mut self, contract: Contract, factory: F) -> Self
@@ -237,7 +239,7 @@ impl OrganismBuilder {
         self
     }
 
-    /// Lets somebody outside in: a name and what it may send.
+    /// Registers a client: its name, and the payloads that it may send.
     #[must_use]
     pub fn client(mut self, name: &str, client: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
         let Some(name) = self.name(name) else { return self };
@@ -246,7 +248,7 @@ impl OrganismBuilder {
         self.raw_client(built.client)
     }
 
-    /// Lets somebody outside in, as described.
+    /// Registers a client from its description.
     #[must_use]
     pub fn raw_client(mut self, client: Client) -> Self {
         self.clients.push(client);
@@ -260,7 +262,7 @@ impl OrganismBuilder {
         self
     }
 
-    /// Sets the bounds.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -274,25 +276,25 @@ impl OrganismBuilder {
         self
     }
 
-    /// Sets who may ask the core for what.
+    /// Sets the permissions for requests to the core.
     #[must_use]
     pub fn meta(mut self, meta: MetaFlags) -> Self {
         self.meta = meta;
         self
     }
 
-    /// Sets the number of shards, each a thread; at least 1. Without it, one for each processor.
+    /// Sets the number of shards, each a thread; at least 1. The default is one for each processor.
     #[must_use]
     pub fn shards(mut self, shards: u16) -> Self {
         self.shards = Some(shards.max(1));
         self
     }
 
-    /// Writes everything that must survive into an SQLite file, and starts with what that holds. A file that isn't
-    /// there is made. Without this, an organism lives in memory.
+    /// Keeps all durable state in an SQLite file, and starts from the state in that file. A missing file is created.
+    /// Without this, an organism lives in memory.
     ///
-    /// `docs/journal.md` says what survives what. To start again after a crash, start the same organism with the same
-    /// file.
+    /// `docs/journal.md` describes the promise of each durability. To continue after a crash, start the same organism
+    /// with the same file.
     #[must_use]
     pub fn durable(mut self, file: impl Into<PathBuf>, durability: Durability) -> Self {
         let retention = Retention::default();
@@ -300,7 +302,7 @@ impl OrganismBuilder {
         self
     }
 
-    /// How long a [`durable`](Self::durable) organism keeps what is over, to be looked at.
+    /// Sets how long a [`durable`](Self::durable) organism keeps ended rows for inspection.
     #[must_use]
     pub fn retention(mut self, kept: Retention) -> Self {
         if let Some(Keep::File { retention, .. }) = &mut self.journal {
@@ -309,27 +311,27 @@ impl OrganismBuilder {
         self
     }
 
-    /// Writes everything that must survive into a journal of one's own making, and starts with what it holds.
+    /// Keeps all durable state in a journal of the program's own, and starts from the state in that journal.
     #[must_use]
     pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
         self.journal = Some(Keep::Own(Box::new(journal)));
         self
     }
 
-    /// Puts something on the board of tasks.
+    /// Adds to the task board.
     pub(super) fn tasks(mut self, enlist: impl FnOnce(&mut TaskBoard)) -> Self {
         enlist(&mut self.tasks);
         self
     }
 
-    /// Lets something beside the cores live in the journal.
+    /// Adds a resident: a part beside the cores that lives in the journal.
     #[cfg(feature = "gateway")]
     pub(crate) fn resident(mut self, resident: Arc<dyn Resident>) -> Self {
         self.residents.push(resident);
         self
     }
 
-    /// Subscribes to what happens from the start on. Without a call of this, no events are made.
+    /// Subscribes to all events from the start on. Without a call of this, no events are made.
     pub fn events(&mut self) -> Events {
         let sender = self.events.get_or_insert_with(|| broadcast::channel(EVENTS).0);
         Events::new(sender.subscribe())
@@ -338,7 +340,7 @@ impl OrganismBuilder {
     /// Starts the organism: its threads run, and `<boot>` is on its way.
     ///
     /// # Errors
-    /// [`StartError`] with everything that is wrong.
+    /// [`StartError`] with all mistakes.
     pub fn start(self) -> Result<Organism, StartError> {
         Organism::start(self.plan()?, Clock::real(), Entropy::Real)
     }
@@ -361,7 +363,7 @@ impl OrganismBuilder {
         blueprint.meta = self.meta;
         let (mut warnings, errors): (Vec<_>, Vec<_>) = blueprint.problems().into_iter().partition(Problem::is_warning);
         self.words.refusals.extend(errors.into_iter().map(Refusal::Problem));
-        // Tasks of jobs and messages of remote listeners come in by other ways.
+        // Tasks of jobs and messages of remote listeners don't come from clients.
         if self.residents.is_empty() && self.tasks.is_empty() && !blueprint.has_speaker() {
             warnings.push(Problem::NoSpeaker);
         }
@@ -427,7 +429,7 @@ impl OrganismBuilder {
     }
 }
 
-/// Makes the host of a listener that is no actor, on each shard that asks.
+/// Makes the host factory of a listener that is no actor.
 fn raw_host<L: RawListener>(listener: impl Fn() -> L + Send + Sync + 'static) -> HostFactory {
     let factory: Arc<dyn Fn() -> Rc<dyn RawListener> + Send + Sync> = Arc::new(move || Rc::new(listener()));
     Box::new(move |desk, id| {
@@ -436,7 +438,7 @@ fn raw_host<L: RawListener>(listener: impl Fn() -> L + Send + Sync + 'static) ->
     })
 }
 
-/// Leaves out what is wrong with a payload for all but the first party that lists it.
+/// Keeps each problem of a payload for the first party that lists it only.
 fn each_payload_once(refusals: Vec<Refusal>) -> Vec<Refusal> {
     let mut told = BTreeSet::new();
     let is_new = |refusal: &Refusal| match refusal {

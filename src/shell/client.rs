@@ -1,3 +1,5 @@
+//! Clients and their conversations.
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,10 +19,10 @@ use super::link::Command;
 use super::organism::Shared;
 use super::thread::IntoRequest;
 
-/// Somebody outside who speaks to an organism, under one name.
+/// A client of an organism, under its name.
 ///
-/// Clones speak for the same client: what is for it, and for no conversation of its own, goes to
-/// whichever of them reads first.
+/// Clones are handles of the same client: a message to the client outside of its [`Conversation`]s goes to the clone
+/// that reads first.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -29,13 +31,13 @@ pub struct Client {
     remote: bool,
 }
 
-/// Why a message was not taken. Nothing of it was.
+/// Refusal of a message. No part of it was taken.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The organism is full. Questions to the core are taken even then, a few at a time.
+    /// The organism is full. Requests to the core are taken even then, a few at a time.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
-    /// The client leaves too much unread: it gets no more before it reads.
+    /// The client has too many unread messages and must read first.
     #[error("too much is left unread: read before sending more")]
     Unread,
     /// The organism takes no more messages, or the conversation has closed.
@@ -44,35 +46,35 @@ pub enum SendError {
     /// The message can't be written.
     #[error("the message can't be written: {reason}")]
     Unwritable {
-        /// Why.
+        /// The reason.
         reason: Arc<str>,
     },
 }
 
 systole_core::vocab::debug_is_display!(SendError);
 
-/// Why a question has no answer.
+/// Failure of a request.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// It was not taken.
+    /// The request was not taken.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// A fault came back.
+    /// The answer is a fault.
     #[error("{from}: {fault}")]
     Fault {
-        /// The listener that was asked, or the part of the pump that refused the request.
+        /// The listener, or the part of the pump that refused the request.
         from: Name,
         /// The fault.
         fault: Fault,
     },
-    /// The conversation closed without a word.
+    /// The conversation closed without an answer.
     #[error("the conversation closed without an answer")]
     Ended,
 }
 
 systole_core::vocab::debug_is_display!(AskError);
 
-/// Options of an injected message: the exit of its answers, and the operations that are written with it.
+/// Options of an injected message: the outlet of its answers, and the operations that are written with it.
 #[derive(Default)]
 struct Way {
     outlet: Option<Outlet>,
@@ -84,67 +86,67 @@ impl Client {
         Self { shared, id, patience: None, remote: false }
     }
 
-    /// Its name.
+    /// Returns the name of the client.
     pub fn name(&self) -> &Name {
         &self.shared.blueprint.principal(self.id).name
     }
 
-    /// The same client, whose messages end `patience` after they are sent at the latest.
+    /// Returns a handle whose messages have a deadline of `patience` after they are sent.
     #[must_use]
     pub fn with_deadline(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }
     }
 
-    /// The same client, as one that comes over a network.
+    /// Returns a handle whose messages count as coming over a network.
     #[must_use]
     pub fn over_network(self) -> Self {
         Self { remote: true, ..self }
     }
 
-    /// Sends the bytes of one envelope, dirty or not. It continues the conversation that its
-    /// `<thread>` names, or opens one; the answers come to [`receive`](Self::receive).
+    /// Sends the bytes of one envelope, dirty or not. It continues the conversation that its `<thread>` names, or opens
+    /// one; the answers come to [`receive`](Self::receive).
     ///
-    /// Gives back the id of the conversation, if it opens one.
+    /// Returns the id of the conversation, if it opens one.
     ///
     /// # Errors
-    /// [`SendError`] if it was not taken.
+    /// [`SendError`] if the envelope was not taken.
     pub fn send(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
         self.inject(self.shared.next_shard(), root, envelope.into(), false, Way::default())?;
         Ok(root)
     }
 
-    /// Sends the bytes of one envelope as [`send`](Self::send) does, and nothing else in that
-    /// conversation: it closes when its threads have, rather than 15 minutes later.
+    /// Sends the bytes of one envelope as [`send`](Self::send) does, as the last message of that conversation, which
+    /// closes when its threads have, rather than 15 minutes later.
     ///
     /// # Errors
-    /// [`SendError`] if it was not taken.
+    /// [`SendError`] if the envelope was not taken.
     pub fn send_last(&self, envelope: impl Into<Bytes>) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
         self.inject(self.shared.next_shard(), root, envelope.into(), true, Way::default())?;
         Ok(root)
     }
 
-    /// Sends a request in a conversation of its own, and gives back its id; the answers come to
+    /// Sends a request in a conversation of its own, and returns the id of that; the answers come to
     /// [`receive`](Self::receive).
     ///
     /// # Errors
-    /// [`SendError`] if it was not taken.
+    /// [`SendError`] if the request was not taken.
     pub fn tell(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
         self.inject(self.shared.next_shard(), root, self.write(request)?, true, Way::default())?;
         Ok(root)
     }
 
-    /// Sends a request as [`tell`](Self::tell) does, and waits until it will not be forgotten: it is in the journal,
-    /// where there is one, or what is wrong with it is on its way back.
+    /// Sends a request as [`tell`](Self::tell) does, and waits until it is durable: in the journal, if there is one, or
+    /// refused by a fault that is on its way back.
     ///
     /// # Errors
-    /// [`SendError`] if it was not taken. After [`SendError::Closed`] it may still have been, if the organism ended
-    /// in the meantime.
+    /// [`SendError`] if the request was not taken. After [`SendError::Closed`] it may still have been taken, if the
+    /// organism ended in the meantime.
     ///
     /// # Cancel safety
-    /// Once polled, it is sent without being awaited.
+    /// Once polled, the request is sent even if the future is dropped.
     pub async fn post(&self, request: impl IntoRequest) -> Result<ThreadId, SendError> {
         let root = self.shared.root();
         let (ticket, taken) = self.shared.tickets.issue();
@@ -159,11 +161,11 @@ impl Client {
         Ok(root)
     }
 
-    /// Sends the bytes of one envelope, and nothing else, in a conversation of that id, and says when they will not be
-    /// forgotten: they are in the journal, where there is one, or what is wrong with them is on its way back.
+    /// Sends the bytes of one envelope as the only message of a conversation of that id. The future is done when they
+    /// are durable: in the journal, if there is one, or refused by a fault that is on its way back.
     ///
     /// # Errors
-    /// [`SendError`] if they were not taken. After [`SendError::Closed`] they may still have been.
+    /// [`SendError`] if the bytes were not taken. After [`SendError::Closed`] they may still have been taken.
     #[cfg(feature = "gateway")]
     pub(crate) fn hand_over(
         &self,
@@ -181,7 +183,7 @@ impl Client {
         Ok(async { taken.await.map_err(|_| SendError::Closed) })
     }
 
-    /// The next message that [`receive`](Self::receive) would give, not read yet.
+    /// Receives the next message as [`receive`](Self::receive) does, without marking it as read.
     pub async fn receive_unread(&self) -> Option<Unread> {
         self.shared.inlets[self.id.0 as usize].lock().await.next_unread().await
     }
@@ -189,7 +191,7 @@ impl Client {
     /// Sends a request in a conversation of its own and waits for its first answer.
     ///
     /// # Errors
-    /// [`AskError`]: the fault that came as the answer, or why none could come.
+    /// [`AskError`]: the fault that came as the answer, or the reason why none can come.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the conversation.
@@ -208,7 +210,7 @@ impl Client {
         }
     }
 
-    /// A conversation of its own, not opened before the first message.
+    /// Makes a conversation, which opens with its first message.
     pub fn converse(&self) -> Conversation {
         let (outlet, inlet) = way();
         Conversation {
@@ -222,10 +224,10 @@ impl Client {
         }
     }
 
-    /// The next message that is for no conversation of its own; `None` when the organism has ended.
+    /// Receives the next message outside of this client's [`Conversation`]s; `None` when the organism has ended.
     ///
-    /// It is read when the next one is asked for, by this client or a clone of it, or when the organism ends in order:
-    /// a durable organism that is killed before gives it again, under the same [`Egress::number`].
+    /// A message counts as read when the next one is requested, by this client or a clone of it, or when the organism
+    /// ends in order: a durable organism that is killed before delivers it again, under the same [`Egress::number`].
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -233,12 +235,12 @@ impl Client {
         self.shared.inlets[self.id.0 as usize].lock().await.next().await
     }
 
-    /// The next such message, if it is there.
+    /// Receives the next such message, if there is one.
     pub fn try_receive(&self) -> Option<Egress> {
         self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next()
     }
 
-    /// The next such message, if it is there, not read yet.
+    /// Receives the next such message, if there is one, without marking it as read.
     pub fn try_receive_unread(&self) -> Option<Unread> {
         self.shared.inlets[self.id.0 as usize].try_lock().ok()?.try_next_unread()
     }
@@ -272,10 +274,10 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A conversation of a client: messages that it sends into one root, and what leaves there.
+/// A conversation of a client: its messages into one root, and the messages that leave there.
 ///
-/// Each message opens a child of its own there, in parallel with earlier ones. Dropping it says
-/// that nobody reads on: the conversation closes when it has no open child.
+/// Each message opens a child of its own, in parallel with earlier ones. Dropping the value ends the reading: the
+/// conversation closes when it has no open child.
 pub struct Conversation {
     client: Client,
     root: ThreadId,
@@ -287,7 +289,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Its id.
+    /// Returns the id of the conversation.
     pub fn id(&self) -> ThreadId {
         self.root
     }
@@ -295,8 +297,8 @@ impl Conversation {
     /// Sends a request.
     ///
     /// # Errors
-    /// [`SendError`] if it was not taken; [`SendError::Closed`] also if the conversation has
-    /// closed, which it does 15 minutes after its last message.
+    /// [`SendError`] if the request was not taken; [`SendError::Closed`] also if the conversation has closed, 15
+    /// minutes after its last message.
     pub fn send(&mut self, request: impl IntoRequest) -> Result<(), SendError> {
         let envelope = self.client.write(request)?;
         self.put(envelope, false)
@@ -310,10 +312,10 @@ impl Conversation {
         self.put(envelope.into(), false)
     }
 
-    /// The next message that leaves; `None` when the conversation has closed.
+    /// Receives the next message that leaves; `None` when the conversation has closed.
     ///
-    /// Waits for ever if nothing was sent. It is read when the next one is asked for or the conversation is dropped: a
-    /// durable organism that is killed before gives it again, to [`Client::receive`].
+    /// Waits for ever if nothing was sent. A message counts as read when the next one is requested or the conversation
+    /// is dropped: a durable organism that is killed before delivers it again, to [`Client::receive`].
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -321,12 +323,12 @@ impl Conversation {
         self.inlet.next().await
     }
 
-    /// The next message, if it is there.
+    /// Receives the next message, if there is one.
     pub fn try_receive(&mut self) -> Option<Egress> {
         self.inlet.try_next()
     }
 
-    /// Gives the conversation up: everything in it is cancelled.
+    /// Cancels everything in the conversation.
     pub fn cancel(mut self) {
         self.give_up = true;
     }

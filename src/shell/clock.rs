@@ -1,21 +1,21 @@
-//! The only place that reads a clock.
+//! Clocks: the only module that reads one.
 #![allow(clippy::disallowed_methods)]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use systole_core::vocab::Time;
 
-/// Where the time of an organism comes from. It never goes back.
+/// Source of an organism's time, which never goes back.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// The machine's: the date at the start, and what its monotonic clock adds to it.
+    /// The machine's clock: the date at the start, plus the time of its monotonic clock.
     Real {
         /// The date at the start.
         epoch: Time,
         /// The start.
         start: Instant,
     },
-    /// The one of a paused tokio runtime; only to be read inside of it.
+    /// The clock of a paused tokio runtime; only to be read inside of it.
     Simulated {
         /// The date at the start.
         epoch: Time,
@@ -25,25 +25,25 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Returns the machine's clock.
     pub fn real() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::Real { epoch: Time::default().after(since), start: Instant::now() }
     }
 
-    /// The clock of the tokio runtime that this is called in, from `epoch` on.
+    /// Returns the clock of the present tokio runtime, starting at `epoch`.
     #[cfg(any(feature = "gateway", feature = "testing"))]
     pub(crate) fn simulated(epoch: Time) -> Self {
         Self::Simulated { epoch, start: tokio::time::Instant::now() }
     }
 
-    /// The clock of the tokio runtime that this is called in, from today's date on: a test may pause it.
+    /// Returns the clock of the present tokio runtime, starting at today's date: a test may pause it.
     #[cfg(feature = "gateway")]
     pub(crate) fn of_runtime() -> Self {
         Self::simulated(Self::real().now())
     }
 
-    /// The time.
+    /// Returns the time.
     pub fn now(&self) -> Time {
         match self {
             Self::Real { epoch, start } => epoch.after(start.elapsed()),
@@ -51,12 +51,12 @@ impl Clock {
         }
     }
 
-    /// Whether a test turns it.
+    /// Tells whether a test controls the clock.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated { .. })
     }
 
-    /// How long it is until `time`; zero if it has passed.
+    /// Returns the time left until `time`; zero if it has passed.
     pub(crate) fn until(&self, time: Time) -> Duration {
         time.since(self.now())
     }

@@ -1,14 +1,14 @@
-//! Listeners that are programs: one process for each message.
+//! Listeners that are programs, with one process for each message.
 //!
 //! The process gets the canonical payload as its standard input, a sealed file in memory, and writes raw bytes, 0 to n
-//! payloads, on its standard output; they count only if it exits with 0. Its standard error goes
-//! to the log. It runs beside the organism's file, in a process group of its own, with an
-//! environment of `PATH`, `HOME`, `LANG`, what `env` lists and the `SYSTOLE_*` variables.
+//! payloads, to its standard output; they count only if it exits with 0. Its standard error goes to the log. It runs in
+//! the directory of the organism's file, in a process group of its own, with an environment of `PATH`, `HOME`, `LANG`,
+//! the variables of `env` and the `SYSTOLE_*` variables.
 //!
-//! What always holds: when the future of [`CommandListener::answer`] is done or dropped, the whole
-//! group is killed and the process is reaped; when this process ends, `kill -9` included, the groups
-//! end with it. A descendant that leaves the group (`setsid`) is out of reach; it can't hold up the
-//! answer. No part of a payload is ever taken for the whole, and no file is left behind.
+//! Invariants: when the future of [`CommandListener::answer`] is done or dropped, the whole group is killed and the
+//! process is reaped; when this process ends, even by `kill -9`, the groups end with it. A descendant that leaves the
+//! group (`setsid`) is not killed, but can't delay the answer. No part of a payload is ever taken for the whole, and no
+//! file is left behind.
 
 mod conceal;
 pub(super) mod environment;
@@ -36,32 +36,32 @@ use systole_xml::ladder::Raw;
 pub use conceal::conceal;
 pub use guard::kill_all;
 
-/// The `tracing` target of what commands write on their standard error.
+/// The `tracing` target of the standard error of commands.
 pub const STDERR_TARGET: &str = "systole::stderr";
 
-/// A program and how to call it.
+/// A program with its arguments and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSpec {
     /// The program: an absolute path.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<String>,
-    /// What else its environment holds.
+    /// Further variables of its environment.
     pub env: Vec<Variable>,
-    /// The directory that it runs in.
+    /// The working directory.
     pub directory: PathBuf,
 }
 
 /// A variable of a command's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
-    /// As the pump's own environment has it when a message comes; absent if it is absent there.
+    /// Copied from the pump's environment when a message comes; absent if it is absent there.
     Inherited(String),
     /// Set to a value.
     Set(String, String),
 }
 
-/// What a program is told of its message, in `SYSTOLE_*`.
+/// Facts about the message for the program, in `SYSTOLE_*`.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) from: String,
@@ -91,11 +91,11 @@ impl About {
 #[cfg(feature = "gateway")]
 pub(crate) struct Failed {
     error: CommandError,
-    /// The end of what it wrote on standard error.
+    /// The end of the program's standard error.
     pub(crate) said: String,
 }
 
-/// Runs a program for a message from elsewhere and returns what it wrote, `max_output` bytes at most.
+/// Runs a program for a message from another organism, and returns its output, at most `max_output` bytes.
 ///
 /// # Cancel safety
 /// Dropping the future kills the process and everything in its group.
@@ -122,7 +122,7 @@ pub struct CommandListener {
 }
 
 impl From<&str> for Variable {
-    /// `NAME` is inherited, `NAME=value` is set.
+    /// Parses an entry of `env`: `NAME` is inherited, `NAME=value` is set.
     fn from(entry: &str) -> Self {
         match entry.split_once('=') {
             Some((name, value)) => Self::Set(name.to_owned(), value.to_owned()),
@@ -132,15 +132,15 @@ impl From<&str> for Variable {
 }
 
 impl CommandListener {
-    /// A listener of that name.
+    /// Makes a listener of that name.
     pub fn new(name: Name, spec: CommandSpec) -> Self {
         Self { name, spec }
     }
 
-    /// Runs the program for a message: `Wrote` at exit 0, `Failed` for all else.
+    /// Runs the program for a message: `Wrote` at exit 0, `Failed` otherwise.
     ///
-    /// With a history, it finds it in the file that `SYSTOLE_HISTORY` names: one in memory, which it
-    /// inherits. One that writes more than `max_output` bytes is killed.
+    /// A history is passed as a file in memory that the program inherits and `SYSTOLE_HISTORY` names. A program that
+    /// writes more than `max_output` bytes is killed.
     ///
     /// # Cancel safety
     /// Dropping the future kills the process and everything in its group.
@@ -167,7 +167,7 @@ impl CommandListener {
         }
     }
 
-    /// What the caller may know; the rest is for the log.
+    /// Logs the error, and makes the failure that the caller may see.
     fn failure(&self, error: &CommandError) -> Failure {
         tracing::warn!(listener = %self.name, program = %self.spec.program.display(), error = error.detail(), "a command failed");
         let fault = match error {
@@ -209,7 +209,7 @@ mod tests {
         strict::canonicalize(&Bytes::from_static(xml.as_bytes()), &XmlLimits::default()).unwrap()
     }
 
-    /// A payload `a` that keeps its schema, text.
+    /// Validates a payload `a` against its schema, text.
     fn proven(payload: Canonical) -> Validated<Element> {
         let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a" type="xs:string"/></xs:schema>"#;
         let catalog = Catalog::only(PayloadSchema::from_xsd("a.xsd", schema).unwrap());

@@ -1,3 +1,5 @@
+//! Builders of contracts and clients.
+
 use std::time::Duration;
 
 use systole_core::core::{Client, Contract, Routing, Silence};
@@ -9,7 +11,8 @@ use systole_xml::schema::{DecodeFn, Payload, PayloadSchema, decoder};
 use super::accepts::{Accepts, Kind};
 use super::start::Refusal;
 
-/// Says what a listener of type `L` promises and may do. What it doesn't list is refused.
+/// Builder of the contract of a listener of type `L`: its promises and permissions. Whatever it doesn't list is
+/// refused.
 pub struct ContractBuilder<L, K: Kind<L>> {
     pub(super) contract: Contract,
     pub(super) routes: Vec<K::Route>,
@@ -18,7 +21,7 @@ pub struct ContractBuilder<L, K: Kind<L>> {
     pub(super) words: Words,
 }
 
-/// The payloads that a contract mentions: their schemas, and what is wrong with them.
+/// Payloads that contracts mention: their schemas, and refusals of bad ones.
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) schemas: Vec<PayloadSchema>,
@@ -31,7 +34,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         Self { contract, routes: Vec::new(), decoders: Vec::new(), timeout: None, words: Words::default() }
     }
 
-    /// Takes `T` as a request.
+    /// Accepts `T` as a request.
     #[must_use]
     pub fn accepts<T: Payload>(mut self) -> Self
     where
@@ -41,7 +44,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take::<T>()
     }
 
-    /// Takes `T`, the answer to a call, as a message on its own threads.
+    /// Accepts `T`, the answer to a call, as a message on the listener's own threads.
     #[must_use]
     pub fn returns<T: Payload>(mut self) -> Self
     where
@@ -51,22 +54,22 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take::<T>()
     }
 
-    /// Answers with `T`.
+    /// Replies with `T`.
     #[must_use]
     pub fn replies<T: Payload>(mut self) -> Self {
         self.contract.replies.extend(self.words.typed::<T>(&self.contract.name));
         self
     }
 
-    /// May send `T` as a request.
+    /// Allows calls with `T`.
     #[must_use]
     pub fn calls<T: Payload>(mut self) -> Self {
         self.contract.calls.extend(self.words.typed::<T>(&self.contract.name));
         self
     }
 
-    /// Takes a payload of an `.xsd` contract, written `{namespace}local`, as a request: it comes as
-    /// a `Delivery<Element>`.
+    /// Accepts a payload of an `.xsd` contract, written `{namespace}local`, as a request: it comes as a
+    /// `Delivery<Element>`.
     #[must_use]
     pub fn accepts_element(mut self, payload: &str) -> Self
     where
@@ -77,8 +80,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take_element(qname)
     }
 
-    /// Takes a payload of an `.xsd` contract, or an answer of the core, as a message on its own
-    /// threads.
+    /// Accepts a payload of an `.xsd` contract, or an answer of the core, as a message on the listener's own threads.
     #[must_use]
     pub fn returns_element(mut self, payload: &str) -> Self
     where
@@ -89,21 +91,21 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take_element(qname)
     }
 
-    /// Answers with a payload of an `.xsd` contract.
+    /// Replies with a payload of an `.xsd` contract.
     #[must_use]
     pub fn replies_element(mut self, payload: &str) -> Self {
         self.contract.replies.extend(self.words.named(&self.contract.name, payload));
         self
     }
 
-    /// May send a payload of an `.xsd` contract.
+    /// Allows calls with a payload of an `.xsd` contract.
     #[must_use]
     pub fn calls_element(mut self, payload: &str) -> Self {
         self.contract.calls.extend(self.words.named(&self.contract.name, payload));
         self
     }
 
-    /// Takes faults as messages, rather than passing them on to whoever called.
+    /// Accepts faults as messages, rather than passing them on to the caller.
     #[must_use]
     pub fn accepts_faults(mut self) -> Self
     where
@@ -114,12 +116,12 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self
     }
 
-    /// Wakes up when the organism starts: its handler of [`Boot`] may run for ever.
+    /// Accepts `<boot>` when the organism starts: the handler of [`Boot`] may run for ever.
     ///
-    /// That handler holds no slot and has no timeout, so that the listener takes other messages
-    /// meanwhile: an actor whose handler is a future, a blocking listener (its pool has a thread
-    /// more), a command (its process is one more). Only an actor that it holds exclusively
-    /// ([`AtomicResponse`](super::AtomicResponse)) is deaf until it ends.
+    /// That handler holds no slot and has no timeout, so that the listener handles other messages meanwhile: an actor
+    /// whose handler is a future, a blocking listener (its pool has one more thread), a command (one more process).
+    /// Only an actor that the handler holds exclusively ([`AtomicResponse`](super::AtomicResponse)) handles nothing
+    /// until it ends.
     #[must_use]
     pub fn accepts_boot(mut self) -> Self
     where
@@ -129,7 +131,7 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self.take::<Boot>()
     }
 
-    /// One line for people and models.
+    /// Sets a one-line description for people and models.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.contract.description = description.into();
@@ -143,21 +145,21 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self
     }
 
-    /// What it means when a thread ends without an answer.
+    /// Sets the consequence of a thread's end without an answer.
     #[must_use]
     pub fn silence(mut self, silence: Silence) -> Self {
         self.contract.silence = silence;
         self
     }
 
-    /// How payloads that name no target find it.
+    /// Sets the routing of payloads that name no target.
     #[must_use]
     pub fn routing(mut self, routing: Routing) -> Self {
         self.contract.routing = routing;
         self
     }
 
-    /// How long a handler may run, not counting the time that it awaits answers.
+    /// Sets the time limit of a handler, without the time in which it awaits answers.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(Some(timeout));
@@ -171,21 +173,21 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
         self
     }
 
-    /// How many handlers may run at once (64); that of [`Boot`] doesn't count.
+    /// Sets the number of concurrency slots (64); the handler of [`Boot`] needs none.
     #[must_use]
     pub fn concurrency(mut self, concurrency: u32) -> Self {
         self.contract.concurrency = concurrency;
         self
     }
 
-    /// Has no state worth sharing: each shard gets an instance, which saves the hop between cores.
+    /// Declares that the listener has no shared state: each shard gets an instance, which saves the hop between shards.
     #[must_use]
     pub fn stateless(mut self) -> Self {
         self.contract.stateless = true;
         self
     }
 
-    /// Takes `T` as a request, by a way that isn't found by its type alone.
+    /// Accepts `T` as a request, by a route that depends on more than the types.
     pub(super) fn accepts_by<T: Payload>(mut self, route: K::Route) -> Self {
         let payload = self.words.typed::<T>(&self.contract.name);
         if let Some(payload) = payload.clone().filter(|payload| self.contract.accepts.contains(payload)) {
@@ -217,12 +219,12 @@ impl<L, K: Kind<L>> ContractBuilder<L, K> {
     }
 }
 
-/// Leaves a payload as it is.
+/// Decodes a payload to itself.
 pub(super) fn undecoded() -> DecodeFn {
     std::sync::Arc::new(|payload| Ok(Box::new(payload.value().clone())))
 }
 
-/// Says what a client may send.
+/// Builder of a client: the payloads that it may send.
 pub struct ClientBuilder {
     pub(super) client: Client,
     pub(super) words: Words,
@@ -233,21 +235,21 @@ impl ClientBuilder {
         Self { client: Client { name, calls: Vec::new(), admin: false }, words: Words::default() }
     }
 
-    /// May send `T`.
+    /// Allows calls with `T`.
     #[must_use]
     pub fn calls<T: Payload>(mut self) -> Self {
         self.client.calls.extend(self.words.typed::<T>(&self.client.name));
         self
     }
 
-    /// May send a payload of an `.xsd` contract, written `{namespace}local`.
+    /// Allows calls with a payload of an `.xsd` contract, written `{namespace}local`.
     #[must_use]
     pub fn calls_element(mut self, payload: &str) -> Self {
         self.client.calls.extend(self.words.named(&self.client.name, payload));
         self
     }
 
-    /// Is granted what needs an operator.
+    /// Grants the permissions of an admin.
     #[must_use]
     pub fn admin(mut self) -> Self {
         self.client.admin = true;

@@ -1,3 +1,5 @@
+//! Messages as handlers receive them.
+
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use super::Thread;
 use super::handler::HandlerKey;
 use super::response::{Emit, Response, call, call_to, reply};
 
-/// A message as a handler gets it: the payload, by `Deref`, and what the pump knows of it.
+/// A message as a handler receives it: the payload, by `Deref`, and the metadata of the pump.
 ///
 /// `T` is a [`Payload`](systole_xml::schema::Payload) type; [`Element`] for payloads of `.xsd` contracts; [`Fault`] in listeners
 /// that accept faults; [`Boot`](systole_core::protocol::Boot).
@@ -20,7 +22,7 @@ pub struct Delivery<T> {
     parcel: Parcel,
 }
 
-/// Everything of a message but its value.
+/// The metadata of a message.
 pub(super) struct Parcel {
     pub(super) thread: Thread,
     pub(super) id: MessageId,
@@ -32,13 +34,13 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// Takes a message apart into what is known of it and the decoded value of its body.
+    /// Splits a message into its metadata and the decoded value of its body.
     pub(super) fn open(mut message: Message, key: HandlerKey) -> (Self, Decoded) {
         let thread = Thread::of(&mut message, key);
         Self::of(message, thread)
     }
 
-    /// The same of a message whose thread is known.
+    /// Splits a message whose thread is known.
     pub(super) fn of(message: Message, thread: Thread) -> (Self, Decoded) {
         let Message { id, from, in_reply_to, body, join, traceparent, .. } = message;
         let (proof, value): (_, Decoded) = match body {
@@ -54,75 +56,75 @@ impl<T> Delivery<T> {
         Self { value, parcel }
     }
 
-    /// The payload, by value.
+    /// Returns the payload by value.
     pub fn into_inner(self) -> T {
         *self.value
     }
 
-    /// Who sent it, as stamped by the pump.
+    /// Returns the sender, as stamped by the pump.
     pub fn from(&self) -> &Name {
         &self.parcel.from
     }
 
-    /// What whoever acts outside on this message can tell a repetition by: the same if its handler is run again after a
-    /// crash, and no other message's.
+    /// Returns a key for actions outside of the organism on behalf of this message: the same if the handler runs again
+    /// after a crash, and different for every other message.
     pub fn idempotency_key(&self) -> String {
         self.parcel.id.to_string()
     }
 
-    /// Its id.
+    /// Returns the id of the message.
     pub fn id(&self) -> MessageId {
         self.parcel.id
     }
 
-    /// The message that it answers.
+    /// Returns the id of the message that this one answers.
     pub fn in_reply_to(&self) -> Option<MessageId> {
         self.parcel.in_reply_to
     }
 
-    /// Its place in the fan-out that it answers.
+    /// Returns the position in the fan-out that the message answers.
     pub fn join(&self) -> Option<JoinPosition> {
         self.parcel.join
     }
 
-    /// The thread that it is on: what its handler calls from.
+    /// Returns the thread of the message, which its handler calls from.
     pub fn thread(&self) -> &Thread {
         &self.parcel.thread
     }
 
-    /// When the thread ends at the latest.
+    /// Returns the deadline of the thread.
     pub fn deadline(&self) -> Option<Time> {
         self.parcel.thread.deadline()
     }
 
-    /// The W3C trace context, passed on down the tree.
+    /// Returns the W3C trace context, passed on down the tree.
     pub fn traceparent(&self) -> Option<&str> {
         self.parcel.traceparent.as_deref()
     }
 
-    /// What repair changed before the payload was well-formed; empty for clean input.
+    /// Returns the repairs of the payload; empty for well-formed input.
     pub fn repairs(&self) -> &[Repair] {
         self.parcel.proof.as_ref().map_or(&[], |proof| proof.payload().repairs())
     }
 }
 
 impl<T: Proven> Delivery<T> {
-    /// The canonical payload with the proof that it keeps its schema.
+    /// Returns the canonical payload with the proof of its validity.
     pub fn proof(&self) -> &Validated<Element> {
         self.parcel.proof.as_ref().expect("only a fault comes without a payload")
     }
 
-    /// A call with the same payload, unchanged: its proof still holds.
+    /// Makes a call with the same payload, unchanged: its proof still holds.
     pub fn forward(&self) -> Emit {
         call(self.proof().clone())
     }
 
-    /// A call with the same payload to one listener, by name.
+    /// Makes a call with the same payload to one listener, by name.
     pub fn forward_to(&self, listener: &str) -> Emit {
         call_to(listener, self.proof().clone())
     }
 
-    /// A reply with the same payload.
+    /// Makes a reply with the same payload.
     pub fn send_back(&self) -> Emit {
         reply(self.proof().clone())
     }
@@ -141,7 +143,7 @@ impl<T: 'static> actix::Message for Delivery<T> {
 }
 
 impl Delivery<Fault> {
-    /// The fault.
+    /// Returns the fault.
     pub fn fault(&self) -> &Fault {
         &self.value
     }

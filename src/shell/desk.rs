@@ -1,3 +1,5 @@
+//! The shared state of a shard.
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
@@ -15,8 +17,8 @@ use super::handler::{Handler, HandlerKey, Handlers, Place};
 use super::link::{Command, Links};
 use super::watchdog::Pulse;
 
-/// What everything in one shard shares: the local queue into its core, the handlers that run, the
-/// links to other shards. Handlers find it through their key, on the shard's thread only.
+/// The shared state of one shard: the local queue into its core, the running handlers, the links to other shards.
+/// Handlers find it through their key, on the shard's thread only.
 pub(super) struct Desk {
     pub(super) token: u64,
     pub(super) shard: ShardId,
@@ -27,13 +29,13 @@ pub(super) struct Desk {
     pub(super) handlers: RefCell<Handlers>,
     inputs: RefCell<VecDeque<Input>>,
     pump: Cell<Option<Waker>>,
-    /// Handlers that are here and have not run yet.
+    /// Number of handlers here that have not run yet.
     fresh: Cell<usize>,
-    /// The pump calls nothing idle before they have.
+    /// True if the pump waits for them before it reports that it is idle.
     awaits_fresh: Cell<bool>,
-    /// How often something ran here.
+    /// Count of everything that ran here.
     activity: Cell<u64>,
-    /// The listener whose code runs here, for the watchdog.
+    /// The listener whose code runs, for the watchdog.
     pulse: Arc<Pulse>,
 }
 
@@ -44,7 +46,7 @@ thread_local! {
 static NEXT_TOKEN: AtomicU64 = AtomicU64::new(0);
 
 impl Desk {
-    /// The desk of a shard that lives on this thread from now on.
+    /// Makes the context of a shard that lives on this thread from now on.
     pub(super) fn new(
         shard: ShardId,
         clock: Clock,
@@ -75,7 +77,7 @@ impl Desk {
         desk
     }
 
-    /// The desk of a handler, if this is the thread of its shard.
+    /// Finds the shard context of a handler, if this is the thread of its shard.
     pub(super) fn here(token: u64) -> Option<Rc<Self>> {
         let find = |desks: &RefCell<Vec<Weak<Self>>>| {
             desks.borrow().iter().filter_map(Weak::upgrade).find(|desk| desk.token == token)
@@ -83,7 +85,7 @@ impl Desk {
         DESKS.try_with(find).ok().flatten()
     }
 
-    /// Tells a core something.
+    /// Sends an input to a core.
     pub(super) fn tell(&self, shard: ShardId, input: Input) {
         if shard == self.shard {
             self.inputs.borrow_mut().push_back(input);
@@ -93,17 +95,17 @@ impl Desk {
         }
     }
 
-    /// A listener of this shard failed too often.
+    /// Reports that a listener of this shard failed too often.
     pub(super) fn announce_down(&self, listener: ListenerId) {
         self.announce(listener, || Input::ListenerDown { listener });
     }
 
-    /// It may be used again.
+    /// Reports that such a listener is up again.
     pub(super) fn announce_up(&self, listener: ListenerId) {
         self.announce(listener, || Input::ListenerUp { listener });
     }
 
-    /// Tells the cores that use the instance of this shard.
+    /// Informs the cores that use the instance of this shard.
     fn announce(&self, listener: ListenerId, input: impl Fn() -> Input) {
         if self.blueprint.contract(listener).stateless {
             return self.tell(self.shard, input());
@@ -113,17 +115,17 @@ impl Desk {
         }
     }
 
-    /// The next thing for the core of this shard.
+    /// Takes the next input for the core of this shard.
     pub(super) fn next_input(&self) -> Option<Input> {
         self.inputs.borrow_mut().pop_front()
     }
 
-    /// Whether something waits for the core.
+    /// Tells whether an input waits for the core.
     pub(super) fn has_input(&self) -> bool {
         !self.inputs.borrow().is_empty()
     }
 
-    /// Leaves the waker of the pump, which has nothing to do.
+    /// Stores the waker of the idle pump.
     pub(super) fn sleep(&self, pump: &Waker) {
         self.pump.set(Some(pump.clone()));
     }
@@ -135,7 +137,7 @@ impl Desk {
         }
     }
 
-    /// Notes that a handler exists; it is found by the key from now on.
+    /// Registers a handler, which its key finds from now on.
     pub(super) fn enter(&self, origin: ShardId, task: TaskId, listener: ListenerId, place: Place) -> HandlerKey {
         let can_park = self.blueprint.contract(listener).can_park;
         if matches!(place, Place::Host) {
@@ -145,17 +147,17 @@ impl Desk {
         self.key(origin, task)
     }
 
-    /// Runs code of a listener: its panics are contained, and the watchdog sees whose it is.
+    /// Runs code of a listener: catches its panics, and shows the listener to the watchdog.
     pub(super) fn run<R>(&self, listener: ListenerId, code: impl FnOnce() -> R) -> Result<R, Panicked> {
         self.pulse.run(listener, code)
     }
 
-    /// Notes that something ran: a test on a simulated clock waits for an end of that.
+    /// Counts that something ran: a test on a simulated clock waits until the count stays.
     pub(super) fn stir(&self) {
         self.activity.set(self.activity.get().wrapping_add(1));
     }
 
-    /// A number that changes whenever something runs.
+    /// Returns the count of everything that ran.
     #[cfg(feature = "testing")]
     pub(super) fn activity(&self) -> u64 {
         self.activity.get()
@@ -163,8 +165,8 @@ impl Desk {
 
     /// Notes that a handler has begun to wait.
     ///
-    /// The core doesn't count boot handlers when it says whether it is idle; what they call at
-    /// once would be missed otherwise.
+    /// The core doesn't count boot handlers when it reports whether it is idle; without this, calls of their first poll
+    /// would be missed.
     pub(super) fn begun(&self, key: HandlerKey) {
         if self.with(key, |handler| std::mem::take(&mut handler.fresh)) == Some(true) {
             self.one_less_fresh();
@@ -178,23 +180,23 @@ impl Desk {
         }
     }
 
-    /// Whether handlers are here that have not run yet; the pump is woken when none is left.
+    /// Tells whether handlers here have not run yet; the pump is woken when all have.
     pub(super) fn awaits_first_steps(&self) -> bool {
         self.awaits_fresh.set(self.fresh.get() > 0);
         self.awaits_fresh.get()
     }
 
-    /// Notes where a handler is now.
+    /// Notes the place of a handler.
     pub(super) fn moved(&self, key: HandlerKey, place: Place) {
         self.with(key, |handler| handler.place = place);
     }
 
-    /// Notes that a handler holds its actor exclusively: it can't wait for answers.
+    /// Notes that a handler holds its actor exclusively, so that it can't wait for answers.
     pub(super) fn forbid_parking(&self, key: HandlerKey) {
         self.with(key, |handler| handler.can_park = false);
     }
 
-    /// Reports how a handler ended. Only the first report of each counts.
+    /// Reports the outcome of a handler. Only the first report of each counts.
     pub(super) fn finish(&self, key: HandlerKey, outcome: Outcome) {
         let handler = self.handlers.borrow_mut().remove(key.origin, key.task);
         let Some(handler) = handler else { return };
@@ -220,7 +222,7 @@ impl Desk {
         }
     }
 
-    /// Sends the calls that a handler awaits.
+    /// Sends calls that a handler awaits.
     pub(super) fn call(&self, key: HandlerKey, requests: Vec<Emission>, join: Join) -> Result<CallId, Fault> {
         let call = self.with(key, |handler| handler.can_park.then(|| handler.open()));
         let refused = |message: &str| Fault::new(FaultCode::Failed, message);
@@ -232,7 +234,7 @@ impl Desk {
         Ok(call)
     }
 
-    /// Takes what the calls came to, if they are decided; `None` if their handler has ended.
+    /// Takes the result of calls, if it is decided; `None` if their handler has ended.
     pub(super) fn poll_call(
         &self,
         key: HandlerKey,
@@ -242,41 +244,41 @@ impl Desk {
         self.with(key, |handler| handler.poll(call, cx)).unwrap_or(Poll::Ready(None))
     }
 
-    /// The place of a handler's next note.
+    /// Returns the index of a handler's next note.
     pub(super) fn next_note(&self, key: HandlerKey) -> Option<u32> {
         self.with(key, Handler::next_note)
     }
 
-    /// Has something written down that a handler learned.
+    /// Sends a note of a handler to the journal.
     pub(super) fn note(&self, key: HandlerKey, index: u32, name: Arc<str>, value: Arc<str>) {
         if self.with(key, |handler| handler.note(index)).is_some() {
             self.tell(key.origin, Input::Noted { task: key.task, index, name, value });
         }
     }
 
-    /// Whether that is durable.
+    /// Polls whether a note is durable.
     pub(super) fn poll_note(&self, key: HandlerKey, index: u32, cx: &mut Context<'_>) -> Poll<()> {
         self.with(key, |handler| handler.poll_note(index, cx)).unwrap_or(Poll::Ready(()))
     }
 
-    /// Gives calls up.
+    /// Drops calls.
     pub(super) fn drop_call(&self, key: HandlerKey, call: CallId) {
         if self.with(key, |handler| handler.forget(call)) == Some(true) {
             self.tell(key.origin, Input::CallDropped { task: key.task, call });
         }
     }
 
-    /// Hands a handler of this shard what it awaits.
+    /// Passes the result of calls to a handler of this shard.
     pub(super) fn resume(&self, origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault>) {
         let key = self.key(origin, task);
         match self.with(key, |handler| handler.decide(call, result)).flatten() {
             Some(waker) => waker.wake(),
-            // It gave this call up in the meantime, but the core let it run: it may wait for others.
+            // The handler dropped this call in the meantime, but the core unparked it: it may wait for others.
             None => self.settle(key),
         }
     }
 
-    /// What a handler of this shard noted is durable.
+    /// Notes that a note of a handler of this shard is durable.
     pub(super) fn noted(&self, origin: ShardId, task: TaskId, index: u32) {
         let key = self.key(origin, task);
         if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
@@ -284,12 +286,12 @@ impl Desk {
         }
     }
 
-    /// The key of a handler.
+    /// Returns the key of a handler.
     pub(super) fn key(&self, origin: ShardId, task: TaskId) -> HandlerKey {
         HandlerKey { desk: self.token, origin, task }
     }
 
-    /// The other shard that a handler of this shard's core runs in, if it does.
+    /// Returns the other shard that a handler of this shard's core runs in, if any.
     pub(super) fn away(&self, task: TaskId) -> Option<ShardId> {
         match self.handlers.borrow_mut().get(self.shard, task)?.place {
             Place::Away(shard) => Some(shard),

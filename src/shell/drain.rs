@@ -1,3 +1,5 @@
+//! The orderly end of an organism.
+
 use std::time::Duration;
 
 use systole_core::core::{Counts, Input};
@@ -8,24 +10,24 @@ use tokio::time::timeout;
 use super::link::Command;
 use super::organism::Shared;
 
-/// How long a shard may take to do what it is told. Longer takes only a listener that blocks it.
+/// Time limit for a shard to obey; only a listener that blocks it takes longer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How a drain went.
+/// Result of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
-    /// Whether nothing was left to do before the deadline.
+    /// True if all work was done before the deadline.
     pub idle: bool,
-    /// Whether all threads have ended: a listener that blocks one for ever keeps it.
+    /// True if all threads have ended; a listener that blocks one for ever prevents it.
     pub ended: bool,
-    /// What became of all messages.
+    /// The ends of all messages.
     pub counts: Counts,
 }
 
-/// The entrances are closed: lets the work end, cancels what is left after the deadline, and only
-/// then ends the shards.
+/// Drains an organism whose entrances are closed: lets the work end, cancels the rest after the deadline, and only then
+/// ends the shards.
 ///
-/// A deadline that comes earlier than the one before it counts.
+/// An earlier deadline than the present one replaces it.
 pub(super) async fn drain(
     shared: &Shared,
     mut deadline: watch::Receiver<Time>,
@@ -45,7 +47,7 @@ pub(super) async fn drain(
     // Nothing is written after the stop.
     shared.given.read_all();
     tell_all(shared, || Command::Core(Input::Stop));
-    // What is dropped says so; what blocks its thread can't.
+    // Dropped handlers report their end; a blocked thread can't.
     let _ = timeout(GRACE, busy.wait()).await;
     let counts = timeout(GRACE, shared.counts()).await.unwrap_or_default();
     tell_all(shared, || Command::Quit);

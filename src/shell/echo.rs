@@ -1,3 +1,5 @@
+//! The echo listener.
+
 use std::rc::Rc;
 
 use systole_core::core::{Body, Emission, EmissionKind, Message, Outcome};
@@ -5,14 +7,14 @@ use systole_xml::schema::Draft;
 
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
 
-/// A listener that answers with the payload that it got: for tests, and to try an organism out.
+/// A listener that replies with the payload that it received, for tests and for trying out an organism.
 ///
-/// It has nothing to say to a fault or to `<boot>`.
+/// It emits nothing for a fault or `<boot>`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EchoListener;
 
 impl EchoListener {
-    /// The answer to a message.
+    /// Returns the answer to a message.
     pub fn answer(self, message: Message) -> Outcome {
         match message.body {
             Body::Payload { payload, .. } if *payload.payload().root() != systole_core::protocol::boot_qname() => {

@@ -1,4 +1,4 @@
-//! The only place that draws random numbers: ids that come in from outside, and secrets.
+//! Entropy: the only module that draws random numbers, for ids of roots and secrets.
 #![allow(clippy::disallowed_methods)]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use systole_core::vocab::{IdKey, ThreadId, Time};
 use uuid::Uuid;
 
-/// Where the ids of roots come from.
+/// Source of the ids of roots.
 #[derive(Debug, Clone)]
 pub enum Entropy {
     /// The operating system.
@@ -17,25 +17,25 @@ pub enum Entropy {
 }
 
 impl Entropy {
-    /// The same ids on each run.
+    /// Returns a counter, for the same ids on each run.
     pub fn counted() -> Self {
         Self::Counted(Arc::new(AtomicU64::new(1)))
     }
 
-    /// A journal is taken up for the n-th time: what is counted must not be what was counted before.
+    /// Skips the counted ids of earlier starts, at the n-th start of a journal.
     pub(crate) fn enter(&self, epoch: u16) {
         if let Self::Counted(next) = self {
             next.fetch_max(u64::from(epoch.saturating_sub(1)) << 32, Ordering::Relaxed);
         }
     }
 
-    /// The id of a new root, a UUIDv7 (RFC 9562, section 5.7) of 74 random bits: what is new together stands together
-    /// in the indexes of a journal, so that a transaction changes few of their pages.
+    /// Makes the id of a new root, a UUIDv7 (RFC 9562, section 5.7) of 74 random bits: ids of the same time are
+    /// neighbours in the indexes of a journal, so that a transaction changes few of their pages.
     pub(crate) fn root(&self, now: Time) -> ThreadId {
         ThreadId::from_uuid(self.id(now))
     }
 
-    /// An id like that of a root.
+    /// Makes an id like that of a root.
     pub(crate) fn id(&self, now: Time) -> Uuid {
         let random = self.random();
         match (self, random.as_bytes().last_chunk()) {
@@ -46,7 +46,7 @@ impl Entropy {
         }
     }
 
-    /// A UUIDv4: 122 random bits.
+    /// Makes a UUIDv4: 122 random bits.
     pub(crate) fn random(&self) -> Uuid {
         match self {
             Self::Real => Uuid::new_v4(),
@@ -57,25 +57,25 @@ impl Entropy {
         }
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub(crate) fn bits(&self) -> u64 {
         // The version and the variant of a UUID are in its middle.
         let (high, low) = self.random().as_u64_pair();
         high.rotate_left(32) ^ low.rotate_left(8)
     }
 
-    /// A number from 0 to 1.
+    /// Draws a number from 0 to 1.
     #[cfg(feature = "gateway")]
     pub(crate) fn fraction(&self) -> f64 {
         self.bits() as f64 / u64::MAX as f64
     }
 
-    /// The key that makes derived ids unguessable.
+    /// Draws the key that makes derived ids unguessable.
     pub(crate) fn key(&self) -> IdKey {
         IdKey::new(self.secret())
     }
 
-    /// A secret of 244 random bits.
+    /// Draws a secret of 244 random bits.
     pub fn secret(&self) -> [u8; 32] {
         let mut secret = [0; 32];
         for half in secret.chunks_exact_mut(16) {

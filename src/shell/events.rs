@@ -1,17 +1,19 @@
+//! Subscriptions to events.
+
 use systole_core::core::Event;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-/// A subscription to what happens in an organism: the operator's view, thread paths included.
+/// A subscription to the events of an organism: the operator's view, including thread paths.
 #[derive(Debug)]
 pub struct Events(broadcast::Receiver<Event>);
 
-/// What a subscriber sees.
+/// An event, or a gap.
 #[derive(Debug, Clone)]
 pub enum Observed {
-    /// Something happened.
+    /// An event.
     Event(Event),
-    /// So many events are lost, because the subscriber was too slow.
+    /// The number of events that the subscriber missed because it was too slow.
     Missed(u64),
 }
 
@@ -20,7 +22,7 @@ impl Events {
         Self(receiver)
     }
 
-    /// The next event; `None` when the organism has ended.
+    /// Waits for the next event; `None` when the organism has ended.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -32,7 +34,7 @@ impl Events {
         }
     }
 
-    /// The next event, if it is there.
+    /// Takes the next event, if there is one.
     pub fn try_next(&mut self) -> Option<Observed> {
         match self.0.try_recv() {
             Ok(event) => Some(Observed::Event(event)),

@@ -1,3 +1,5 @@
+//! Egress: the messages that leave a shard for clients.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,18 +14,17 @@ use super::entropy::Entropy;
 use super::link::{Command, Links};
 use super::organism::Shared;
 
-/// Where messages for a client go in.
+/// The sending end of messages for a client.
 pub(super) type Outlet = UnboundedSender<Unread>;
 
-/// A message that waits for its client to read it, with its place in what the client may leave
-/// unread.
+/// A message that waits for its client to read it, with its permit under the client's limit of unread messages.
 pub struct Unread {
     egress: Egress,
     receipt: Option<Receipt>,
     _permit: Permit,
 }
 
-/// Tells the journal that a message was read.
+/// Marks a message as read in the journal.
 struct Receipt {
     number: Number,
     shard: ShardId,
@@ -37,8 +38,8 @@ impl Receipt {
     }
 }
 
-/// The messages that clients were given and have not come back from. A client that is killed in the midst of one is
-/// given it again.
+/// Messages that clients hold and have not finished reading. A client that is killed meanwhile receives such a message
+/// again.
 #[derive(Clone)]
 pub(super) struct Given {
     links: Links,
@@ -50,14 +51,14 @@ impl Given {
         Self { links, open: Arc::default() }
     }
 
-    /// The organism ends in order: all of them are read.
+    /// Marks all of them as read, as the organism ends in order.
     pub(super) fn read_all(&self) {
         let open = std::mem::take(&mut *self.open());
         open.into_iter().for_each(|(number, shard)| self.read(number, shard));
     }
 
     fn read(&self, number: Number, shard: ShardId) {
-        // After the end of its shard it is unread: it comes again with the next start.
+        // Once its shard has ended, the message stays unread and comes again with the next start.
         self.links.send(shard, Command::Core(Input::Read { number }));
     }
 
@@ -67,18 +68,18 @@ impl Given {
 }
 
 impl Unread {
-    /// The message.
+    /// Returns the message.
     pub fn egress(&self) -> &Egress {
         &self.egress
     }
 
-    /// The message, which is read with that.
+    /// Returns the message, and marks it as read.
     pub fn read(self) -> Egress {
         self.receipt.into_iter().for_each(Receipt::read);
         self.egress
     }
 
-    /// The message, and what makes it read.
+    /// Returns the message, with the receipt that marks it as read.
     fn give(self) -> (Egress, Option<Receipt>) {
         if let Some(Receipt { number, shard, given }) = &self.receipt {
             given.open().insert(*number, *shard);
@@ -87,39 +88,39 @@ impl Unread {
     }
 }
 
-/// The reading end of what leaves for a client. A request for the next message marks the one before as read.
+/// The receiving end of messages for a client. A request for the next message marks the one before as read.
 pub(super) struct Inlet {
     arrivals: UnboundedReceiver<Unread>,
-    /// The receipt of the message that was given last.
+    /// The receipt of the last message.
     last: Option<Receipt>,
 }
 
-/// A way from the shards to a client.
+/// Makes a channel from the shards to a client.
 pub(super) fn way() -> (Outlet, Inlet) {
     let (outlet, arrivals) = unbounded_channel();
     (outlet, Inlet { arrivals, last: None })
 }
 
 impl Inlet {
-    /// The next message; `None` when none can come any more.
+    /// Receives the next message; `None` when no more can come.
     pub(super) async fn next(&mut self) -> Option<Egress> {
         let unread = self.next_unread().await?;
         Some(self.give(unread))
     }
 
-    /// The next message, not read yet: if it is dropped, it comes again after the next start.
+    /// Receives the next message without marking it as read: if it is dropped, it comes again after the next start.
     pub(super) async fn next_unread(&mut self) -> Option<Unread> {
         self.read_last();
         self.arrivals.recv().await
     }
 
-    /// The next message, if it is there.
+    /// Takes the next message, if there is one.
     pub(super) fn try_next(&mut self) -> Option<Egress> {
         let unread = self.try_next_unread()?;
         Some(self.give(unread))
     }
 
-    /// The next message, if it is there, not read yet.
+    /// Takes the next message, if there is one, without marking it as read.
     pub(super) fn try_next_unread(&mut self) -> Option<Unread> {
         self.read_last();
         self.arrivals.try_recv().ok()
@@ -136,7 +137,7 @@ impl Inlet {
     }
 }
 
-/// Nobody reads on: what is left counts as read.
+/// Marks the rest as read, since the client has dropped the receiving end.
 impl Drop for Inlet {
     fn drop(&mut self) {
         self.arrivals.close();
@@ -146,8 +147,8 @@ impl Drop for Inlet {
     }
 }
 
-/// The way to a client of whatever is for no conversation of its own, and what the client may
-/// leave unread, over all shards. Only shards have it, so that the client sees their end.
+/// The channel to a client for messages outside of its conversations, and its limit of unread messages, over all
+/// shards. Only shards hold it, so that the client sees their end.
 #[derive(Clone)]
 pub(super) struct Port {
     unread: Gauge,
@@ -155,14 +156,14 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// The port of a client, and what it reads.
+    /// Makes the port of a client, and its receiving end.
     pub(super) fn new(unread: Gauge) -> (Self, Inlet) {
         let (outlet, inlet) = way();
         (Self { unread, outlet }, inlet)
     }
 }
 
-/// The exits of one shard: which outlet each conversation's messages leave by.
+/// The egress of one shard: the outlet of each conversation.
 pub(super) struct Exits {
     shard: ShardId,
     given: Given,
@@ -182,20 +183,20 @@ impl Exits {
         Self { shard, given, blueprint, directory, entropy, ports, outlets: HashMap::new(), overrun: HashSet::new() }
     }
 
-    /// Lets the messages of a conversation leave by an outlet of their own.
+    /// Sends the messages of a conversation to an outlet of their own.
     pub(super) fn open(&mut self, root: ThreadId, client: ClientId, outlet: Outlet) {
         self.outlets.insert(root, (client, outlet));
     }
 
-    /// A conversation has closed. Its outlet stays until then, also when nobody reads any more: what
-    /// it still says is dropped there.
+    /// Forgets a closed conversation. Its outlet stays until then, even if the client reads no more: later messages are
+    /// dropped there.
     pub(super) fn close(&mut self, root: ThreadId) {
         self.outlets.remove(&root);
         self.overrun.remove(&root);
     }
 
-    /// Hands a message to its client. If the client leaves too much unread, it gives back the
-    /// conversations that are to be cancelled.
+    /// Passes a message to its client. If the client has too many unread messages, returns the conversations to be
+    /// cancelled.
     pub(super) fn pass(&mut self, egress: Egress) -> Vec<ThreadId> {
         if self.overrun.contains(&egress.root) {
             return Vec::new();
@@ -218,7 +219,7 @@ impl Exits {
         for &root in &roots {
             if self.overrun.insert(root) {
                 let notice = self.notice(client, root);
-                // The one message that may pass the limit: at most one for each open conversation.
+                // The only message that may exceed the limit: at most one for each open conversation.
                 let permit = self.ports[client.0 as usize].unread.count(notice.envelope.len());
                 self.deliver(notice, permit);
             }
@@ -234,7 +235,7 @@ impl Exits {
         let (number, shard) = (egress.number, self.shard);
         let receipt = (number != 0).then(|| Receipt { number, shard, given: self.given.clone() });
         if let Err(unsent) = outlet.send(Unread { egress, receipt, _permit: permit }) {
-            // Nobody reads it: its sender has left.
+            // The receiver is gone: the client has left.
             unsent.0.read();
         }
     }

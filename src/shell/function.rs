@@ -1,4 +1,4 @@
-//! Listeners that are async functions: no actor, and no state but what the function shares.
+//! Listeners that are async functions, without an actor; their only state is what the function shares.
 
 use std::any::TypeId;
 use std::rc::Rc;
@@ -13,16 +13,16 @@ use super::delivery::{Delivery, Parcel};
 use super::raw::{LocalBoxFuture, RawListener, RunContext};
 use super::response::{Emit, outcome_of, reply};
 
-/// Listeners that are functions.
+/// The kind of listeners that are functions.
 #[derive(Debug, Clone, Copy)]
 pub struct AsFunctions;
 
-/// A listener that is one function, or one for each payload that it accepts.
+/// A listener of one function, or of one function for each payload that it accepts.
 pub struct Functions {
     routes: Arc<[FunctionRoute]>,
 }
 
-/// How one type of payload gets to its function.
+/// Route of one type of payload to its function.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct FunctionRoute {
@@ -34,18 +34,18 @@ impl Kind<Functions> for AsFunctions {
     type Route = FunctionRoute;
 }
 
-/// The success of a function: the payload that it replies with, or an [`Emit`], whose payloads its contract has to list.
+/// The success of a function: the payload of its reply, or an [`Emit`], whose payloads its contract must list.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer of a function",
     label = "no payload, and no `Emit`",
     note = "return `Ok(payload)` to reply with it, or an `Emit`: `Ok(reply(payload))`, `Ok(call(payload))`, `Ok(none())`"
 )]
 pub trait FunctionAnswer: 'static {
-    /// The answer as an emission.
+    /// Converts the answer to an emission.
     #[doc(hidden)]
     fn into_emit(self) -> Emit;
 
-    /// Adds to a contract what the type alone says.
+    /// Adds the payload of the type to the replies of a contract.
     #[doc(hidden)]
     fn declare(contract: ContractBuilder<Functions, AsFunctions>) -> ContractBuilder<Functions, AsFunctions> {
         contract
@@ -69,7 +69,7 @@ impl FunctionAnswer for Emit {
 }
 
 impl ContractBuilder<Functions, AsFunctions> {
-    /// Accepts `T` as a request, which this function handles, and replies with what it returns.
+    /// Accepts `T` as a request for this function, whose result is the reply.
     #[must_use]
     pub fn on<T, R, F, H>(self, function: H) -> Self
     where

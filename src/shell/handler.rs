@@ -1,58 +1,60 @@
+//! Handlers that have started and not finished.
+
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use systole_core::core::{CallId, ListenerId, Settled, ShardId, TaskId};
 use systole_core::vocab::Fault;
 
-/// A handler that was started and has not finished: which desk serves it, whose task it is.
+/// Identity of a handler that has started and not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HandlerKey {
-    /// The desk of the shard that it runs in.
+    /// The context of the shard that the handler runs in.
     pub(super) desk: u64,
-    /// The shard that its thread lives in.
+    /// The shard of the handler's thread.
     pub(super) origin: ShardId,
-    /// Its name in the core of that shard.
+    /// The handler's id in the core of that shard.
     pub(super) task: TaskId,
 }
 
-/// All handlers that one shard knows: those that run in it, and those that run elsewhere for its
-/// own threads. Found by index, without hashing: the tasks of a core are numbered densely.
+/// All handlers that a shard knows: those that run in it, and those that run elsewhere for its own threads. Found by
+/// index, without hashing: a core numbers them densely.
 #[derive(Default)]
 pub(super) struct Handlers {
     by_origin: Vec<Vec<Option<Handler>>>,
 }
 
-/// What is known of one handler.
+/// State of one handler.
 pub(super) struct Handler {
     pub(super) task: TaskId,
     pub(super) listener: ListenerId,
     pub(super) place: Place,
-    /// Whether it can await answers.
+    /// True if the handler can await answers.
     pub(super) can_park: bool,
-    /// Whether the core has been told that it waits for calls only.
+    /// True if the core knows that the handler waits only for calls.
     pub(super) parked: bool,
-    /// Whether it is here and has not run yet.
+    /// True if the handler is here and has not run yet.
     pub(super) fresh: bool,
     next_call: u32,
     next_note: u32,
-    /// Notes that are not durable yet, and who waits for that.
+    /// Notes that are not durable yet, and the wakers of their waiters.
     notes: Vec<(u32, Option<Waker>)>,
     calls: Vec<Call>,
 }
 
-/// Where a handler is to be found.
+/// Place of a handler.
 pub(super) enum Place {
-    /// In another shard.
+    /// The handler runs in another shard.
     Away(ShardId),
-    /// With its listener's host: queued, or running in its actor.
+    /// The handler is with its listener's host: queued, or running in its actor.
     Host,
-    /// In a task of its own.
+    /// The handler runs in a task of its own.
     Detached(Rc<dyn Cancel>),
 }
 
-/// Something that runs and can be dropped.
+/// A running handler that can be dropped.
 pub(super) trait Cancel {
-    /// Drops it now and reports that it was aborted.
+    /// Drops the handler now, and reports that it was aborted.
     fn cancel(&self);
 }
 
@@ -89,7 +91,7 @@ impl Handlers {
         slot.take_if(|handler| handler.task == task)
     }
 
-    /// Everything, for the end of the shard.
+    /// Removes all handlers, at the end of the shard.
     pub(super) fn drain(&mut self) -> Vec<Handler> {
         self.by_origin.iter_mut().flat_map(|tasks| tasks.drain(..)).flatten().collect()
     }
@@ -120,24 +122,24 @@ impl Handler {
         id
     }
 
-    /// The place of the next note.
+    /// Returns the index of the next note.
     pub(super) fn next_note(&mut self) -> u32 {
         self.next_note += 1;
         self.next_note - 1
     }
 
-    /// Notes that something is being written down.
+    /// Registers a note that is on its way into the journal.
     pub(super) fn note(&mut self, index: u32) {
         self.notes.push((index, None));
     }
 
-    /// Something that was noted is durable; who waits for that.
+    /// Removes a note that is durable; returns the waker of its waiter.
     pub(super) fn noted(&mut self, index: u32) -> Option<Waker> {
         let at = self.notes.iter().position(|(other, _)| *other == index)?;
         self.notes.swap_remove(at).1
     }
 
-    /// Whether a note is durable; if not, a waker is left with it.
+    /// Polls whether a note is durable; leaves a waker if it is not.
     pub(super) fn poll_note(&mut self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
         match self.notes.iter_mut().find(|(other, _)| *other == index) {
             Some((_, waker)) => {
@@ -148,7 +150,7 @@ impl Handler {
         }
     }
 
-    /// Takes the result of a group, or leaves a waker with it; `None` if there is no such group.
+    /// Takes the result of a group, or leaves a waker; `None` if there is no such group.
     pub(super) fn poll(&mut self, call: CallId, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<Settled>, Fault>>> {
         let Some(at) = self.calls.iter().position(|open| open.id == call) else { return Poll::Ready(None) };
         if let CallState::Open(waker) = &mut self.calls[at].state {
@@ -164,7 +166,7 @@ impl Handler {
         }
     }
 
-    /// Keeps the result of a group and gives back whom to wake.
+    /// Stores the result of a group; returns the waker of its waiter.
     pub(super) fn decide(&mut self, call: CallId, result: Result<Vec<Settled>, Fault>) -> Option<Waker> {
         self.parked = false;
         let call = self.calls.iter_mut().find(|open| open.id == call)?;
@@ -174,13 +176,13 @@ impl Handler {
         }
     }
 
-    /// Forgets a group; whether it was still undecided.
+    /// Removes a group; returns whether it was undecided.
     pub(super) fn forget(&mut self, call: CallId) -> bool {
         let Some(at) = self.calls.iter().position(|open| open.id == call) else { return false };
         matches!(self.calls.swap_remove(at).state, CallState::Open(_))
     }
 
-    /// Whether it waits for an answer that has not come.
+    /// Tells whether an answer is outstanding.
     pub(super) fn awaits(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Open(_)))
     }

@@ -1,4 +1,4 @@
-//! Listeners that are people: they see a question on the terminal and answer it at the keyboard.
+//! Listeners whose handlers are people, who see a question on the terminal and answer at the keyboard.
 
 mod console;
 mod listener;

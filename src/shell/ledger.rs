@@ -1,3 +1,5 @@
+//! The journal for parts of an organism beside the cores.
+
 use std::sync::{Arc, Weak};
 
 #[cfg(feature = "gateway")]
@@ -10,30 +12,30 @@ use super::journal::Written;
 use super::scribe::Scribe;
 use super::ticket::Tickets;
 
-/// Something beside the cores that lives in the journal of the organism as well.
+/// A part of an organism beside the cores that lives in its journal.
 pub(crate) trait Resident: Send + Sync {
-    /// Takes up what the journal holds of it, before anything runs, and writes there from now on.
+    /// Restores its state from the journal, before anything runs, and writes there from now on.
     ///
     /// # Errors
-    /// [`JournalError`] if it can't be what the journal says.
+    /// [`JournalError`] if the journal's state is invalid here.
     fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError>;
 
-    /// What follows here from a step of a core, to be done once the step is on its way into the journal.
+    /// Prepares the consequence of a core's step, which is carried out once the step is on its way into the journal.
     fn follow(self: Arc<Self>, _ops: &[Op]) -> Option<Following> {
         None
     }
 }
 
-/// Something that follows from a step.
+/// The consequence of a step.
 pub(crate) type Following = Box<dyn FnOnce() + Send>;
 
-/// The journal, for what lives beside the cores.
+/// The journal, for residents.
 ///
-/// Changes have one order, for all who write: what is handed over later is never durable before. So whoever hands a
-/// change over while nobody else can see it may show it at once: what follows from it comes after it.
+/// Changes of all writers have one order: a later change is never durable before an earlier one. So a writer that hands
+/// a change over while it still hides the change may publish it at once: consequences are written after it.
 #[derive(Clone)]
 pub(crate) struct Ledger {
-    /// The organism's; gone when that has ended.
+    /// The organism's; gone when the organism has ended.
     scribe: Weak<Scribe>,
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway attaches changes to inputs"))]
     tickets: Tickets,
@@ -45,8 +47,8 @@ impl Ledger {
         Self { scribe: Arc::downgrade(scribe), tickets, clock }
     }
 
-    /// Has changes written, all of them or none. `written` is called when they are, on the journal's thread and after
-    /// this has come back; it is dropped if they won't be.
+    /// Writes operations, all of them or none. Afterwards `written` is called on the journal's thread, never before
+    /// this method returns; it is dropped if the operations won't be written.
     pub(crate) fn append(&self, ops: Vec<Op>, written: Written) {
         let step = Step { ops, at: self.now() };
         if let Some(scribe) = self.scribe.upgrade() {
@@ -54,14 +56,14 @@ impl Ledger {
         }
     }
 
-    /// Wraps changes up that travel with an input of a core: `told` is called when the step is durable that they are
-    /// part of, with `false` if the organism ends first.
+    /// Wraps operations for an input of a core: `told` is called when the step that contains them is durable, with
+    /// `false` if the organism ends first.
     #[cfg(feature = "gateway")]
     pub(crate) fn attach(&self, ops: Vec<Op>, told: impl FnOnce(bool) + Send + Sync + 'static) -> Attachment {
         Attachment { ops, ticket: self.tickets.watch(told) }
     }
 
-    /// Has an attachment written that no core got.
+    /// Writes the operations of an attachment that no core got.
     #[cfg(feature = "gateway")]
     pub(crate) fn append_attached(&self, attachment: Attachment) {
         let Attachment { ops, ticket } = attachment;
@@ -69,23 +71,23 @@ impl Ledger {
         self.append(ops, Box::new(move || tickets.punch(ticket, true)));
     }
 
-    /// The time of the organism.
+    /// Returns the time of the organism.
     pub(crate) fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// The clock of the organism.
+    /// Returns the clock of the organism.
     #[cfg(feature = "gateway")]
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Whether the organism is there.
+    /// Tells whether the organism still exists.
     pub(crate) fn is_open(&self) -> bool {
         self.scribe.strong_count() > 0
     }
 
-    /// Whether the organism ends, and leaves what is under way to its next start.
+    /// Tells whether the organism ends, leaving open work to its next start.
     pub(crate) fn is_sealed(&self) -> bool {
         self.scribe.upgrade().is_none_or(|scribe| scribe.is_sealed())
     }

@@ -1,3 +1,5 @@
+//! The envelope of a client's request.
+
 use bytes::Bytes;
 use systole_core::core::Emission;
 use systole_core::vocab::{Name, Time, ns};
@@ -6,14 +8,14 @@ use systole_xml::schema::Draft;
 use super::client::SendError;
 use super::thread::IntoRequest;
 
-/// What a client writes on the outside of a request.
+/// Metadata that a client adds to a request.
 pub(super) struct Letter<'a> {
     pub(super) from: &'a Name,
     pub(super) deadline: Option<Time>,
 }
 
 impl Letter<'_> {
-    /// The bytes of the envelope: the pump takes them up the ladder like anybody else's.
+    /// Writes the envelope; the pump parses it like that of any other sender.
     pub(super) fn write(&self, request: impl IntoRequest) -> Result<Bytes, SendError> {
         let unwritable = |reason: &dyn ToString| SendError::Unwritable { reason: reason.to_string().into() };
         let mut requests = request.into_request().map_err(|failure| unwritable(&failure.message))?;
@@ -26,8 +28,8 @@ impl Letter<'_> {
             Draft::Unencodable(error) => return Err(unwritable(&error)),
             Draft::NoEnvelope(error) => return Err(unwritable(&error)),
         };
-        // The payload stands for itself: with a prefix, the envelope declares nothing around it
-        // that would change what its names mean. No text below needs escaping.
+        // The envelope uses a prefix, so that it declares no namespace around the payload that would change the meaning
+        // of names in it. No text below needs escaping.
         let (envelope, meta, from) = (ns::ENVELOPE, ns::SYSTOLE_META, self.from);
         let mut text = format!("<e:message xmlns:e=\"{envelope}\"><e:meta><e:from>{from}</e:from>");
         if let Some(to) = to {

@@ -1,3 +1,5 @@
+//! Commands between the threads of an organism, and the state of its work.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -12,47 +14,47 @@ use super::breakdown::Breakdown;
 use super::exit::Outlet;
 use super::handler::HandlerKey;
 
-/// What the threads of an organism say to a shard.
+/// A command to a shard.
 ///
-/// Unbounded, because what is in it is bounded elsewhere: messages by the gauge, outcomes by the
-/// slots of the listeners.
+/// The channel is unbounded, because its contents are bounded elsewhere: messages by the gauge, outcomes by the
+/// concurrency slots of the listeners.
 pub(super) enum Command {
-    /// Something for its core.
+    /// An input for its core.
     Core(Input),
-    /// Something for its core; `outlet` is where the messages of that conversation leave from now on.
+    /// An input for its core; messages of that conversation leave by `outlet` from now on.
     Open { root: ThreadId, client: ClientId, outlet: Outlet, input: Input },
-    /// Nobody reads a conversation any more.
+    /// The client has left a conversation.
     Leave { root: ThreadId, cancel: bool },
-    /// A thread of another shard has a message for a listener that lives here.
+    /// A message on a thread of another shard, for a listener that lives here.
     Start { origin: ShardId, start: Box<Start> },
-    /// What such a handler awaits.
+    /// The result of calls of such a handler.
     Resume { origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault> },
-    /// Drop such a handler.
+    /// Aborts such a handler.
     Abort { origin: ShardId, task: TaskId },
-    /// What such a handler noted is durable.
+    /// A note of such a handler is durable.
     Noted { origin: ShardId, task: TaskId, index: u32 },
     /// A handler that runs in another shard for a thread of this one has ended.
     Finished { task: TaskId, outcome: Outcome },
     /// A handler of this shard that runs on a thread of its own has ended.
     Unblocked { listener: ListenerId, key: HandlerKey, outcome: Outcome },
-    /// Something for its core about a dead letter; `tell` waits for what comes of it.
+    /// An input about a dead letter for its core; `tell` gets the result.
     Letter { letter: DeadLetterId, input: Input, tell: oneshot::Sender<Result<(), DeadLetterError>> },
-    /// Somebody wants to look at the core.
+    /// Runs a query on the core.
     Look(Box<dyn FnOnce(&Core) + Send>),
-    /// Write the steps that are no shard's, where no thread of the journal does.
+    /// Writes the steps that belong to no shard, where the journal has no thread.
     Beside,
-    /// End the thread.
+    /// Ends the thread.
     Quit,
 }
 
-/// The way to each shard, and the knowledge whether any of them has something to do.
+/// Channels to all shards, and the state of their work.
 #[derive(Clone)]
 pub(super) struct Links {
     shards: Arc<[UnboundedSender<Command>]>,
     busy: Arc<Busy>,
 }
 
-/// Links to `shards` shards, and the end of each shard.
+/// Makes the links of `shards` shards, and the receiving end of each.
 pub(super) fn links(shards: u16) -> (Links, Vec<UnboundedReceiver<Command>>) {
     let (senders, receivers): (Vec<_>, _) = (0..shards).map(|_| unbounded_channel()).unzip();
     (Links { shards: senders.into(), busy: Arc::default() }, receivers)
@@ -69,73 +71,73 @@ impl Links {
         sent
     }
 
-    /// All shards.
+    /// Lists all shards.
     pub(super) fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
         let count = u16::try_from(self.shards.len()).expect("made from a u16");
         (0..count).map(ShardId)
     }
 
-    /// The organism can't go on: the shards give up what they have, and each client that waits gets a fault.
+    /// Breaks the organism down: the shards drop their work, and each waiting client gets a fault.
     pub(super) fn break_down(&self, why: Breakdown) {
         if self.busy.breaking.swap(true, Ordering::AcqRel) {
             return;
         }
-        tracing::error!("{why}: the organism goes no further");
+        tracing::error!("{why}: the organism can't go on");
         for shard in self.shards() {
             self.send(shard, Command::Core(Input::Unwritable));
         }
-        // Only now: the receiver of this ends the shards, which must tell their clients before.
+        // Last, because the receiver ends the shards, which must inform their clients before.
         self.busy.broken.send_replace(Some(why));
     }
 
-    /// Why the organism can't go on.
+    /// Watches for the reason of a breakdown.
     pub(super) fn broken(&self) -> watch::Receiver<Option<Breakdown>> {
         self.busy.broken.subscribe()
     }
 
-    /// Who is busy.
+    /// Returns the count of open work.
     pub(super) fn busy(&self) -> &Busy {
         &self.busy
     }
 }
 
-/// The number of shards that are not idle and of commands that are on their way: at 0 the
-/// organism is idle, because whoever makes work is counted until the work is.
+/// The number of busy shards and of commands in flight. At 0 the organism is idle, because the source of new work is
+/// counted until the work is.
 #[derive(Debug, Default)]
 pub(super) struct Busy {
     count: AtomicUsize,
     failed: AtomicBool,
     idle: Notify,
-    /// Whether the organism breaks down, and why, once the shards are told.
+    /// True if the organism breaks down; the reason follows once the shards have their commands.
     breaking: AtomicBool,
     broken: watch::Sender<Option<Breakdown>>,
 }
 
 impl Busy {
-    /// One more.
+    /// Counts one more.
     pub(super) fn begin(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// One less.
+    /// Counts one less.
     pub(super) fn end(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.idle.notify_waiters();
         }
     }
 
-    /// A shard has ended without being told to: what it counted for will never be done.
+    /// Ends all waits, because a shard ended by itself: its share of the count will never end.
     pub(super) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
         self.idle.notify_waiters();
     }
 
-    /// Whether nothing is.
+    /// Tells whether no work is open.
     pub(super) fn is_idle(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0 || self.failed.load(Ordering::Acquire)
     }
 
-    /// Waits until nothing is.
+    /// Waits until no work is open.
     pub(super) async fn wait(&self) {
         loop {
             let mut notified = std::pin::pin!(self.idle.notified());

@@ -1,8 +1,8 @@
-//! Layer 3, the shell: the runtime that turns the outputs of the core into work.
+//! The runtime: it turns the outputs of the core into work.
 //!
-//! An [`Organism`] is a number of shards, each a thread with an actix arbiter, a core of its own and
-//! the listeners that live there. Messages are data in the core until a listener has a slot; a
-//! listener is an actor that its host feeds, so nothing rests on an actix mailbox or supervisor.
+//! An [`Organism`] has a number of shards, each a thread with an actix arbiter, a core of its own and the listeners
+//! that live there. Messages are data in the core until a listener has a free slot; a listener is an actor that its
+//! host feeds, so nothing depends on an actix mailbox or supervisor.
 
 mod accepts;
 mod block_on;
@@ -18,7 +18,6 @@ mod delivery;
 pub mod descriptors;
 mod desk;
 mod drain;
-/// A listener that answers with what it got.
 pub mod echo;
 #[doc(hidden)]
 pub mod entropy;

@@ -1,3 +1,5 @@
+//! A running organism.
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,28 +34,27 @@ use super::start::StartError;
 use super::ticket::Tickets;
 use super::watchdog::Watchdog;
 
-/// A running organism: its shards are threads of their own, this is the handle to them.
+/// The handle of a running organism, whose shards are threads of their own.
 ///
-/// Everything that it gives to await works in any async runtime, and in none with
-/// [`block_on`](super::block_on).
+/// All its futures work in any async runtime, and in none with [`block_on`](super::block_on).
 ///
-/// Dropping it stops the organism at once: every open conversation gets a `cancelled` fault. To
-/// let it end its work, [`drain`](Self::drain) it.
+/// Dropping the handle stops the organism at once: every open conversation gets a `cancelled` fault. To let it finish
+/// its work, [`drain`](Self::drain) it.
 pub struct Organism {
     shared: Arc<Shared>,
     tasks: TaskBoard,
     warnings: Vec<Problem>,
     events: Option<broadcast::WeakSender<Event>>,
-    /// Files of an older gateway that were taken over.
+    /// Files of an older gateway that were imported.
     #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only the gateway takes files over"))]
     takeover: Mutex<Option<Takeover>>,
-    /// Ends when the threads of all shards have.
+    /// Closed when the threads of all shards have ended.
     ended: Mutex<Option<mpsc::Receiver<()>>>,
     drained: watch::Sender<Option<Drained>>,
     deadline: watch::Sender<Time>,
 }
 
-/// What the handle, its clients and its entrances share.
+/// State of the handle, its clients and its entrances.
 pub(super) struct Shared {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) catalog: Arc<Catalog>,
@@ -62,17 +63,17 @@ pub(super) struct Shared {
     pub(super) directory: Directory,
     pub(super) clock: Clock,
     pub(super) entropy: Entropy,
-    /// What each client leaves unread.
+    /// Unread messages of each client.
     pub(super) unread: Vec<Gauge>,
     pub(super) inlets: Vec<tokio::sync::Mutex<Inlet>>,
     pub(super) given: Given,
     pub(super) closed: AtomicBool,
-    /// Who waits to hear that a message was taken.
+    /// Waiters for messages to be taken.
     pub(super) tickets: Tickets,
     turn: AtomicUsize,
 }
 
-/// There is no client of that name.
+/// The organism has no client of that name.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the organism has no client '{name}'")]
 pub struct NoSuchClient {
@@ -83,7 +84,7 @@ pub struct NoSuchClient {
 systole_core::vocab::debug_is_display!(NoSuchClient);
 
 impl Organism {
-    /// Lays out an organism.
+    /// Returns a builder of an organism.
     pub fn builder(name: impl Into<String>) -> OrganismBuilder {
         OrganismBuilder::new(name)
     }
@@ -111,7 +112,7 @@ impl Organism {
         Ok(organism)
     }
 
-    /// Everything but the shards themselves: those are to be made where they live.
+    /// Prepares everything but the shards themselves, which are made on their threads.
     pub(super) fn prepare(
         plan: Plan,
         clock: Clock,
@@ -198,27 +199,27 @@ impl Organism {
         Ok((organism, seeds, alive))
     }
 
-    /// Sends `<boot>` on its way.
+    /// Sends `<boot>`.
     pub(super) fn boot(&self) {
         let root = self.shared.root();
         self.shared.links.send(ShardId(0), Command::Core(Input::Boot { root }));
     }
 
-    /// Files of an older gateway that were taken over, once.
+    /// Takes the result of the takeover of an older gateway's files, once.
     #[cfg(feature = "gateway")]
     pub(crate) fn takeover(&self) -> Takeover {
         self.takeover.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
-    /// Its jobs and their tasks.
+    /// Returns the task board: the jobs and their tasks.
     pub fn tasks(&self) -> &TaskBoard {
         &self.tasks
     }
 
-    /// Speaks as one of the clients.
+    /// Returns a handle of a client.
     ///
     /// # Errors
-    /// [`NoSuchClient`] if none has that name.
+    /// [`NoSuchClient`] if no client has that name.
     pub fn client(&self, name: &str) -> Result<Client, NoSuchClient> {
         match self.shared.blueprint.party(name) {
             Some(Party::Client(id)) => Ok(Client::new(self.shared.clone(), id)),
@@ -226,8 +227,8 @@ impl Organism {
         }
     }
 
-    /// Waits until nothing is queued, running or parked. Delayed continues and boot handlers don't
-    /// count, what they called does, and so does a question to a person.
+    /// Waits until no message is queued and no handler runs or is parked. Delayed continues and boot handlers don't
+    /// count; calls of boot handlers do, and so does a question to a person.
     ///
     /// # Cancel safety
     /// Dropping the future changes nothing.
@@ -235,14 +236,14 @@ impl Organism {
         self.shared.links.busy().wait().await;
     }
 
-    /// Lets the organism end: closes the entrances, cancels pending continues and boot handlers,
-    /// waits until nothing is left to do or the deadline has passed, then gives each conversation
-    /// that is still open a `cancelled` fault, and ends the threads.
+    /// Ends the organism in order: closes the entrances, cancels pending continues and boot handlers, waits until no
+    /// work is left or the deadline has passed, then gives each open conversation a `cancelled` fault, and ends the
+    /// threads.
     ///
-    /// A second call joins the first, and may bring its deadline forward.
+    /// A second call waits for the same drain, and may bring its deadline forward.
     ///
     /// # Cancel safety
-    /// Once polled, it goes on without being awaited.
+    /// Once polled, the drain goes on even if the future is dropped.
     pub async fn drain(&self, deadline: Duration) -> Drained {
         self.shared.closed.store(true, Ordering::Release);
         let deadline = self.shared.clock.now().after(deadline);
@@ -276,7 +277,7 @@ impl Organism {
         }
     }
 
-    /// Ends everything now.
+    /// Stops all shards now.
     pub(crate) fn stop(&self) {
         self.shared.closed.store(true, Ordering::Release);
         for shard in self.shared.links.shards() {
@@ -285,8 +286,8 @@ impl Organism {
         }
     }
 
-    /// Waits until the organism can't go on by itself: its journal can't be written, or one of its threads has failed.
-    /// Who waits for an answer gets a fault then; [`drain`](Self::drain) it and start it again.
+    /// Waits for a breakdown: the journal can't be written, or a thread of the organism has failed. Waiting clients get
+    /// a fault then; [`drain`](Self::drain) the organism and start it again.
     ///
     /// # Cancel safety
     /// Dropping the future changes nothing.
@@ -294,20 +295,20 @@ impl Organism {
         let mut broken = self.shared.links.broken();
         match broken.wait_for(Option::is_some).await.ok().and_then(|known| known.clone()) {
             Some(why) => why,
-            // The organism has what is waited for.
+            // Unreachable: the organism holds the sender.
             None => std::future::pending().await,
         }
     }
 
-    /// Why the organism can't go on; none while it does.
+    /// Returns the reason why the organism can't go on; `None` while it can.
     pub fn breakdown(&self) -> Option<Breakdown> {
         self.shared.links.broken().borrow().clone()
     }
 
-    /// Whether a message would be taken at this moment.
+    /// Checks that a message would be taken at this moment.
     ///
     /// # Errors
-    /// [`SendError::Closed`] if the organism ends or can't go on, [`SendError::Overloaded`] if it is full.
+    /// [`SendError::Closed`] if the organism is ending or can't go on, [`SendError::Overloaded`] if it is full.
     pub fn ready(&self) -> Result<(), SendError> {
         if self.shared.closed.load(Ordering::Acquire) || self.breakdown().is_some() {
             return Err(SendError::Closed);
@@ -315,37 +316,37 @@ impl Organism {
         Ok(self.shared.gauge.room()?)
     }
 
-    /// For work without which the organism can't go on.
+    /// Makes the guard of work that the organism depends on.
     #[cfg(feature = "gateway")]
     pub(crate) fn vital(&self, name: &'static str) -> Vital {
         Vital::new(self.shared.links.clone(), name)
     }
 
-    /// What became of all messages so far.
+    /// Counts the ends of all messages so far.
     pub async fn counts(&self) -> Counts {
         self.shared.counts().await
     }
 
-    /// Messages that wait for a listener to begin with them.
+    /// Counts the messages that wait for a handler to start.
     #[cfg(feature = "gateway")]
     pub(crate) async fn waiting(&self) -> usize {
         self.shared.look(Core::waiting).await.into_iter().sum::<u64>() as usize
     }
 
-    /// The number of dead letters.
+    /// Counts the dead letters.
     #[cfg(feature = "gateway")]
     pub(crate) async fn dead_letter_count(&self) -> usize {
         self.shared.look(|core| core.dead_letters().len()).await.into_iter().sum()
     }
 
-    /// The open threads: those of one shard after those of another, each in order of opening.
+    /// Lists the open threads, shard by shard, each in order of opening.
     pub async fn snapshot(&self) -> Snapshot {
         let of_shards = self.shared.look(|core| core.snapshot().threads).await;
         let threads: Vec<OpenThread> = of_shards.into_iter().flatten().collect();
         Snapshot { threads }
     }
 
-    /// The messages that nobody could be given, oldest first.
+    /// Lists the dead letters, oldest first.
     pub async fn dead_letters(&self) -> Vec<DeadLetter> {
         let of_shards = self.shared.look(|core| core.dead_letters().iter().cloned().collect::<Vec<_>>()).await;
         let mut letters: Vec<_> = of_shards.into_iter().flatten().collect();
@@ -353,19 +354,18 @@ impl Organism {
         letters
     }
 
-    /// Queues a dead letter again: it is judged from the start, as if its sender emitted it now.
+    /// Redrives a dead letter: it is judged from the start, as if its sender emitted it now.
     ///
-    /// Whoever asked has had an answer already, so it doesn't go back to that conversation: its
-    /// tree hangs below a root that belongs to nobody, as that of boot does, and what it is
-    /// answered with is a dead letter. If it is refused again, so is the letter itself, under a new
-    /// number. What its sender may not call is not queued again: a reply, for which no thread waits any more, and a
-    /// question to the core.
+    /// The original caller has had an answer already, so the letter doesn't go back to that conversation: its tree is
+    /// below a root without an owner, like that of boot, and its answers become dead letters. If the letter is refused
+    /// again, it becomes a dead letter under a new number. A payload that its sender may not call can't be redriven: a
+    /// reply, for which no thread waits any more, and a request to the core.
     ///
     /// # Errors
-    /// [`DeadLetterError`]: the letter stays where it is.
+    /// [`DeadLetterError`]; then the letter stays.
     ///
     /// # Cancel safety
-    /// Once polled, it happens without being awaited.
+    /// Once polled, it is redriven even if the future is dropped.
     pub async fn requeue(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         if self.shared.closed.load(Ordering::Acquire) {
             return Err(DeadLetterError::Closed);
@@ -373,34 +373,34 @@ impl Organism {
         self.shared.decide(letter, Input::Requeue { letter, root: self.shared.root() }).await
     }
 
-    /// Forgets a dead letter.
+    /// Deletes a dead letter.
     ///
     /// # Errors
-    /// [`DeadLetterError`] if it isn't there, or the organism has ended.
+    /// [`DeadLetterError`] if there is no such letter, or the organism has ended.
     ///
     /// # Cancel safety
-    /// Once polled, it happens without being awaited.
+    /// Once polled, it is deleted even if the future is dropped.
     pub async fn discard(&self, letter: DeadLetterId) -> Result<(), DeadLetterError> {
         self.shared.decide(letter, Input::Discard { letter }).await
     }
 
-    /// Subscribes to what happens from now on; `None` unless the builder was asked for
-    /// [`events`](OrganismBuilder::events).
+    /// Subscribes to all events from now on; `None` unless [`events`](OrganismBuilder::events) of the builder was
+    /// called.
     pub fn events(&self) -> Option<Events> {
         Some(Events::new(self.events.as_ref()?.upgrade()?.subscribe()))
     }
 
-    /// What is doubtful about the contracts, though the organism runs.
+    /// Returns problems of the contracts that don't keep the organism from running.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
-    /// The organism as it was registered.
+    /// Returns the organism's listeners, clients and limits as registered.
     pub fn blueprint(&self) -> &Blueprint {
         &self.shared.blueprint
     }
 
-    /// Every payload schema.
+    /// Returns every payload schema.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
     }
@@ -410,7 +410,7 @@ impl Drop for Organism {
     fn drop(&mut self) {
         let running = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner).take().is_some();
         if running {
-            // Who panics has not come to the end of what it was given.
+            // A program that panics may not have finished its last message.
             if !std::thread::panicking() {
                 self.shared.given.read_all();
             }
@@ -426,12 +426,12 @@ impl fmt::Debug for Organism {
 }
 
 impl Shared {
-    /// The id of a new conversation.
+    /// Draws the id of a new conversation.
     pub(super) fn root(&self) -> ThreadId {
         self.entropy.root(self.clock.now())
     }
 
-    /// The shard that the next conversation lives in.
+    /// Chooses the shard of the next conversation.
     pub(super) fn next_shard(&self) -> ShardId {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let shards = self.links.shards().count();
@@ -452,7 +452,7 @@ impl Shared {
         })
     }
 
-    /// Tells the shard that keeps a dead letter what becomes of it.
+    /// Sends an input about a dead letter to the shard that keeps it.
     async fn decide(&self, letter: DeadLetterId, input: Input) -> Result<(), DeadLetterError> {
         if !self.links.shards().any(|shard| shard == letter.shard()) {
             return Err(DeadLetterError::Unknown);
@@ -462,12 +462,12 @@ impl Shared {
         told.await.unwrap_or(Err(DeadLetterError::Closed))
     }
 
-    /// Looks at the core of each shard that still runs.
+    /// Queries the core of each running shard.
     pub(super) async fn look<T: Send + 'static>(&self, look: impl Fn(&Core) -> T + Copy + Send + 'static) -> Vec<T> {
         let mut seen = Vec::new();
         for shard in self.links.shards() {
             let (tell, told) = oneshot::channel();
-            // Whoever asked may have gone.
+            // The caller may have dropped its future.
             let look = move |core: &Core| drop(tell.send(look(core)));
             self.links.send(shard, Command::Look(Box::new(look)));
             seen.extend(told.await.ok());

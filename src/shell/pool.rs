@@ -1,19 +1,21 @@
+//! Threads for blocking listeners.
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a thread waits for work before it ends.
+/// Time for which a thread waits for work before it ends.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// Threads that are made when there is work for them, up to a bound, and end when there is none.
+/// A pool of threads that start when there is work, up to a limit, and end when there is none.
 pub(super) struct Pool {
     threads: Option<Arc<Threads>>,
 }
 
-/// Something that blocks.
+/// Blocking work.
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// The system refuses to make a thread, and there is none: the work comes back.
+/// The work, given back because the system refuses a thread and none is running.
 pub(super) struct NoThread(pub(super) Work);
 
 struct Threads {
@@ -31,12 +33,12 @@ struct State {
 }
 
 impl Pool {
-    /// Runs the work where it is submitted, so that a test is deterministic.
+    /// Makes a pool that runs work on the calling thread, so that a test is deterministic.
     pub(super) fn inline() -> Self {
         Self { threads: None }
     }
 
-    /// At most `max` threads.
+    /// Makes a pool of at most `max` threads.
     pub(super) fn of_threads(max: usize) -> Self {
         let threads = Threads { state: Mutex::default(), work: Condvar::new(), max };
         Self { threads: Some(Arc::new(threads)) }
@@ -62,13 +64,13 @@ impl Pool {
         match spawned {
             Ok(_) => state.threads += 1,
             Err(_) if state.threads == 0 => return state.queue.pop_back().map_or(Ok(()), |work| Err(NoThread(work))),
-            // A thread that runs takes it later.
+            // A running thread takes the work later.
             Err(_) => {}
         }
         Ok(())
     }
 
-    /// Lets the threads end once they have nothing to do; work that has not begun is dropped.
+    /// Ends the threads once they are idle, and drops work that has not begun.
     pub(super) fn close(&self) {
         if let Some(threads) = &self.threads {
             let dropped = {

@@ -1,28 +1,28 @@
-//! Principals that may come in over a network.
+//! Principals: clients, remote listeners and admins that the gateway knows.
 
 #![cfg_attr(not(feature = "gateway"), expect(unreachable_pub, reason = "the gateway shows them"))]
 
 use systole_core::vocab::{Name, Time};
 
-/// Somebody who is known to the gateway.
+/// A principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// Whom messages are stamped with.
+    /// The name of the principal, which is the sender of its messages.
     pub name: Name,
-    /// The kind, which decides on what the principal may do.
+    /// The kind, which decides on the principal's permissions.
     pub kind: Kind,
-    /// Since when.
+    /// Time of the admission.
     pub created: Time,
 }
 
-/// Kind of a principal: it decides on what the principal may do.
+/// Kind of a principal, which decides on its permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Send messages, and read what came of them.
+    /// Sends messages, and reads their answers.
     Client,
-    /// See to the mailbox of its name.
+    /// Handles the mailbox of its name.
     Listener,
-    /// See to every mailbox.
+    /// Operates every mailbox.
     Admin,
 }
 
@@ -30,7 +30,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Client, Self::Listener, Self::Admin];
 
-    /// The kind's name.
+    /// Returns the name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -39,13 +39,13 @@ impl Kind {
         }
     }
 
-    /// Kind of that name.
+    /// Parses the name of a kind.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// The hash of a token, which is all that is kept. A look-up takes no time that depends on a secret: a guess has no
-/// hash that is near.
+/// The hash of a token, the only part that is kept. A look-up leaks nothing about a secret by its time: the hash of a
+/// guess is unrelated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TokenHash(pub(crate) [u8; 32]);

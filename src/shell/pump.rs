@@ -1,3 +1,5 @@
+//! The pump of a shard: between its core and its hosts.
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -23,17 +25,17 @@ use super::link::Command;
 use super::organism::Shared;
 use super::scribe::Scribe;
 
-/// Steps of the core before everything else on the thread gets a turn.
+/// The most steps of the core before other work on the thread.
 const BATCH: usize = 64;
-/// The longest sleep; a timer that is due later is looked at again.
+/// The longest sleep; a timer that is due later is checked again.
 const NAP: Duration = Duration::from_secs(3600);
 
-/// What leads from a shard to others.
+/// Connections of a shard.
 pub(super) struct Ways {
     pub(super) exits: Exits,
     pub(super) events: broadcast::Sender<Event>,
     pub(super) commands: UnboundedReceiver<Command>,
-    /// Who writes the journal, where there is one.
+    /// The journal, if there is one.
     pub(super) scribe: Option<Arc<Scribe>>,
 }
 
@@ -47,11 +49,11 @@ pub(super) struct Shard {
     exits: Exits,
     events: broadcast::Sender<Event>,
     commands: UnboundedReceiver<Command>,
-    /// Who waits for what comes of a dead letter, in order.
+    /// Waiters for inputs about dead letters, in order.
     letters: VecDeque<(DeadLetterId, oneshot::Sender<Result<(), DeadLetterError>>)>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Time>,
-    /// Whether the organism counts it as busy.
+    /// True if the organism counts the shard as busy.
     active: bool,
     quit: bool,
 }
@@ -95,7 +97,7 @@ impl Shard {
         }
     }
 
-    /// Pumps until it is told to quit.
+    /// Pumps until the command to quit.
     ///
     /// To be spawned as a task of its own, without a cooperative budget: it yields by itself.
     pub(super) async fn pump(mut self) {
@@ -111,7 +113,7 @@ impl Shard {
         self.close();
     }
 
-    /// One batch of work, and what it has for the journal; `false` when there is nothing left to do.
+    /// Does one batch of work, and flushes its steps to the journal; returns `false` when no work is left.
     fn work(&mut self) -> bool {
         let more = self.turn();
         self.scribe.iter().for_each(|scribe| scribe.flush());
@@ -137,7 +139,7 @@ impl Shard {
         true
     }
 
-    /// Says that there is nothing to do, if that is so for the core too.
+    /// Reports that the shard is idle, if the core is, too.
     fn rest(&mut self) {
         if self.core.is_idle() && !self.desk.awaits_first_steps() {
             if std::mem::take(&mut self.active) {
@@ -154,7 +156,7 @@ impl Shard {
         }
     }
 
-    /// Waits for an input, a command or the time.
+    /// Waits for an input, a command or the timer.
     async fn wait(&mut self) {
         let due = self.core.next_wake();
         if due != self.armed
@@ -173,7 +175,7 @@ impl Shard {
                     self.obey(command, self.desk.clock.now());
                     return Poll::Ready(());
                 }
-                // Whoever could send a command is gone.
+                // All senders of commands are gone.
                 Poll::Ready(None) => {
                     self.quit = true;
                     return Poll::Ready(());
@@ -190,7 +192,7 @@ impl Shard {
     }
 
     fn obey(&mut self, command: Command, now: Time) {
-        // Counted as a busy shard before it is not counted as a command any more.
+        // Counted as a busy shard before the command is no longer counted.
         self.wake_up();
         match command {
             Command::Core(input) => {
@@ -263,10 +265,10 @@ impl Shard {
             Output::Letter { letter, result } => {
                 let asked = self.letters.iter().position(|(other, _)| *other == letter);
                 match (asked.and_then(|at| self.letters.remove(at)), result) {
-                    // Whoever asked may have gone.
+                    // The caller may have dropped its future.
                     (Some((_, tell)), result) => drop(tell.send(result)),
-                    // It was marked in the journal.
-                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be queued again"),
+                    // The letter was marked in the journal.
+                    (None, Err(error)) => tracing::warn!(%letter, %error, "a dead letter can't be redriven"),
                     (None, Ok(())) => {}
                 }
             }
@@ -282,12 +284,12 @@ impl Shard {
                 }
                 None => self.desk.noted(self.desk.shard, task, index),
             },
-            // Nobody listens.
+            // There may be no subscriber.
             Output::Event(event) => drop(self.events.send(event)),
         }
     }
 
-    /// Where nothing can be written any more, nothing is taken, and nobody waits to hear that it was.
+    /// Closes the entrances once the journal can't be written, and ends the waits for messages to be taken.
     fn close_if_unwritable(&self, input: &Input) {
         if matches!(input, Input::Unwritable) {
             self.shared.closed.store(true, Ordering::Release);
@@ -336,7 +338,7 @@ impl Shard {
         self.hosts.get(listener.0 as usize)?.clone()
     }
 
-    /// Drops what runs, then the listeners; nobody hears of it any more.
+    /// Drops the running handlers, then the listeners, without reports.
     fn close(&mut self) {
         let running = self.desk.handlers.borrow_mut().drain();
         for handler in running {
@@ -358,7 +360,7 @@ impl Shard {
     }
 }
 
-/// The shard whose instance of a listener serves this one.
+/// Returns the shard whose instance of a listener serves this one.
 fn home(desk: &Desk, listener: ListenerId) -> ShardId {
     if desk.blueprint.contract(listener).stateless {
         return desk.shard;

@@ -1,3 +1,5 @@
+//! Listeners that are not actors.
+
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -14,23 +16,23 @@ pub type LocalBoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// A listener that is no actor: it turns one message into one outcome.
 ///
-/// Commands, people and echoes are such listeners. Messages run concurrently, up to the
-/// `concurrency` of the contract; the core enforces `timeout` and deadlines from outside.
+/// Commands, people and echoes are such listeners. Messages run concurrently, up to the `concurrency` of the contract;
+/// the core enforces `timeout` and deadlines from outside.
 ///
 /// # Panics
-/// A panic in `run` or in its future fails the thread of that message; the listener is then made
-/// anew by its factory, and futures that still run keep the old one alive until they end.
+/// A panic in `run` or in its future fails the thread of that message; the factory then makes the listener again, and
+/// running futures keep the old one alive until they end.
 ///
 /// # Cancel safety
-/// The pump drops the future when the message's thread is cancelled or times out: whatever must
-/// not outlive it (a process, a question on a terminal) is undone in a `Drop`.
+/// The pump drops the future when the message's thread is cancelled or times out: a `Drop` must undo everything that
+/// may not outlive it (a process, a question on a terminal).
 pub trait RawListener: 'static {
     /// Runs the handler of one message: [`Outcome::Wrote`] for raw bytes (0..n payloads, dirty or
     /// not), [`Outcome::Emitted`] for judged ones, [`Outcome::Failed`] for an `agent-error`.
     fn run(self: Rc<Self>, message: Message, context: RunContext) -> LocalBoxFuture<Outcome>;
 }
 
-/// What a [`RawListener`] may know of its place, and its thread to call from.
+/// The environment of a [`RawListener`]'s handler, and its thread to call from.
 #[derive(Clone)]
 pub struct RunContext {
     pub(super) thread: Thread,
@@ -40,22 +42,22 @@ pub struct RunContext {
 }
 
 impl RunContext {
-    /// The thread of the message: `thread().call(..)` awaits answers, as in an actor.
+    /// Returns the thread of the message: `thread().call(..)` awaits answers, as in an actor.
     pub fn thread(&self) -> &Thread {
         &self.thread
     }
 
-    /// The listener's own contract.
+    /// Returns the listener's own contract.
     pub fn contract(&self) -> &Contract {
         self.blueprint.contract(self.listener)
     }
 
-    /// The bounds of the organism.
+    /// Returns the limits of the organism.
     pub fn limits(&self) -> &Limits {
         &self.blueprint.limits
     }
 
-    /// Every payload schema of the organism: examples, prompts.
+    /// Returns every payload schema of the organism, with examples and prompts.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }

@@ -1,3 +1,5 @@
+//! Responses of handlers.
+
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
@@ -6,13 +8,13 @@ use systole_core::vocab::{Name, ThreadId, XmlLimits, ns};
 use systole_xml::ladder::{Raw, climb};
 use systole_xml::schema::{Draft, IntoDraft};
 
-/// What a handler returns: what it says, or why it failed.
+/// The response of a handler: its emissions, or its failure.
 ///
-/// `?` works on any error, which becomes an `agent-error` for whoever called; a [`Fault`](systole_core::vocab::Fault) passes
-/// on unchanged.
+/// `?` works on any error, which becomes an `agent-error` for the caller; a [`Fault`](systole_core::vocab::Fault)
+/// passes on unchanged.
 pub type Response = Result<Emit, Failure>;
 
-/// What a handler says: nothing, one payload, or several, each on a thread of its own.
+/// Emissions of a handler: none, one payload, or several, each on a thread of its own.
 ///
 /// ```ignore
 /// Ok(reply(Sum { value: 3 }))
@@ -25,17 +27,17 @@ pub struct Emit {
     refused: Option<Failure>,
 }
 
-/// The answer to whoever called.
+/// Makes the reply to the caller.
 pub fn reply(payload: impl IntoDraft) -> Emit {
     Emit::one(EmissionKind::Reply, payload.into_draft())
 }
 
-/// A request to whoever accepts the payload.
+/// Makes a call of the listener that accepts the payload.
 pub fn call(payload: impl IntoDraft) -> Emit {
     Emit::one(EmissionKind::Call, payload.into_draft())
 }
 
-/// A request to one listener by name. A text that is no name fails the response.
+/// Makes a call of one listener by name. An invalid name fails the response.
 pub fn call_to(listener: &str, payload: impl IntoDraft) -> Emit {
     match Name::parse(listener) {
         Ok(name) => Emit::from(Emission { to: Some(name), ..emission(EmissionKind::Call, payload.into_draft()) }),
@@ -43,13 +45,13 @@ pub fn call_to(listener: &str, payload: impl IntoDraft) -> Emit {
     }
 }
 
-/// A request on a thread that was spawned with `<spawn-thread>`.
+/// Makes a call on a thread that was spawned with `<spawn-thread>`.
 pub fn call_on(thread: ThreadId, payload: impl IntoDraft) -> Emit {
     Emit::from(Emission { thread: Some(thread), ..emission(EmissionKind::Call, payload.into_draft()) })
 }
 
-/// Asks the core for a thread of the handler's own, with a first request on it: two answers come,
-/// `<thread-spawned>` and the one to the request. Later ones go there with [`call_on`].
+/// Requests a thread of the handler's own from the core, with a first call on it. Two answers come: `<thread-spawned>`
+/// and the answer to the call. Later calls go to that thread with [`call_on`].
 pub fn spawn_thread(payload: impl IntoDraft) -> Emit {
     let payload = match payload.into_draft() {
         Draft::Canonical(payload) => payload,
@@ -65,24 +67,24 @@ pub fn spawn_thread(payload: impl IntoDraft) -> Emit {
     }
 }
 
-/// A message to the tail of the thread's own mailbox, after a delay that may be zero.
+/// Makes a message to the end of the thread's own mailbox, after a delay that may be zero.
 pub fn continue_with(payload: impl IntoDraft, after: Duration) -> Emit {
     Emit::one(EmissionKind::Continue { after }, payload.into_draft())
 }
 
-/// Bytes as a model or a program wrote them: none, one or several payloads, maybe dirty. They are
-/// repaired, and each payload is a reply or a call, whichever the contract makes of its name.
+/// Emits bytes as a model or a program wrote them: none, one or several payloads, maybe dirty. They are repaired, and
+/// each payload is a reply or a call, depending on where the contract lists its name.
 pub fn write(bytes: impl AsRef<[u8]>) -> Emit {
     Emit { written: BytesMut::from(bytes.as_ref()), ..Emit::default() }
 }
 
-/// Nothing at all.
+/// Emits nothing.
 pub fn none() -> Emit {
     Emit::default()
 }
 
 impl Emit {
-    /// This, and then that.
+    /// Appends the emissions of `more`.
     ///
     /// Bytes can't be combined with typed payloads: such a response fails.
     #[must_use]
@@ -96,7 +98,7 @@ impl Emit {
         self
     }
 
-    /// Whether nothing is said.
+    /// Tells whether there are no emissions.
     pub fn is_empty(&self) -> bool {
         self.said.is_empty() && self.written.is_empty() && self.refused.is_none()
     }
@@ -133,7 +135,7 @@ fn emission(kind: EmissionKind, payload: Draft) -> Emission {
     Emission { kind, to: None, thread: None, payload }
 }
 
-/// What the core learns of a response.
+/// Converts a response to an outcome for the core.
 pub(super) fn outcome_of(response: Response) -> Outcome {
     match response {
         Err(failure) | Ok(Emit { refused: Some(failure), .. }) => Outcome::Failed(failure),

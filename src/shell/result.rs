@@ -1,10 +1,12 @@
+//! Results of actors' handlers.
+
 use actix::dev::{MessageResponse, OneshotSender};
 use actix::fut::{ActorFuture, ActorFutureExt};
 use actix::{Actor, AsyncContext, Context, Message, ResponseActFuture, ResponseFuture};
 
 use super::response::Response;
 
-/// What an actor's handler may return: [`Response`], `ResponseFuture<Response>`,
+/// A result of an actor's handler: [`Response`], `ResponseFuture<Response>`,
 /// `ResponseActFuture<Self, Response>` or `AtomicResponse<Self, Response>`.
 #[diagnostic::on_unimplemented(
     message = "a handler of `{A}` can't return `{Self}`",
@@ -12,12 +14,12 @@ use super::response::Response;
     note = "let its `type Result` be `Response`, `ResponseFuture<Response>`, `ResponseActFuture<Self, Response>` or `AtomicResponse<Self, Response>`"
 )]
 pub trait HandlerResult<A: Actor<Context = Context<A>>> {
-    /// The same by kind.
+    /// Converts the result to a reply by kind.
     #[doc(hidden)]
     fn into_reply(self) -> Reply<A>;
 }
 
-/// What a handler returned, by kind.
+/// The result of a handler, by kind.
 #[doc(hidden)]
 pub enum Reply<A: Actor<Context = Context<A>>> {
     Now(Response),
@@ -65,12 +67,10 @@ impl<A: Actor<Context = Context<A>>, M: Message<Result = Response>> HandlerResul
 
 /// A future that holds its actor exclusively: the actor does nothing else until it ends.
 ///
-/// It can't await answers: the actor would be deaf in the meantime, maybe to the very message
-/// that it waits for.
+/// It can't await answers: the actor handles nothing in the meantime, perhaps not even the message that it waits for.
 ///
-/// Unlike the one of actix, which works too, it can be dropped when its thread is cancelled or
-/// times out. Actix's can't be taken from its actor: the actor is made anew then, and its state
-/// is lost.
+/// Unlike actix's type of that name, which works, too, it can be dropped when its thread is cancelled or times out. A
+/// future of actix can't be taken from its actor: then the actor is made again, and its state is lost.
 pub struct AtomicResponse<A, T>(ResponseActFuture<A, T>);
 
 impl<A: Actor, T> AtomicResponse<A, T> {
@@ -92,7 +92,7 @@ where
 {
     fn handle(self, ctx: &mut Context<A>, tx: Option<OneshotSender<M::Result>>) {
         ctx.wait(self.0.map(|result, _, _| {
-            // A sender that has gone wants no answer.
+            // The receiver may be gone.
             let _ = tx.map(|tx| tx.send(result));
         }));
     }

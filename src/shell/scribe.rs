@@ -1,3 +1,5 @@
+//! The journal as the shards use it.
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,22 +13,23 @@ use super::ledger::{Following, Resident};
 use super::link::{Command, Links};
 use super::start::StartError;
 
-/// Whoever writes the steps of all shards into the journal.
+/// The writer of all shards' steps in the journal.
 ///
 /// Shards share it; when the last of them has ended, the journal is closed in order, unless one of them failed.
 pub(super) struct Scribe {
     hand: Hand,
-    /// Whether a shard failed: what ran there may be the reason.
+    /// True if a shard failed: its work may be the reason.
     torn: AtomicBool,
-    /// Whether the organism ends: what is under way is left to its next start.
+    /// True if the organism ends, leaving open work to its next start.
     sealed: AtomicBool,
-    /// What lives beside the cores, and hears of their steps.
+    /// Parts beside the cores, which follow the cores' steps.
     residents: OnceLock<Vec<Arc<dyn Resident>>>,
 }
 
 enum Hand {
-    /// On the shard's own thread: on a simulated clock nothing may happen elsewhere. Steps that are no shard's are written
-    /// when that thread comes to it, so that there, too, the sender goes on before the step is durable.
+    /// On the shard's own thread, since a simulated clock allows no other threads. Steps that belong to no shard are
+    /// written when that thread handles its next command, so that the sender goes on before the step is durable, as
+    /// elsewhere.
     Here { journal: Mutex<Box<dyn Journal>>, beside: Mutex<VecDeque<(Step, Written)>>, links: Links },
     /// On a thread of its own.
     Writer { sender: JournalSender, writer: Mutex<Option<JournalWriter>> },
@@ -38,7 +41,7 @@ impl Scribe {
         Arc::new(Self::new(Hand::Here { journal: Mutex::new(journal), beside: Mutex::default(), links }))
     }
 
-    /// Writes on a thread of its own, which tells the shards how far it is.
+    /// Writes on a thread of its own, which reports to the shards.
     pub(super) fn beside(
         journal: Box<dyn Journal>,
         durability: Durability,
@@ -58,13 +61,13 @@ impl Scribe {
         Self { hand, torn: AtomicBool::new(false), sealed: AtomicBool::new(false), residents: OnceLock::new() }
     }
 
-    /// Tells these of the steps of the cores.
+    /// Registers the residents that follow the cores' steps.
     pub(super) fn tell(&self, residents: Vec<Arc<dyn Resident>>) {
-        // An organism starts once.
+        // An organism starts only once.
         let _ = self.residents.set(residents);
     }
 
-    /// Has a step of a shard written. What the core is to be told at once, if it is done already.
+    /// Writes a step of a shard; returns the input for the core if the step is durable already.
     pub(super) fn append(&self, shard: ShardId, number: u64, step: Step) -> Option<Input> {
         self.write_beside();
         let residents = self.residents.get().into_iter().flatten();
@@ -93,20 +96,20 @@ impl Scribe {
         }
     }
 
-    /// Has what a shard appended written, now that it has nothing else to do.
+    /// Writes the steps of a shard that has no other work.
     pub(super) fn flush(&self) {
         if let Hand::Writer { sender, .. } = &self.hand {
             sender.flush();
         }
     }
 
-    /// Has a step written that is no shard's, between what was handed over before and after. `written` is called when it
-    /// is, and dropped if it won't be.
+    /// Writes a step that belongs to no shard, between the steps handed over before and after. `written` is called
+    /// afterwards, or dropped if the step won't be written.
     pub(super) fn append_beside(&self, step: Step, written: Written) {
         match &self.hand {
             Hand::Here { beside, links, .. } => {
                 beside.lock().unwrap_or_else(PoisonError::into_inner).push_back((step, written));
-                // On a simulated clock there is one. Where it has ended, the end of this writes what is left.
+                // A simulated organism has one shard. Once that has ended, the drop of this value writes the rest.
                 for shard in links.shards().take(1) {
                     links.send(shard, Command::Beside);
                 }
@@ -115,7 +118,7 @@ impl Scribe {
         }
     }
 
-    /// Writes the steps that are no shard's and were handed over so far, where that is the shard's work.
+    /// Writes the waiting steps that belong to no shard, if that is the shard's work.
     pub(super) fn write_beside(&self) {
         let Hand::Here { journal, beside, links } = &self.hand else { return };
         let next = || beside.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -131,18 +134,18 @@ impl Scribe {
         }
     }
 
-    /// A shard has failed.
+    /// Notes that a shard has failed.
     pub(super) fn tear(&self) {
         self.torn.store(true, Ordering::Release);
         self.seal();
     }
 
-    /// The organism ends: nobody gives up what its next start takes up.
+    /// Notes that the organism ends: no part may drop work that its next start continues.
     pub(super) fn seal(&self) {
         self.sealed.store(true, Ordering::Release);
     }
 
-    /// Whether the organism ends.
+    /// Tells whether the organism ends.
     pub(super) fn is_sealed(&self) -> bool {
         self.sealed.load(Ordering::Acquire)
     }
@@ -162,7 +165,7 @@ impl Drop for Scribe {
             }
         };
         if let Err(error) = closed {
-            tracing::error!(%error, "the journal could not be closed: the next start takes it up as after a crash");
+            tracing::error!(%error, "the journal could not be closed: the next start recovers it as after a crash");
         }
     }
 }

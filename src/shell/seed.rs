@@ -1,3 +1,5 @@
+//! The parts of a shard before it has a thread.
+
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,13 +23,13 @@ use super::pump::{Shard, Ways};
 use super::scribe::Scribe;
 use super::watchdog::Pulse;
 
-/// What a shard is made from, on its way to its thread.
+/// The parts of a shard, on the way to its thread.
 pub(super) struct Seed {
     pub(super) shard: ShardId,
     pub(super) shared: Arc<Shared>,
-    /// What the journal holds of the conversations that live here.
+    /// The recovered conversations of the shard.
     pub(super) recovered: Option<Recovered>,
-    /// Who writes the journal, where there is one.
+    /// The journal, if there is one.
     pub(super) scribe: Option<Arc<Scribe>>,
     pub(super) ports: Vec<Port>,
     pub(super) decoders: Arc<Decoders>,
@@ -40,9 +42,9 @@ pub(super) struct Seed {
 }
 
 impl Seed {
-    /// Gives the shard a thread with an actix system of its own, whose arbiter is the shard.
+    /// Starts a thread with an actix system of its own, whose arbiter is the shard.
     ///
-    /// It says on `ready` that it pumps; `alive` is dropped when the thread ends.
+    /// The thread sends on `ready` when it pumps, and drops `alive` when it ends.
     pub(super) fn spawn(self, ready: Sender<()>, alive: mpsc::Sender<()>) -> io::Result<()> {
         let name = format!("systole-{}", self.shard.0);
         let thread = std::thread::Builder::new().name(name.clone());
@@ -51,7 +53,7 @@ impl Seed {
             let system = actix::System::new();
             let pumped = system.block_on(async move {
                 let (pump, _) = self.plant();
-                // Whoever starts the organism may have given up because of another shard.
+                // The caller may have given up because of another shard.
                 let _ = ready.send(());
                 pump.await
             });
@@ -62,15 +64,15 @@ impl Seed {
                 scribe.iter().for_each(|scribe| scribe.tear());
                 shared.links.break_down(Breakdown::Thread { name, why: "a shard has panicked: see above".to_owned() });
             }
-            // The journal is closed before anybody hears that the last shard has ended.
+            // The journal must be closed before the end of the last shard is visible.
             drop((system, scribe, alive));
         })?;
         Ok(())
     }
 
-    /// Makes the shard on this thread and lets it pump.
+    /// Makes the shard on this thread and spawns its pump.
     ///
-    /// The pump is a task, not the root of the runtime: a root is polled at each wake of anything.
+    /// The pump is a task, not the root of the runtime: a root is polled at each wake of any task.
     pub(super) fn plant(self) -> (JoinHandle<()>, Rc<Desk>) {
         let Self { shard, shared, recovered, scribe, ports, decoders, hosts, key, events, observed, commands, pulse } =
             self;

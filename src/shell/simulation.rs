@@ -1,4 +1,4 @@
-//! An organism on one thread and a simulated clock, for tests.
+//! Simulation for tests: an organism on one thread and a simulated clock.
 
 use std::rc::Rc;
 
@@ -17,11 +17,11 @@ use super::start::StartError;
 pub(crate) struct Simulation {
     pump: JoinHandle<()>,
     desk: Rc<Desk>,
-    /// Tells a drain, when it goes, that the shard has ended.
+    /// Tells a drain, when dropped, that the shard has ended.
     alive: Option<mpsc::Sender<()>>,
 }
 
-/// Starts an organism inside of the paused tokio runtime that this is called in.
+/// Starts an organism inside the present, paused tokio runtime.
 pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, Simulation), StartError> {
     let plan = builder.shards(1).plan()?;
     let (organism, seeds, alive) = Organism::prepare(plan, Clock::simulated(epoch), Entropy::counted())?;
@@ -31,12 +31,12 @@ pub(crate) fn start(builder: OrganismBuilder, epoch: Time) -> Result<(Organism, 
 }
 
 impl Simulation {
-    /// The time.
+    /// Returns the time.
     pub(crate) fn now(&self) -> Time {
         self.desk.clock.now()
     }
 
-    /// A number that changes whenever something runs.
+    /// Returns the count of everything that ran.
     pub(crate) fn activity(&self) -> u64 {
         self.desk.activity()
     }
@@ -44,7 +44,7 @@ impl Simulation {
     /// Waits for the end of the shard.
     pub(crate) async fn end(&mut self) {
         if self.alive.take().is_some() {
-            // A shard that panicked has said so on its own.
+            // A shard that panicked has reported that itself.
             let _ = (&mut self.pump).await;
         }
     }

@@ -1,3 +1,5 @@
+//! Failures to start an organism.
+
 use std::fmt;
 use std::io;
 
@@ -6,13 +8,13 @@ use systole_core::journal::JournalError;
 use systole_core::vocab::{Name, NameError, QName, QNameError};
 use systole_xml::schema::ContractError;
 
-/// Why an organism doesn't start.
+/// Failure to start an organism.
 #[derive(thiserror::Error)]
 pub enum StartError {
-    /// Its contracts are wrong; everything that is, at once.
+    /// The contracts are wrong; lists all mistakes.
     #[error("the organism can't start:{}", Lines(.0))]
     Refused(Vec<Refusal>),
-    /// The system refuses to make a thread.
+    /// The system refuses a thread.
     #[error("a thread of the organism could not be started: {0}")]
     Thread(#[source] io::Error),
     /// The journal can't be read.
@@ -25,38 +27,38 @@ pub enum StartError {
 
 systole_core::vocab::debug_is_display!(StartError);
 
-/// One thing that keeps an organism from starting.
+/// A mistake that keeps an organism from starting.
 #[derive(Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// A text that is no name.
+    /// A text is no valid name.
     #[error("'{text}' can't name a listener or a client: {error}")]
     Name {
         /// The text.
         text: String,
-        /// Why.
+        /// The rule that the name breaks.
         error: NameError,
     },
-    /// A text that names no payload.
+    /// A text is no valid name of a payload.
     #[error("'{party}' lists '{text}' as a payload: {error}")]
     Payload {
         /// The listener or client.
         party: Name,
         /// The text.
         text: String,
-        /// Why.
+        /// The rule that the name breaks.
         error: QNameError,
     },
-    /// A payload that can't be a contract.
+    /// A type or schema can't be a payload's contract.
     #[error("{}the payload {payload} can't be a contract: {error}", ByParty(.party))]
     Contract {
         /// The listener or client that lists it.
         party: Option<Name>,
         /// The Rust type, or the name of the schema.
         payload: String,
-        /// Why, and what to write instead.
+        /// The reason, and what to write instead.
         error: ContractError,
     },
-    /// Two functions of one listener for one payload.
+    /// One listener has two functions for one payload.
     #[error("'{party}' has two functions for {payload}: keep one of the two")]
     Functions {
         /// The listener.
@@ -64,15 +66,15 @@ pub enum Refusal {
         /// The payload.
         payload: QName,
     },
-    /// Two listeners with which jobs register.
+    /// Two listeners are registries of jobs.
     #[error("jobs register with '{first}' and with '{second}': keep one of the two")]
     Registries {
-        /// The first.
+        /// The name of the first.
         first: Name,
-        /// The second.
+        /// The name of the second.
         second: Name,
     },
-    /// Contracts that don't fit each other.
+    /// Contracts don't fit each other.
     #[error(transparent)]
     Problem(#[from] Problem),
 }

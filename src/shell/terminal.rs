@@ -1,15 +1,14 @@
-//! What is printed to a terminal can't command it: control characters and bidirectional overrides
-//! are written as escapes. Payloads, messages of faults and the standard error of commands are
-//! all foreign text.
+//! Escapes for the terminal: foreign text can't command it, because control characters and bidirectional overrides are
+//! written as escapes. Payloads, messages of faults and the standard error of commands are all foreign text.
 //!
-//! Not here: colours and layout, which are ours; they are added around escaped text.
+//! Not here: colours and layout, which are added around escaped text.
 
 use std::fmt;
 
 /// Foreign text, safe to print.
 ///
-/// Escapes look like those of Rust: `\u{1b}`, `\t`, `\u{202e}`. A backslash stays as it is: this is
-/// for people to read, not for machines to read back.
+/// Escapes look like those of Rust: `\u{1b}`, `\t`, `\u{202e}`. A backslash stays as it is: the result is for people to
+/// read, not for programs to parse.
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<'a> {
     text: &'a str,
@@ -24,22 +23,22 @@ enum Form {
 }
 
 impl<'a> Escaped<'a> {
-    /// Text that is to stay on one line: line feeds and tabs are escaped too.
+    /// Escapes text for one line, including line feeds and tabs.
     pub const fn line(text: &'a str) -> Self {
         Self { text, form: Form::Line }
     }
 
-    /// Whether a character is escaped in text of one line.
+    /// Tells whether a character is escaped in text for one line.
     pub const fn is_needed(c: char) -> bool {
         is_unsafe(c)
     }
 
-    /// Text that may have several lines: line feeds and tabs stay.
+    /// Escapes text that may have several lines: line feeds and tabs stay.
     pub const fn text(text: &'a str) -> Self {
         Self { text, form: Form::Text }
     }
 
-    /// A JSON document, which stays one: what its strings hold is escaped as JSON does.
+    /// Escapes a JSON document, which stays valid: its strings get JSON escapes.
     pub const fn json(text: &'a str) -> Self {
         Self { text, form: Form::Json }
     }
@@ -63,8 +62,8 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The text with a harmless character of the same length in bytes for each unsafe one, so that
-/// spans into it stay right. Line feeds, carriage returns and tabs stay.
+/// Replaces each unsafe character by a harmless one of the same length in bytes, so that spans into the text stay
+/// right. Line feeds, carriage returns and tabs stay.
 #[cfg(feature = "yaml")]
 pub(crate) fn defuse(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -78,7 +77,7 @@ pub(crate) fn defuse(text: &str) -> String {
     out
 }
 
-/// At most `max` characters from the start of the text; the last of them is `…` where it was cut.
+/// Cuts text to at most `max` characters; the last of them is `…` if it was cut.
 pub fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -86,8 +85,8 @@ pub fn shorten(text: &str, max: usize) -> String {
     text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Control characters (C0, DEL, C1), line and paragraph separators, and the characters that
-/// change the direction of what follows (Unicode Standard Annex #9, section 2).
+/// Tells whether a character is a control character (C0, DEL, C1), a line or paragraph separator, or changes the
+/// direction of the following text (Unicode Standard Annex #9, section 2).
 const fn is_unsafe(c: char) -> bool {
     matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'

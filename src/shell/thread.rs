@@ -1,3 +1,5 @@
+//! Threads as handlers use them: calls, notes, time.
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,10 +19,10 @@ use super::entropy::Entropy;
 use super::handler::HandlerKey;
 use super::response::{Emit, call_on, call_to};
 
-/// The thread of the message that a handler works on: what it may call from.
+/// The thread of the message that a handler works on, which it may call from.
 ///
-/// A handle is a key, valid while its handler runs; it may be cloned and moved freely, but only
-/// the thread of its shard can call through it.
+/// A handle is a key, valid while its handler runs; it may be cloned and moved freely, but only the thread of its shard
+/// can call through it.
 #[derive(Debug, Clone)]
 pub struct Thread {
     id: ThreadId,
@@ -28,13 +30,13 @@ pub struct Thread {
     history: Option<Arc<[Remembered]>>,
     /// The number of the message in the journal; 0 if there is none.
     message: Number,
-    /// What the handler noted when it ran before a crash.
+    /// Notes of the handler from a run before a crash.
     notes: Option<Arc<[NoteRecord]>>,
     key: HandlerKey,
 }
 
 impl Thread {
-    /// The thread of a message, which keeps the message's history from now on.
+    /// Makes the thread of a message, taking the message's history.
     pub(super) fn of(message: &mut Message, key: HandlerKey) -> Self {
         let history = std::mem::take(&mut message.history);
         let history = (!history.is_empty()).then(|| history.into());
@@ -43,8 +45,8 @@ impl Thread {
         Self { id: message.thread, deadline: message.deadline, history, message: message.number, notes, key }
     }
 
-    /// Attaches changes to the end of the handler, which is to follow at once: they are written in the step that
-    /// consumes its message. They are given back where the handler has ended.
+    /// Attaches operations to the end of the handler, which must follow at once: they are written in the step that
+    /// consumes its message. Returns them if the handler has ended.
     #[cfg(feature = "gateway")]
     pub(crate) fn attach(&self, attachment: Attachment) -> Result<(), Attachment> {
         let Some(desk) = Desk::here(self.key.desk) else { return Err(attachment) };
@@ -52,31 +54,31 @@ impl Thread {
         Ok(())
     }
 
-    /// The opaque id of the thread.
+    /// Returns the opaque id of the thread.
     pub fn id(&self) -> ThreadId {
         self.id
     }
 
-    /// When the thread ends at the latest.
+    /// Returns the deadline of the thread.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// The payloads of the thread before this one, oldest first; for contracts with context.
+    /// Returns the earlier payloads of the thread, oldest first; for contracts with context.
     pub fn history(&self) -> &[Remembered] {
         self.history.as_deref().unwrap_or_default()
     }
 
-    /// Learns something that can't be learned twice alike, such as an answer from outside, and writes it down. A handler
-    /// that runs again after a crash gets what is written, and the future is not polled.
+    /// Awaits a value that can't be computed twice alike, such as an answer from outside, and records it. A handler
+    /// that runs again after a crash gets the recorded value, and the future is not polled.
     ///
-    /// The value is durable when this returns, so whatever follows from it can rest on it. What the future does
-    /// outside may happen twice: the process can end in between. Names tell apart what is learned in one handler, and
-    /// show in faults.
+    /// The value is durable when this method returns, so later actions may depend on it. Actions of the future outside
+    /// of the organism may happen twice, if the process ends in between. Names distinguish the values of one handler,
+    /// and occur in faults.
     ///
     /// # Errors
-    /// A fault, if the handler learned something of another name here before it was run again, if the value has no
-    /// JSON form, or if this is not the handler's own thread any more.
+    /// A fault if the handler recorded a value of another name here in the run before, if the value has no JSON form,
+    /// or if this is not the handler's own thread any more.
     pub async fn record<T, F>(&self, name: &str, learn: F) -> Result<T, Fault>
     where
         T: Serialize + DeserializeOwned,
@@ -99,20 +101,20 @@ impl Thread {
         Ok(value)
     }
 
-    /// The next of the handler's notes: what stands there since before a restart, or where it is to stand.
+    /// Opens the next of the handler's notes: the value from a run before a restart, or an empty page.
     pub(super) fn open_note<T: DeserializeOwned>(&self, name: &str) -> Result<Noted<T>, Fault> {
         let index = Desk::here(self.key.desk).and_then(|desk| desk.next_note(self.key)).ok_or_else(gone)?;
         let Some(note) = self.notes.iter().flat_map(|notes| notes.iter()).find(|note| note.index == index) else {
             return Ok(Noted::Not(Page { message: self.message, index, name: name.into() }));
         };
         if *note.name != *name {
-            return Err(failed(format!("before the restart it recorded '{}' here, now '{name}'", note.name)));
+            return Err(failed(format!("before the restart the handler recorded '{}' here, now '{name}'", note.name)));
         }
         let value = serde_json::from_str(&note.value);
         value.map(Noted::Before).map_err(|error| failed(format!("'{name}' is not what was recorded: {error}")))
     }
 
-    /// The time, [recorded](Self::record).
+    /// Returns the time, [recorded](Self::record).
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -122,7 +124,7 @@ impl Thread {
         nanos.await.map(Time::from_nanos)
     }
 
-    /// 64 random bits, [recorded](Self::record).
+    /// Returns 64 random bits, [recorded](Self::record).
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -130,19 +132,18 @@ impl Thread {
         self.record("random", async { Entropy::Real.bits() }).await
     }
 
-    /// The clock of the organism, on the thread of its shard.
+    /// Returns the clock of the organism, on the thread of its shard.
     pub(super) fn clock(&self) -> Option<Clock> {
         Desk::here(self.key.desk).map(|desk| desk.clock.clone())
     }
 
     /// Awaits the answer to one call: its reply, or the fault that came instead.
     ///
-    /// Nothing is sent before the first poll. While it waits, the handler is parked: it holds no
-    /// slot and its timeout stands still.
+    /// Nothing is sent before the first poll. While the handler waits, it is parked: it holds no slot and its timeout
+    /// is suspended.
     ///
-    /// # Errors
-    /// The fault that came as the answer. At once, if the handler can't wait: it holds its actor
-    /// exclusively, runs on a blocking pool, or has ended.
+    /// The fault that came as the answer. An immediate fault if the handler can't wait: it holds its actor exclusively,
+    /// runs on a blocking pool, or has ended.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the child.
@@ -170,10 +171,10 @@ impl Thread {
         self.call(call_on(thread, payload))
     }
 
-    /// Awaits the answers to several calls, until `join` is decided; losers are cancelled.
+    /// Awaits the answers to several calls, until `join` is decided; the remaining calls are cancelled.
     ///
     /// # Errors
-    /// The fault that decided against; at once as in [`Thread::call`].
+    /// The fault that decided the join; an immediate one as in [`Thread::call`].
     ///
     /// # Cancel safety
     /// Dropping the future cancels the children.
@@ -185,8 +186,8 @@ impl Thread {
         self.await_all(collect(requests), join)
     }
 
-    /// Says that all that was called before a crash, and is still wanted, was called again: the rest is given up. For
-    /// listeners that [reattach](systole_core::core::Contract::reattaches).
+    /// Reports that all calls from before a crash that are still wanted have been made again; the others are dropped.
+    /// For listeners that [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn reattached(&self) {
         if let Some(desk) = Desk::here(self.key.desk) {
             desk.tell(self.key.origin, Input::Reattached { task: self.key.task });
@@ -202,18 +203,17 @@ impl Thread {
     }
 }
 
-/// Whatever can be a request that a handler awaits: a payload, or what [`super::call`] and its
-/// kin make.
+/// A request that a handler can await: a payload, or the result of [`super::call`] and its relatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no payload",
     label = "no payload, and no call of one",
     note = "derive it: `#[derive(Serialize, Deserialize, JsonSchema, Payload)]` with `#[payload(namespace = \"urn:…\")]`"
 )]
 pub trait IntoRequest {
-    /// The requests.
+    /// Converts the value to requests.
     ///
     /// # Errors
-    /// [`Failure`] if it isn't a call.
+    /// [`Failure`] if the value is no call.
     fn into_request(self) -> Result<Vec<Emission>, Failure>;
 }
 
@@ -245,15 +245,15 @@ where
     Ok(all)
 }
 
-/// A place among the notes of a handler.
+/// A note of a handler.
 pub(super) enum Noted<T> {
-    /// What the handler noted there before a restart.
+    /// The value from a run before a restart.
     Before(T),
-    /// Nothing yet.
+    /// An empty page.
     Not(Page),
 }
 
-/// Where a note is to stand.
+/// The position of a new note.
 pub(super) struct Page {
     message: Number,
     index: u32,
@@ -261,7 +261,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The note.
+    /// Writes the note.
     pub(super) fn write<T: Serialize>(self, value: &T) -> Result<NoteRecord, Fault> {
         let Self { message, index, name } = self;
         let json =
@@ -271,7 +271,7 @@ impl Page {
 }
 
 fn gone() -> Fault {
-    failed("something can only be recorded by its handler, on its own thread and while it runs")
+    failed("a value can only be recorded by its handler, on its own thread and while it runs")
 }
 
 fn failed(message: impl Into<Arc<str>>) -> Fault {
@@ -284,15 +284,15 @@ fn failed(message: impl Into<Arc<str>>) -> Fault {
 pub struct Calling(CallingAll);
 
 impl Calling {
-    /// The reply as a value.
+    /// Awaits the reply as a value.
     ///
     /// # Errors
-    /// As the call itself; a reply of another type is a fault too.
+    /// The errors of the call itself; a reply of another type is a fault, too.
     pub async fn returning<T: Payload>(self) -> Result<T, Fault> {
         self.await?.decode().map_err(|error| failed(error.to_string()))
     }
 
-    /// Says that what came of it is kept elsewhere, durable before anything that comes later. For listeners that
+    /// Reports that the outcome is stored elsewhere, durable before any later change. For listeners that
     /// [reattach](systole_core::core::Contract::reattaches).
     pub(super) fn forget(self) {
         let CallingAll { key, state } = &self.0;
@@ -371,20 +371,20 @@ impl Drop for CallingAll {
 pub struct Answers(Vec<Settled>);
 
 impl Answers {
-    /// The outcomes; with any join but [`Join::Settled`] all of them are replies.
+    /// Returns the outcomes; with any join but [`Join::Settled`] all of them are replies.
     pub fn outcomes(&self) -> &[Settled] {
         &self.0
     }
 
-    /// The replies.
+    /// Returns the replies.
     pub fn replies(&self) -> impl Iterator<Item = &Answer> {
         self.0.iter().filter_map(|settled| settled.outcome.as_ref().ok())
     }
 
-    /// The replies as values of one type.
+    /// Decodes the replies as values of one type.
     ///
     /// # Errors
-    /// [`DecodeError`] for the first that is none.
+    /// [`DecodeError`] for the first reply of another type.
     pub fn decode<T: Payload>(&self) -> Result<Vec<T>, DecodeError> {
         self.replies().map(Answer::decode).collect()
     }

@@ -1,36 +1,36 @@
-//! Bearer tokens (RFC 6750): 244 random bits that are shown once; what is kept is a hash.
+//! Bearer tokens (RFC 6750): 244 random bits that are shown once; only a hash is kept.
 
 use std::fmt;
 
 use crate::shell::entropy::Entropy;
 pub(crate) use crate::shell::principal::TokenHash;
 
-/// What a token begins with, so that people and scanners know what they found.
+/// Prefix of tokens, by which people and scanners recognize them.
 const PREFIX: &str = "syt_";
 
-/// What a principal shows to come in. Printing it for debugging shows nothing.
+/// The secret that authenticates a principal. Its `Debug` output reveals nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one.
+    /// Draws a new token.
     pub(crate) fn draw() -> Self {
         let secret = Entropy::Real.secret();
         Self(secret.iter().fold(PREFIX.to_owned(), |text, byte| text + &format!("{byte:02x}")))
     }
 
-    /// The token as it is shown, once.
+    /// Returns the text of the token, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What is kept of it.
+    /// Returns the hash, which is kept.
     pub(crate) fn hash(&self) -> TokenHash {
         hash(&self.0)
     }
 }
 
-/// What is kept of a token that was shown.
+/// Hashes the text of a token.
 pub(crate) fn hash(shown: &str) -> TokenHash {
     TokenHash(blake3::derive_key("systole gateway 2026 bearer token", shown.as_bytes()))
 }

@@ -1,11 +1,11 @@
-//! Reports listeners that keep the thread of their shard.
+//! Watchdog: reports listeners that block the thread of their shard.
 //!
 //! A handler that computes or waits without an `await` can't be stopped by its timeout, and nothing else on its shard
-//! runs meanwhile. So each shard has a [`Pulse`], which says whose code it runs, and one thread of its own looks at all
-//! of them: it tells operators, by an event and a warning, whose code has run for a second, again after 2, 4, 8 seconds
-//! and so on, and when that has ended.
+//! runs meanwhile. So each shard has a [`Pulse`] that tells which listener's code it runs, and one thread checks them
+//! all: an event and a warning tell operators which listener's code has run for a second, again after 2, 4, 8 seconds
+//! and so on, and when it has ended.
 //!
-//! Not here: what the pump does itself, and blocking listeners, which have threads of their own.
+//! Not covered: code of the pump itself, and blocking listeners, which have threads of their own.
 
 use std::io;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use uuid::Uuid;
 
 use super::clock::Clock;
 
-/// Interval between two looks at the pulses.
+/// Interval of checks.
 const LOOK: Duration = Duration::from_millis(250);
 /// Time without an await after which a listener is reported to operators.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The longest time between two reports of one.
+/// The longest interval between two reports of one call.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The listener whose code a shard runs: a count of calls in the upper half, the listener and 1 in the lower one, or 0.
@@ -34,7 +34,7 @@ pub(super) struct Pulse(AtomicU64);
 impl Pulse {
     /// Runs code of a listener, on the thread of the shard.
     pub(super) fn run<R>(&self, listener: ListenerId, code: impl FnOnce() -> R) -> Result<R, Panicked> {
-        // One thread writes, and who looks reads a moment later: no order is needed.
+        // One thread writes, and the watchdog reads a moment later: no order is needed.
         let before = self.0.load(Ordering::Relaxed);
         let call = (before >> 32).wrapping_add(1) << 32;
         self.0.store(call | u64::from(listener.0 + 1), Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Pulse {
 
 const LISTENER: u64 = u32::MAX as u64;
 
-/// Looks at the pulses of an organism until its shards have ended.
+/// The watchdog, which checks the pulses of an organism until its shards have ended.
 pub(super) struct Watchdog {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) clock: Clock,
@@ -56,7 +56,7 @@ pub(super) struct Watchdog {
     pub(super) alive: mpsc::WeakSender<()>,
 }
 
-/// The watchdog's view of one shard.
+/// State of one shard in the watchdog.
 struct Watched {
     shard: ShardId,
     pulse: Arc<Pulse>,
@@ -67,10 +67,10 @@ struct Watched {
 }
 
 impl Watchdog {
-    /// Watches on a thread of its own.
+    /// Starts the watchdog's thread.
     ///
     /// # Errors
-    /// If there is no thread.
+    /// The system's error if no thread can be started.
     pub(super) fn start(self, pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
         let now = self.clock.now();
         let watch = |(shard, pulse)| Watched { shard: ShardId(shard), pulse, word: 0, since: now, next: PATIENCE };
@@ -118,7 +118,7 @@ impl Watchdog {
             true => EventKind::Released { listener, shard, took },
         };
         if let Some(events) = self.events.upgrade() {
-            // Nobody may listen.
+            // There may be no subscriber.
             let _ = events.send(Event { root: ThreadId::from_uuid(Uuid::nil()), path, kind });
         }
     }

@@ -1,14 +1,15 @@
-//! Listeners that are programs which stay: one or several processes, one JSON object a line, many messages at once.
+//! Workers: listeners that are programs which stay, in one or several processes, one JSON object a line, many messages
+//! at once.
 //!
 //! `docs/worker.md` is the protocol. A process gets lines on its standard input and writes lines to the descriptor that
-//! `SYSTOLE_WORKER` names; what it prints on standard output and standard error goes to the log. Its environment, its
-//! process group and its end with this process are those of a [`command`](super::command).
+//! `SYSTOLE_WORKER` names; its standard output and standard error go to the log. Its environment, its process group and
+//! its end with this process are those of a [`command`](super::command).
 //!
-//! What always holds: each message under way has one process, and is answered by it, cancelled, or failed with
-//! `listener-failed` when the process ends; nothing that a process does makes the memory of this one grow past the limits
-//! of lines and of messages under way; when the listener is dropped, its processes are killed and reaped.
+//! Invariants: each message in flight has one process, and is answered by it, cancelled, or failed with
+//! `listener-failed` when the process ends; no process can make the memory of this one grow past the limits of lines
+//! and of messages in flight; when the listener is dropped, its processes are killed and reaped.
 //!
-//! Not here: running a message again after its process ended. Its caller is told that it may be tried again.
+//! Not here: running a message again after its process ended. Its caller gets a retryable fault.
 
 mod connection;
 mod line;
@@ -31,19 +32,19 @@ use super::host::restart::{COOL_DOWN, Restarts, Verdict};
 use super::{LocalBoxFuture, RawListener, RunContext};
 use connection::Connection;
 
-/// Programs that stay, and how to call them.
+/// A program that stays, and its processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerSpec {
     /// The program, its arguments, its environment and its directory.
     pub command: CommandSpec,
-    /// Processes at most, at least 1: each is started when the others have work.
+    /// The most processes, at least 1: another one is started while the others have messages.
     pub processes: u32,
-    /// How often a process is asked whether it lives, and how long it has for its answer.
+    /// Interval of heartbeats, and time limit for their answers.
     pub heartbeat: Duration,
 }
 
 impl WorkerSpec {
-    /// Time between two heartbeats, unless `heartbeat` says otherwise.
+    /// Default interval of heartbeats.
     pub const HEARTBEAT: Duration = Duration::from_secs(30);
 }
 
@@ -55,13 +56,13 @@ pub struct WorkerListener {
     rest: RefCell<Rest>,
 }
 
-/// A process, and the task that serves it.
+/// A process with the task that serves it.
 struct Running {
     connection: Rc<Connection>,
     served: JoinHandle<()>,
 }
 
-/// How often processes ended lately, and until when no other one is started.
+/// Failures of processes lately, and the time until which no other one is started.
 #[derive(Default)]
 struct Rest {
     restarts: Restarts,
@@ -69,12 +70,12 @@ struct Rest {
 }
 
 impl WorkerListener {
-    /// A listener of that name. No process is started before its first message.
+    /// Makes a listener of that name. No process is started before its first message.
     pub fn new(name: Name, spec: WorkerSpec) -> Self {
         Self { name, spec, running: RefCell::default(), rest: RefCell::default() }
     }
 
-    /// The process that has the least to do; another one is started if all have something to do and there may be more.
+    /// Returns the process with the fewest messages; starts another one if all have some and the limit allows it.
     fn connection(self: &Rc<Self>, context: &RunContext) -> Result<Rc<Connection>, Failure> {
         let clock = context.thread().clock().unwrap_or_else(Clock::real);
         let mut running = self.running.borrow_mut();
@@ -114,7 +115,7 @@ impl WorkerListener {
         let mut rest = self.rest.borrow_mut();
         if rest.restarts.failed(now) == Verdict::Down {
             rest.until = Some(now.after(COOL_DOWN));
-            tracing::error!(listener = %self.name, "its workers ended too often: no other one is started for {COOL_DOWN:?}");
+            tracing::error!(listener = %self.name, "the workers of a listener ended too often: none is started for {COOL_DOWN:?}");
         }
     }
 
@@ -140,7 +141,7 @@ impl Drop for WorkerListener {
     }
 }
 
-/// A failure that is the listener's, not the message's.
+/// Makes a failure of the listener, not of the message.
 fn failed(message: impl Into<Arc<str>>, retryable: bool) -> Failure {
     let message = message.into();
     let fault = Fault { retryable, ..Fault::new(FaultCode::ListenerFailed, message.clone()) };

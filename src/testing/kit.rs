@@ -1,3 +1,5 @@
+//! The kit: an organism that a test drives.
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,34 +14,34 @@ use tokio::time::sleep;
 use crate::shell::simulation::{self, Simulation};
 use crate::shell::{AskError, Client, Drained, Events, IntoRequest, Observed, Organism, OrganismBuilder, StartError};
 
-/// How often nothing may happen in a row before the kit believes that nothing will.
+/// Number of idle rounds in a row after which the kit regards the organism as settled.
 const STILL: usize = 64;
-/// When simulated time begins: 2031-05-07T12:00:00Z.
+/// Start of simulated time: 2031-05-07T12:00:00Z.
 const EPOCH: Time = Time::from_nanos(1_935_921_600_000_000_000);
 
 /// An organism on one thread and a simulated clock, driven by a test.
 ///
-/// Nothing runs but inside of its methods. It has a runtime of its own: use it in a plain
-/// `#[test]`, not inside of another runtime.
+/// The organism runs only inside of the kit's methods. The kit has a runtime of its own: use it in a plain `#[test]`,
+/// not inside of another runtime.
 pub struct Kit {
     organism: Arc<Organism>,
     simulation: Simulation,
     events: Events,
-    /// Ends the work of its gateway.
+    /// Ends the work of the gateway.
     #[cfg(feature = "gateway")]
     served: Option<tokio::sync::watch::Sender<bool>>,
-    /// Until the kit is dropped.
+    /// Taken when the kit is dropped.
     system: Option<SystemRunner>,
 }
 
 impl Kit {
-    /// Starts an organism and lets it do what it can: boot handlers have run up to their first wait.
+    /// Starts an organism and settles it: boot handlers have run up to their first wait.
     ///
     /// # Errors
     /// As [`OrganismBuilder::start`].
     ///
     /// # Panics
-    /// Inside of a tokio runtime.
+    /// Panics inside of a tokio runtime.
     pub fn start(mut builder: OrganismBuilder) -> Result<Self, StartError> {
         let events = builder.events();
         let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build();
@@ -62,18 +64,18 @@ impl Kit {
         self.system.as_ref().expect("it is there until the kit is dropped")
     }
 
-    /// The organism.
+    /// Returns the organism.
     pub fn organism(&self) -> &Organism {
         &self.organism
     }
 
-    /// Joins a gateway to the organism, in process and on the same clock: what is asked of the router is answered as
-    /// over the network. Give requests to it by `tower::ServiceExt::oneshot` in [`block_on`](Self::block_on).
+    /// Adds a gateway to the organism, in process and on the same clock: the router answers requests as the gateway
+    /// does over a network. Pass requests to it by `tower::ServiceExt::oneshot` in [`block_on`](Self::block_on).
     ///
-    /// The organism has to be durable in a file, and to have the gateway [installed](crate::gateway::Gateway::install).
+    /// The organism must be durable in a file, and have the gateway [installed](crate::gateway::Gateway::install).
     ///
     /// # Errors
-    /// [`GatewayError`](crate::gateway::GatewayError) if its journal can't be read.
+    /// [`GatewayError`](crate::gateway::GatewayError) if the journal can't be read.
     #[cfg(feature = "gateway")]
     pub fn serve(
         &mut self,
@@ -88,20 +90,20 @@ impl Kit {
         Ok(router)
     }
 
-    /// One of its clients.
+    /// Returns a handle of a client.
     ///
     /// # Panics
-    /// If there is none of that name.
+    /// Panics if no client has that name.
     pub fn client(&self, name: &str) -> Client {
         self.organism.client(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.system().block_on(async { self.simulation.now() })
     }
 
-    /// Does everything that can be done without time passing.
+    /// Runs until nothing more happens without time passing.
     pub fn settle(&self) {
         self.system().block_on(async {
             let mut still = 0;
@@ -113,15 +115,15 @@ impl Kit {
         });
     }
 
-    /// Lets time pass, and everything happen that is due in it.
+    /// Lets time pass, and runs everything that is due.
     pub fn advance(&self, duration: Duration) {
         self.settle();
         self.system().block_on(async { sleep(duration).await });
         self.settle();
     }
 
-    /// Lets time pass as far as it takes until nothing is queued, running or parked. Delayed
-    /// continues and boot handlers don't count.
+    /// Lets time pass until no message is queued and no handler runs or is parked. Delayed continues and boot handlers
+    /// don't count.
     pub fn run_until_idle(&self) {
         self.settle();
         self.system().block_on(self.organism.run_until_idle());
@@ -135,24 +137,24 @@ impl Kit {
         output
     }
 
-    /// Asks a question as a client and waits for the answer; time passes as it must.
+    /// Sends a request as a client and waits for the answer; time passes as necessary.
     ///
     /// # Errors
     /// As [`Client::ask`].
     ///
     /// # Panics
-    /// If there is no client of that name.
+    /// Panics if no client has that name.
     pub fn ask(&self, client: &str, request: impl IntoRequest) -> Result<Answer, AskError> {
         self.block_on(self.client(client).ask(request))
     }
 
-    /// The open threads.
+    /// Returns the open threads.
     pub fn snapshot(&self) -> Snapshot {
         self.system().block_on(self.organism.snapshot())
     }
 
-    /// The tree of open threads: a line for each, indented by its depth, in order of opening;
-    /// roots that have no thread below them are left out.
+    /// Draws the tree of open threads: a line for each, indented by its depth, in order of opening, without roots that
+    /// have no thread below them.
     pub fn tree(&self) -> String {
         let threads = self.snapshot().threads;
         let mut tree = String::new();
@@ -167,7 +169,7 @@ impl Kit {
         tree
     }
 
-    /// What happened since this was asked the last time.
+    /// Returns the events since the last call of this method.
     pub fn events(&mut self) -> Vec<Event> {
         let next = || match self.events.try_next() {
             Some(Observed::Event(event)) => Some(Some(event)),
@@ -177,17 +179,17 @@ impl Kit {
         std::iter::from_fn(next).flatten().collect()
     }
 
-    /// What became of all messages so far.
+    /// Counts the ends of all messages so far.
     pub fn counts(&self) -> Counts {
         self.system().block_on(self.organism.counts())
     }
 
-    /// The messages that nobody could be given, oldest first.
+    /// Lists the dead letters, oldest first.
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
         self.system().block_on(self.organism.dead_letters())
     }
 
-    /// Drains the organism; the deadline is one of the simulated clock.
+    /// Drains the organism; the deadline is on the simulated clock.
     pub fn drain(&mut self, deadline: Duration) -> Drained {
         let Self { organism, simulation, system, .. } = self;
         let system = system.as_ref().expect("it is there until the kit is dropped");
@@ -195,7 +197,7 @@ impl Kit {
     }
 }
 
-/// The lines of one conversation's tree: parents before children, siblings in order of opening.
+/// Draws the lines of one conversation: parents before children, children of one parent in order of opening.
 fn draw(tree: &mut String, threads: &[&OpenThread]) {
     let place = |prefix: &[(Name, u32)]| threads.iter().position(|thread| thread.path.segments() == prefix);
     let key = |thread: &OpenThread| -> Vec<_> {
@@ -215,7 +217,7 @@ impl Drop for Kit {
     fn drop(&mut self) {
         let Some(system) = self.system.take() else { return };
         if std::thread::panicking() {
-            // What listeners do while they are dropped would hide why the test failed.
+            // Handlers that run while they are dropped would hide the reason of the test's failure.
             return std::mem::forget(system);
         }
         self.organism.stop();

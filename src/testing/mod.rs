@@ -1,9 +1,8 @@
-//! A test kit for organisms: a simulated clock, listeners that a test speaks through, and the tree
-//! of threads to look at.
+//! A test kit for organisms: a simulated clock, listeners that a test controls, and the tree of threads.
 //!
-//! Everything runs on the test's own thread, only while the test asks for it, and the same way
-//! each time: the ids are counted, time passes when nothing else can happen, blocking listeners
-//! run in line. Handlers may use tokio's and actix's timers; those follow the simulated clock too.
+//! The organism runs on the test's own thread, only while the test calls the kit, and in the same way on each run: ids
+//! are counted, time passes when nothing else can happen, blocking listeners run inline. Handlers may use the timers of
+//! tokio and actix, which follow the simulated clock, too.
 //!
 //! ```
 //! use std::time::Duration;
@@ -28,7 +27,7 @@
 //! assert_eq!(calculator.received(), [Add { a: 1, b: 2 }]);
 //! assert_eq!(kit.tree(), "root\n  calculator\n");
 //!
-//! // Nobody answers: the handler's timeout passes.
+// No answer comes: the handler's timeout passes.
 //! kit.advance(Duration::from_secs(30));
 //! let fault = kit.client("cli").try_receive().and_then(|egress| egress.fault);
 //! assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::Timeout));

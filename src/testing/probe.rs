@@ -1,3 +1,5 @@
+//! Probes: listeners that a test controls.
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +11,10 @@ use tokio::sync::oneshot;
 
 use crate::shell::{Delivery, Response};
 
-/// A listener that a test speaks through: it records what it gets, and answers as it is told.
+/// A listener that a test controls: it records its messages, and answers as the test decides.
 ///
-/// Until it is told how to answer, it holds each message: [`Probe::take`] gives it out to be
-/// answered by hand. Clones are the same probe.
+/// Without an answer to give, it holds each message: [`Probe::take`] returns one to be answered by hand. Clones share
+/// one probe.
 pub struct Probe<T> {
     state: Arc<Mutex<State<T>>>,
 }
@@ -25,13 +27,13 @@ struct State<T> {
 
 type Answer<T> = Arc<dyn Fn(&T) -> Response + Send + Sync>;
 
-/// A message that a probe has not answered.
+/// A message that a probe holds.
 pub struct Held<T> {
     /// The payload.
     pub payload: T,
-    /// Who sent it.
+    /// The sender.
     pub from: Name,
-    /// Its id.
+    /// The id of the message.
     pub id: MessageId,
     reply: oneshot::Sender<Response>,
 }
@@ -42,12 +44,12 @@ pub struct ProbeActor<T> {
 }
 
 impl<T: Payload + Clone> Probe<T> {
-    /// A probe that holds what it gets.
+    /// Makes a probe that holds its messages.
     pub fn new() -> Self {
         Self { state: Arc::new(Mutex::new(State { received: Vec::new(), held: Vec::new(), answer: None })) }
     }
 
-    /// What the builder makes the listener with.
+    /// Returns the factory for the builder.
     pub fn factory(&self) -> impl Fn() -> ProbeActor<T> + Send + Sync + 'static {
         let probe = self.clone();
         move || ProbeActor { probe: probe.clone() }
@@ -63,15 +65,15 @@ impl<T: Payload + Clone> Probe<T> {
         self.lock().answer = None;
     }
 
-    /// Everything that it got so far, in order.
+    /// Returns all payloads so far, in order.
     pub fn received(&self) -> Vec<T> {
         self.lock().received.clone()
     }
 
-    /// The oldest message that it holds.
+    /// Takes the oldest held message.
     pub fn take(&self) -> Option<Held<T>> {
         let mut state = self.lock();
-        // Those whose thread was cancelled in the meantime want no answer.
+        // Messages of cancelled threads take no answer.
         state.held.retain(|held| !held.reply.is_closed());
         (!state.held.is_empty()).then(|| state.held.remove(0))
     }
@@ -84,9 +86,9 @@ impl<T> Probe<T> {
 }
 
 impl<T> Held<T> {
-    /// Answers it.
+    /// Answers the message.
     pub fn answer(self, response: Response) {
-        // Its thread may have been cancelled in the meantime.
+        // The thread may have been cancelled in the meantime.
         let _ = self.reply.send(response);
     }
 }

@@ -1,4 +1,4 @@
-//! A job in a durable organism, on the simulated clock: a crash at any append is taken up where it was.
+//! A job in a durable organism, on the simulated clock: a crash at any append loses nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ type Journal = Arc<Mutex<MemoryJournal>>;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Work {}
 
-/// How many the clerk has completed.
+/// Number of tasks that the clerk has completed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Worked {
     count: u32,
@@ -67,7 +67,7 @@ fn fresh() -> Journal {
     Arc::new(Mutex::new(MemoryJournal::new([5; 32])))
 }
 
-/// What a crash at this moment leaves.
+/// Returns the state that a crash at this moment leaves.
 fn crash(journal: &Journal) -> Journal {
     Arc::new(Mutex::new(journal.lock().unwrap().clone()))
 }
@@ -103,7 +103,7 @@ fn status(job: &Job) -> Option<Status> {
     job.read(|inbox| inbox.tasks().next().map(|task| task.status))
 }
 
-/// The results that a client has been sent and not read.
+/// Lists the results that a client was sent and has not read.
 fn results(kit: &Kit, client: &str) -> Vec<String> {
     kit.settle();
     let client = kit.client(client);
@@ -111,7 +111,7 @@ fn results(kit: &Kit, client: &str) -> Vec<String> {
     egress.map(|egress| egress.payload.as_str().to_owned()).collect()
 }
 
-/// Does what is next for the one task; `false` if nothing is, or nothing can be.
+/// Makes the next step of the one task; `false` if there is none, or none is possible.
 fn step(kit: &Kit, job: &Job) -> bool {
     let id = job.read(|inbox| inbox.tasks().next().map(|task| task.id));
     match (id, status(job)) {
@@ -131,7 +131,7 @@ fn a_crash_at_any_append_moves_a_task_once() {
         let failing = office(&first).journal(FailingJournal::new(journal.clone(), appends));
         let kit = Kit::start(failing).unwrap();
         kit.settle();
-        // What the first one has heard, though it may not live to say it.
+        // The first process has learned it, though it may be killed before it reports it.
         while step(&kit, &first) {}
         if kit.client("editor").tell(call_to("reviews", Submit::new("More."))).is_ok() {
             break;
@@ -272,7 +272,7 @@ fn a_job_whose_tasks_break_its_rules_does_not_start() {
     let limits = systole::inbox::InboxLimits { description_bytes: 4, ..Default::default() };
     let strict = Job::of(super::inbox().with_limits(limits));
     let error = Kit::start(office(&strict).journal(journal)).unwrap_err();
-    assert!(error.to_string().contains("the inbox of 'reviews' can't be taken up as the journal has it"), "{error}");
+    assert!(error.to_string().contains("the inbox of 'reviews' can't be recovered from the journal"), "{error}");
 }
 
 #[test]

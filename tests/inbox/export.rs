@@ -1,3 +1,5 @@
+//! Export and import of an inbox.
+
 use systole::inbox::*;
 
 use super::*;

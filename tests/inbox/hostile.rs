@@ -1,3 +1,5 @@
+//! Hostile submissions: names, texts, contexts and limits.
+
 use systole::inbox::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Jobs that register.
+
 use std::collections::BTreeSet;
 
 use systole::inbox::*;
@@ -117,14 +119,14 @@ fn what_a_registry_refuses_leaves_it_as_it_was() {
     let _ = jobs.register(&owner(), card("a", &["x"]), at(1)).unwrap();
     assert_eq!(jobs.register(&owner(), card("b", &[]), at(1)).unwrap_err(), JobError::Full { limit: 1 });
     assert_eq!(jobs.submit(&writer(), "b", task(), id(1), at(1)).unwrap_err(), JobError::Full { limit: 1 });
-    // Nobody submits in the name of a job of somebody else.
+    // A client can't submit in the name of another principal's job.
     let posing = Submission::new("a", "Read.");
     let error = jobs.submit(&writer(), "a", posing.clone(), id(1), at(1)).unwrap_err();
     assert_eq!(error, JobError::Taken { job: "a".parse().unwrap(), actor: writer() });
     let _ = jobs.submit(&owner(), "a", posing, id(1), at(1)).unwrap();
 }
 
-/// A registry out of what another one says of itself, after those changes.
+/// Recovers a registry from its own directory and operations, after those changes.
 fn recovered(jobs: &Jobs, changes: &[Change]) -> Result<Jobs, ImportError> {
     let ops = changes.iter().flat_map(|change| jobs.ops(change));
     let records: Vec<_> = ops.filter_map(|op| if let Op::Task(task) = op { Some(task) } else { None }).collect();

@@ -1,10 +1,12 @@
+//! Transitions of tasks.
+
 use std::sync::{Arc, Barrier, Mutex};
 
 use systole::inbox::*;
 
 use super::*;
 
-/// Each act, on a task in each status: from where, where to. Written out, as `docs/tasks.md` has it.
+/// Each action on a task in each status: from, action, to. Written out as in the table of `docs/tasks.md`.
 const WAYS: [(Status, Act, Status); 19] = {
     use Act::*;
     use Status::*;
@@ -57,7 +59,7 @@ pub(crate) fn act(
     }
 }
 
-/// An inbox with one task in that status.
+/// Makes an inbox with one task in that status.
 fn with(status: Status) -> TaskInbox {
     let mut inbox = inbox();
     let task = submit(&mut inbox, 1);

@@ -1,4 +1,4 @@
-//! The task inbox: what it takes, how tasks move, what survives, what a model reads of it.
+//! The task inbox: submissions, transitions, durability, and its rendering for a model.
 
 mod durable;
 mod export;
@@ -40,7 +40,7 @@ fn inbox() -> TaskInbox {
     TaskInbox::new("reviews", owner()).unwrap()
 }
 
-/// Submits a task as the writer, and says its id.
+/// Submits a task as the writer, and returns its id.
 fn submit(inbox: &mut TaskInbox, number: u128) -> TaskId {
     let submission = Submission::new("drafts", format!("Read chapter {number}."));
     inbox.submit(&writer(), submission, id(number), at(1)).unwrap().id
@@ -50,7 +50,7 @@ fn kinds(change: &Change) -> Vec<EventKind> {
     change.events.iter().map(|event| event.kind).collect()
 }
 
-/// The error of something that changes nothing.
+/// Returns the error of an action that must change nothing.
 fn refused<T: std::fmt::Debug>(
     inbox: &mut TaskInbox,
     act: impl FnOnce(&mut TaskInbox) -> Result<T, InboxError>,

@@ -93,7 +93,7 @@ fn event_of(act: Act) -> EventKind {
     }
 }
 
-/// Forgets what is over, past the limit, the oldest first.
+/// Drops ended tasks past the limit, the oldest first.
 fn trim(tasks: &mut Vec<Known>) {
     while tasks.iter().filter(|task| task.over()).count() > LIMITS.ended {
         let oldest =
@@ -102,7 +102,7 @@ fn trim(tasks: &mut Vec<Known>) {
     }
 }
 
-/// What the model says an act does: `false` if it is refused.
+/// Applies an action to the model; `false` if the model refuses it.
 fn model_act(tasks: &mut Vec<Known>, by: &str, step: Act, task: TaskId, now: Time) -> bool {
     if step == Act::Release {
         for known in tasks.iter_mut().filter(|known| matches!(known.status, Status::Accepted | Status::InputRequired)) {
@@ -171,7 +171,7 @@ fn agree(inbox: &TaskInbox, tasks: &[Known], heard: &[Event]) {
         assert_eq!((task.questions.len(), task.outbox.len()), (known.questions, known.waiting));
         assert_eq!(task.artifacts.len(), usize::from(known.artifact));
         assert_eq!(task.source.agent.as_str(), known.by);
-        // Each event once, in order, without gaps.
+        // Each event came once, in order, without gaps.
         let own: Vec<_> = heard.iter().filter(|event| event.task == task.id).collect();
         assert_eq!(own.iter().map(|event| event.kind).collect::<Vec<_>>(), known.events);
         assert!(own.iter().map(|event| event.number).eq(1..=task.events));

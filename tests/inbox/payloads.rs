@@ -1,3 +1,5 @@
+//! Payloads of tasks: the Rust types agree with `task.xsd`.
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -45,7 +47,7 @@ fn about<T: Payload>() -> (Validator, Validator) {
     (validator(PayloadSchema::of::<T>().unwrap()), validator(derived))
 }
 
-/// Both schemas say the same of a payload, and what is valid is a value that comes back.
+/// Checks that both schemas agree on a payload, and that a valid one survives decoding and encoding.
 fn judge<T: Payload>(text: &str, valid: bool) {
     let (mut written, mut derived) = about::<T>();
     let payload = canonical(&text.replacen(' ', " xmlns='urn:systole:task:v1' ", 1));
@@ -62,13 +64,13 @@ fn judge<T: Payload>(text: &str, valid: bool) {
     }
 }
 
-/// The examples that each schema makes are valid by the other.
+/// Checks that the examples of each schema are valid by the other.
 fn examples<T: Payload>() {
     let (mut written, mut derived) = about::<T>();
     let of_document = PayloadSchema::of::<T>().unwrap();
     assert!(!of_document.description().is_empty(), "{} is described", T::ROOT);
     for schema in [of_document, PayloadSchema::of::<Derived<T>>().unwrap()] {
-        // A context of any element has no example of its own making.
+        // A context of any element has no generated example.
         let Some(example) = schema.example() else { panic!("{} has no example", T::ROOT) };
         written.validate(example.clone()).unwrap_or_else(|error| panic!("{}: {error}", example.as_str()));
         derived.validate(example.clone()).unwrap_or_else(|error| panic!("{}: {error}", example.as_str()));

@@ -14,7 +14,7 @@ use systole::shell::inbox::Job;
 use systole::testing::Kit;
 use systole::vocab::TaskId;
 
-/// Tells the writer to submit a task to the reviews, and to answer with what came of it.
+/// Tells the writer to submit a task to the reviews, and to reply with its result.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Assignment {
     text: String,
@@ -33,7 +33,7 @@ fn assignment(text: &str) -> Assignment {
     Assignment { text: text.into(), detached: false, watched: false, panic: false }
 }
 
-/// A listener that submits, and notes everything that it gets.
+/// A listener that submits, and notes every payload that it receives.
 #[derive(Clone, Default)]
 struct Writer {
     notes: Arc<Mutex<Vec<String>>>,
@@ -159,7 +159,7 @@ fn office(hear: impl Fn(&Event) + Send + Sync + 'static) -> Office {
 }
 
 impl Office {
-    /// Sends something to the job as a client, and decodes the answer.
+    /// Sends a payload to the job as a client, and decodes the answer.
     fn ask<T: Payload>(&self, client: &str, request: impl Payload) -> Result<T, Fault> {
         match self.kit.ask(client, call_to("reviews", request)) {
             Ok(answer) => Ok(answer.decode().unwrap_or_else(|error| panic!("{error}: {answer:?}"))),
@@ -168,7 +168,7 @@ impl Office {
         }
     }
 
-    /// Submits as a client that waits, and says the id.
+    /// Submits as a client that waits, and returns the id.
     fn submit(&self, client: &str, submit: Submit) -> TaskId {
         self.kit.client(client).tell(call_to("reviews", submit)).unwrap();
         self.kit.settle();
@@ -179,7 +179,7 @@ impl Office {
         self.job.read(|inbox| inbox.tasks().last().unwrap().id)
     }
 
-    /// The open threads but that of the job's `<boot>`, which is never closed.
+    /// Draws the open threads without that of the job's `<boot>`, which is never closed.
     fn tree(&self) -> String {
         let tree = self.kit.tree();
         tree.strip_prefix("root\n  reviews\n").expect("boot comes first").to_owned()
@@ -194,7 +194,7 @@ impl Office {
         events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The result that a client got, if it did.
+    /// Returns the result that a client got, if it did.
     fn result(&self, client: &str) -> Option<ResultPayload> {
         let egress = self.kit.client(client).try_receive()?;
         let mut validator = systole::schema::Validator::new(Arc::new(systole::schema::Catalog::only(
@@ -433,7 +433,8 @@ fn a_question_goes_to_the_thread_that_waits() {
     let _: Changed = office.ask("reviewer", InputRequired { id, text: "which?".into() }).unwrap();
     assert_eq!(office.writer.notes(), ["reviews asks: which?"]);
     assert_eq!(office.status(id), Status::Accepted);
-    // One that can't answer leaves the question open; somebody may answer later, by the submitter's name only.
+    // A submitter that can't answer leaves the question open; it can be answered later, but only in the submitter's
+    // name.
     let _: Changed = office.ask("reviewer", InputRequired { id, text: "hard".into() }).unwrap();
     assert_eq!((office.writer.notes().len(), office.status(id)), (1, Status::InputRequired));
     let fault = office.ask::<Changed>("editor", Input { id, text: "me".into() }).unwrap_err();

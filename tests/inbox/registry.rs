@@ -128,7 +128,7 @@ fn what_a_registry_refuses_says_why() {
         let error = register(&kit, "reviewer", elsewhere, &[]).unwrap_err();
         assert!(error.contains(&format!("'{elsewhere}' is a listener of the organism")), "{error}");
     }
-    // A job of the editor's name would be the one that the editor submits for.
+    // The editor submits in the name of a job of its own name, so no other principal may own such a job.
     assert!(register(&kit, "reviewer", "editor", &[]).unwrap_err().contains("belongs to somebody else"));
     register(&kit, "reviewer", "reviews", &[]).unwrap();
     assert!(register(&kit, "reviewer", "more", &[]).unwrap_err().contains("1 jobs are there"));
@@ -143,8 +143,8 @@ fn an_organism_has_one_registry() {
     assert!(error.contains("jobs register with 'jobs' and with 'more': keep one of the two"), "{error}");
 }
 
-/// Does what is next: a task for a job that isn't there, the job, its removal while it has the task, the job again, the
-/// result. `false` if nothing is, or nothing can be.
+/// Makes the next step: a task for an unregistered job, the job, its removal while it has the task, the job again, the
+/// result. `false` if there is none, or none is possible.
 fn step(kit: &Kit, jobs: &JobRegistry) -> bool {
     let first = jobs.read(|jobs| jobs.inboxes().flat_map(TaskInbox::tasks).next().cloned());
     let Some(Task { id, status, attempts, .. }) = first else { return told(kit, "editor", task("Read.")) };

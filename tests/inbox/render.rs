@@ -1,4 +1,4 @@
-//! What a model reads: whatever senders write, the structure that is read back is that of the tasks.
+//! Rendering for a model: whatever senders write, the structure that a reader sees is that of the tasks.
 
 use proptest::prelude::*;
 use systole::inbox::*;
@@ -13,7 +13,7 @@ struct Shown {
     context: Vec<(String, String)>,
 }
 
-/// Reads Markdown as a stranger would: by its lines, knowing only which of them are ours.
+/// Reads Markdown by its lines, knowing only which of them the inbox writes.
 fn read(text: &str) -> (usize, Vec<Shown>) {
     let mut lines = text.lines().peekable();
     let count = lines.next().unwrap().strip_prefix("# Pending tasks of reviews: ").unwrap().parse().unwrap();
@@ -55,7 +55,7 @@ fn read(text: &str) -> (usize, Vec<Shown>) {
     (count, shown)
 }
 
-/// What an escaped line says.
+/// Undoes the escapes of a line.
 fn unescape(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -80,7 +80,7 @@ fn unescape(line: &str) -> String {
     out
 }
 
-/// What CommonMark and HTML make something of, where a line of a sender begins or anywhere in it.
+/// Checks that no line of a sender's text has a meaning in CommonMark or HTML.
 fn means_nothing(text: &str) {
     for line in text.lines().filter_map(|line| line.strip_prefix('>')) {
         let line = line.strip_prefix(' ').unwrap_or(line);
@@ -102,7 +102,7 @@ fn means_nothing(text: &str) {
     }
 }
 
-/// Texts that try to be more than text.
+/// Texts that try to be read as structure.
 fn attack() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("\n"),
@@ -177,7 +177,7 @@ proptest! {
             let submission =
                 Submission { context: TaskContext::entries(context.clone()), ..Submission::new("drafts", &*description) };
             if inbox.submit(&writer(), submission, id(number), at(1)).is_err() {
-                // Two keys that were alike but for what XML can't carry, or a text of nothing else.
+                // The two keys differed only in characters that XML can't carry, or the text had no others.
                 continue;
             }
             expected.push(Shown { id: id(number).to_string(), from: "writer (job drafts)".into(), description, context });

@@ -1,4 +1,4 @@
-//! What comes of a detached task reaches its submitter once, on whatever append a crash falls.
+//! Delivery to submitters: every event of a detached task reaches its submitter once, at whatever append a crash falls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ struct Assignment {
     detached: bool,
 }
 
-/// Something that the writer has heard.
+/// An event that the writer has heard.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Mark {
     what: String,
 }
 
-/// It was marked.
+/// Confirms that the event was marked.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Marked {}
 
@@ -49,11 +49,11 @@ payloads! {
     Marked: "marked";
 }
 
-/// The messages that said something, by what they said. A handler that runs again has the same message.
+/// The messages that were heard, by their texts. A handler that runs again has the same message.
 #[derive(Clone, Default)]
 struct Heard {
     messages: Arc<Mutex<BTreeMap<String, BTreeSet<MessageId>>>>,
-    /// Whether nothing is marked.
+    /// True if marking is held back.
     held: Arc<AtomicBool>,
 }
 
@@ -62,7 +62,7 @@ impl Heard {
         self.messages.lock().unwrap().entry(what.to_owned()).or_default().insert(message);
     }
 
-    /// Each thing was heard once, and marked once.
+    /// Checks that each event was heard once, and marked once.
     fn check(&self, expected: &[&str], after: &str) {
         let messages = self.messages.lock().unwrap();
         let twice: Vec<_> = messages.iter().filter(|(_, messages)| messages.len() != 1).collect();
@@ -73,7 +73,7 @@ impl Heard {
     }
 }
 
-/// What the submitter of a detached and watched task hears.
+/// Events that the submitter of a detached and watched task hears.
 const DETACHED: [&str; 8] =
     ["1 submitted", "2 routed", "3 accepted", "4 question", "5 input", "6 question", "7 input", "result completed"];
 
@@ -81,7 +81,7 @@ fn fresh() -> Journal {
     Arc::new(Mutex::new(MemoryJournal::new([5; 32])))
 }
 
-/// A listener that submits, and has each thing that it hears marked before it answers.
+/// A listener that submits, and has each event marked before it answers.
 struct Writer(Heard);
 
 impl Actor for Writer {
@@ -142,7 +142,7 @@ impl Handler<Delivery<ResultPayload>> for Writer {
     }
 }
 
-/// What the writer's own calls come to.
+/// Outcomes of the writer's own calls.
 struct Log(Heard);
 
 impl Actor for Log {
@@ -200,14 +200,14 @@ fn tell(kit: &Kit, client: &str, request: impl IntoRequest) -> bool {
     told
 }
 
-/// Does what is next for the one task; `false` if nothing is, or nothing can be.
+/// Makes the next step of the one task; `false` if there is none, or none is possible.
 fn step(kit: &Kit, job: &Job, detached: bool) -> bool {
     let task = job.read(|inbox| inbox.tasks().next().map(|task| (task.id, task.status, task.questions.len())));
     match task {
         None => tell(kit, "boss", Assignment { detached }),
         Some((id, Status::Pending, _)) => tell(kit, "reviewer", call_to("reviews", Accept { id })),
         Some((id, Status::Accepted, asked @ (0 | 1))) => {
-            // The same words, so that the second question is told from the first by its number alone.
+            // The same text, so that only the number distinguishes the second question.
             let asks = tell(kit, "reviewer", call_to("reviews", InputRequired { id, text: "Which one?".into() }));
             asks && job.read(|inbox| inbox.get(id).unwrap().questions.len()) > asked
         }
@@ -218,7 +218,7 @@ fn step(kit: &Kit, job: &Job, detached: bool) -> bool {
     }
 }
 
-/// Goes as far as the journal lets it; `true` if that is to the end.
+/// Runs as far as the journal allows; `true` if that is to the end.
 fn run(journal: &Journal, appends: u64, heard: &Heard, detached: bool) -> bool {
     let job = job();
     let failing = FailingJournal::new(journal.clone(), appends);
@@ -226,7 +226,7 @@ fn run(journal: &Journal, appends: u64, heard: &Heard, detached: bool) -> bool {
     kit.settle();
     while step(&kit, &job, detached) {}
     kit.client("boss").tell(call_to("reviews", Assignment { detached })).is_ok() && {
-        // Whatever was owed was told, and nothing of that is kept.
+        // Everything that was owed was delivered, and nothing of that is kept.
         kit.settle();
         job.read(|inbox| assert_eq!(inbox.owed().count(), 0));
         let left = journal.lock().unwrap().clone().recover().unwrap();
@@ -240,7 +240,7 @@ fn crash(journal: &Journal) -> Journal {
     Arc::new(Mutex::new(journal.lock().unwrap().clone()))
 }
 
-/// Crashes at every append, and again so many appends later; how often it did.
+/// Crashes at every append, and again `later` appends after that; returns the number of crashes.
 fn crashes(later: u64, detached: bool, expected: &[&str]) -> u32 {
     let mut crashes = 0;
     for appends in 0.. {

@@ -1,4 +1,4 @@
-//! Damaged files: an error, or what was written; never anything else, and never a panic.
+//! Damaged files: opening fails or returns the written state; it never returns another one, and never panics.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::story::{Dice, Folder, KEY, Story, content, open};
 
 const STEPS: usize = 60;
 
-/// A journal that ended in order, and what it holds.
+/// Makes a journal that ended in order; returns its bytes and its contents.
 fn ended(folder: &Folder) -> (Vec<u8>, MemoryJournal) {
     let mut memory = MemoryJournal::new(KEY);
     let mut store = open(&folder.journal());
@@ -26,7 +26,7 @@ fn ended(folder: &Folder) -> (Vec<u8>, MemoryJournal) {
     (fs::read(folder.journal()).unwrap(), memory)
 }
 
-/// What a file says; none if it is refused.
+/// Opens and recovers a file; `None` if it is refused.
 fn read(file: &Path) -> Option<(SqliteJournal, Recovered)> {
     let mut store = SqliteJournal::open(file, &Options::new([0; 32])).ok()?;
     let recovered = store.recover().ok()?;
@@ -37,13 +37,13 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     PathBuf::from(format!("{}{ending}", file.display()))
 }
 
-/// Whoever opens a damaged file goes on as if nothing were wrong, or not at all.
+/// Checks that a damaged file is refused, or works as if it were intact.
 fn goes_on(file: &Path, what: &str, memory: &MemoryJournal, more: &[Step]) -> bool {
     let mut memory = memory.clone();
     let Some((mut store, recovered)) = read(file) else { return false };
     assert_eq!(recovered, content(memory.recover().unwrap()), "{what}");
     match store.append(more) {
-        // A message of a mailbox that was over comes back: only then it is looked at.
+        // Rows of an ended message of a mailbox are only checked when the message comes back.
         Err(error) if error.message.contains(": damaged: mail ") => return false,
         written => written.unwrap(),
     }
@@ -156,7 +156,7 @@ fn a_truncated_file_is_refused() {
     let copy = folder.path().join("short.journal");
     for len in (1..bytes.len()).step_by(509).chain((4096..bytes.len()).step_by(4096)) {
         if bytes[len..].iter().all(|byte| *byte == 0) {
-            // The end of a page that is nearly empty: SQLite reads what is not there as zeros.
+            // The end of a page that is nearly empty: SQLite reads missing bytes as zeros.
             continue;
         }
         fs::write(&copy, &bytes[..len]).unwrap();
@@ -165,7 +165,7 @@ fn a_truncated_file_is_refused() {
     }
 }
 
-/// What a journal held after each of its transactions, and its files at a moment when nothing was written back.
+/// Contents of a journal after each of its transactions, and its files before anything was written back.
 struct Logged {
     main: Vec<u8>,
     log: Vec<u8>,
@@ -189,7 +189,7 @@ fn logged(folder: &Folder) -> Logged {
 }
 
 impl Logged {
-    /// What the files say with another log, and the index that a killed writer left, or why they are refused.
+    /// Recovers from the files with another log, and the index that a killed writer left; or returns the refusal.
     fn with_index(&self, name: &str, log: &[u8], durability: Durability) -> Result<Recovered, String> {
         let folder = Folder::new();
         let copy = folder.path().join(name);
@@ -205,7 +205,7 @@ impl Logged {
         opened.map(|mut store| content(store.recover().unwrap())).map_err(|error| error.to_string())
     }
 
-    /// What the files say with another log.
+    /// Recovers from the files with another log.
     fn with(&self, copy: &Path, log: &[u8]) -> Option<(Recovered, bool)> {
         fs::write(copy, &self.main).unwrap();
         fs::write(beside(copy, "-wal"), log).unwrap();
@@ -253,7 +253,7 @@ fn no_bit_of_the_log_costs_a_finished_transaction_where_its_index_is_there() {
     );
     let frame = 24 + 4096;
     let last = logged.log.len() - frame;
-    // Each bit of the header of the last frame, which is a commit, and some of all others.
+    // Each bit of the header of the last frame, which is a commit, and some bits of all others.
     let mut dice = Dice::new(7);
     let bits =
         (last as u64 * 8..(last as u64 + 24) * 8).chain((0..200).map(|_| dice.below(logged.log.len() as u64 * 8)));
@@ -281,7 +281,7 @@ fn a_log_that_lost_its_end_is_reported_and_a_loss_of_power_may_cost_it_where_tha
 fn a_transaction_that_was_never_finished_is_no_damage() {
     let folder = Folder::new();
     let logged = logged(&folder);
-    // What is killed between the two halves of a frame leaves the head of one that was not told to anybody.
+    // A kill between the two halves of a frame leaves the head of a frame that was not confirmed.
     let mut log = logged.log.clone();
     let frame = log[log.len() - 24 - 4096..].to_vec();
     log.extend(&frame[..24]);
@@ -337,7 +337,7 @@ fn a_log_that_was_being_written_back_is_no_damage() {
     for ending in ["", "-wal"] {
         fs::copy(beside(&folder.journal(), ending), beside(&crashed.journal(), ending)).unwrap();
     }
-    // A process is killed when the first page is written back, which says how long the file is to be, and no other.
+    // The process is killed after it wrote back only the first page, which holds the length of the file.
     let log = fs::read(beside(&crashed.journal(), "-wal")).unwrap();
     let number = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().unwrap());
     let page = number(8);

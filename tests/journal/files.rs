@@ -1,4 +1,4 @@
-//! What is opened, what is refused, what is kept and for how long.
+//! Files of journals: opening, refusals and retention.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -87,7 +87,7 @@ fn the_first_version_is_still_read() {
     memory.append(&Story::steps(1, 60)).unwrap();
     let mut store = open(&folder.journal());
     assert_eq!(noted(store.recover().unwrap()), noted(memory.recover().unwrap()));
-    // Its steps have no moments of their own.
+    // Steps of that version have no times of their own.
     let db = Connection::open(folder.journal()).unwrap();
     let sql =
         "SELECT thread.id, message.id FROM message JOIN thread ON thread.number = thread ORDER BY message.at DESC";
@@ -115,7 +115,7 @@ fn the_sums_of_version_5_become_those_of_today() {
     memory.append(&steps).unwrap();
     let mut store = open(&folder.journal());
     let recovered = store.recover().unwrap();
-    // Whom answers without an addressee were for then, nobody knows.
+    // That version did not record the addressee of answers without one.
     let nobody = |record: &AddresseeRecord| record.person.is_none();
     assert!(!recovered.addressees.is_empty() && recovered.addressees.iter().all(nobody), "{:?}", recovered.addressees);
     memory.append(&[addressees(&recovered.addressees)]).unwrap();
@@ -161,7 +161,7 @@ fn rows_that_version_5_has_lost_are_still_missing() {
     assert!(refusal.contains("rows are missing, or come from another time"), "{refusal}");
 }
 
-/// Without the notes of messages that are over: the first version took them.
+/// Drops the notes of ended messages, which the first version accepted.
 fn noted(recovered: Recovered) -> Recovered {
     let mut content = content(recovered);
     content.notes.retain(|note| content.messages.iter().any(|message| message.number == note.message));
@@ -200,7 +200,7 @@ fn no_other_name_leads_around_the_lock() {
     let stat = JournalReader::open(&link).unwrap().stat().unwrap();
     assert_eq!((stat.in_use, stat.writer), (true, Some(std::process::id())));
     drop(first);
-    // By its link it is the same journal, with its log beside the file and not beside the link.
+    // A path through the link opens the same journal, with its log beside the file and not beside the link.
     let mut again = open(&link);
     assert_eq!(again.recover().unwrap().epoch, 1);
     assert!(folder.path().join("organism.journal-wal").exists() && !folder.path().join("link.journal-wal").exists());
@@ -229,7 +229,7 @@ fn nothing_beside_a_journal_that_is_deleted_lets_another_writer_in() {
     }
     let second = SqliteJournal::open(&folder.journal(), &Options::new(KEY)).unwrap_err();
     assert!(matches!(second.problem, Problem::InUse { .. }), "{second}");
-    // Whoever deletes the file itself ends the writer: what it writes would be lost.
+    // Deleting the file itself ends the writer: later writes would be lost.
     fs::remove_file(folder.journal()).unwrap();
     let refused = refusal(&folder.journal());
     assert!(refused.contains("its log is there") && refused.contains("without the file itself"), "{refused}");
@@ -252,7 +252,7 @@ fn what_is_no_file_is_refused_and_nothing_is_made() {
         ("folder", "a folder is there"),
         ("socket", "a socket is there"),
         ("fifo", "a FIFO is there"),
-        ("dangling", "a link to nowhere is there, where nothing is"),
+        ("dangling", "a link to nowhere is there, but its target is missing"),
         ("null", "a device is there"),
     ] {
         let refused = refusal(&path(name));
@@ -285,7 +285,7 @@ fn after_an_error_nothing_more_is_taken() {
     store.recover().unwrap();
     let steps = Story::steps(3, 20);
     store.append(&steps[..10]).unwrap();
-    // Another hand in the file is what the lock can't keep out.
+    // A program that bypasses the lock can't be kept out.
     let other = Connection::open(folder.journal()).unwrap();
     other.execute_batch("DROP TABLE note; DROP TABLE message").unwrap();
     let error = store.append(&steps[10..]).unwrap_err().to_string();
@@ -294,7 +294,7 @@ fn after_an_error_nothing_more_is_taken() {
     assert!(error.contains("it failed before, and takes nothing more"), "{error}");
 }
 
-/// A journal in which conversations come and go, an hour of them.
+/// Fills a journal with conversations that come and go, for some hours.
 fn busy(store: &mut SqliteJournal, hours: std::ops::Range<u64>) {
     for hour in hours {
         let mut steps = Story::steps(hour, 64);
@@ -339,7 +339,7 @@ fn what_has_had_its_time_goes_while_nothing_happens() {
     let before = ended(&folder.journal()).0;
     assert!(before > 20, "{before} are kept");
     drop(store);
-    // Those hours are long ago.
+    // Those hours are long past.
     let mut store = open(&folder.journal());
     let open = content(store.recover().unwrap());
     let writer = JournalWriter::start(Box::new(store), Durability::Process, Vec::new(), Box::new(|_, _| ())).unwrap();

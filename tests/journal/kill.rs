@@ -1,4 +1,4 @@
-//! Real processes that are killed, or run out of room, while they write.
+//! Processes that are killed, or run out of disk space, while they write.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ const FILE: &str = "SYSTOLE_TEST_JOURNAL";
 const FROM: &str = "SYSTOLE_TEST_FROM";
 const SEED: u64 = 11;
 
-/// What the other process does: it writes batch after batch, and says each time how far it has come. Alone it does
+/// The work of the other process: it writes batch after batch, and reports each. Without its environment it does
 /// nothing.
 #[test]
 fn child() {
@@ -48,7 +48,7 @@ fn spawn(mut command: Command, folder: &Folder, from: usize) -> Child {
         .unwrap()
 }
 
-/// Steps that were confirmed, and those that may have been under way with them.
+/// Checks the confirmed steps, and those that may have been in flight with them.
 fn check(folder: &Folder, confirmed: usize) -> usize {
     let recovered = content(open(&folder.journal()).recover().unwrap());
     let steps = Story::steps(SEED, confirmed + 5);
@@ -78,7 +78,7 @@ fn a_killed_process_loses_nothing_that_it_was_told_is_written() {
             confirmed = done.parse().unwrap();
             until = until.saturating_sub(1);
             if until == 0 {
-                // What is in the pipe by now was confirmed, too.
+                // Lines in the pipe by now were confirmed, too.
                 child.kill().unwrap();
             }
         }
@@ -92,7 +92,7 @@ fn a_killed_process_loses_nothing_that_it_was_told_is_written() {
 fn a_file_that_can_not_grow_is_an_error_and_nothing_is_half_written() {
     let folder = Folder::new();
     let mut limited = Command::new("sh");
-    // The limit counts blocks of 512 bytes or of 1 KiB, as the shell likes; the process must survive it.
+    // The limit counts blocks of 512 bytes or of 1 KiB, depending on the shell; the process must survive it.
     limited.args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
     let mut child = spawn(limited, &folder, 0);
     let (mut confirmed, mut failed) = (0, None);

@@ -1,4 +1,4 @@
-//! Mailboxes, submissions and principals in the journal: what is kept, for how long, and who writes beside whom.
+//! Mailboxes, submissions and principals in the journal: retention, and writers beside the organism.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn what_is_over_is_swept_and_leaves_a_mark_and_places_are_never_given_again() {
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
     });
     assert_eq!(marks.unwrap(), (5, 5));
-    // One is deleted by hand, one is moved behind the last and deleted there: neither is a mark for readers.
+    // One is deleted directly, one is moved behind the last and deleted there: neither is a mark for readers.
     let moved = Op::MailMoved { from: 2, to: 6, status: is(MailState::Redriven) };
     store.append(&step(vec![Op::MailGone { seq: 4 }, moved, Op::MailGone { seq: 6 }], 4 * HOUR)).unwrap();
     let pruned: i64 = db.query_row("SELECT pruned FROM mail_gone", [], |row| row.get(0)).unwrap();
@@ -121,7 +121,7 @@ fn a_submission_stays_while_its_conversation_is_open_and_its_time_after_that() {
     let ops = vec![
         Op::Open(first.clone()),
         of(first.id, 1),
-        // It is over in the step in which it comes; so is one whose conversation never opened.
+        // This submission ends in the step in which it comes; so does one whose conversation never opened.
         Op::Open(second.clone()),
         Op::Close { thread: second.number },
         of(second.id, 2),
@@ -173,7 +173,7 @@ fn somebody_is_let_in_beside_an_organism_that_writes_and_without_one() {
     });
     assert_eq!(names(&beside).len(), 26);
     assert!(!beside.dismiss(&name("nobody")).unwrap());
-    // A handle that is closed must not take the log from under the organism.
+    // Closing a handle must not remove the log that the organism uses.
     drop(beside);
     store.append(&later).unwrap();
     memory.append(&later).unwrap();

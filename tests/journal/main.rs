@@ -1,4 +1,4 @@
-//! The journal on disk: it must say what the one in memory says, whatever happens to its file.
+//! The journal on disk: it must report what the one in memory reports, whatever happens to its file.
 
 mod damage;
 mod files;

@@ -1,4 +1,4 @@
-//! The same steps through both journals, with ends and new starts in between.
+//! The same steps through both journals, with orderly ends, crashes and starts in between.
 
 use proptest::prelude::*;
 use systole::journal::{Journal, MemoryJournal};
@@ -11,7 +11,7 @@ enum Act {
     Append(Vec<Vec<(u8, u16)>>),
     /// The process ends in order.
     Close,
-    /// It doesn't.
+    /// The process crashes.
     Crash,
 }
 

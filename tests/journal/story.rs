@@ -17,14 +17,14 @@ use uuid::Uuid;
 
 pub(crate) const KEY: [u8; 32] = [7; 32];
 
-/// A folder of a test, gone with it.
+/// A folder of a test, deleted with this value.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("systole-journal-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        // In memory where there is such a folder: what these tests look at is not the disk.
+        // In memory where there is such a folder, since these tests don't test the disk.
         let memory = Path::new("/dev/shm");
         let path = if memory.is_dir() { memory.join(name) } else { std::env::temp_dir().join(name) };
         fs::create_dir_all(&path).unwrap();
@@ -50,7 +50,7 @@ pub(crate) fn open(file: &Path) -> SqliteJournal {
     SqliteJournal::open(file, &Options::new(KEY)).unwrap()
 }
 
-/// What is recovered, but for what each start changes.
+/// Returns the recovered state without the parts that change with each start.
 pub(crate) fn content(mut recovered: Recovered) -> Recovered {
     (recovered.epoch, recovered.crashed) = (0, false);
     recovered
@@ -64,7 +64,7 @@ impl Dice {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Below a bound.
+    /// Draws a number below a bound.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         // xorshift64*, <https://doi.org/10.18637/jss.v008.i14>.
         self.0 ^= self.0 >> 12;
@@ -89,14 +89,14 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// The story so far, to be told again with the same seed.
+    /// Makes steps, the same for the same seed.
     pub(crate) fn steps(seed: u64, count: usize) -> Vec<Step> {
         let mut story = Self::default();
         let mut dice = Dice::new(seed);
         (0..count).map(|_| story.random_step(&mut dice)).collect()
     }
 
-    /// The same with what version 1 of the store did not know.
+    /// Makes steps with operations that version 1 of the store did not know.
     pub(crate) fn whole_steps(seed: u64, count: usize) -> Vec<Step> {
         let mut story = Self::default();
         let mut dice = Dice::new(seed);
@@ -114,7 +114,7 @@ impl Story {
         self.step(&ops)
     }
 
-    /// One step; each pair is a kind of change and what it is about.
+    /// Makes one step; each pair is a kind of operation and its subject.
     pub(crate) fn step(&mut self, ops: &[(u8, u16)]) -> Step {
         self.now += 1_000_000;
         let ops = ops.iter().map(|&(kind, pick)| self.op(kind, pick)).collect();
@@ -190,7 +190,7 @@ impl Story {
         }
     }
 
-    /// A change of what version 1 of the store did not know, so that its file is still the same story.
+    /// Makes an operation that version 1 of the store did not know, so that the rest of the story stays the same.
     pub(crate) fn later(&mut self, kind: u8, pick: u16) -> Op {
         let n = pick as usize;
         let (inbox, id) = (name(n / 3), TaskId::from_uuid(Uuid::from_u128(n as u128 % 5)));
@@ -201,7 +201,7 @@ impl Story {
                 Op::Mail(mail_record(self.last_mail, n), mail_status(n / 3))
             }
             9 => {
-                // It comes again, after a crash.
+                // It comes again, as after a crash.
                 self.last_mail += 1;
                 Op::Mail(mail_record(self.last_mail, n % 4), mail_status(n))
             }
@@ -239,7 +239,7 @@ impl Story {
     }
 }
 
-/// One of those that there are, mostly of the last.
+/// Picks one of the existing numbers, mostly of the last.
 fn some(of: &[Number], n: usize) -> Number {
     match of.len() {
         0 => 1,
@@ -372,7 +372,7 @@ fn agent_record(n: usize) -> AgentRecord {
     }
 }
 
-/// Of the conversation of a thread, if that is a root.
+/// Makes a submission of a thread's conversation, if the thread is a root.
 fn submission_record(thread: Number, n: usize) -> SubmissionRecord {
     SubmissionRecord {
         id: message_id(n),

@@ -1,4 +1,4 @@
-//! The files of an older organism, as the last version that had them wrote them, come into the journal.
+//! Takeover: the journal imports the files of an older organism, as written by their last version.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn beside(folder: &Folder, ending: &str) -> PathBuf {
     PathBuf::from(format!("{}{ending}", folder.journal().display()))
 }
 
-/// A journal that knows conversations 1, 2 and 4, in the first of which messages 11 and 13 wait; with the older files.
+/// Makes a journal with conversations 1, 2 and 4, in the first of which messages 11 and 13 wait; and the older files.
 fn older() -> Folder {
     let folder = Folder::new();
     let mut journal = open(&folder.journal());
@@ -191,7 +191,7 @@ fn whatever_start_is_cut_short_nothing_is_doubled() {
     let folder = older();
     let (mut journal, first) = take_over(&folder);
     let once = content(journal.recover().unwrap());
-    // Somebody is dismissed, and a message ends, before the process is killed.
+    // A principal is dismissed, and a message ends, before the process is killed.
     let db = Connection::open(folder.journal()).unwrap();
     assert_eq!(db.execute("DELETE FROM principal WHERE name = 'chief'", []).unwrap(), 1);
     drop((journal, first));
@@ -237,14 +237,14 @@ fn files_that_are_none_of_ours_stay_as_they_are() {
     let refusal = open(&folder.journal()).take_over().unwrap_err().to_string();
     assert!(refusal.contains("organism.journal.gateway"), "{refusal}");
     assert_eq!(fs::read(beside(&folder, ".gateway")).unwrap(), before);
-    // An outbox without a gateway is somebody else's.
+    // An outbox without a gateway belongs to another program.
     fs::remove_file(beside(&folder, ".gateway")).unwrap();
     let (_journal, takeover) = take_over(&folder);
     takeover.finish().unwrap();
     assert!(beside(&folder, ".outbox").exists());
 }
 
-/// The older files by another name of the journal.
+/// The path of an older file beside another name of the journal.
 fn beside_link(folder: &Folder, ending: &str) -> PathBuf {
     folder.path().join(format!("link{ending}"))
 }
@@ -282,7 +282,7 @@ fn of_two_files_none_is_guessed_to_be_the_one() {
         assert!(error.contains(name.to_str().unwrap()) && name.exists(), "{error}");
     }
     assert!(journal.recover().unwrap().mail.is_empty());
-    // Two names of one file are no two files.
+    // Two names of the same file count as one file.
     fs::remove_file(beside_link(&folder, ".gateway")).unwrap();
     symlink(beside(&folder, ".gateway"), beside_link(&folder, ".gateway")).unwrap();
     drop(journal);

@@ -1,4 +1,4 @@
-//! A durable organism in a process of its own, which is killed at random places: `kill -9`, nothing softer.
+//! Kills of a durable organism in a process of its own, at random places, by `kill -9`.
 //!
 //! `SYSTOLE_KILLS=1000 cargo test --test kill` kills it more often, `SYSTOLE_SEED=N` in another order.
 
@@ -13,17 +13,17 @@ use std::time::Duration;
 
 use organism::{JOURNAL, LEVEL, serve};
 
-/// How long it may say nothing while something is waited for, on a machine under load.
+/// The longest silence of the process while a line is expected, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often, unless the environment says otherwise.
+/// The default number of kills.
 const KILLS: u64 = 200;
-/// Organisms that are killed beside each other.
+/// Organisms that are killed in parallel.
 const LIVES: u64 = 2;
-/// Lines that the process says at most before it is killed.
+/// The most lines of the process before it is killed.
 const LINES: u64 = 160;
-/// Orders of one process that wait at most.
+/// The most waiting orders of one process.
 const AHEAD: i64 = 20;
-/// Orders of all of them that wait at most: no life is long enough for all that were begun before it.
+/// The most waiting orders of all processes: no life is long enough for all that were begun before it.
 const WAITING: usize = 200;
 
 /// The process itself: `what_was_confirmed_is_answered` starts it.
@@ -36,7 +36,7 @@ fn process() {
 #[test]
 fn what_was_confirmed_is_answered() {
     let (seed, kills) = (number("SYSTOLE_SEED").unwrap_or(1), number("SYSTOLE_KILLS").unwrap_or(KILLS));
-    // One alone leaves processors idle.
+    // A single process would leave processors idle.
     std::thread::scope(|scope| {
         for life in 0..LIVES {
             scope.spawn(move || play("process", seed + life, kills.div_ceil(LIVES)));
@@ -86,13 +86,13 @@ fn play(level: &str, seed: u64, kills: u64) {
     assert!(books.taken.len() as u64 > kills, "hardly anything was taken: {}", books.taken.len());
 }
 
-/// What the process was asked, and what it said.
+/// Orders to the processes, and their reports.
 #[derive(Default)]
 struct Books {
     next: i64,
     taken: HashSet<i64>,
     answers: HashMap<i64, String>,
-    /// The last event of each task that was heard.
+    /// The last event of each task that was reported.
     events: HashMap<String, i64>,
     twice: u64,
 }
@@ -107,7 +107,7 @@ impl Books {
             (Some("answer"), Some(n), Some(answer)) => {
                 let (sum, _) = answer.split_once('/').expect("a sum and an id");
                 assert_eq!(sum, organism::answer(n).to_string(), "the answer to {n}");
-                // It was said, and the process was killed before it could note that.
+                // The process was killed after this answer and before it could note that.
                 if let Some(before) = self.answers.insert(n, answer.to_owned()) {
                     self.twice += 1;
                     assert_eq!(before, answer, "{n} has two answers");
@@ -124,12 +124,12 @@ impl Books {
         }
     }
 
-    /// Those that were confirmed and are not answered.
+    /// Lists the orders that were confirmed and are not answered.
     fn waiting(&self) -> impl Iterator<Item = &i64> {
         self.taken.iter().filter(|n| !self.answers.contains_key(n))
     }
 
-    /// Whether everything that was confirmed is answered.
+    /// Tells whether every confirmed order is answered.
     fn is_settled(&self) -> bool {
         self.waiting().next().is_none()
     }
@@ -138,7 +138,7 @@ impl Books {
 struct Process {
     child: Child,
     orders: ChildStdin,
-    /// What it says, without what the test harness says.
+    /// The lines of the process, without those of the test harness.
     lines: Receiver<String>,
     ordered: i64,
 }
@@ -156,7 +156,7 @@ impl Process {
         let orders = child.stdin.take().expect("it is piped");
         let said = BufReader::new(child.stdout.take().expect("it is piped"));
         let (hear, lines) = channel();
-        // It ends with the process.
+        // The thread ends with the process.
         std::thread::spawn(move || {
             let whole = said.lines().map_while(Result::ok).filter_map(|line| said_in(&line).map(str::to_owned));
             whole.for_each(|line| hear.send(line).unwrap_or_default());
@@ -164,7 +164,7 @@ impl Process {
         Self { child, orders, lines, ordered: 0 }
     }
 
-    /// Orders something for each line that it says.
+    /// Sends an order for each line of the process.
     fn talk(&mut self, books: &mut Books, lines: u64) {
         for _ in 0..lines {
             while self.ordered < AHEAD && books.waiting().count() < WAITING {
@@ -180,7 +180,7 @@ impl Process {
         }
     }
 
-    /// Hears what it says next; `None` if it has ended.
+    /// Reads the next line; `None` if the process has ended.
     fn listen(&mut self, books: &mut Books) -> Option<()> {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(said) => {
@@ -198,7 +198,7 @@ impl Process {
         }
     }
 
-    /// Kills it; what it had said already counts.
+    /// Kills the process; lines that it wrote before still count.
     fn kill(mut self, books: &mut Books) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
@@ -208,14 +208,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // After an orderly end of the test it is gone already.
+        // After an orderly end of the test the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What the organism says in a line, if it is whole: a line that is cut in its middle was never said, and the test
-/// harness says other things.
+/// Extracts the report in a line, if the line is whole: a line that is cut in its middle doesn't count, and the test
+/// harness writes other lines.
 fn said_in(line: &str) -> Option<&str> {
     line.split_once("organism: ")?.1.strip_suffix('.')
 }

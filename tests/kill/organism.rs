@@ -1,4 +1,4 @@
-//! The organism that is killed: it takes orders from standard input, each a number, and says what it took and answered.
+//! The organism that is killed: it takes orders from standard input, each a number, and reports orders and answers.
 
 use std::io::{BufRead, Write};
 
@@ -16,14 +16,14 @@ use systole::vocab::{Limits, TaskId};
 pub(crate) const JOURNAL: &str = "SYSTOLE_TEST_JOURNAL";
 pub(crate) const LEVEL: &str = "SYSTOLE_TEST_LEVEL";
 
-/// What is ordered.
+/// An order.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Order {
-    /// Its number.
+    /// The number, by which it is answered.
     n: i64,
 }
 
-/// What was made of it.
+/// The answer to an order.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Made {
     /// The number of the order.
@@ -35,14 +35,14 @@ struct Made {
 /// A part to be made.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Part {
-    /// What goes in.
+    /// The input.
     n: i64,
 }
 
 /// A part that was made.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct Piece {
-    /// What came out.
+    /// The output.
     n: i64,
 }
 
@@ -56,13 +56,13 @@ macro_rules! payload {
 }
 payload! { Order "order" Made "made" Part "part" Piece "piece" }
 
-/// What an order comes to.
+/// Returns the answer to an order.
 pub(crate) fn answer(n: i64) -> i64 {
     let first = 2 * n + 1;
     first + (2 * (first + 1) + 1) + (2 * (first + 2) + 1) + review(n)
 }
 
-/// What a review of an order adds.
+/// Returns the part that a review adds to an order.
 const fn review(n: i64) -> i64 {
     7 * n
 }
@@ -106,11 +106,11 @@ impl Handler<Delivery<Part>> for Worker {
     }
 }
 
-/// Accepts and completes tasks as they come; what was left from before a kill first.
+/// Accepts and completes tasks as they come, first those from before a kill.
 fn review_all(organism: &Organism, reviews: &Job, events: std::sync::mpsc::Receiver<Event>) {
     let reviewer = organism.client("reviewer").expect("it is registered");
     let reader = reviewer.clone();
-    // It is told that it did, or that it had done so before the kill.
+    // The answers confirm it, or that it was done before the kill.
     std::thread::spawn(move || block_on(async { while reader.receive().await.is_some() {} }));
     let left: Vec<_> = reviews.read(|inbox| {
         let known = |status| match status {
@@ -141,7 +141,7 @@ fn order_of(reviews: &Job, id: TaskId) -> i64 {
     reviews.read(|inbox| inbox.get(id).expect("it is open").description.parse().expect("a number"))
 }
 
-/// Runs until it is killed.
+/// Runs until the process is killed.
 pub(crate) fn serve() {
     let journal = std::env::var_os(JOURNAL).expect("the test says where the journal is");
     let level = match std::env::var(LEVEL).as_deref() {
@@ -151,7 +151,7 @@ pub(crate) fn serve() {
     let (tell, events) = std::sync::mpsc::channel();
     let reviews = Job::new("reviews", "reviewer").expect("names").on_event(move |event| {
         say(&format!("event {} {}/{}", event.number, event.task, event.kind));
-        // Whoever listens ends with the process.
+        // The receiver ends with the process.
         let _ = tell.send(event.clone());
     });
     let organism = reviews
@@ -164,7 +164,7 @@ pub(crate) fn serve() {
         .listener("worker", || Worker, |contract| contract.accepts::<Part>().replies::<Piece>())
         .client("customer", |client| client.calls::<Order>())
         .client("reviewer", |client| client.calls::<Accept>().calls::<Complete>())
-        // It is killed whatever it does: that is no message's fault.
+        // Kills are no fault of a message, so it may run often.
         .limits(Limits { max_attempts: 250, ..Limits::default() })
         .shards(2)
         .durable(journal, level)
@@ -191,13 +191,13 @@ pub(crate) fn serve() {
             say(&format!("taken {n}"));
         }
     }
-    // The other end closed only its side.
+    // The other end has only closed its side.
     loop {
         std::thread::park();
     }
 }
 
-/// One line, which is whole or not there.
+/// Writes a line in one piece.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("organism: {text}.\n").as_bytes()).expect("somebody listens");

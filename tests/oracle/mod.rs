@@ -1,4 +1,4 @@
-//! Questions, and a listener that answers them as a closure says: for several test programs.
+//! Questions, and a listener that answers them by a closure, for several test programs.
 
 use systole::prelude::*;
 
@@ -34,7 +34,7 @@ pub(crate) fn answered(text: impl Into<String>) -> Answered {
     Answered { text: text.into() }
 }
 
-/// A listener that answers questions with a closure.
+/// A listener that answers questions by a closure.
 pub(crate) struct Oracle<F>(pub(crate) F);
 
 impl<F: Unpin + 'static> Actor for Oracle<F> {

@@ -1,4 +1,4 @@
-//! A listener that keeps the thread of its shard.
+//! The watchdog: a listener that blocks the thread of its shard.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use systole::shell::{Events, Observed};
 
 use crate::calculator::*;
 
-/// The next event of the watchdog: who, and whether the thread is free again.
+/// Waits for the next event of the watchdog: the listener, and whether the thread is free again.
 async fn next(events: &mut Events) -> (String, bool) {
     loop {
         match within(events.next()).await {
@@ -31,7 +31,7 @@ async fn a_listener_that_blocks_its_shard_is_reported_while_it_lasts() {
     let block = move |q: Delivery<Question>| {
         let gate = gate.clone();
         async move {
-            // No await: neither the timeout nor anything else on this thread gets a turn.
+            // No await: neither the timeout nor anything else on this thread can run.
             gate.lock().unwrap().recv()?;
             Ok(reply(answered(&*q.text)))
         }

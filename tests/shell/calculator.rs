@@ -39,7 +39,7 @@ pub(crate) struct Count {
 }
 payload!(Count, "count");
 
-/// Tells somebody what to do.
+/// An order, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Order {
     pub(crate) what: String,
@@ -67,7 +67,7 @@ impl Handler<Delivery<Add>> for Calculator {
     }
 }
 
-/// Keeps the panics that tests make on purpose off their output.
+/// Hides the output of panics that tests cause on purpose.
 pub(crate) fn hush() {
     std::panic::set_hook(Box::new(|info| {
         if info.payload().downcast_ref::<&str>() != Some(&"as told") {
@@ -76,8 +76,8 @@ pub(crate) fn hush() {
     }));
 }
 
-/// Starts an organism whose `oracle` takes so many questions at a time: it says which, and answers when the semaphore
-/// lets it.
+/// Starts an organism whose `oracle` has so many concurrency slots: it reports each question, and answers when the
+/// semaphore allows it.
 pub(crate) fn held_back(
     builder: OrganismBuilder,
     concurrency: u32,
@@ -102,7 +102,7 @@ pub(crate) fn held_back(
     (organism, client, begun)
 }
 
-/// Lets a test fail that would hang.
+/// Fails a test that would hang.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(std::time::Duration::from_secs(60), future).await.expect("the organism hangs")
 }

@@ -1,4 +1,4 @@
-//! Handlers that wait for answers.
+//! Handlers that await answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ async fn ten_thousand_conversations_get_their_own_answers() {
     }
 }
 
-/// Asks itself with one less until nothing is left, then counts up again.
+/// A listener that calls itself with one less until nothing is left, then counts up again.
 struct Diver;
 
 impl Actor for Diver {
@@ -100,7 +100,7 @@ async fn a_thread_cannot_go_deeper_than_the_limit() {
     assert!(matches!(&asked, Err(AskError::Fault { fault, .. }) if fault.code == FaultCode::Limit), "{asked:?}");
 }
 
-/// Does what it is ordered to, and counts the futures of its that were dropped.
+/// A listener that obeys orders, and counts its futures that were dropped.
 struct Servant(Arc<AtomicUsize>);
 
 impl Actor for Servant {
@@ -130,8 +130,8 @@ impl Handler<Delivery<Order>> for Servant {
     }
 }
 
-/// Asks one question, which `ask` answers with the help of a servant; gives back the answer, or
-/// the fault, and how many handlers of the servant have ended.
+/// Asks one question, which `ask` answers with the help of a servant; returns the answer or the fault, and how many
+/// handlers of the servant have ended.
 async fn answer_to<F, R>(ask: F) -> (Result<String, Fault>, usize)
 where
     F: Fn(Delivery<Question>) -> R + Copy + Send + Sync + Unpin + 'static,
@@ -220,7 +220,7 @@ async fn a_call_that_is_given_up_is_cancelled_and_the_handler_goes_on() {
         tokio::select! {
             biased;
             _ = q.thread().call(order("never")) => {}
-            // Its turn comes after that of the other.
+            // Its turn comes after that of the other call.
             _ = other.call(order("quick")) => {}
         }
         let second = q.thread().call(order("second")).returning::<Answered>().await?;

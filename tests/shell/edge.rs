@@ -1,4 +1,4 @@
-//! Where clients come in and answers go out.
+//! Entrances and egress: clients that send and receive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::calculator::*;
 
-/// An organism whose `oracle` answers a question when the semaphore lets it.
+/// An organism whose `oracle` answers a question when the semaphore allows it.
 fn gated(limits: Limits, gate: Arc<Semaphore>) -> Organism {
     let wait = move |q: Delivery<Question>| {
         let gate = gate.clone();
@@ -63,11 +63,11 @@ async fn a_full_organism_refuses_at_the_edge_and_loses_nothing_that_it_took() {
     client.tell(question("again")).expect("there is room again");
 }
 
-/// Fills the organism, whose gate is shut; gives back how many messages it took.
+/// Fills the organism, whose gate is closed; returns the number of messages that it took.
 async fn fill(organism: &Organism, client: &Client) -> usize {
     let mut taken = 0;
     loop {
-        // What runs takes no place among what waits: it is full for good once both handlers do.
+        // Running messages are not queued: the organism is full only once both handlers run.
         let both_run = organism.counts().await.delivered == 2;
         match client.tell(question("?")) {
             Ok(_) => taken += 1,

@@ -1,4 +1,4 @@
-//! How an organism ends.
+//! Ends of an organism.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,7 @@ async fn dropping_the_organism_ends_everything() {
     assert_eq!(client.tell(question("?")), Err(SendError::Closed));
 }
 
-/// Ticks for ever from boot on.
+/// A listener that ticks for ever from boot on.
 struct Clockwork;
 
 impl Actor for Clockwork {
@@ -135,7 +135,7 @@ async fn boot_handlers_and_pending_continues_keep_nobody_waiting() {
     assert!(drained.idle && drained.ended, "{drained:?}");
 }
 
-/// Blocks the thread that it runs on.
+/// A listener that blocks its thread.
 struct Stuck(Arc<std::sync::Barrier>, mpsc::UnboundedSender<()>);
 
 impl Actor for Stuck {

@@ -1,4 +1,4 @@
-//! Listeners that fail, and what whoever asked gets.
+//! Listeners that fail, and the answers that their callers get.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, yield_now};
 
 use crate::calculator::*;
 
-/// Does what it is ordered to.
+/// A listener that obeys orders.
 struct Actress {
     made: usize,
 }
@@ -110,7 +110,8 @@ async fn each_way_to_fail_has_its_fault() {
         assert_eq!(fault_of(&client, what).await.code, code, "{what}");
     }
     assert_eq!(&*fault_of(&client, "fail").await.message, "invalid digit found in string");
-    // The actress is told that she may not do that; she takes no faults, so it ends her thread.
+    // The actress gets a fault for a call that its contract forbids; it accepts no faults, so the fault ends its
+    // thread.
     for what in ["stray", "wrong"] {
         assert_eq!(fault_of(&client, what).await.code, FaultCode::Route, "{what}");
     }
@@ -130,7 +131,7 @@ async fn a_listener_that_keeps_failing_is_left_alone() {
     }
 }
 
-/// Holds itself exclusively for ever.
+/// A listener that holds itself exclusively for ever.
 struct Jealous;
 
 impl Actor for Jealous {
@@ -170,7 +171,7 @@ async fn an_actor_that_is_held_for_ever_is_free_after_the_timeout() {
 #[tokio::test]
 async fn an_operator_queues_dead_letters_again_or_discards_them() {
     let (organism, client) = theatre(2, LONG);
-    // The actress says something beside her answer: nobody could be given it.
+    // The actress emits a payload beside its answer, which is undeliverable.
     for _ in 0..3 {
         within(client.ask(order("stray beside"))).await.unwrap();
     }
@@ -178,7 +179,7 @@ async fn an_operator_queues_dead_letters_again_or_discards_them() {
     let letters = organism.dead_letters().await;
     assert_eq!(letters.len(), 3);
     let [first, second, third] = [0, 1, 2].map(|at: usize| letters[at].id);
-    // The actress may not ask that.
+    // The actress may not call that.
     let refused = within(organism.requeue(first)).await.unwrap_err();
     assert!(matches!(&refused, DeadLetterError::NotACall { from, .. } if from.as_str() == "actress"), "{refused}");
     assert_eq!(within(organism.discard(second)).await, Ok(()));
@@ -191,7 +192,7 @@ async fn an_operator_queues_dead_letters_again_or_discards_them() {
     assert_eq!(within(organism.discard(third)).await, Err(DeadLetterError::Closed));
 }
 
-/// Takes faults, and says their code.
+/// A listener that accepts faults, and replies with their code.
 struct Understanding;
 
 impl Actor for Understanding {
@@ -242,7 +243,7 @@ async fn a_listener_may_take_faults_as_messages() {
     }
 }
 
-/// What a message may do to whoever reads or drops it.
+/// A payload that panics when it is decoded or dropped, depending on its fuse.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Bomb {
     #[serde(deserialize_with = "read_fuse")]
@@ -270,7 +271,7 @@ impl Drop for Bomb {
     }
 }
 
-/// Holds what it gets until its future is dropped, but for what it is to disarm.
+/// A listener that holds its payloads until its future is dropped, except for those that it disarms.
 struct Squad;
 
 impl Actor for Squad {
@@ -294,7 +295,7 @@ fn bomb(fuse: &str) -> Bomb {
     Bomb { fuse: fuse.to_owned() }
 }
 
-/// The envelope of a bomb, which nobody here has to drop.
+/// Makes the envelope of a bomb, without a `Bomb` that the test itself would drop.
 fn sealed(fuse: &str) -> String {
     format!(
         "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>cli</from></meta>\
@@ -318,7 +319,7 @@ async fn a_payload_that_panics_is_its_listeners_failure_and_nobody_elses() {
             let fault = within(client.receive()).await.unwrap().fault.expect(fuse);
             assert_eq!((fault.code, fault.retryable), (FaultCode::ListenerFailed, false), "{fuse}");
         }
-        // Of these one runs and the others are still in their mailboxes when they are given up.
+        // One of these runs and the others are still in their mailboxes when the client drops them.
         let mut given_up = Vec::new();
         for fuse in ["hold", "drop", "drop", "drop"] {
             let mut conversation = client.converse();
@@ -329,7 +330,7 @@ async fn a_payload_that_panics_is_its_listeners_failure_and_nobody_elses() {
         within(organism.run_until_idle()).await;
         let answer = within(client.ask(bomb("fine"))).await.expect("the shards live on");
         assert_eq!(answer.decode::<Answered>().unwrap().text, "fine");
-        // And these are there when everything ends.
+        // These are open when the organism ends.
         for fuse in ["hold", "drop", "drop", "drop"] {
             client.send(sealed(fuse)).unwrap();
         }

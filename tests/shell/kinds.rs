@@ -1,4 +1,4 @@
-//! Kinds of listeners, and what a contract can ask for.
+//! Kinds of listeners, and options of contracts.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use systole::shell::{LocalBoxFuture, Observed, RawListener, RunContext};
 
 use crate::calculator::*;
 
-/// Adds up what it gets, one message after the other.
+/// A listener that sums its payloads, one message after the other.
 #[derive(Default)]
 struct Counter {
     total: i64,
@@ -65,7 +65,7 @@ async fn one_instance_serves_all_shards_unless_it_has_no_state() {
     }
 }
 
-/// Computes where it can block, and says on which thread it was.
+/// A blocking listener that replies with the name of its thread.
 struct Blocking;
 
 impl BlockingHandler<Question> for Blocking {
@@ -97,7 +97,7 @@ async fn a_blocking_listener_has_threads_of_its_own_and_cannot_await() {
     assert_eq!(text().await, "systole-blocking", "it was made anew");
 }
 
-/// From boot on it waits for as many questions as it was made for.
+/// A listener that from boot on waits for a number of questions.
 struct Waiting(Arc<std::sync::Barrier>);
 
 impl BlockingHandler<Boot> for Waiting {
@@ -129,7 +129,7 @@ async fn a_blocking_boot_handler_takes_no_thread_from_the_others() {
     within(organism.client("cli").unwrap().ask(question("both at once"))).await.unwrap();
 }
 
-/// Writes what a model might, dirty.
+/// A listener that writes dirty bytes, as a model might.
 struct Model;
 
 impl RawListener for Model {
@@ -175,7 +175,7 @@ const NOTE: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" tar
   <xs:element name="note" type="xs:string"/>
 </xs:schema>"#;
 
-/// Sends back what it gets, without knowing its type.
+/// A listener that replies with its payload, without knowing its type.
 struct Mirror;
 
 impl Actor for Mirror {
@@ -218,7 +218,7 @@ async fn an_xsd_contract_works_without_a_rust_type() {
     }
 }
 
-/// Remembers nothing itself: what it says is how much its thread remembers.
+/// A listener without state, which replies with the length of its thread's history.
 struct Forgetful;
 
 impl Actor for Forgetful {
@@ -282,7 +282,7 @@ async fn a_broadcast_reaches_everybody_who_accepts_it() {
     assert_eq!(answer.decode::<Answered>().unwrap().text, "one three two");
 }
 
-/// Answers orders with a closure.
+/// A listener that answers orders with a closure.
 struct Singer<F>(F);
 
 impl<F: Unpin + 'static> Actor for Singer<F> {

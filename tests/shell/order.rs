@@ -1,4 +1,4 @@
-//! A durable organism that ends with work left and starts again, with as many shards or others.
+//! Order: a durable organism that ends with open work and starts again, with the same number of shards or another one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

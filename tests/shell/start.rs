@@ -1,4 +1,4 @@
-//! What keeps an organism from starting.
+//! Mistakes that keep an organism from starting.
 
 use systole::core::Problem;
 use systole::prelude::*;

@@ -1,3 +1,5 @@
+//! The environment of commands and workers.
+
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -5,7 +7,7 @@ use super::{About, Variable};
 
 const PASSED_ON: [&str; 3] = ["PATH", "HOME", "LANG"];
 
-/// The whole environment of a process that handles one message: later entries win, and `SYSTOLE_*` come last.
+/// Lists the environment of a process for one message: later entries win, and `SYSTOLE_*` come last.
 pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Path>) -> Vec<(OsString, OsString)> {
     let mut all = passed_on(listed);
     all.extend(described(about).into_iter().map(|(name, value)| (name.into(), value.into())));
@@ -13,7 +15,7 @@ pub(super) fn variables(listed: &[Variable], about: &About, history: Option<&Pat
     all
 }
 
-/// What each process gets: later entries win.
+/// Lists the variables that every process gets: later entries win.
 pub(in crate::shell) fn passed_on(listed: &[Variable]) -> Vec<(OsString, OsString)> {
     let mut all = Vec::with_capacity(PASSED_ON.len() + listed.len() + 9);
     let inherit = |name: &str| std::env::var_os(name).map(|value| (OsString::from(name), value));

@@ -1,15 +1,14 @@
-//! Ends commands with the process that started them, however that one ends.
+//! Cleanup of commands when the process that started them ends, however it ends.
 //!
-//! A process that is killed by `kill -9` can't end what it started, and a signal on the death of a
-//! parent (`PR_SET_PDEATHSIG`) reaches the child alone, not what it started in turn, and comes when
-//! the *thread* that started it ends. So a small shell, the guard, reads from a pipe which groups of
-//! processes run; at the end of the pipe, which is the end of this process, it kills those that are
-//! left.
+//! A process that is killed by `kill -9` can't end its children, and a signal on the death of a parent
+//! (`PR_SET_PDEATHSIG`) reaches the child alone, not its descendants, and comes when the *thread* that started it ends.
+//! So a small shell, the guard, reads from a pipe which process groups run; at the end of the pipe, which is the end of
+//! this process, it kills those that are left.
 //!
-//! What always holds: the guard knows of a group before its program begins. The child itself says
-//! so between `fork` and `exec`, while it holds the pipe open; from then on it is killed.
+//! Invariant: the guard knows a group before its program begins. The child itself reports the group between `fork` and
+//! `exec`, while it holds the pipe open; from then on it is killed.
 //!
-//! Not here: what leaves its group (`setsid`) is out of reach.
+//! Not covered: a process that leaves its group (`setsid`).
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -23,7 +22,7 @@ use rustix::io::{FdFlags, fcntl_setfd, write};
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use tokio::process::{Child, Command};
 
-/// Script of the guard: `+ N` says that a group runs, `- N` that it has ended.
+/// Script of the guard: `+ N` reports that a group runs, `- N` that it has ended.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 live=
@@ -40,7 +39,7 @@ done
 for group in $live; do kill -s KILL -- "-$group"; done 2>/dev/null
 "#;
 
-/// The groups that run at this moment, and who ends them if this process can't.
+/// The groups that run, and the guard that kills them if this process can't.
 struct Live {
     groups: BTreeSet<i32>,
     guard: Option<Guard>,
@@ -53,10 +52,10 @@ struct Guard {
 
 static LIVE: Mutex<Live> = Mutex::new(Live { groups: BTreeSet::new(), guard: None });
 
-/// Starts a process in a group of its own that ends with this process at the latest. It inherits `kept`.
+/// Starts a process in a group of its own, which ends with this process at the latest. It inherits `kept`.
 ///
 /// # Errors
-/// If it can't be started, or the guard can't.
+/// The system's error if the process or the guard can't be started.
 pub(in crate::shell) fn spawn(mut command: Command, kept: Option<Arc<File>>) -> io::Result<(Child, Option<Group>)> {
     let orders = live().orders()?;
     let told = orders.clone();
@@ -68,30 +67,29 @@ pub(in crate::shell) fn spawn(mut command: Command, kept: Option<Arc<File>>) -> 
         }
         Ok(())
     };
-    // SAFETY: between `fork` and `exec` only async-signal-safe functions may be called. `prepare`
-    // makes three system calls and neither allocates nor takes a lock; what it captures is dropped
-    // with the command, in this process.
+    // SAFETY: between `fork` and `exec` only async-signal-safe functions may be called. `prepare` makes three system
+    // calls and neither allocates nor takes a lock; its captures are dropped with the command, in this process.
     unsafe { command.process_group(0).pre_exec(prepare) };
     let child = command.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     Ok((child, leader.map(|leader| Group::began(leader, &orders))))
 }
 
-/// Kills the processes of all command listeners, of all organisms of this process: for when there
-/// is no time left to end them in order.
+/// Kills the processes of all command listeners, of all organisms of this process, when there is no time left to end
+/// them in order.
 pub fn kill_all() {
     let groups = std::mem::take(&mut live().groups);
     groups.into_iter().filter_map(Pid::from_raw).for_each(kill);
 }
 
-/// A process and all its descendants that stay in its group. Dropping it kills them.
+/// A process and all its descendants in the same group. Dropping it kills them.
 pub(in crate::shell) struct Group(Pid);
 
 impl Group {
     fn began(leader: Pid, told: &Arc<PipeWriter>) -> Self {
         let mut live = live();
         live.groups.insert(leader.as_raw_pid());
-        // The guard that the child told has been replaced in the meantime.
+        // The guard that the child reported to has been replaced in the meantime.
         if live.guard.as_ref().is_some_and(|guard| !Arc::ptr_eq(&guard.orders, told)) {
             live.tell(b'+', leader);
         }
@@ -109,7 +107,7 @@ impl Drop for Group {
 }
 
 impl Live {
-    /// The pipe to the guard; a guard that was killed is replaced.
+    /// Returns the pipe to the guard; a guard that was killed is replaced.
     fn orders(&mut self) -> io::Result<Arc<PipeWriter>> {
         if let Some(guard) = &mut self.guard
             && guard.shell.try_wait()?.is_none()
@@ -126,7 +124,7 @@ impl Live {
     fn tell(&self, what: u8, group: Pid) {
         if let Some(guard) = &self.guard {
             let (line, length) = order(what, group);
-            // A guard that has gone is replaced before the next command.
+            // A guard that has ended is replaced before the next command.
             let _ = (&*guard.orders).write_all(&line[..length]);
         }
     }
@@ -149,8 +147,7 @@ impl Guard {
     }
 }
 
-/// A line for the guard, made without allocating, and its length. It is written in one piece: a pipe takes so few bytes
-/// at once.
+/// Formats a line for the guard without allocating; returns it with its length. A pipe takes so few bytes in one piece.
 fn order(what: u8, group: Pid) -> ([u8; 16], usize) {
     let mut line = [0; 16];
     let mut at = line.len() - 1;
@@ -175,7 +172,7 @@ fn live() -> MutexGuard<'static, Live> {
 }
 
 fn kill(leader: Pid) {
-    // The only possible error says that no process of the group is left.
+    // The only possible error is that no process of the group is left.
     let _ = kill_process_group(leader, Signal::KILL);
 }
 

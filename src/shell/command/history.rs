@@ -1,3 +1,5 @@
+//! The history of a thread as a file for a command.
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -8,7 +10,7 @@ use systole_core::core::Remembered;
 
 use super::memory::sealed;
 
-/// The history of a thread as a sealed file in memory, which the process of a command inherits.
+/// The history of a thread as a sealed file in memory, which a command inherits.
 ///
 /// `<history><message from="name">payload</message>…</history>`, oldest first, without the message
 /// that is being answered.
@@ -23,18 +25,18 @@ impl History {
         Ok(Self { file: Arc::new(file) })
     }
 
-    /// The path of the file for a process that inherits it: each `open` reads it from its start.
+    /// Returns the path of the file for a process that inherits it: each `open` reads the file from its start.
     pub(super) fn path(&self) -> PathBuf {
         format!("/dev/fd/{}", self.file.as_raw_fd()).into()
     }
 
-    /// The file that the process inherits.
+    /// Returns the file that the process inherits.
     pub(super) fn into_file(self) -> Arc<File> {
         self.file
     }
 }
 
-/// Names need no escaping: they are ASCII letters, digits, `_`, `-` and `.`.
+/// Writes the history. Names need no escaping: they are ASCII letters, digits, `_`, `-` and `.`.
 fn write(out: &mut impl Write, messages: &[Remembered]) -> io::Result<()> {
     out.write_all(b"<history>")?;
     for Remembered { from, payload } in messages {

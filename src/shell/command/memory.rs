@@ -1,12 +1,14 @@
+//! Sealed files in memory.
+
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-/// A sealed file in memory: no process can change it; reading starts at its first byte.
+/// Makes a sealed file in memory: no process can change it; reading starts at its first byte.
 ///
-/// It is whole before a process gets it, and has no name in any directory: however this process
-/// ends, its reader sees all of it, and nothing is left behind when the last reader has gone.
+/// The file is complete before a process gets it, and has no name in any directory: however this process ends, a reader
+/// sees all of it, and nothing is left behind when the last reader has ended.
 pub(super) fn sealed(name: &str, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<File> {
     let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     let mut out = BufWriter::new(&file);

@@ -1,3 +1,5 @@
+//! Processes of commands: start, streams, end.
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,12 +25,12 @@ pub(super) struct Invocation<'a> {
     pub(super) spec: &'a CommandSpec,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) input: Bytes,
-    /// A file that the process inherits under the number that it has here.
+    /// A file that the process inherits under the same descriptor number.
     pub(super) inherited: Option<Arc<File>>,
     pub(super) max_output: usize,
 }
 
-/// Why a process gave no output.
+/// Failure of a process to give output.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::shell) enum CommandError {
     #[error("the listener can't be started")]
@@ -41,13 +43,13 @@ pub(in crate::shell) enum CommandError {
     Stream(#[source] io::Error),
 }
 
-/// How long a descendant outside the group may keep the streams open after the process ended.
+/// Time limit for a descendant outside the group to keep the streams open after the process ended.
 pub(in crate::shell) const LINGER: Duration = Duration::from_secs(1);
 
-/// Pause before another try to start a process that got no descriptors.
+/// Pause between attempts to start a process while no descriptors are free.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs a process to its end and returns what it wrote; the end of its standard error is in `said` then.
+/// Runs a process to its end and returns its output; `said` gets the end of its standard error.
 pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut String) -> Result<Bytes, CommandError> {
     let max_output = invocation.max_output;
     let mut process = Process::begin(&invocation).await.map_err(CommandError::Start)?;
@@ -77,7 +79,7 @@ pub(super) async fn run(name: &Name, invocation: Invocation<'_>, said: &mut Stri
 }
 
 impl CommandError {
-    /// What the log says: with what the system says.
+    /// Describes the failure for the log, with the system's error.
     pub(in crate::shell) fn detail(&self) -> String {
         match self {
             Self::Start(cause) | Self::Stream(cause) => format!("{self}: {cause}"),
@@ -85,7 +87,7 @@ impl CommandError {
         }
     }
 
-    /// Whether the same may succeed in a moment.
+    /// Tells whether another attempt may succeed soon.
     pub(in crate::shell) fn is_temporary(&self) -> bool {
         let Self::Start(cause) = self else { return false };
         let busy = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
@@ -101,19 +103,19 @@ fn exit(status: ExitStatus) -> String {
     }
 }
 
-/// A process, with all its descendants that stay in its group. Dropping it kills and reaps them.
+/// A process with its descendants in the same group. Dropping it kills and reaps them.
 pub(in crate::shell) struct Process {
     child: Option<Child>,
     group: Option<Group>,
 }
 
 impl Process {
-    /// A process that was started in that group.
+    /// Wraps a process that was started in that group.
     pub(in crate::shell) fn new(child: Child, group: Option<Group>) -> Self {
         Self { child: Some(child), group }
     }
 
-    /// Starts a process as soon as there are descriptors for it.
+    /// Starts a process as soon as descriptors are free.
     async fn begin(invocation: &Invocation<'_>) -> io::Result<Self> {
         loop {
             match Self::spawn(invocation) {
@@ -139,7 +141,7 @@ impl Process {
         Ok(Self::new(child, group))
     }
 
-    /// Waits for the process alone and reaps it.
+    /// Waits for the process alone, and reaps it.
     pub(in crate::shell) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let child = self.child.as_mut().ok_or_else(|| io::Error::other("the process was reaped before"))?;
         let status = child.wait().await?;
@@ -147,7 +149,7 @@ impl Process {
         Ok(status)
     }
 
-    /// Kills what is left of the group: while a member lives, nobody else can have its id.
+    /// Kills the rest of the group: while a member lives, the system doesn't assign the group's id again.
     pub(in crate::shell) fn kill(&mut self) {
         self.group = None;
     }
@@ -192,7 +194,7 @@ mod tests {
         .await
     }
 
-    /// Whether a process still runs: no zombie that waits for its parent, who may not be us.
+    /// Tells whether a process still runs and is not a zombie, whose parent may be another process.
     fn runs(pid: &str) -> bool {
         let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))

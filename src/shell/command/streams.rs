@@ -1,3 +1,5 @@
+//! The output streams of commands.
+
 use std::io;
 
 use systole_core::vocab::Name;
@@ -9,12 +11,12 @@ use crate::shell::terminal::Escaped;
 
 /// The longest line of standard error that is logged whole, in bytes.
 const LINE: usize = 4096;
-/// How many lines of standard error are logged for one message.
+/// The most lines of standard error that are logged for one message.
 pub(in crate::shell) const LINES: usize = 1000;
-/// What is kept of the end of standard error, in bytes.
+/// Length of the kept end of standard error, in bytes.
 const SAID: usize = 2048;
 
-/// Reads to the end, but at most `max` bytes.
+/// Reads `stdout` to its end, but at most `max` bytes.
 pub(super) async fn collect(
     stdout: Option<impl AsyncRead + Unpin>,
     output: &mut Vec<u8>,
@@ -26,8 +28,8 @@ pub(super) async fn collect(
     if output.len() > max { Err(CommandError::TooMuch { max }) } else { Ok(()) }
 }
 
-/// Logs standard error, line by line, and keeps its end in `said`. What passes the bounds is read and dropped, so that
-/// the process is never held up.
+/// Logs standard error, line by line, and keeps its end in `said`. Text beyond the limits is read and dropped, so that
+/// the process is never blocked.
 pub(super) async fn log_lines(
     stderr: Option<impl AsyncRead + Unpin>,
     name: &Name,
@@ -37,7 +39,7 @@ pub(super) async fn log_lines(
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
     let mut lines = 0;
-    // An error here is no reason to refuse what the process answered.
+    // An error here is no reason to refuse the output of the process.
     while let Ok(true) = read_line(&mut reader, &mut line).await {
         lines += 1;
         let text = String::from_utf8_lossy(&line);
@@ -52,7 +54,7 @@ pub(super) async fn log_lines(
     Ok(())
 }
 
-/// Adds a line; of all lines the last [`SAID`] bytes stay.
+/// Adds a line, and keeps the last [`SAID`] bytes of all lines.
 fn keep_end(said: &mut String, line: &str) {
     said.push_str(line.trim_end());
     said.push('\n');
@@ -62,7 +64,7 @@ fn keep_end(said: &mut String, line: &str) {
     }
 }
 
-/// Reads one line into `line`, cut to [`LINE`] bytes. `false` at the end.
+/// Reads one line into `line`, cut to [`LINE`] bytes. Returns `false` at the end.
 pub(in crate::shell) async fn read_line(
     reader: &mut BufReader<impl AsyncRead + Unpin>,
     line: &mut Vec<u8>,

@@ -1,3 +1,5 @@
+//! The host of actix actors.
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -25,18 +27,18 @@ use crate::shell::response::Response;
 
 /// The host of an actix actor.
 ///
-/// A task of its own builds the actor, polls its context, drops both when it fails, and builds
-/// anew. The feed, an actor future inside the context, takes messages from the queue here: those
-/// that were not started survive the actor, in order.
+/// A task of its own builds the actor, polls its context, drops both after a failure, and builds the actor again. The
+/// feed, an actor future inside the context, takes messages from the host's queue: queued messages survive the actor,
+/// in order.
 pub(in crate::shell) struct ActorHost<A: Actor<Context = Context<A>>> {
     pub(super) desk: Rc<Desk>,
     pub(super) routes: Arc<[ActorRoute<A>]>,
     pub(super) queue: RefCell<VecDeque<Job>>,
     pub(super) acts: RefCell<Acts<A>>,
     pub(super) held: RefCell<Option<Held<A>>>,
-    /// The number of the living instance; whatever belongs to another one does nothing.
+    /// The number of the present instance; leftovers of an earlier instance do nothing.
     pub(super) life: Cell<u64>,
-    /// The feed has nothing to do and left its waker.
+    /// The waker of an idle feed.
     pub(super) idle_feed: Cell<Option<Waker>>,
     pub(super) listener: ListenerId,
     factory: Arc<dyn Fn() -> A + Send + Sync>,
@@ -50,7 +52,7 @@ pub(in crate::shell) struct ActorHost<A: Actor<Context = Context<A>>> {
 /// The actor in its context.
 type Body<A> = Pin<Box<ContextFut<A, Context<A>>>>;
 
-/// A handler that was not started.
+/// A queued handler.
 pub(super) struct Job {
     pub(super) key: HandlerKey,
     pub(super) message: Message,
@@ -58,18 +60,18 @@ pub(super) struct Job {
 
 /// The handler that holds the actor exclusively.
 pub(super) enum Held<A: Actor> {
-    /// Our own kind, which can be dropped.
+    /// A future of systole, which can be dropped.
     Ours { key: HandlerKey, future: actix::ResponseActFuture<A, Response> },
-    /// The one of actix, which lives inside the context until its end.
+    /// A future of actix, which lives inside the context until its end.
     Foreign { key: HandlerKey, result: oneshot::Receiver<Response> },
 }
 
-/// Why a life ended.
+/// Reason for the end of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It panicked, or stopped itself: that counts.
+    /// The actor panicked or stopped itself; counts as a failure.
     Failed,
-    /// It held a handler that had to go.
+    /// The actor held a handler that was aborted.
     Replaced,
 }
 
@@ -103,12 +105,12 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
         host
     }
 
-    /// Runs code of the listener.
+    /// Runs code of the listener, and catches its panics.
     pub(super) fn run<R>(&self, code: impl FnOnce() -> R) -> Result<R, Panicked> {
         self.desk.run(self.listener, code)
     }
 
-    /// The instance is not to be used any more.
+    /// Ends the instance after a failure.
     pub(super) fn fail(&self) {
         self.finish_life(End::Failed);
     }
@@ -147,7 +149,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
             if self.end.get().is_some() {
                 return Poll::Ready(Ok(()));
             }
-            // Outside of its cell while it runs, so that nothing it does can find the cell in use.
+            // Taken out of its cell while it runs, because the code may use the cell.
             let Some(mut body) = self.body.borrow_mut().take() else { return Poll::Pending };
             let polled = self.run(|| body.as_mut().poll(cx));
             *self.body.borrow_mut() = Some(body);
@@ -184,7 +186,7 @@ impl<A: Actor<Context = Context<A>>> ActorHost<A> {
         }
     }
 
-    /// Does nothing for the cool-down.
+    /// Discards all messages for the cool-down.
     async fn rest(&self) {
         self.down.set(true);
         self.desk.announce_down(self.listener);
@@ -224,7 +226,7 @@ impl<A: Actor<Context = Context<A>>> Host for ActorHost<A> {
         self.desk.finish(key, Outcome::Aborted);
         match &held {
             Some(Held::Foreign { .. }) => self.finish_life(End::Replaced),
-            // The context waits for it: polled again, it sees that nobody holds the actor.
+            // The context waits for it; the next poll finds that no handler holds the actor.
             Some(Held::Ours { .. }) => self.waker.take().into_iter().for_each(Waker::wake),
             None => {}
         }

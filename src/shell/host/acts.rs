@@ -1,3 +1,5 @@
+//! Futures of handlers that need their actor.
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,28 +10,28 @@ use actix::{Actor, ResponseActFuture};
 use crate::shell::handler::HandlerKey;
 use crate::shell::response::Response;
 
-/// The futures of handlers that need their actor, each with a waker of its own: only those are
-/// polled that have something to do, and the culprit of a panic is known.
+/// The futures of handlers that need their actor, each with a waker of its own, so that only woken futures are polled,
+/// and the handler that caused a panic is known.
 pub(super) struct Acts<A: Actor> {
     slots: Vec<Option<Act<A>>>,
     free: Vec<usize>,
     ready: Arc<Ready>,
 }
 
-/// One of them.
+/// A future with its waker.
 pub(super) struct Act<A: Actor> {
     pub(super) key: HandlerKey,
     pub(super) future: ResponseActFuture<A, Response>,
     pub(super) waker: Arc<ActWaker>,
 }
 
-/// Which of them have something to do, and whom to tell.
+/// Slots of woken futures, and the waker of the feed.
 #[derive(Default)]
 struct Ready {
     state: Mutex<(VecDeque<usize>, Option<Waker>)>,
 }
 
-/// Says that one of them has something to do.
+/// The waker of one future.
 pub(super) struct ActWaker {
     slot: usize,
     queued: AtomicBool,
@@ -62,7 +64,7 @@ impl<A: Actor> Default for Acts<A> {
 }
 
 impl<A: Actor> Acts<A> {
-    /// Takes a future in; it is ready to be polled.
+    /// Adds a future, ready to be polled.
     pub(super) fn insert(&mut self, key: HandlerKey, future: ResponseActFuture<A, Response>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -73,7 +75,7 @@ impl<A: Actor> Acts<A> {
         self.slots[slot] = Some(Act { key, future, waker });
     }
 
-    /// Takes the next one out that has something to do.
+    /// Takes out the next woken future.
     pub(super) fn next_ready(&mut self) -> Option<Act<A>> {
         loop {
             let slot = self.ready.state.lock().unwrap_or_else(PoisonError::into_inner).0.pop_front()?;
@@ -84,30 +86,30 @@ impl<A: Actor> Acts<A> {
         }
     }
 
-    /// Puts one back that is still pending.
+    /// Puts a pending future back.
     pub(super) fn put_back(&mut self, act: Act<A>) {
         let slot = act.waker.slot;
         self.slots[slot] = Some(act);
     }
 
-    /// Forgets the place of one that was taken out and has ended.
+    /// Frees the slot of a future that was taken out and has ended.
     pub(super) fn forget(&mut self, act: &Act<A>) {
         self.free.push(act.waker.slot);
     }
 
-    /// Takes the one of a handler out for good.
+    /// Removes the future of a handler.
     pub(super) fn remove(&mut self, key: HandlerKey) -> Option<Act<A>> {
         let slot = self.slots.iter().position(|act| act.as_ref().is_some_and(|act| act.key == key))?;
         self.free.push(slot);
         self.slots[slot].take()
     }
 
-    /// Takes all of them out for good.
+    /// Removes all futures.
     pub(super) fn take_all(&mut self) -> Vec<Act<A>> {
         std::mem::take(self).slots.into_iter().flatten().collect()
     }
 
-    /// Leaves the waker to call when one has something to do; `false` if one has already.
+    /// Stores the feed's waker for the next woken future; returns `false` if one is woken already.
     pub(super) fn sleep(&self, feed: &Waker) -> bool {
         let mut state = self.ready.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.1 = Some(feed.clone());

@@ -1,3 +1,5 @@
+//! The host of blocking listeners.
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,13 +19,13 @@ use crate::shell::link::Command;
 use crate::shell::pool::{NoThread, Pool};
 use crate::shell::response::outcome_of;
 
-/// A blocking listener, whatever it takes.
+/// A blocking listener without its type.
 pub(in crate::shell) trait Run: Send + Sync {
     /// Runs the handler of a message.
     fn run(&self, key: HandlerKey, message: Message) -> Outcome;
 }
 
-/// A blocking listener with the ways into it.
+/// A blocking listener with its routes.
 pub(in crate::shell) struct Routed<L> {
     pub(in crate::shell) listener: L,
     pub(in crate::shell) routes: Arc<[BlockingRoute<L>]>,
@@ -40,8 +42,8 @@ impl<L: Send + Sync> Run for Routed<L> {
     }
 }
 
-/// The host of a blocking listener: its handlers run on a pool of threads of its own, one for
-/// each slot of its contract, and one for `<boot>`, whose handler holds none.
+/// The host of a blocking listener: its handlers run on a pool of threads of its own, one for each concurrency slot of
+/// its contract, and one for `<boot>`, whose handler holds no slot.
 pub(in crate::shell) struct BlockingHost {
     desk: Rc<Desk>,
     listener: ListenerId,
@@ -50,12 +52,12 @@ pub(in crate::shell) struct BlockingHost {
     running: RefCell<Vec<(HandlerKey, Arc<Turn>)>>,
 }
 
-/// Where a handler stands between the shard and the pool.
+/// State of a handler between the shard and the pool.
 #[derive(Default)]
 struct Turn {
-    /// Somebody decided its fate: the pool that it runs, or the shard that it never will.
+    /// True if its fate is decided: by the pool, to run it, or by the shard, not to.
     taken: AtomicBool,
-    /// Its output is to be discarded.
+    /// True if its output is to be discarded.
     aborted: AtomicBool,
 }
 

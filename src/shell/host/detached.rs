@@ -1,3 +1,5 @@
+//! Handlers that run in tasks of their own.
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -11,11 +13,10 @@ use crate::shell::desk::Desk;
 use crate::shell::handler::{Cancel, HandlerKey, Place};
 use crate::shell::raw::LocalBoxFuture;
 
-/// Runs the future of a handler in a task of its own, apart from the listener's state: it survives
-/// when the listener is made anew.
+/// Runs the future of a handler in a task of its own, apart from the listener's state, so that it survives a restart of
+/// the listener.
 ///
-/// A future that is ready at its first poll never becomes a task. `on_panic` is called after the
-/// panic was reported.
+/// A future that is ready at its first poll never becomes a task. `on_panic` is called after the panic was reported.
 pub(super) fn detach<R: 'static>(
     desk: &Rc<Desk>,
     (key, listener): (HandlerKey, ListenerId),
@@ -76,7 +77,7 @@ impl<R, P: FnOnce()> Future for Running<R, P> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Detached { future, desk, key, listener, .. } = &*self.detached;
         desk.stir();
-        // Outside of its cell while it runs: what it drops or wakes may look for it.
+        // Taken out of its cell while it runs: its code may use the cell.
         let Some(mut running) = future.borrow_mut().take() else { return Poll::Ready(()) };
         let outcome = match desk.run(*listener, || running.as_mut().poll(cx)) {
             Ok(Poll::Pending) => {

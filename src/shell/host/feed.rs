@@ -1,3 +1,5 @@
+//! The feed of an actor: it takes messages from the host and runs their handlers.
+
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -18,11 +20,11 @@ use crate::shell::handler::HandlerKey;
 use crate::shell::response::{Response, outcome_of};
 use crate::shell::result::Reply;
 
-/// How many handlers run before others on the thread get a turn.
+/// The most handlers that run before other work on the thread.
 const BUDGET: usize = 64;
 
-/// What stands in an actor's context in place of its mailbox: takes the messages from the host's
-/// queue one by one and runs their handlers.
+/// The replacement of a mailbox in an actor's context: takes messages from the host's queue one by one and runs their
+/// handlers.
 pub(super) struct Feed<A: Actor<Context = Context<A>>> {
     pub(super) host: Rc<ActorHost<A>>,
     pub(super) life: u64,
@@ -39,7 +41,7 @@ impl<A: Actor<Context = Context<A>>> ActorFuture<A> for Feed<A> {
             if host.life.get() != self.life {
                 return Poll::Ready(());
             }
-            // A handler holds the actor exclusively, or stopped it.
+            // A handler holds the actor exclusively, or has stopped it.
             if ctx.waiting() {
                 return Poll::Pending;
             }
@@ -82,7 +84,7 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
             Ok(Reply::Foreign(response)) => {
                 self.host.desk.forbid_parking(key);
                 let (tx, result) = oneshot::channel();
-                // Any message does: only its result matters.
+                // The message type doesn't matter, only the result does.
                 MessageResponse::<A, Delivery<Fault>>::handle(response, ctx, Some(tx));
                 *self.host.held.borrow_mut() = Some(Held::Foreign { key, result });
                 self.host.desk.begun(key);
@@ -163,7 +165,8 @@ impl<A: Actor<Context = Context<A>>> Feed<A> {
         }
     }
 
-    /// The feed is polled only when nothing holds the actor: what actix held has ended.
+    /// Takes the result of an exclusive future of actix; it has ended, since the feed is polled only when nothing holds
+    /// the actor.
     fn take_foreign_result(&self) {
         let held = self.host.held.borrow_mut().take_if(|held| matches!(held, Held::Foreign { .. }));
         if let Some(Held::Foreign { key, mut result }) = held {
@@ -187,7 +190,7 @@ fn ended<A: Actor<Context = Context<A>>>(host: &ActorHost<A>, key: HandlerKey, r
     }
 }
 
-/// What the context waits for while a handler of our own kind holds the actor.
+/// The future that the context waits for while an exclusive handler of systole holds the actor.
 struct Exclusive<A: Actor<Context = Context<A>>> {
     host: Rc<ActorHost<A>>,
     life: u64,

@@ -1,3 +1,5 @@
+//! Instances of listeners that are not actors.
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,8 +10,8 @@ use systole_core::core::contain::discard;
 use super::restart::{COOL_DOWN, Restarts, Verdict};
 use crate::shell::desk::Desk;
 
-/// The instance of a listener whose handlers run apart from it, made by its factory when it is
-/// needed and made anew after a panic.
+/// The instance of a listener whose handlers run apart from it: its factory makes it when it is needed, and again after
+/// a panic.
 pub(super) struct Lives<T> {
     desk: Rc<Desk>,
     listener: ListenerId,
@@ -32,7 +34,7 @@ impl<T: Clone + 'static> Lives<T> {
         Rc::new(lives)
     }
 
-    /// The instance; `None` while it is down.
+    /// Returns the instance; `None` while the listener is down.
     pub(super) fn instance(self: &Rc<Self>) -> Option<T> {
         while !self.down.get() {
             if let Some(instance) = &*self.instance.borrow() {
@@ -46,7 +48,7 @@ impl<T: Clone + 'static> Lives<T> {
         None
     }
 
-    /// The instance is not to be used any more.
+    /// Drops the instance after a failure; too many failures take the listener down.
     pub(super) fn failed(self: &Rc<Self>) {
         self.close();
         if !self.down.get() && self.restarts.borrow_mut().failed(self.desk.clock.now()) == Verdict::Down {

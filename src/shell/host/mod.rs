@@ -1,8 +1,7 @@
-//! Hosts: what keeps a listener alive in a shard and runs its handlers.
+//! Hosts of listeners: each keeps a listener alive in a shard and runs its handlers.
 //!
-//! A host gets handlers from the core, in order and never more than the listener has slots; it
-//! reports how each ended exactly once, whatever the listener does: panics are contained, and the
-//! listener is made anew by its factory.
+//! A host gets handlers from the core, in order and never more than the listener has slots; it reports the end of each
+//! exactly once, whatever the listener does: panics are caught, and the factory makes the listener again.
 
 mod actor;
 mod acts;
@@ -23,21 +22,21 @@ use super::desk::Desk;
 use super::handler::HandlerKey;
 use systole_core::core::{ListenerId, Message, Outcome};
 
-/// One listener in one shard.
+/// A listener in a shard.
 pub(super) trait Host {
     /// Runs a handler.
     fn start(self: Rc<Self>, key: HandlerKey, message: Message);
 
-    /// Drops a handler that is queued here or runs in the listener itself, and reports that it
-    /// was aborted: at once, unless nothing can stop it before it ends.
+    /// Drops a handler that is queued here or runs in the listener itself, and reports that it was aborted: at once, or
+    /// at its end if it can't be stopped.
     fn abort(&self, key: HandlerKey);
 
-    /// Takes what a handler that ran on a thread of its own came to.
+    /// Takes the outcome of a handler that ran on a thread of its own.
     fn ended(self: Rc<Self>, key: HandlerKey, outcome: Outcome) {
         unreachable!("only blocking listeners run elsewhere: {key:?} came back with {outcome:?}");
     }
 
-    /// Drops the listener and everything that runs in it.
+    /// Drops the listener and all its handlers.
     fn close(&self);
 }
 

@@ -1,3 +1,5 @@
+//! The host of raw listeners.
+
 use std::rc::Rc;
 use std::sync::Arc;
 

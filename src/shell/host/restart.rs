@@ -1,13 +1,15 @@
+//! Limits of restarts.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use systole_core::vocab::Time;
 
-/// How often a listener may be made anew.
+/// The most restarts of a listener within [`WINDOW`].
 pub(in crate::shell) const RESTARTS: usize = 5;
-/// Within how long.
+/// The time in which restarts are counted.
 pub(in crate::shell) const WINDOW: Duration = Duration::from_secs(60);
-/// How long it is left alone after that.
+/// The time for which a listener that failed too often stays down.
 pub(in crate::shell) const COOL_DOWN: Duration = Duration::from_secs(60);
 
 /// Counts the restarts of one listener.
@@ -16,17 +18,17 @@ pub(in crate::shell) struct Restarts {
     recent: VecDeque<Time>,
 }
 
-/// What follows from a failure.
+/// Consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::shell) enum Verdict {
-    /// Make it anew.
+    /// The factory makes the listener again.
     Restart,
-    /// It failed too often: leave it alone for [`COOL_DOWN`].
+    /// The listener failed too often and stays down for [`COOL_DOWN`].
     Down,
 }
 
 impl Restarts {
-    /// Counts a failure.
+    /// Counts a failure, and decides on a restart.
     pub(in crate::shell) fn failed(&mut self, now: Time) -> Verdict {
         while self.recent.front().is_some_and(|&then| now.since(then) >= WINDOW) {
             self.recent.pop_front();

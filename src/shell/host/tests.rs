@@ -1,4 +1,4 @@
-//! Hosts without a core: what they report for what listeners do.
+//! Tests of hosts without a core: their reports for the actions of listeners.
 
 mod actors;
 mod others;
@@ -27,7 +27,7 @@ use crate::shell::response::{Emit, Response, none};
 const HERE: ShardId = ShardId(0);
 const LISTENER: ListenerId = ListenerId(0);
 
-/// A desk whose pump is the test.
+/// A shard context whose pump is the test.
 struct Bench {
     desk: Rc<Desk>,
     host: Rc<dyn Host>,
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    /// Lets everything run until it has reported so often.
+    /// Lets everything run until `count` reports have come.
     async fn reports(&mut self, count: usize) -> Vec<Seen> {
         let mut seen = Vec::new();
         for _ in 0..10_000 {
@@ -123,7 +123,7 @@ impl Bench {
         seen
     }
 
-    /// Lets everything run that can.
+    /// Lets everything run, and returns the reports.
     async fn settle(&mut self) -> Vec<Seen> {
         for _ in 0..50 {
             yield_now().await;
@@ -152,7 +152,7 @@ fn see(input: Input) -> Seen {
 }
 
 fn test(run: impl AsyncFnOnce()) {
-    // The panics are part of the tests; their messages are not.
+    // The panics are part of the tests, so their messages are not printed.
     std::panic::set_hook(Box::new(|info| {
         if info.payload().downcast_ref::<&str>() != Some(&"as told") {
             eprintln!("{info}");
@@ -168,7 +168,7 @@ fn some_call() -> Emit {
     Emit::from(Emission { kind: EmissionKind::Call, to: None, thread: None, payload })
 }
 
-/// Does what the text of the fault says.
+/// Acts as the text of the fault asks.
 async fn obey(delivery: Delivery<Fault>) -> Response {
     match &*delivery.message {
         "panic" => panic!("as told"),

@@ -1,3 +1,5 @@
+//! The terminal that all people of an organism share.
+
 use std::fmt;
 use std::io::BufRead;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,14 +10,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::questions::{Question, Questions, Typed};
 
-/// Prints text for the person at the terminal; it may end in the middle of a line. An empty text says that a line was
-/// typed.
+/// Prints text for the person at the terminal; the text may end in the middle of a line. An empty text means that a
+/// line was typed.
 pub type Paper = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The one keyboard and screen that all people of an organism share.
+/// The keyboard and screen that all people of an organism share.
 ///
-/// A thread of its own reads the keyboard, and only while somebody asks: lines that are there
-/// before the first question (a pipe) are not lost.
+/// A thread of its own reads the keyboard, but only while a question is open: lines that are there before the first
+/// question (from a pipe) are not lost.
 #[derive(Clone)]
 pub struct Console {
     shared: Arc<Shared>,
@@ -33,7 +35,7 @@ struct State {
     hung_up: bool,
 }
 
-/// A question that somebody waits for. Dropping it strikes it out.
+/// An open question. Dropping it cancels the question on the screen.
 #[derive(Debug)]
 pub(super) struct Asked {
     console: Console,
@@ -43,8 +45,8 @@ pub(super) struct Asked {
 }
 
 impl Console {
-    /// Starts reading a keyboard. `interactive`: somebody types there at this moment, so a line
-    /// that comes when its question is gone is dropped rather than kept for the next one.
+    /// Starts reading a keyboard. `interactive`: a person types at this moment, so a line whose question was cancelled
+    /// meanwhile is dropped rather than kept for the next question.
     pub fn start(keyboard: impl BufRead + Send + 'static, interactive: bool, paper: Paper) -> Self {
         let shared = Arc::new(Shared { questions: Mutex::default(), asked: Condvar::new(), paper });
         let reader = shared.clone();
@@ -53,14 +55,14 @@ impl Console {
         Self { shared }
     }
 
-    /// Shows the question that waits again, after other text has come between.
+    /// Shows the open question again, after other text has been printed.
     pub fn redraw(&self) {
         let state = self.shared.lock();
         let show = state.questions.redraw();
         self.shared.show(state, &show);
     }
 
-    /// Puts a question to whoever sits there.
+    /// Asks a question at the terminal.
     pub(super) fn ask(
         &self,
         title: String,
@@ -72,7 +74,7 @@ impl Console {
         let (sender, entries) = unbounded_channel();
         let mut state = self.shared.lock();
         let mut id = 0;
-        // Without a keyboard the sender is dropped, which tells whoever asks.
+        // Without a keyboard the sender is dropped, so that the caller's `entry` returns `None`.
         if !state.hung_up {
             let (given, show) = state.questions.ask(Question { title, text, offers, limits, urgent, entries: sender });
             id = given;
@@ -83,26 +85,26 @@ impl Console {
 }
 
 impl Asked {
-    /// What was typed next; `None` if nobody will type any more.
+    /// Waits for the next entry; `None` once the keyboard is closed.
     pub(super) async fn entry(&mut self) -> Option<Typed> {
         self.entries.recv().await
     }
 
-    /// Says something about the last entry.
+    /// Comments on the last entry, and takes another one.
     pub(super) fn tell(&self, text: &str) {
         let mut state = self.console.shared.lock();
         let show = state.questions.tell(self.id, text);
         self.console.shared.show(state, &show);
     }
 
-    /// Shows an entry as it is sent, and asks whether to: if so, it comes again.
+    /// Shows an entry as it would be sent, and asks for confirmation; a confirmed entry is returned again.
     pub(super) fn review(&self, entry: String, shown: String) {
         let mut state = self.console.shared.lock();
         let show = state.questions.review(self.id, entry, shown);
         self.console.shared.show(state, &show);
     }
 
-    /// The question is settled.
+    /// Closes the question as answered.
     pub(super) fn answered(mut self) {
         self.answered = true;
     }
@@ -131,7 +133,7 @@ impl Shared {
             }
             let mut state = if interactive { self.lock() } else { self.until_asked() };
             let show = if interactive && state.questions.was_struck() {
-                state.questions.again("The question that this was typed for is gone.")
+                state.questions.again("The question of this line was cancelled.")
             } else {
                 state.questions.line(line.trim_end_matches(['\n', '\r']))
             };
@@ -139,7 +141,7 @@ impl Shared {
         }
     }
 
-    /// Prints, while nobody else does, and lets the keyboard know that a line may be wanted now.
+    /// Prints under the lock, and wakes the keyboard's thread, as a line may be wanted now.
     fn show(&self, state: MutexGuard<'_, State>, text: &str) {
         if !text.is_empty() {
             (self.paper)(text);
@@ -153,7 +155,7 @@ impl Shared {
         self.asked.wait_while(state, |state| !state.questions.wants_line()).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A panic while the questions was locked leaves it as it was between two steps at worst.
+    /// Locks the state; a panic under the lock leaves it between two steps at worst.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,3 +1,5 @@
+//! The listener of a person: judges what the person types, and sends it.
+
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,18 +14,17 @@ use super::console::{Asked, Console};
 use super::questions::{DECLINE, Typed};
 use crate::shell::{LocalBoxFuture, RawListener, RunContext};
 
-/// A listener that is a person.
+/// A listener whose handler is a person.
 ///
-/// A message is shown as a question. What is typed may be a reply, which settles the question, or
-/// calls, whose answers are shown below it. A listener that accepts `<boot>` prompts for calls for
-/// as long as the organism runs.
+/// A message is shown as a question. An entry may be a reply, which closes the question, or calls, whose answers are
+/// shown below it. A listener that accepts `<boot>` prompts for calls for as long as the organism runs.
 #[derive(Debug, Clone)]
 pub struct HumanListener {
     console: Console,
 }
 
 impl HumanListener {
-    /// A person at that console; several may share it.
+    /// Makes a listener for a person at that console; several people may share it.
     pub fn new(console: Console) -> Self {
         Self { console }
     }
@@ -64,11 +65,11 @@ impl HumanListener {
                 }
                 Verdict::Calls(calls, _) => call(calls, context, &asked).await,
                 Verdict::Refused(why) => asked.tell(&why),
-                Verdict::Reply(_) | Verdict::Decline => asked.tell("Nobody waits for an answer here: write a call."),
+                Verdict::Reply(_) | Verdict::Decline => asked.tell("No caller waits for an answer here: write a call."),
             }
         }
         asked.answered();
-        if boots { Outcome::Emitted(Vec::new()) } else { failed("nobody is at the keyboard") }
+        if boots { Outcome::Emitted(Vec::new()) } else { failed("the keyboard is closed: no person can answer") }
     }
 }
 
@@ -78,7 +79,7 @@ impl RawListener for HumanListener {
     }
 }
 
-/// Calls one after the other and shows what comes back.
+/// Makes calls one after the other, and shows the answers.
 async fn call(calls: Vec<Call>, context: &RunContext, asked: &Asked) {
     let mut shown = Vec::new();
     for Call { to, payload } in calls {
@@ -103,7 +104,7 @@ fn offers(contract: &Contract, catalog: &Catalog, boots: bool) -> Arc<[PayloadSc
     replies.chain(&contract.calls).filter_map(|payload| catalog.get(payload).cloned()).collect()
 }
 
-/// What a person may mean with what was typed. The texts show what is sent.
+/// Meaning of an entry. The texts show what is sent.
 #[derive(Debug)]
 enum Verdict {
     Reply(String),
@@ -112,15 +113,14 @@ enum Verdict {
     Refused(String),
 }
 
-/// A call, and the listener that it names.
+/// A call, and the listener that it names, if any.
 #[derive(Debug)]
 struct Call {
     to: Option<Name>,
     payload: Canonical,
 }
 
-/// Looks at an entry as the pump will: the pump's own judgement stays, but a slip of the hand can
-/// be corrected before it gets there.
+/// Prechecks an entry by the pump's rules, so that the person can correct mistakes before the pump judges it.
 fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut Validator) -> Verdict {
     if entry == DECLINE {
         return Verdict::Decline;
@@ -146,7 +146,7 @@ fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut V
         if to.is_none() && contract.replies.contains(&root) {
             replies += 1;
         } else if to.is_some() && contract.replies.contains(&root) && !contract.calls.contains(&root) {
-            return Verdict::Refused("a reply goes to whoever asked: leave <to> out".to_owned());
+            return Verdict::Refused("a reply goes to the caller: leave <to> out".to_owned());
         } else if !contract.calls.contains(&root) && root.namespace() != ns::META {
             let near = near::payload(&root, contract.replies.iter().chain(&contract.calls));
             let near = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
@@ -174,7 +174,7 @@ fn judge(entry: &str, contract: &Contract, limits: &XmlLimits, validator: &mut V
     }
 }
 
-/// The payload of an envelope, and the listener that it names; a payload alone as it is.
+/// Splits an envelope into the listener that it names and its payload; returns a bare payload as it is.
 fn unwrap(element: Canonical) -> Result<(Option<Name>, Canonical), String> {
     if element.root().namespace() != ns::ENVELOPE || element.root().local() != "message" {
         return Ok((None, element));
@@ -225,7 +225,7 @@ mod tests {
         let envelope =
             |meta: &str| format!("<message xmlns='{}'>{meta}<yes xmlns='urn:a'>1</yes></message>", ns::ENVELOPE);
         assert_eq!(verdict(&envelope("")), format!("Reply {shown}"));
-        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to whoever asked"));
+        assert!(verdict(&envelope("<meta><to>bob</to></meta>")).starts_with("a reply goes to the caller"));
         assert_eq!(verdict("<asc/>"), "asc is neither a reply nor a call of ada: did you mean {urn:a}ask?");
         assert_eq!(verdict("<a:ask xmlns:a='urn:a'/><ask/>"), "2 calls");
         assert_eq!(verdict("<list-capabilities xmlns='https://xml-pipeline.org/ns/meta/v1'/>"), "1 calls");

@@ -1,5 +1,5 @@
-//! The questions that wait for a person, and what is typed for them: a state machine that a test
-//! can drive. It never waits and never prints: each step returns the text to show.
+//! Open questions for a person, and entries for them: a state machine that a test can drive. It never waits and never
+//! prints: each step returns the text to show.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -13,20 +13,20 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::shell::terminal::{Escaped, shorten};
 
-/// A question that waits.
+/// An open question.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// Who asks whom, in one line.
+    /// Sender and listener, in one line.
     pub(super) title: String,
-    /// What is asked; foreign text.
+    /// The message; foreign text.
     pub(super) text: String,
-    /// The payloads that a form is there for.
+    /// The payloads that can be written with a form.
     pub(super) offers: Arc<[PayloadSchema]>,
-    /// The bounds of what is typed.
+    /// The limits of entries.
     pub(super) limits: XmlLimits,
-    /// Whether it goes before those that are not: the prompt of a boot handler can wait.
+    /// True if it precedes questions that are not urgent; the prompt of a boot handler is not.
     pub(super) urgent: bool,
-    /// Takes the entries.
+    /// Receives the entries.
     pub(super) entries: UnboundedSender<Typed>,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Question {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Typed {
     pub(super) text: String,
-    /// Whether the person has seen it as it is sent, and wants that.
+    /// True if the person has confirmed the entry as it is sent.
     pub(super) reviewed: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     waiting: VecDeque<Waiting>,
-    /// The question that stands on the screen, maybe answered by now.
+    /// The question on the screen, which may be answered by now.
     shown: Option<u64>,
     entry: Entry,
     last: u64,
@@ -52,7 +52,7 @@ pub(super) struct Questions {
 struct Waiting {
     id: u64,
     question: Question,
-    /// Whether an entry is being judged.
+    /// True if an entry is in judgement.
     busy: bool,
     review: Option<Review>,
 }
@@ -64,38 +64,38 @@ struct Review {
     shown: String,
 }
 
-/// What was typed so far.
+/// The entry typed so far.
 #[derive(Debug, Default)]
 enum Entry {
     #[default]
     Nothing,
     Xml(String),
-    /// A form, and the lines that stand on the screen since its last question.
+    /// A form, and the lines on the screen since its last question.
     Form(Box<Form>, String),
 }
 
-/// What a line leads to.
+/// Result of a line.
 enum Step {
-    /// More is to come.
+    /// The entry goes on.
     More(Entry, String),
-    /// The entry is whole.
+    /// The entry is complete.
     Whole(Typed),
 }
 
 impl Questions {
-    /// Takes a question; its number and what to show.
+    /// Adds a question; returns its number and the text to show.
     pub(super) fn ask(&mut self, question: Question) -> (u64, String) {
         self.last += 1;
         self.waiting.push_back(Waiting { id: self.last, question, busy: false, review: None });
         (self.last, self.turn())
     }
 
-    /// Whether a line has somebody to go to.
+    /// Tells whether an open question takes a line.
     pub(super) fn wants_line(&self) -> bool {
         self.waiting.iter().any(|waiting| Some(waiting.id) == self.shown && !waiting.busy)
     }
 
-    /// Whether the question on the screen was struck out since this was asked last.
+    /// Tells whether the question on the screen was cancelled since the last call of this method.
     pub(super) fn was_struck(&mut self) -> bool {
         std::mem::take(&mut self.struck)
     }
@@ -112,7 +112,7 @@ impl Questions {
                 "n" | "no" | ":quit" => Step::More(entry, format!("nothing was sent.\n{}", show(question))),
                 found => {
                     waiting.review = Some(review);
-                    // The line that ended the XML may have been meant to be an empty one.
+                    // The person may have typed an empty line after the one that completed the XML.
                     let wrong =
                         if found.is_empty() { String::new() } else { format!("found '{found}', expected y or n\n") };
                     Step::More(entry, Escaped::text(&wrong).to_string() + SEND)
@@ -132,14 +132,14 @@ impl Questions {
             }
             Step::Whole(entry) => {
                 waiting.busy = true;
-                // Whoever asked is about to close the question if nobody receives this.
+                // A receiver that is gone will close the question itself.
                 let _ = question.entries.send(entry);
                 self.turn()
             }
         }
     }
 
-    /// Says what came of the last entry, and waits for another one.
+    /// Comments on the last entry, and waits for another one.
     pub(super) fn tell(&mut self, id: u64, text: &str) -> String {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
         waiting.busy = false;
@@ -149,7 +149,7 @@ impl Questions {
         format!("{}\n{turn}{prompt}", Escaped::text(text))
     }
 
-    /// Shows an entry as it is sent, and asks whether to.
+    /// Shows an entry as it would be sent, and asks for confirmation.
     pub(super) fn review(&mut self, id: u64, entry: String, shown: String) -> String {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.id == id) else { return String::new() };
         waiting.busy = false;
@@ -160,7 +160,7 @@ impl Questions {
         if before == Some(id) && turn.is_empty() { text } else { turn }
     }
 
-    /// Shows the question on the screen again, as far as it has got: other text has come between.
+    /// Shows the question on the screen again with the entry so far, after other text has been printed.
     pub(super) fn redraw(&self) -> String {
         let Some(waiting) = self.waiting.iter().find(|waiting| Some(waiting.id) == self.shown && !waiting.busy) else {
             return String::new();
@@ -172,12 +172,12 @@ impl Questions {
         }
     }
 
-    /// Says something and prompts again, if there is a question to prompt for.
+    /// Shows a text, and the prompt if a question is open.
     pub(super) fn again(&mut self, text: &str) -> String {
         format!("{text}\n{}", if self.wants_line() { PROMPT } else { "" })
     }
 
-    /// Takes a question away: answered, or cancelled and struck out.
+    /// Closes a question, as answered or as cancelled.
     pub(super) fn close(&mut self, id: u64, answered: bool) -> String {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.id == id) else { return String::new() };
         let mut show = String::new();
@@ -194,7 +194,7 @@ impl Questions {
         show + &self.turn()
     }
 
-    /// The end of input: drops the senders, so that all who ask know. An entry that was begun is lost.
+    /// Handles the end of input: drops the senders, which notifies all callers. An incomplete entry is lost.
     pub(super) fn hang_up(&mut self) -> String {
         let begun = !matches!(std::mem::take(&mut self.entry), Entry::Nothing);
         let shown = self.shown.take();
@@ -208,7 +208,7 @@ impl Questions {
         }
     }
 
-    /// Shows the question whose turn it is, unless it stands there already.
+    /// Shows the question whose turn it is, unless it is on the screen already.
     fn turn(&mut self) -> String {
         let mut free = self.waiting.iter().filter(|waiting| !waiting.busy);
         let shown = free.clone().find(|waiting| Some(waiting.id) == self.shown);
@@ -231,7 +231,7 @@ fn review_text(shown: &str) -> String {
     format!("{}\n{SEND}", Escaped::text(shown))
 }
 
-/// A question with what waits for the person's word.
+/// Renders a question, or the entry that waits for confirmation.
 fn present(waiting: &Waiting) -> String {
     match &waiting.review {
         Some(review) => format!("\n--- {} ---\n{}", waiting.question.title, review_text(&review.shown)),
@@ -248,7 +248,7 @@ fn show(question: &Question) -> String {
     let number = if question.offers.is_empty() { "" } else { ", or a number to be asked for each part" };
     let _ = writeln!(text, "Type XML (an empty line ends it){number}{declines}.");
     for (number, offer) in (1..).zip(question.offers.iter()) {
-        // Long ones are no help on a terminal.
+        // Long examples are no help on a terminal.
         const LONGEST: usize = 300;
         let example = offer.example().map(|example| shorten(example.as_str(), LONGEST));
         let shown = example.map_or_else(|| offer.qname().to_string(), |example| format!("such as {example}"));
@@ -282,12 +282,12 @@ fn begin(question: &Question, line: &str) -> Step {
     }
 }
 
-/// An entry of this text declines to answer.
+/// Entry that declines to answer.
 pub(super) const DECLINE: &str = "-";
 
 fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
     let whole = || strict::canonicalize_fragment(&Bytes::copy_from_slice(text.as_bytes()), limits);
-    // What is larger than a message is refused as such.
+    // An entry that is larger than a message is refused as such later.
     if ended || text.len() > limits.message_bytes || whole().is_ok_and(|elements| !elements.is_empty()) {
         Step::Whole(Typed { text, reviewed: false })
     } else {
@@ -295,10 +295,10 @@ fn go_on(limits: &XmlLimits, text: String, ended: bool) -> Step {
     }
 }
 
-/// What a turn of a form leads to; `lines` were on the screen since its last question.
+/// Converts a turn of a form to a step; `lines` were on the screen since its last question.
 fn filled(question: &Question, form: Box<Form>, turn: Turn, lines: String) -> Step {
     match turn {
-        // A text of several lines goes on.
+        // A text of several lines is incomplete.
         Turn::Ask(text) if text.is_empty() => Step::More(Entry::Form(form, lines), text),
         Turn::Ask(text) => Step::More(Entry::Form(form, text.clone()), Escaped::text(&text).to_string()),
         Turn::Send(payload) => Step::Whole(Typed { text: payload, reviewed: true }),

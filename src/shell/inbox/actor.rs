@@ -1,3 +1,5 @@
+//! The actor of listeners with tasks.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,9 +24,9 @@ use crate::shell::delivery::Delivery;
 use crate::shell::response::{Response, none, reply};
 use crate::shell::thread::Thread;
 
-/// Handlers that may run beside those that wait for tasks.
+/// Concurrency slots besides those of handlers that wait for tasks.
 pub(super) const SLOTS: u32 = 64;
-/// Bytes of descriptions in one answer to `list`, so that it fits into a message.
+/// Bytes of descriptions in one answer to `list`, so that the answer fits into a message.
 pub(super) const LISTED: usize = 128 << 10;
 
 /// The actor of a [`Job`](super::Job), or of a [`JobRegistry`](super::JobRegistry).
@@ -37,7 +39,7 @@ impl<I: Inboxes> JobActor<I> {
         Self { shared }
     }
 
-    /// Lets somebody act on a task, and says how far it is then.
+    /// Changes a task for the sender, and replies its status after the change.
     fn act<T>(
         &self,
         delivery: &Delivery<T>,
@@ -80,7 +82,7 @@ impl<I: Inboxes> JobActor<I> {
     }
 }
 
-/// What a job takes and answers.
+/// Adds the payloads that a job accepts and replies to its contract.
 pub(super) fn contract<I: Inboxes>(
     contract: ContractBuilder<JobActor<I>, AsActor>,
 ) -> ContractBuilder<JobActor<I>, AsActor> {
@@ -126,7 +128,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
     type Result = ResponseFuture<Response>;
 
     fn handle(&mut self, submit: Delivery<Submit>, _: &mut Context<Self>) -> Self::Result {
-        // At once, so that tasks stand in the order in which they were delivered.
+        // Submitted at once, so that tasks keep the order in which they were delivered.
         let submitted = self.submit(&submit).and_then(|(submitted, written)| {
             let place = (!submit.detached).then(|| {
                 let submitter = Principal::new(submit.from().clone());
@@ -146,7 +148,7 @@ impl<I: Inboxes> Handler<Delivery<Submit>> for JobActor<I> {
     }
 }
 
-/// Waits for the end of a task; asks its submitter what its owner asks.
+/// Waits for the end of a task, and passes the questions of its owner to its submitter.
 async fn wait<I: Inboxes>(
     shared: &Arc<Shared<I>>,
     submit: &Delivery<Submit>,
@@ -162,7 +164,7 @@ async fn wait<I: Inboxes>(
         }
         let question = shared.read(id, |task| {
             if task.status.is_ended() {
-                // It had ended before it was waited for: the same key came again.
+                // The task had ended before: a submission under the same key.
                 return Err(ResultPayload::from(task));
             }
             let open = task.open_question().filter(|open| open.number > asked);
@@ -191,7 +193,7 @@ async fn wait<I: Inboxes>(
                 }
             }
         };
-        // Whoever takes no questions, or fails, may answer with a message of its own; the task waits for it.
+        // A submitter that takes no questions, or fails, may still answer by a message; the task waits for it.
         if let Some(Ok(answered)) = answered
             && let Ok(input) = answered.decode::<Input>()
         {
@@ -235,7 +237,7 @@ impl<I: Inboxes> Handler<Delivery<Get>> for JobActor<I> {
     fn handle(&mut self, get: Delivery<Get>, _: &mut Context<Self>) -> Response {
         let kept = self.shared.lock();
         let inbox = kept.inboxes.holding(get.id).map_err(failure)?;
-        // What is not theirs is not there.
+        // Tasks of other parties are reported as unknown.
         let task = inbox.get(get.id).ok().filter(|task| inbox.concerns(task, get.from()));
         let task = task.ok_or(InboxError::Unknown { id: get.id }).map_err(failure)?;
         Ok(reply(TaskPayload::from(task).write()?))
@@ -258,7 +260,7 @@ impl<I: Inboxes> Handler<Delivery<List>> for JobActor<I> {
     }
 }
 
-/// At least what it takes in a list: its attributes, and a description in which nothing is longer than `&quot;`.
+/// Returns a lower bound of a task's size in a list: its attributes, and a description without escaped characters.
 fn size(task: &Task) -> usize {
     const ATTRIBUTES: usize = 512;
     ATTRIBUTES + task.description.len()

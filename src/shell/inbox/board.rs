@@ -1,3 +1,5 @@
+//! The task board: access to the tasks of an organism for entrances beside the pump.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,23 +15,24 @@ use super::shared::{Kept, Shared, Written};
 use crate::shell::ledger::Resident;
 use crate::shell::start::Refusal;
 
-/// The tasks of an organism, for entrances beside the pump: its gateway. A caller of these methods has authenticated the
-/// party that it acts for, and has judged whether that party may.
+/// The tasks of an organism, for entrances beside the pump such as the gateway. A caller of these methods has
+/// authenticated the party that it acts for, and has checked that the party may act.
 ///
-/// All that a method returns, an error too, is durable: no caller hears of a change that a crash could undo.
+/// Every result that a method returns, including an error, is durable: no caller learns of a change that a crash could
+/// undo.
 #[derive(Default)]
 pub struct TaskBoard {
     pub(super) jobs: Vec<Arc<Shared<TaskInbox>>>,
     pub(super) registries: Vec<Arc<Shared<Jobs>>>,
 }
 
-/// Why something can't be done to a task.
+/// Failure of an operation on tasks.
 #[derive(Clone, PartialEq, thiserror::Error)]
 pub enum BoardError {
-    /// A rule is against it. Nothing has changed.
+    /// A rule forbids the operation. Nothing has changed.
     #[error(transparent)]
     Refused(#[from] JobError),
-    /// It may have been done, and will be forgotten: the journal can't be written.
+    /// The operation may have been done, but is not durable: the journal can't be written.
     #[error("{}", .0.message)]
     Lost(Fault),
 }
@@ -43,7 +46,7 @@ impl From<InboxError> for BoardError {
 }
 
 impl TaskBoard {
-    /// The jobs that are there, in order of name.
+    /// Lists the jobs, in order of name.
     ///
     /// # Errors
     /// [`BoardError::Lost`].
@@ -62,7 +65,7 @@ impl TaskBoard {
         Ok(cards)
     }
 
-    /// Looks at the inbox of a job.
+    /// Reads the inbox of a job.
     ///
     /// # Errors
     /// [`BoardError`]; [`JobError::Unknown`].
@@ -74,7 +77,7 @@ impl TaskBoard {
         .await
     }
 
-    /// Looks at a task and at the inbox that it is in.
+    /// Reads a task and the inbox that holds it.
     ///
     /// # Errors
     /// [`BoardError`]; [`InboxError::Unknown`].
@@ -87,7 +90,7 @@ impl TaskBoard {
         .await
     }
 
-    /// Submits a task, which has to be detached: nobody waits for it here.
+    /// Submits a task, which must be detached: no handler waits for it.
     ///
     /// # Errors
     /// [`BoardError`]; [`JobError`] as [`Jobs::submit`].
@@ -106,10 +109,10 @@ impl TaskBoard {
         .await
     }
 
-    /// Moves a task, and says how far it is then.
+    /// Changes a task, and returns its status after the change.
     ///
     /// # Errors
-    /// [`BoardError`]; [`InboxError`] as what is done.
+    /// [`BoardError`]; [`InboxError`] of the change.
     pub async fn act(
         &self,
         id: TaskId,
@@ -122,10 +125,10 @@ impl TaskBoard {
         .await
     }
 
-    /// Changes who is registered.
+    /// Changes the registrations of jobs.
     ///
     /// # Errors
-    /// [`BoardError`]; [`JobError::Unknown`] without a registry, and as what is done.
+    /// [`BoardError`]; [`JobError::Unknown`] without a registry, and [`JobError`] of the change.
     pub async fn enrol(
         &self,
         job: &Name,
@@ -135,7 +138,8 @@ impl TaskBoard {
         told(registry.outcome(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())))).await
     }
 
-    /// Keeps the names of its listeners from being registered, and those of all parties by others.
+    /// Reserves the names of the registry's own listeners against all registrations, and those of all parties against
+    /// registrations by others.
     pub(in crate::shell) fn reserve(&self, parties: BTreeSet<Name>) -> Option<Refusal> {
         if let [first, second, ..] = self.registries.as_slice() {
             return Some(Refusal::Registries { first: first.name.clone(), second: second.name.clone() });
@@ -146,12 +150,12 @@ impl TaskBoard {
         None
     }
 
-    /// Whether there is no job, and no registry of jobs.
+    /// Tells whether there is neither a job nor a registry of jobs.
     pub(in crate::shell) fn is_empty(&self) -> bool {
         self.jobs.is_empty() && self.registries.is_empty()
     }
 
-    /// All that lives in a journal.
+    /// All jobs and registries, as residents of a journal.
     pub(in crate::shell) fn residents(&self) -> impl Iterator<Item = Arc<dyn Resident>> {
         let jobs = self.jobs.iter().cloned().map(|job| -> Arc<dyn Resident> { job });
         jobs.chain(self.registries.iter().cloned().map(|registry| -> Arc<dyn Resident> { registry }))
@@ -169,7 +173,7 @@ impl TaskBoard {
         self.registry().ok_or(InboxError::Unknown { id })
     }
 
-    /// The job outside of the registry that has a task.
+    /// Finds the job outside of the registry that holds a task.
     fn holding(&self, id: TaskId) -> Option<&Arc<Shared<TaskInbox>>> {
         self.jobs.iter().find(|job| job.read(id, |_| ()).is_ok())
     }
@@ -179,7 +183,7 @@ impl TaskBoard {
     }
 }
 
-/// An outcome, once it is durable.
+/// Waits until an outcome is durable.
 async fn told<T, E>((outcome, written): (Result<T, E>, Written)) -> Result<T, BoardError>
 where
     BoardError: From<E>,
@@ -189,7 +193,7 @@ where
 }
 
 impl<I: Inboxes> Shared<I> {
-    /// Changes tasks; what came of it, a refusal too, is durable when the second value is.
+    /// Changes tasks; the outcome, including a refusal, is durable when the second value is.
     fn outcome<T, E>(
         self: &Arc<Self>,
         act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,

@@ -1,4 +1,4 @@
-//! What a listener with tasks holds: the inbox of one job, or those of all jobs that register.
+//! Inboxes of a listener with tasks: the inbox of one job, or those of all registered jobs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::board::TaskBoard;
 use super::shared::Shared;
 
 pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
-    /// The inbox that holds a task.
+    /// Returns the inbox that holds a task.
     fn holding(&self, id: TaskId) -> Result<&TaskInbox, InboxError>;
     fn holding_mut(&mut self, id: TaskId) -> Result<&mut TaskInbox, InboxError>;
-    /// The inbox of a job; without a name, the only one.
+    /// Returns the inbox of a job; without a name, the only one.
     fn of(&self, job: Option<&Name>) -> Result<&TaskInbox, JobError>;
     fn inboxes(&self) -> impl Iterator<Item = &TaskInbox>;
-    /// The bounds on each inbox.
+    /// Returns the limits of each inbox.
     fn limits(&self) -> &InboxLimits;
 
     /// Takes a task for a job; without a name, for the only one.
@@ -34,7 +34,7 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
     ) -> Result<Submitted, JobError>;
     fn expire(&mut self, now: Time) -> Change;
 
-    /// Takes a task, and says how far it is.
+    /// Takes a task, and returns its status.
     fn take(
         &mut self,
         actor: &Principal,
@@ -48,7 +48,7 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
         Ok((change, Taken { id, status, new }))
     }
 
-    /// Moves a task, and says how far it is then.
+    /// Changes a task, and returns its status after the change.
     fn step(
         &mut self,
         id: TaskId,
@@ -59,15 +59,15 @@ pub(super) trait Inboxes: fmt::Debug + Send + Sized + 'static {
         Ok((change, inbox.get(id)?.status))
     }
 
-    /// What a journal writes down of a change to tasks.
+    /// Lists the journal's operations for a change to tasks.
     fn ops(&self, change: &Change) -> Vec<Op>;
-    /// Changes with [`directory`](Self::directory).
+    /// Number that changes with [`directory`](Self::directory).
     fn revision(&self) -> u64;
-    /// Which jobs there are, for a journal, where that can change.
+    /// Writes the list of jobs for a journal, where it can change.
     fn directory(&self) -> Option<String>;
-    /// The same with what a journal holds of that listener instead; nothing if it holds nothing.
+    /// Rebuilds the inboxes from the records of that listener; `None` if the journal has none.
     fn recovered(&self, listener: &Name, recovered: &Recovered) -> Result<Option<Self>, ImportError>;
-    /// Puts itself on the board of its organism.
+    /// Adds itself to the task board of its organism.
     fn enlist(shared: Arc<Shared<Self>>, board: &mut TaskBoard);
 }
 

@@ -1,16 +1,17 @@
-//! A job: a listener with a [task inbox](systole_core::inbox). A registry: a listener with the inboxes of all jobs that register
-//! with it while the organism runs.
+//! Jobs: listeners with a [task inbox](systole_core::inbox). Registries: listeners with the inboxes of all jobs that
+//! register with them while the organism runs.
 //!
-//! Others submit tasks to it, its owner takes them on, in payloads of [`systole_core::inbox::payload`]. A task that is waited
-//! for is an open child of the submitting thread: `submit` is answered when it has ended, and when that thread is
-//! cancelled, so is the task. What comes of a detached one opens a new conversation at its submitter.
+//! Submitters send tasks to a job, and its owner works on them, by payloads of [`systole_core::inbox::payload`]. An
+//! awaited task is an open child of the submitting thread: `submit` is answered when the task has ended, and when that
+//! thread is cancelled, so is the task. The result and the events of a detached task open a new conversation at its
+//! submitter.
 //!
-//! What survives: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. In a
-//! [durable](OrganismBuilder::durable) organism it lives in the journal too: a change and the note that the handler has
-//! made it are one transaction, so that each message changes the inbox once, and whoever waited for a task waits again
-//! after a start. What the journal holds of a job then counts, whatever the [`Job`] held. What is sent to a submitter
-//! (the result of a detached task, an event, a question) is sent once: after a start it is the call that was made before,
-//! with all that came of it (`Contract::reattaches`).
+//! Durability: the inbox lives in the [`Job`], not in its actor, so a panic of the actor loses nothing. In a
+//! [durable](OrganismBuilder::durable) organism it also lives in the journal: a change and the note that the handler
+//! has made it are one transaction, so that each message changes the inbox once, and a submitter that waited for a task
+//! waits again after a start. The journal's records of a job then replace the contents of the [`Job`]. A message to a
+//! submitter (the result of a detached task, an event, a question) is sent once: after a start it is the call that was
+//! made before, with its outcome (`Contract::reattaches`).
 
 mod actor;
 mod board;
@@ -38,7 +39,7 @@ use systole_core::core::{Contract, Failure, Routing};
 use systole_core::inbox::{Change, Event, InboxError, InboxLimits, Principal, TaskInbox};
 use systole_core::vocab::{Name, Time};
 
-/// A listener with an inbox. Clones are the same job.
+/// A listener with an inbox. Clones share one job.
 ///
 /// ```
 /// use systole::inbox::payload::{Complete, ResultPayload, Submit};
@@ -76,21 +77,22 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job with an empty inbox that somebody owns: a listener or a client, by name.
+    /// Makes a job with an empty inbox, owned by a listener or a client, by name.
     ///
     /// # Errors
-    /// [`InboxError::Empty`] and [`InboxError::Name`] if one of the two is no name.
+    /// [`InboxError::Empty`] and [`InboxError::Name`] if one of the two is no valid name.
     pub fn new(name: &str, owner: &str) -> Result<Self, InboxError> {
         TaskInbox::new(name, Principal::parse(owner)?).map(Self::of)
     }
 
-    /// A job whose name was checked.
+    /// Makes a job from checked names.
     pub fn named(name: Name, owner: Principal) -> Self {
         Self::of(TaskInbox::named(name, owner))
     }
 
-    /// A job with that inbox: one with other limits, or one from before. What was accepted before is accepted still
-    /// ([`TaskInbox::release`] gives it back), and what was waited for is detached: nobody waits for it any more.
+    /// Makes a job from an inbox: one with other limits, or an exported one. Accepted tasks stay accepted
+    /// ([`TaskInbox::release`] makes them pending again), and awaited tasks become detached, since no handler waits for
+    /// them.
     pub fn of(mut inbox: TaskInbox) -> Self {
         inbox.detach_all();
         Self { shared: Arc::new(Shared::new(inbox.job().clone(), inbox)), setting: Setting::default() }
@@ -102,26 +104,26 @@ impl Job {
         install(&self.shared, &self.setting, builder, |contract| contract)
     }
 
-    /// What the listener promises and may do.
+    /// Returns the contract of the listener.
     pub fn contract(&self) -> Contract {
         contract(&self.shared, &self.setting, |contract| contract)
     }
 
-    /// Looks at the inbox. Nothing else happens to it meanwhile.
+    /// Reads the inbox, under its lock.
     pub fn read<T>(&self, read: impl FnOnce(&TaskInbox) -> T) -> T {
         read(&self.shared.lock().inboxes)
     }
 
-    /// Changes the inbox from a handler of the same organism: its owner moves a task without a message, or hands in what
-    /// it keeps with its tasks, in one transaction with the change. A handler that is run again after a crash has done
-    /// it already. The change is there when this returns, and durable when the future is done; a refused one changes
-    /// nothing.
+    /// Changes the inbox from a handler of the same organism: the owner moves a task without a message, or stores
+    /// `state` with its tasks, in one transaction with the change. A handler that runs again after a crash changes
+    /// nothing again. The change is visible when this method returns, and durable when the future is done; a refused
+    /// one changes nothing.
     ///
-    /// `state` is any bytes, such as how far a model has come; the last ones count, and [`state`](Self::state) gives
-    /// them back, at the next start too.
+    /// `state` is any bytes, such as the progress of a model; the last one counts, and [`state`](Self::state) returns
+    /// it, also after the next start.
     ///
     /// # Errors
-    /// What `act` refuses, as a fault; a fault if this is not the handler's own thread, or the journal fails.
+    /// The refusal of `act`, as a fault; a fault if this is not the handler's own thread, or the journal fails.
     pub fn act(
         &self,
         thread: &Thread,
@@ -132,28 +134,27 @@ impl Job {
         Box::pin(async move { Ok(acted?.1.durable().await?) })
     }
 
-    /// What the owner handed in last.
+    /// Returns the state that the owner stored last.
     pub fn state(&self) -> Option<Bytes> {
         self.shared.lock().state.clone()
     }
 
-    /// Gives the accepted tasks back: they are pending again. For a program whose owner starts anew, and has forgotten
-    /// what it worked on.
+    /// Makes accepted tasks pending again, for a program whose owner has restarted and lost its work.
     pub fn release(&self, now: Time) {
         self.shared.try_change(|inbox| Ok(inbox.release(now)));
     }
 
-    /// The pending tasks as Markdown that a model reads: see [`TaskInbox::render_pending_context`].
+    /// Renders the pending tasks as Markdown for a model: see [`TaskInbox::render_pending_context`].
     pub fn render_pending_context(&self) -> String {
         self.read(TaskInbox::render_pending_context)
     }
 
-    /// The inbox as JSON: see [`TaskInbox::export`].
+    /// Exports the inbox as JSON: see [`TaskInbox::export`].
     pub fn export(&self) -> String {
         self.read(TaskInbox::export)
     }
 
-    /// The bounds on the inbox.
+    /// Returns the limits of the inbox.
     pub fn limits(&self) -> InboxLimits {
         self.read(|inbox| inbox.limits().clone())
     }

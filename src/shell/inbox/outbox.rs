@@ -1,8 +1,8 @@
-//! What comes of detached tasks is sent from the thread of `<boot>`: each call is a new conversation at its submitter.
+//! Messages about detached tasks, sent from the thread of `<boot>`: each call is a new conversation at its submitter.
 //!
-//! Each is made once. The contract of the listener [reattaches](systole_core::core::Contract::reattaches): what is owed after a
-//! crash is called again, and that is the call that was made before, if there was one, with all that came of it. It is
-//! forgotten when the inbox knows.
+//! Each is sent once. The contract of the listener [reattaches](systole_core::core::Contract::reattaches): after a
+//! crash, owed events are called again, and each finds the call that was made before, if there was one, with its
+//! outcome. A call is forgotten when the inbox has recorded its outcome.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -21,14 +21,14 @@ use super::shared::Shared;
 use crate::shell::clock::Clock;
 use crate::shell::thread::{Calling, Thread};
 
-/// Calls at once that are answered soon, and questions at once, which may wait for a person.
+/// The most calls at once of events, which are answered soon, and of questions, which may wait for a person.
 const MOST: [usize; 2] = [64, 512];
-/// How long after a failure the next try is, at first and at most.
+/// Back-off after a failure, at first and at most.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-/// How long nothing is looked at, at most.
+/// The longest sleep between two checks.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// One event on its way to its submitter.
+/// An event on its way to its submitter.
 struct Sending {
     id: TaskId,
     number: u32,
@@ -37,13 +37,13 @@ struct Sending {
     call: Calling,
 }
 
-/// When an event may be tried again.
+/// The back-off of an event.
 struct Wait {
     until: Time,
     next: Duration,
 }
 
-/// Sends what submitters are owed, each task's in order, and fails what is too late. Runs for ever.
+/// Sends owed events to submitters, each task's in order, and fails tasks past their deadlines. Runs for ever.
 pub(super) async fn send<I: Inboxes>(shared: &Arc<Shared<I>>, thread: &Thread, clock: &Clock) {
     let mut sending: Vec<Sending> = Vec::new();
     let mut waits: HashMap<TaskId, Wait> = HashMap::new();
@@ -67,7 +67,7 @@ pub(super) async fn send<I: Inboxes>(shared: &Arc<Shared<I>>, thread: &Thread, c
             biased;
             (done, outcome) = next_done(&mut sending) => settle(shared, clock, done, outcome, &mut waits),
             () = shared.outbox.notified() => {}
-            // Everything that is owed, and may be sent, was called.
+            // Every owed event that may be sent has been called.
             () = tokio::time::sleep(sleep) => if std::mem::take(&mut fresh) {
                 thread.reattached();
             }
@@ -79,7 +79,7 @@ fn owes(inboxes: &impl Inboxes, id: TaskId) -> bool {
     inboxes.holding(id).and_then(|inbox| inbox.get(id)).is_ok_and(|task| !task.outbox.is_empty())
 }
 
-/// Drops questions that nobody asks any more: what follows them must not wait.
+/// Drops questions that are answered or obsolete, so that later events don't wait for them.
 fn withdraw<I: Inboxes>(shared: &Arc<Shared<I>>, sending: &mut Vec<Sending>) {
     let current = |one: &Sending| !one.is_question() || shared.read(one.id, |task| asks(task, one.number)) == Ok(true);
     let (kept, gone): (Vec<_>, Vec<_>) = sending.drain(..).partition(current);
@@ -89,7 +89,7 @@ fn withdraw<I: Inboxes>(shared: &Arc<Shared<I>>, sending: &mut Vec<Sending>) {
     }
 }
 
-/// Starts calls for what is owed and not on its way.
+/// Starts calls for owed events that are not in flight.
 fn start<I: Inboxes>(
     shared: &Arc<Shared<I>>,
     thread: &Thread,
@@ -109,7 +109,7 @@ fn start<I: Inboxes>(
         if event.kind.is_end() && !sends.results {
             silent.push(task.id);
         } else if question && !(sends.questions && asks(task, event.number)) {
-            // It was answered, nobody asks any more, or the submitter has to look by itself.
+            // The question is answered or obsolete, or the submitter has to poll for it.
             passed.push((task.id, event.number));
         } else if sending.iter().filter(|one| one.is_question() == question).count() < MOST[usize::from(question)] {
             sending.push(Sending::new(thread, task, event));
@@ -120,11 +120,11 @@ fn start<I: Inboxes>(
         shared.acknowledge(id, number);
     }
     for id in silent {
-        shared.give_up(id, "the job sends no results: get asks for them");
+        shared.give_up(id, "the job sends no results: ask for them with get");
     }
 }
 
-/// Whether a task waits for the answer to the question of that event.
+/// Tells whether a task waits for the answer to the question of that event.
 fn asks(task: &Task, event: u32) -> bool {
     task.open_question().is_some_and(|exchange| exchange.number == event)
 }
@@ -149,7 +149,7 @@ impl Sending {
     }
 }
 
-/// The next one that is answered, and how.
+/// Waits for the next answered call, and returns its outcome.
 async fn next_done(sending: &mut Vec<Sending>) -> (Sending, Result<Answer, Fault>) {
     poll_fn(|cx| {
         for at in 0..sending.len() {
@@ -176,16 +176,16 @@ fn settle<I: Inboxes>(
             }
             shared.acknowledge(done.id, done.number);
         }
-        // Nobody got it, or ever will.
+        // Undeliverable for ever.
         Err(fault) if fault.code == FaultCode::Route && done.kind.is_end() => {
             shared.give_up(done.id, &fault.message);
         }
-        // Nobody got it yet.
+        // Undeliverable for now.
         Err(fault) if fault.retryable || matches!(fault.code, FaultCode::Limit | FaultCode::Cancelled) => {
             let next = waits.get(&done.id).map_or(BACKOFF[0], |wait| wait.next);
             waits.insert(done.id, Wait { until: clock.now().after(next), next: (next * 2).min(BACKOFF[1]) });
         }
-        // It got there; what its handler made of it is no matter of ours.
+        // Delivered; a failure of its handler doesn't concern the job.
         Err(_) => shared.acknowledge(done.id, done.number),
     }
     done.call.forget();

@@ -1,3 +1,5 @@
+//! Handlers that wait for a task.
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -12,20 +14,20 @@ use super::shared::{Shared, lock};
 use crate::shell::clock::Clock;
 use crate::shell::ledger::Ledger;
 
-/// Why a task is cancelled whose submitter doesn't wait any more.
+/// Reason for the cancellation of a task whose submitter no longer waits.
 pub(super) const GONE: &str = "the thread that submitted it ended";
 
 /// A handler that waits for a task.
 #[derive(Default)]
 pub(super) struct Waiter {
-    /// Rings at each event of the task.
+    /// Notified at each event of the task.
     pub(super) rings: Notify,
-    /// What came of it: the task itself may be forgotten by then.
+    /// The result; the task itself may be forgotten by then.
     pub(super) ended: OnceLock<ResultPayload>,
 }
 
-/// A place among those who wait for a task. When the last one leaves before the end, nobody wants the task any more,
-/// unless the organism ends: its next start lets them wait again.
+/// A handler's registration as a waiter for a task. When the last waiter leaves before the end, the task is cancelled,
+/// unless the organism ends: then its next start lets the handlers wait again.
 pub(super) struct Place<I: Inboxes> {
     shared: Arc<Shared<I>>,
     clock: Clock,
@@ -44,7 +46,7 @@ impl<I: Inboxes> Place<I> {
         Self { shared, clock, ledger, id, submitter, waiter }
     }
 
-    /// Whether it is the one that is asked, where several wait for one task.
+    /// Tells whether this waiter gets the questions, if several wait for one task.
     pub(super) fn is_first(&self) -> bool {
         let waiting = lock(&self.shared.waiting);
         let first = waiting.get(&self.id).and_then(|waiters| waiters.first());
@@ -59,7 +61,7 @@ impl<I: Inboxes> Drop for Place<I> {
             let mut waiting = lock(&self.shared.waiting);
             let Some(waiters) = waiting.get_mut(&self.id) else { return };
             waiters.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
-            // It may be the one that is asked now.
+            // The next waiter may be the first now.
             waiters.iter().for_each(|waiter| waiter.rings.notify_one());
             let last = waiters.is_empty();
             if last {
@@ -70,19 +72,19 @@ impl<I: Inboxes> Drop for Place<I> {
         let ends = self.ledger.as_ref().is_some_and(Ledger::is_sealed);
         if last && !ends && self.waiter.ended.get().is_none() {
             let now = self.clock.now();
-            // It may have ended before, with nobody looking.
+            // The task may have ended unnoticed.
             self.shared.try_change(|inboxes| inboxes.holding_mut(self.id)?.cancel(&self.submitter, self.id, GONE, now));
         }
     }
 }
 
-/// Refuses one more who waits, where there are so many. Several may wait for one task; without a bound they could hold
-/// every slot, and nobody could end a task.
+/// Refuses a waiter beyond the limit. Several handlers may wait for one task; without a limit they could hold every
+/// slot, and no message that ends a task could be handled.
 pub(super) fn may_wait(waiters: usize, limit: usize) -> Result<(), Failure> {
     if waiters < limit {
         return Ok(());
     }
-    let message = "too many wait for tasks here: submit detached, or try again later";
+    let message = "too many handlers wait for tasks of this listener: submit detached, or try again later";
     let fault = Fault { retryable: true, ..Fault::new(FaultCode::Failed, message) };
     Err(Failure { message: fault.message.clone(), fault: Some(fault) })
 }

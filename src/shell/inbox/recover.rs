@@ -1,3 +1,5 @@
+//! Recovery of listeners with tasks.
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -11,13 +13,13 @@ use super::shared::Shared;
 use crate::shell::ledger::{Ledger, Resident};
 
 impl<I: Inboxes> Resident for Shared<I> {
-    /// What the journal holds of a job counts; what it never held is written down.
+    /// Replaces the inboxes by the journal's records; inboxes without records are written to the journal.
     fn move_in(self: Arc<Self>, recovered: &Recovered, ledger: Ledger) -> Result<(), JournalError> {
         let now = ledger.now();
         let _ = self.change(|kept| {
             let mut change = Change::default();
             let inboxes = kept.inboxes.recovered(&self.name, recovered).map_err(|error| JournalError {
-                message: format!("the inbox of '{}' can't be taken up as the journal has it: {error}", self.name),
+                message: format!("the inbox of '{}' can't be recovered from the journal: {error}", self.name),
             })?;
             if let Some(inboxes) = inboxes {
                 kept.enrolled = inboxes.revision();
@@ -28,7 +30,7 @@ impl<I: Inboxes> Resident for Shared<I> {
             }
             kept.ledger = Some(ledger);
             let state = match recovered.states.iter().find(|state| state.listener == self.name) {
-                // A registry's is its directory.
+                // The state of a registry is its directory.
                 Some(_) if kept.inboxes.directory().is_some() => None,
                 Some(state) => {
                     kept.state = Some(state.blob.clone());
@@ -42,10 +44,10 @@ impl<I: Inboxes> Resident for Shared<I> {
     }
 }
 
-/// Cancels the tasks whose submitters went away right before a crash: no message waits for them.
+/// Cancels tasks whose submitters went away right before a crash: no message waits for them.
 fn cancel_orphans(inboxes: &mut impl Inboxes, listener: &Name, recovered: &Recovered, now: Time) -> Change {
     let waiting: HashSet<_> = recovered.messages.iter().map(|message| *message.id.as_uuid()).collect();
-    // Of several who wait for one task by its key, each has a message of its own.
+    // Each of several submitters that wait for one task by its key has a message of its own.
     let others = has_messages(recovered, listener);
     let waited = |task: &Task| waiting.contains(task.id.as_uuid()) || (task.key.is_some() && others);
     let open = inboxes.inboxes().flat_map(TaskInbox::tasks).filter(|task| !task.detached && !task.status.is_ended());
@@ -53,7 +55,7 @@ fn cancel_orphans(inboxes: &mut impl Inboxes, listener: &Name, recovered: &Recov
         open.filter(|task| !waited(task)).map(|task| (task.id, Principal::new(task.source.agent.clone()))).collect();
     let mut change = Change::default();
     for (id, submitter) in orphans {
-        // It is open, and that is its submitter.
+        // The task is open and was submitted by that principal, so this succeeds.
         let cancelled = inboxes.holding_mut(id).and_then(|inbox| inbox.cancel(&submitter, id, GONE, now));
         change.append(cancelled.unwrap_or_default());
     }

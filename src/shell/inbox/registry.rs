@@ -1,3 +1,5 @@
+//! Registries of jobs.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,8 +20,8 @@ use crate::shell::raw::LocalBoxFuture;
 use crate::shell::response::{Response, reply};
 use crate::shell::thread::Thread;
 
-/// A listener with which jobs register while the organism runs. It holds the inbox of each: a task is submitted to it,
-/// with the name of the job. Clones are the same registry; an organism has at most one.
+/// A listener with which jobs register while the organism runs. It holds the inbox of each job: a task is submitted to
+/// it with the name of the job. Clones share one registry; an organism has at most one.
 ///
 /// ```
 /// use systole::inbox::payload::{Complete, Register, ResultPayload, Submit};
@@ -62,18 +64,18 @@ pub struct JobRegistry {
 }
 
 impl JobRegistry {
-    /// A registry without jobs; tasks for jobs that aren't there wait for them.
+    /// Makes a registry without jobs; tasks for unregistered jobs wait for them.
     ///
     /// # Errors
-    /// [`InboxError::Empty`] and [`InboxError::Name`] if that is no name.
+    /// [`InboxError::Empty`] and [`InboxError::Name`] if the name is invalid.
     pub fn new(name: &str) -> Result<Self, InboxError> {
         Self::of(name, Jobs::new(Absent::Keep))
     }
 
-    /// A registry with another policy, other limits, or what is there already.
+    /// Makes a registry with another policy, other limits, or existing jobs.
     ///
     /// # Errors
-    /// [`InboxError::Empty`] and [`InboxError::Name`] if that is no name.
+    /// [`InboxError::Empty`] and [`InboxError::Name`] if the name is invalid.
     pub fn of(name: &str, jobs: Jobs) -> Result<Self, InboxError> {
         Ok(Self::named(Principal::parse(name)?.name().clone(), jobs))
     }
@@ -88,21 +90,21 @@ impl JobRegistry {
         install(&self.shared, &self.setting, builder, enrolling)
     }
 
-    /// What the listener promises and may do.
+    /// Returns the contract of the listener.
     pub fn contract(&self) -> Contract {
         contract(&self.shared, &self.setting, enrolling)
     }
 
-    /// Looks at the jobs. Nothing else happens to them meanwhile.
+    /// Reads the jobs, under their lock.
     pub fn read<T>(&self, read: impl FnOnce(&Jobs) -> T) -> T {
         read(&self.shared.lock().inboxes)
     }
 
-    /// Changes jobs and tasks from a handler of the same organism, once, however often that is run. The change is there
-    /// when this returns, and durable when the future is done; a refused one changes nothing.
+    /// Changes jobs and tasks from a handler of the same organism, once, even if the handler runs again. The change is
+    /// visible when this method returns, and durable when the future is done; a refused one changes nothing.
     ///
     /// # Errors
-    /// What `act` refuses, as a fault; a fault if this is not the handler's own thread, or the journal fails.
+    /// The refusal of `act`, as a fault; a fault if this is not the handler's own thread, or the journal fails.
     pub fn act(
         &self,
         thread: &Thread,
@@ -127,7 +129,7 @@ impl fmt::Debug for JobRegistry {
 }
 
 impl JobActor<Jobs> {
-    /// Changes who is registered, and says how many tasks are pending there then.
+    /// Changes a registration, and replies the number of the job's pending tasks after the change.
     fn enrol<T>(
         &self,
         delivery: &Delivery<T>,
@@ -187,7 +189,7 @@ impl Handler<Delivery<Find>> for JobActor<Jobs> {
     }
 }
 
-/// At least what it takes in a list.
+/// Returns a lower bound of a job's size in a list.
 fn size(job: &JobPayload) -> usize {
     const TAGS: usize = 256;
     TAGS + job.description.len() + job.skill.iter().map(|skill| TAGS / 8 + skill.len()).sum::<usize>()

@@ -1,4 +1,4 @@
-//! What is set of a listener with tasks before it is registered.
+//! Settings of a listener with tasks, made before it is registered.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::shell::accepts::AsActor;
 use crate::shell::builder::OrganismBuilder;
 use crate::shell::contract::ContractBuilder;
 
-/// What the contract of a job lets it send to submitters.
+/// Payloads that the contract of a job lets it send to submitters.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sends {
     pub(super) results: bool,
@@ -33,7 +33,7 @@ impl Default for Setting {
     }
 }
 
-/// A contract of what kind of listener it is.
+/// The builder of a job's contract.
 type Builder<I> = ContractBuilder<JobActor<I>, AsActor>;
 
 /// Registers the listener, with what `more` adds to its contract.
@@ -50,7 +50,7 @@ pub(super) fn install<I: Inboxes>(
     builder.tasks(|board| I::enlist(shared.clone(), board)).listener(shared.name.as_str(), factory, contract)
 }
 
-/// What it promises and may do.
+/// Builds the contract of the listener.
 pub(super) fn contract<I: Inboxes>(
     shared: &Arc<Shared<I>>,
     setting: &Setting,
@@ -66,7 +66,7 @@ fn fill<I: Inboxes>(
     setting: &Setting,
     more: impl FnOnce(Builder<I>) -> Builder<I>,
 ) -> Builder<I> {
-    // Each task that is waited for holds a slot; the rest is for what moves them.
+    // Each awaited task holds a slot; the other slots are for messages that change tasks.
     let open = shared.lock().inboxes.limits().open;
     let slots = u32::try_from(open).unwrap_or(u32::MAX).saturating_add(actor::SLOTS);
     let contract = more(actor::contract(contract)).description(&setting.description).routing(setting.routing);
@@ -81,52 +81,53 @@ fn fill<I: Inboxes>(
     if setting.sends.questions { contract.calls::<Question>() } else { contract }
 }
 
-/// The methods that set it.
+/// The setters of a listener with tasks.
 macro_rules! settings {
     ($listener:ty) => {
         impl $listener {
-            /// One line for people and models.
+            /// Sets a one-line description for people and models.
             #[must_use]
             pub fn description(mut self, description: impl Into<String>) -> Self {
                 self.setting.description = description.into();
                 self
             }
 
-            /// How payloads that name no listener find it; without a call of this, not at all, because there may be
-            /// several listeners with tasks.
+            /// Sets the routing of payloads that name no listener. By default they don't reach this listener, because
+            /// an organism may have several listeners with tasks.
             #[must_use]
             pub fn routing(mut self, routing: Routing) -> Self {
                 self.setting.routing = routing;
                 self
             }
 
-            /// Sends the results of detached tasks to their submitters: at least one listener accepts
-            /// [`ResultPayload`](systole_core::inbox::payload::ResultPayload). Without it they ask for them.
+            /// Sends the results of detached tasks to their submitters; at least one listener must accept
+            /// [`ResultPayload`](systole_core::inbox::payload::ResultPayload). Without this, submitters ask for
+            /// results.
             #[must_use]
             pub fn sends_results(mut self) -> Self {
                 self.setting.sends.results = true;
                 self
             }
 
-            /// Sends the events of watched tasks: at least one listener accepts
-            /// [`EventPayload`](systole_core::inbox::payload::EventPayload). Without it no task can be watched.
+            /// Sends the events of watched tasks; at least one listener must accept
+            /// [`EventPayload`](systole_core::inbox::payload::EventPayload). Without this, no task can be watched.
             #[must_use]
             pub fn sends_events(mut self) -> Self {
                 self.setting.sends.events = true;
                 self
             }
 
-            /// Sends questions to submitters: at least one listener accepts
-            /// [`Question`](systole_core::inbox::payload::Question), and replies [`Input`](systole_core::inbox::payload::Input).
-            /// Without it they look whether there is one.
+            /// Sends questions to submitters; at least one listener must accept
+            /// [`Question`](systole_core::inbox::payload::Question), and reply
+            /// [`Input`](systole_core::inbox::payload::Input). Without this, submitters poll for questions.
             #[must_use]
             pub fn sends_questions(mut self) -> Self {
                 self.setting.sends.questions = true;
                 self
             }
 
-            /// Hears of every event, once and in order, on the thread that made it happen, or that made it durable; a new
-            /// one replaces the one before. It may look at the tasks, and must not wait.
+            /// Sets the callback for events, called once for each and in order, on the thread that caused the event or
+            /// made it durable; replaces the callback before. It may read the tasks, and must not block.
             #[must_use]
             pub fn on_event(self, hear: impl Fn(&Event) + Send + Sync + 'static) -> Self {
                 self.shared.hear(Box::new(hear));

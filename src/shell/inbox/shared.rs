@@ -1,3 +1,5 @@
+//! State that the handlers of a listener with tasks share.
+
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
@@ -19,46 +21,47 @@ use super::setting::{Sends, Setting};
 use crate::shell::ledger::Ledger;
 use crate::shell::thread::{Noted, Thread};
 
-/// What the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the actor.
+/// State that the actor of a listener with tasks, its waiting handlers and its owner's program share. It outlives the
+/// actor.
 pub(super) struct Shared<I> {
-    /// The listener's.
+    /// The name of the listener.
     pub(super) name: Name,
     kept: Mutex<Kept<I>>,
     pub(super) waiting: Mutex<HashMap<TaskId, Vec<Arc<Waiter>>>>,
-    /// How many wait; each holds a slot of the listener.
+    /// Number of waiting handlers; each holds a slot of the listener.
     pub(super) waiters: AtomicUsize,
     hear: Mutex<Option<Hear>>,
-    /// What happened and was not heard, in order; whoever holds `hearing` sees to it.
+    /// Events for the callback, in order; the thread that holds `hearing` passes them on.
     unheard: Mutex<VecDeque<Event>>,
     hearing: Mutex<()>,
-    /// Rings when something may have to be sent.
+    /// Notified when an event may have to be sent.
     pub(super) outbox: Notify,
     setting: OnceLock<Setting>,
 }
 
-/// What is held, and where that is written down.
+/// The inboxes, and the journal's ledger for them.
 pub(super) struct Kept<I> {
     pub(super) inboxes: I,
-    /// The revision of the directory that is written down.
+    /// The revision of the directory in the journal.
     pub(super) enrolled: u64,
-    /// What the owner of the one job keeps with its tasks.
+    /// The state that the owner of the one job stores with its tasks.
     pub(super) state: Option<Bytes>,
-    /// None, or closed, while it lives in memory.
+    /// None, or closed, while the inboxes live in memory alone.
     pub(super) ledger: Option<Ledger>,
-    /// The last change: with it all that is held is durable.
+    /// The last change: once it is durable, everything is.
     last: Written,
 }
 
 pub(super) type Hear = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// What others hear of a change.
+/// Events and results of a change, for those who wait for them.
 struct News {
     events: Vec<Event>,
-    /// What came of the tasks that it ended.
+    /// Results of the tasks that the change ended.
     results: Vec<ResultPayload>,
 }
 
-/// Whether a change is durable, with all before it; none, if there is no journal.
+/// Durability of a change and all before it; none if there is no journal.
 #[derive(Clone, Default)]
 #[must_use]
 pub(super) struct Written(Option<watch::Receiver<bool>>);
@@ -78,7 +81,7 @@ impl<I: Inboxes> Shared<I> {
         }
     }
 
-    /// Says what is set of the listener; the first time that it is registered.
+    /// Applies the settings of the listener, when it is registered the first time.
     pub(super) fn set(&self, setting: &Setting) {
         self.setting.get_or_init(|| setting.clone());
     }
@@ -87,7 +90,7 @@ impl<I: Inboxes> Shared<I> {
         self.setting.get().map(|setting| setting.sends).unwrap_or_default()
     }
 
-    /// Whether somebody may ask for the events of a task.
+    /// Checks that the events of a task can be watched.
     pub(super) fn may_watch(&self, watched: bool) -> Result<(), InboxError> {
         if watched && !self.sends().events { Err(InboxProblem::NoEvents.into()) } else { Ok(()) }
     }
@@ -96,7 +99,8 @@ impl<I: Inboxes> Shared<I> {
         self.setting.get().map_or("", |setting| &setting.description)
     }
 
-    /// A panic while it is held can't leave it half-way: each method of the inbox checks first, and then changes.
+    /// Locks the inboxes. A panic can't leave them half-changed: each method of the inbox checks first, and then
+    /// changes.
     pub(super) fn lock(&self) -> MutexGuard<'_, Kept<I>> {
         lock(&self.kept)
     }
@@ -105,19 +109,19 @@ impl<I: Inboxes> Shared<I> {
         *lock(&self.hear) = Some(hear.into());
     }
 
-    /// Looks at what is held; what is seen is durable when the second value is.
+    /// Reads the inboxes; the result is durable when the second value is.
     pub(super) fn look<T>(&self, look: impl FnOnce(&I) -> T) -> (T, Written) {
         let kept = self.lock();
         (look(&kept.inboxes), kept.last.clone())
     }
 
-    /// Looks at a task.
+    /// Reads a task.
     pub(super) fn read<T>(&self, id: TaskId, read: impl FnOnce(&Task) -> T) -> Result<T, InboxError> {
         self.lock().inboxes.holding(id)?.get(id).map(read)
     }
 
-    /// Changes tasks for a handler: once, however often that is run. What comes of it is noted in the transaction
-    /// that writes the change, and a handler that is run again gets the note.
+    /// Changes tasks for a handler: once, even if the handler runs again. The outcome is noted in the transaction that
+    /// writes the change, and a handler that runs again gets the note.
     pub(super) fn act<T: Serialize + DeserializeOwned>(
         self: &Arc<Self>,
         thread: &Thread,
@@ -138,8 +142,8 @@ impl<I: Inboxes> Shared<I> {
         })
     }
 
-    /// Changes tasks, has that and the operations beside it written in one transaction, and then lets everybody know who
-    /// wants to. A change that was made before is durable when that is.
+    /// Changes tasks, writes the change and the operations beside it in one transaction, and then notifies waiters,
+    /// sender and callback. Earlier changes are durable when this one is.
     pub(super) fn change<T, E>(
         self: &Arc<Self>,
         act: impl FnOnce(&mut Kept<I>) -> Result<(Change, Vec<Op>, T), E>,
@@ -164,14 +168,14 @@ impl<I: Inboxes> Shared<I> {
         let written = Written(Some(told));
         kept.last = written.clone();
         let shared = self.clone();
-        // Handed over before anybody else sees the change: so what follows from it is written after it.
+        // Handed over before any other thread sees the change, so that consequences are written after it.
         ledger.append(
             ops,
             Box::new(move || {
                 lock(&shared.unheard).extend(news.events.iter().cloned());
-                // The journal's thread outlives a program that panics on what it hears.
+                // The journal's thread must survive a panic of the callback.
                 if catch_unwind(AssertUnwindSafe(|| shared.spread(&news))).is_err() {
-                    tracing::error!("what hears the events of a job has panicked");
+                    tracing::error!("the callback for events of a job has panicked");
                 }
                 tell.send_replace(true);
             }),
@@ -180,14 +184,14 @@ impl<I: Inboxes> Shared<I> {
         Ok((value, written))
     }
 
-    /// Lets those who wait, what is sent and the program know.
+    /// Notifies the waiting handlers, the sender of events and the callback.
     fn spread(&self, news: &News) {
         for event in &news.events {
             let waiting = lock(&self.waiting).get(&event.task).cloned().unwrap_or_default();
             for waiter in waiting {
                 if let Some(result) = news.results.iter().find(|result| event.kind.is_end() && result.id == event.task)
                 {
-                    // A task ends once.
+                    // A task ends only once.
                     let _ = waiter.ended.set(result.clone());
                 }
                 waiter.rings.notify_one();
@@ -197,8 +201,8 @@ impl<I: Inboxes> Shared<I> {
         self.tell();
     }
 
-    /// Lets the program hear what happened, in order, also when several threads change the inbox, or the program does
-    /// while it hears.
+    /// Calls the callback with all new events, in order, even if several threads change the inboxes, or the callback
+    /// itself does.
     fn tell(&self) {
         while !lock(&self.unheard).is_empty() {
             let hearing = match self.hearing.try_lock() {
@@ -218,15 +222,15 @@ impl<I: Inboxes> Shared<I> {
     }
 }
 
-/// Changes that nobody waits for, and that can't be refused, or may be.
+/// Changes for which no handler waits: they can't be refused, or a refusal is ignored.
 impl<I: Inboxes> Shared<I> {
-    /// Changes tasks if they let themselves be changed.
+    /// Changes tasks, ignoring a refusal.
     pub(super) fn try_change(self: &Arc<Self>, act: impl FnOnce(&mut I) -> Result<Change, InboxError>) {
         let _ = self.change(|kept| act(&mut kept.inboxes).map(|change| (change, Vec::new(), ())));
     }
 
-    /// The submitter of a task answers the question of an event. An answer that is refused leaves it open, for a
-    /// message of the submitter's own; one that comes too late is none.
+    /// Answers the question of an event for the submitter of a task. A refused answer leaves the question open for a
+    /// message of the submitter; a late answer is ignored.
     pub(super) fn answer(self: &Arc<Self>, submitter: &Principal, id: TaskId, event: u32, text: &str, now: Time) {
         self.try_change(|inboxes| {
             let inbox = inboxes.holding_mut(id)?;
@@ -237,25 +241,25 @@ impl<I: Inboxes> Shared<I> {
         });
     }
 
-    /// The submitter of a task was told of an event. A task that is forgotten has nothing to be told.
+    /// Notes that the submitter of a task has received an event. A forgotten task has no events.
     pub(super) fn acknowledge(self: &Arc<Self>, id: TaskId, number: u32) {
         self.try_change(|inboxes| inboxes.holding_mut(id)?.acknowledge(id, number));
     }
 
-    /// The submitter of a task will never be told.
+    /// Notes that the submitter of a task can't receive its result.
     pub(super) fn give_up(self: &Arc<Self>, id: TaskId, reason: &str) {
         self.try_change(|inboxes| inboxes.holding_mut(id)?.undeliverable(id, reason));
     }
 }
 
 impl<I: Inboxes> Kept<I> {
-    /// Keeps what the owner hands in, instead of what it handed in before.
+    /// Replaces the state that the owner stores.
     pub(super) fn keep(&mut self, listener: &Name, state: Bytes) -> Op {
         self.state = Some(state.clone());
         Op::State(StateRecord { listener: listener.clone(), blob: state })
     }
 
-    /// Which jobs there are, if that isn't written down.
+    /// Writes the list of jobs, if it has changed.
     fn enrol(&mut self, listener: &Name) -> Option<Op> {
         let revision = self.inboxes.revision();
         if self.ledger.is_none() || self.enrolled == revision {
@@ -275,12 +279,12 @@ impl<I: Inboxes> Kept<I> {
 }
 
 impl Written {
-    /// Waits until it is written.
+    /// Waits until the change is durable.
     ///
     /// # Errors
     /// The fault of a handler whose organism can't go on.
     pub(super) async fn durable(self) -> Result<(), Fault> {
-        let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism goes no further");
+        let gone = |_| Fault::new(FaultCode::Internal, "the journal can't be written: the organism can't go on");
         match self.0 {
             Some(mut told) => told.wait_for(|durable| *durable).await.map(drop).map_err(gone),
             None => Ok(()),
@@ -292,7 +296,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What whoever tried gets to know.
+/// Reports a refusal to the handler's caller.
 pub(super) fn failure(error: impl Into<JobError>) -> Failure {
     let error = error.into();
     let retryable = matches!(

@@ -1,5 +1,5 @@
--- Version 6: the sum of a row covers when it came and when it was over: XOR `at`, XOR `ended`, where a ^ b is
--- (a | b) - (a & b); and whom a listener's answers without an addressee are for. `renew` writes the rows of earlier
+-- Version 6: the sum of a row covers when it came and when it ended: XOR `at`, XOR `ended`, where a ^ b is
+-- (a | b) - (a & b); and the addressee of a listener's answers that name none. `renew` writes the rows of earlier
 -- versions there, and corrects the total of `meta`.
 CREATE TABLE addressee (
     mailbox TEXT PRIMARY KEY, person TEXT, sum INTEGER NOT NULL, at INTEGER NOT NULL

@@ -10,8 +10,8 @@ use super::row::{Loaded, Record, load, write};
 use super::sum::Sums;
 use crate::shell::sqlite::Problem;
 
-/// What reads the sums (and more) of rows of a key that are not over, and what ends them at the moment of a parameter:
-/// the sum covers it, and `a ^ b` is `(a | b) - (a & b)`.
+/// Statements that read the sums (and more) of the open rows of a key, and end them at the time of a parameter: the sum
+/// covers that time, and `a ^ b` is `(a | b) - (a & b)`.
 macro_rules! over {
     (set $at:literal) => {
         concat!("ended = ", $at, ", sum = (sum | ", $at, ") - (sum & ", $at, ")")
@@ -31,7 +31,7 @@ macro_rules! over {
 }
 pub(super) use over;
 
-/// The same for rows that are not kept when they are over.
+/// Statements for rows that are deleted when they end.
 macro_rules! gone {
     ($table:literal, $key:literal) => {
         (concat!("SELECT sum FROM ", $table, " WHERE ", $key), concat!("DELETE FROM ", $table, " WHERE ", $key))
@@ -41,19 +41,19 @@ macro_rules! gone {
 /// Applies steps to the tables.
 pub(super) struct Apply<'a> {
     pub(super) db: &'a Connection,
-    /// The sums of all rows that are not over, added up.
+    /// The sum of the sums of all open rows.
     pub(super) total: i64,
     pub(super) known: &'a mut Known,
     pub(super) sums: &'a mut Sums,
-    /// When the last step was made, in nanoseconds. No two steps have the same moment, so that rows tell what a
-    /// conversation was between any two.
+    /// Time of the last step, in nanoseconds. No two steps have the same time, so that rows tell the state of a
+    /// conversation between any two.
     pub(super) at: i64,
 }
 
 const DELETE_TASK: &str = "DELETE FROM task WHERE inbox = ?1 AND id = ?2 RETURNING sum";
 
 impl<'a> Apply<'a> {
-    /// After a step that was made at a moment.
+    /// Continues after a step of that time.
     pub(super) fn after(at: i64, db: &'a Connection, total: i64, known: &'a mut Known, sums: &'a mut Sums) -> Self {
         Self { db, total, known, sums, at }
     }
@@ -61,7 +61,7 @@ impl<'a> Apply<'a> {
     pub(super) fn step(&mut self, step: &Step) -> Result<(), Problem> {
         self.at = step.at.as_nanos().cast_signed().max(self.at + 1);
         step.ops.iter().try_for_each(|op| self.op(op))?;
-        // Whether a conversation goes on is known when the step is over.
+        // Whether a conversation stays open is known at the end of the step.
         step.ops.iter().try_for_each(|op| match op {
             Op::Submitted(submission) => self.submitted(submission, self.at),
             _ => Ok(()),
@@ -99,7 +99,7 @@ impl<'a> Apply<'a> {
             }
             Op::Dropped { fan } => self.conclude(*fan, &Outcome::Dropped),
             Op::Forgotten { fan } => self.forget_fan(*fan),
-            // What is noted beside the message's own shard may come when the message is over.
+            // A note that comes from elsewhere than the message's own shard may arrive after the message has ended.
             Op::Note(note) if !self.waits(note.message)? => Ok(()),
             Op::Note(note) => {
                 self.known.noted.insert(note.message);
@@ -141,7 +141,7 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// Writes a row, in the place of one of the same key if there is one.
+    /// Writes a row, replacing one of the same key.
     pub(super) fn put<R: Record, const KEYS: usize>(&mut self, record: &R, key: [i64; KEYS]) -> Result<(), Problem>
     where
         [i64; KEYS]: Params,
@@ -178,13 +178,13 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Ends or deletes rows of a key.
+    /// Ends or deletes the rows of a key.
     pub(super) fn end(&mut self, statements: (&str, &str), key: &[i64]) -> Result<(), Problem> {
         self.end_each(statements, key, |_| Ok(()))
     }
 
-    /// Ends or deletes rows of a key, and has a look at each. The rows are read first: mostly there is none or one, and
-    /// for an update that returns rows SQLite opens a table of its own.
+    /// Ends or deletes the rows of a key, after `each` has read them. Reading first is faster: mostly there is no row
+    /// or one, and for an update that returns rows SQLite opens a table of its own.
     fn end_each(
         &mut self,
         (select, change): (&str, &str),
@@ -209,13 +209,13 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Whether a message is not over.
+    /// Tells whether a message is still open.
     fn waits(&self, message: Number) -> Result<bool, Problem> {
         let sql = "SELECT 1 FROM message WHERE number = ?1 AND ended IS NULL";
         Ok(self.db.prepare_cached(sql)?.exists([message.cast_signed()])?)
     }
 
-    /// Reads a row by a condition.
+    /// Reads the row that matches a condition.
     pub(super) fn find<R: Record>(&mut self, sql: &str, params: impl Params) -> Result<Option<Loaded<R>>, Problem> {
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
@@ -277,7 +277,7 @@ impl<'a> Apply<'a> {
         self.forget_notes(message)
     }
 
-    /// Calls of a response outlive the message that made them; awaited ones don't, nor do notes.
+    /// Ends the notes and awaited calls of a message; calls of its response outlive it.
     fn forget_notes(&mut self, message: Number) -> Result<(), Problem> {
         if !self.known.noted.remove(&message) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What an operator does to the journal of an organism that does not run.
+//! Changes that an operator makes to the journal of an organism that is not running.
 
 use std::path::Path;
 
@@ -12,22 +12,22 @@ use super::{Options, SqliteJournal};
 use crate::shell::clock::Clock;
 use crate::shell::sqlite::{Problem, place, truncate_log};
 
-/// What [`SqliteJournal::compact`] did.
+/// Result of [`SqliteJournal::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
-    /// Rows of what is over that went.
+    /// Ended rows that were deleted.
     pub rows: u64,
-    /// Bytes of the file before.
+    /// Bytes of the file before compaction.
     pub before: u64,
-    /// Bytes of the file after.
+    /// Bytes of the file after compaction.
     pub after: u64,
 }
 
 impl SqliteJournal {
-    /// Opens a journal that is there.
+    /// Opens an existing journal.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Problem::Missing`].
+    /// The errors of [`open`](Self::open), and [`Problem::Missing`].
     pub fn open_existing(file: &Path, options: &Options) -> Result<Self, StoreError> {
         match place(file) {
             Ok(real) if !real.exists() => Err(Problem::Missing.of(file)),
@@ -35,19 +35,19 @@ impl SqliteJournal {
         }
     }
 
-    /// Takes a dead letter away; `false` if there is none of that number.
+    /// Deletes a dead letter; `false` if there is none of that number.
     ///
     /// # Errors
-    /// [`StoreError`] if that can't be written.
+    /// [`StoreError`] if the change can't be written.
     pub fn drop_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
         let step = Step { ops: vec![Op::Unbury { letter }], at: Clock::real().now() };
         self.with_letter(letter, |apply| apply.step(&step))
     }
 
-    /// Has the next start queue a dead letter again; `false` if there is none of that number.
+    /// Marks a dead letter to be redriven by the next start; `false` if there is none of that number.
     ///
     /// # Errors
-    /// [`StoreError`] if that can't be written.
+    /// [`StoreError`] if the mark can't be written.
     pub fn requeue_letter(&mut self, letter: Number) -> Result<bool, StoreError> {
         self.with_letter(letter, |apply| apply.put(&Requeue(letter), [letter.cast_signed()]))
     }
@@ -71,7 +71,7 @@ impl SqliteJournal {
         Ok(found)
     }
 
-    /// Deletes all of what is over that has had its time, and makes the file as small as it can be.
+    /// Deletes all ended rows that are past their retention, and shrinks the file to its smallest size.
     ///
     /// # Errors
     /// [`StoreError`] if there is no room for a copy of what stays, or the file can't be written.

@@ -1,3 +1,5 @@
+//! Errors of the journal on disk.
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::Row;
@@ -7,20 +9,20 @@ use systole_core::journal::JournalError;
 use super::row::Record;
 use crate::shell::sqlite::Problem;
 
-/// Why a journal on disk can't be opened, written or read.
+/// Failure to open, write or read a journal on disk.
 #[derive(thiserror::Error)]
 #[error("journal {}: {}", .file.display(), .problem.advised())]
 pub struct StoreError {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it, and what to do.
+    /// The problem, and the way out of it.
     pub problem: Problem,
 }
 
 systole_core::vocab::debug_is_display!(StoreError);
 
 impl Problem {
-    /// A row that is not as it was written.
+    /// Reports a row that differs from what was written.
     pub(super) fn row<R: Record>(row: &Row<'_>) -> Self {
         let key = match row.get_ref(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
@@ -29,7 +31,7 @@ impl Problem {
         Self::Damaged { what: format!("{} {key} is not as it was written", R::TABLE) }
     }
 
-    /// What is wrong, and what can be done about it where the file is a journal.
+    /// Describes the problem and, for a journal, the way out of it.
     pub fn advised(&self) -> String {
         let more = match self {
             Self::Damaged { .. } => "; `systole journal verify` says more",

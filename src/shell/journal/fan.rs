@@ -1,5 +1,5 @@
-//! Fan-outs as rows: one for the calls, and one for each answer to those that a handler awaits, so that an answer is
-//! written once however many come.
+//! Fan-outs as rows: one for the calls, and one for each answer to an awaited call, so that each answer is written
+//! once, however many come.
 
 use rusqlite::types::ToSqlOutput;
 use systole_core::journal::{AnswerRecord, CallRecord, FanId, FanRecord, Number, Outcome, SettledRecord};
@@ -20,7 +20,7 @@ pub(super) struct FanRow {
     pub(super) call: Option<CallRow>,
 }
 
-/// A [`CallRecord`] without its answers; what is not looked at stays text.
+/// A [`CallRecord`] without its answers; requests, join and result stay text until they are needed.
 pub(super) struct CallRow {
     requests: String,
     join: String,
@@ -36,14 +36,14 @@ pub(super) enum OutcomeRow {
 /// An answer to one of several awaited calls.
 pub(super) struct SettledRow {
     pub(super) fan: FanId,
-    /// Its place among the answers of the fan-out.
+    /// Position among the answers of the fan-out.
     pub(super) place: u32,
-    /// Whether it is only in the result.
+    /// True if the answer is in the result alone.
     pub(super) extra: bool,
     pub(super) settled: SettledRecord,
 }
 
-/// How the number of an awaited call is written; the calls of a response have none.
+/// Encodes the number of an awaited call; the calls of a response have none.
 pub(super) fn call_number(call: Option<u32>) -> i64 {
     call.map_or(-1, i64::from)
 }
@@ -72,7 +72,7 @@ impl FanRow {
         }
     }
 
-    /// The record with these answers; none if the row says nothing.
+    /// Joins the row with its answers; `None` if the row can't be parsed.
     pub(super) fn record(self, settled: Vec<SettledRow>) -> Option<FanRecord> {
         let call = match self.call {
             None => None,

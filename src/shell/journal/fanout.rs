@@ -29,7 +29,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Its number may come again.
+    /// Deletes an open fan-out, so that its number can be used again.
     pub(super) fn forget_fan(&mut self, fan: FanId) -> Result<(), Problem> {
         let key = [fan.message.cast_signed(), call_number(fan.call)];
         self.take("DELETE FROM fan WHERE message = ?1 AND call = ?2 AND ended IS NULL RETURNING sum", key)?;
@@ -52,7 +52,7 @@ impl Apply<'_> {
         self.find(&sql, [id.message.cast_signed(), call_number(id.call)])
     }
 
-    /// A fan-out that nobody awaits is over when each of its calls is accounted for.
+    /// Replaces a fan-out, and ends it if no handler awaits it and each of its calls is accounted for.
     fn put_fan(&mut self, fan: Loaded<FanRow>) -> Result<(), Problem> {
         let Loaded { record, sum, at, .. } = fan;
         self.replace(sum, at, &record)?;
@@ -88,7 +88,7 @@ impl Apply<'_> {
         self.put_fan(found)
     }
 
-    /// A result names answers that were kept already; others are kept for it alone.
+    /// Makes the result name answers by position: those kept already, and new rows for the others.
     fn result(
         &mut self,
         id: FanId,

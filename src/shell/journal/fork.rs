@@ -1,8 +1,8 @@
-//! A conversation that begins anew from a recorded point.
+//! Forks: a conversation that starts again from a recorded message.
 //!
-//! The fork is what a crash right behind the step of a message would have left of its conversation, under new ids and
-//! numbers: what was open then is open again, and handlers run from their beginning with the answers that they had been
-//! given by then. The message itself waits as it came, or says something else. What came later is not taken.
+//! The fork is the state that a crash right after the step of a message would have left of its conversation, under new
+//! ids and numbers: whatever was open then is open again, and handlers run from their beginning with the answers that
+//! they had received by then. The message itself waits as it came, or edited. Later messages are left out.
 
 use bytes::Bytes;
 use rusqlite::ToSql;
@@ -24,20 +24,20 @@ use super::retain::horizon;
 use crate::shell::clock::Clock;
 use crate::shell::sqlite::Problem;
 
-/// What is to be forked, and how.
+/// A request for a fork.
 #[derive(Debug)]
 pub struct Fork {
     /// The conversation, or a thread in it.
     pub conversation: ThreadId,
-    /// A message of it, or an answer to an awaited call.
+    /// A message of the conversation, or an answer to an awaited call.
     pub at: MessageId,
-    /// What that says instead: a payload of the same name.
+    /// A payload of the same name that replaces the one of the message.
     pub edit: Option<Validated<Element>>,
-    /// The client that the fork belongs to, if not the one of the conversation.
+    /// The client that owns the fork, if not the owner of the conversation.
     pub owner: Option<Name>,
 }
 
-/// Why a conversation can't be forked.
+/// Failure to fork a conversation.
 #[derive(thiserror::Error)]
 pub enum ForkError {
     /// The journal can't be read or written.
@@ -56,48 +56,48 @@ pub enum ForkError {
         /// The conversation.
         conversation: ThreadId,
     },
-    /// It was said elsewhere.
+    /// The message belongs to another conversation.
     #[error("message {at} is not of this conversation, but of {found}: name that one, or another message")]
     Elsewhere {
         /// The message.
         at: MessageId,
-        /// The conversation that it is of.
+        /// The conversation of the message.
         found: ThreadId,
     },
-    /// Not everything is there that was there then.
+    /// Retention has deleted rows that were open at the time of the message.
     #[error("retention has deleted some of what was there when message {0} came: name a later one")]
     Forgotten(MessageId),
-    /// What is kept of it is no XML.
+    /// The stored message is no XML.
     #[error("message {at} can't be read: {error}")]
     Unreadable {
         /// The message.
         at: MessageId,
-        /// Why.
+        /// The error of the parser.
         error: LadderError,
     },
-    /// Nobody was given it.
+    /// The message was discarded, so no handler received it.
     #[error("message {0} was discarded when it came: name another one")]
     Discarded(MessageId),
-    /// A root of `<boot>`.
-    #[error("each start boots anew, so nothing of that conversation could be taken up")]
+    /// The root belongs to `<boot>`.
+    #[error("a conversation of <boot> can't be forked, since each start opens a new one: name another one")]
     Boot,
-    /// A root that belongs to nobody.
-    #[error("the conversation belongs to nobody who would get its answers: name a client, `--as NAME`")]
+    /// No client owns the root.
+    #[error("the conversation has no client that would get its answers: name one with `--as NAME`")]
     Nobody,
-    /// A spawned thread was open.
+    /// A spawned thread was open, and what it owed is not kept.
     #[error("thread {0} was spawned, and what it owed at that moment is not kept: name a message that came before it")]
     Spawned(ThreadId),
-    /// It has no payload.
+    /// The message is a fault, which has no payload.
     #[error("message {0} is a fault, which no payload can take the place of: name the message that it answers")]
     Fault(MessageId),
-    /// The edit is something else.
+    /// The edit has another payload name.
     #[error("message {at} is a {expected}, and can't become a {found}: give another {expected}")]
     OtherPayload {
         /// The message.
         at: MessageId,
-        /// What it is.
+        /// The payload name of the message.
         expected: QName,
-        /// What was given.
+        /// The payload name of the edit.
         found: QName,
     },
 }
@@ -105,12 +105,12 @@ pub enum ForkError {
 systole_core::vocab::debug_is_display!(ForkError);
 
 impl SqliteJournal {
-    /// Writes a new conversation that the next start takes up; its id.
+    /// Writes a new conversation that the next start opens, and returns its id.
     ///
-    /// It counts as a start, since its records have the numbers of one.
+    /// Counts as a start, since the records have the numbers of one.
     ///
     /// # Errors
-    /// [`ForkError`]: nothing is written.
+    /// [`ForkError`]; then nothing is written.
     pub fn fork(&mut self, fork: &Fork) -> Result<ThreadId, ForkError> {
         let reader = JournalReader::join(&self.file)?.begin()?;
         let (moment, at) = fork.read(&reader)?;
@@ -133,7 +133,7 @@ impl SqliteJournal {
 }
 
 impl Fork {
-    /// The conversation as it is to be, and when the message came.
+    /// Reads the conversation at the time of the message, applies the edit, and returns that time.
     fn read(&self, reader: &JournalReader) -> Result<(Moment, Time), ForkError> {
         let threads = reader.conversation(self.conversation)?;
         let root = threads.first().ok_or(ForkError::NoThread(self.conversation))?.record.root;
@@ -178,7 +178,7 @@ impl Fork {
         Ok((moment, Time::from_nanos(point.at.cast_unsigned())))
     }
 
-    /// Whether the message can say something else.
+    /// Checks that the edit has the payload name of the message.
     fn check(&self, point: &Point) -> Result<(), ForkError> {
         let Some(edit) = &self.edit else { return Ok(()) };
         let payload = point.payload.clone().ok_or(ForkError::Fault(self.at))?;
@@ -198,15 +198,15 @@ impl Fork {
     }
 }
 
-/// Where the message is.
+/// A message in the journal.
 struct Point {
-    /// When it came.
+    /// Time at which it came.
     at: i64,
-    /// The message, or the one whose handler was given it as the answer to a call.
+    /// The message, or the one whose handler received it as the answer to a call.
     message: MessageRecord,
-    /// Which answer it is, by its group of calls and its place there.
+    /// Fan-out and position of the answer, if it is one.
     answer: Option<(FanId, u32)>,
-    /// What it says, unless it is a fault.
+    /// The payload, unless the message is a fault.
     payload: Option<Bytes>,
 }
 
@@ -231,7 +231,7 @@ impl Point {
     }
 }
 
-/// The root of the conversation that a message is of, if that is kept.
+/// Reads the root of a message's conversation, if it is kept.
 fn root_of(reader: &JournalReader, message: &MessageRecord) -> Result<Option<ThreadRecord>, Problem> {
     let condition = "WHERE number = (SELECT root FROM thread WHERE number = ?1)";
     Ok(reader.rows(condition, [message.thread.cast_signed()], |_, thread, _, _| Ok(thread))?.pop())

@@ -1,5 +1,5 @@
--- Version 4: what a context has forgotten stays for a while, as all that is over does, and `horizon` says since when
--- nothing is missing: rows that ended up to then may be gone.
+-- Version 4: forgotten entries of a context are kept for a while, as all ended rows are, and `horizon` tells since when
+-- nothing is missing: rows that ended by then may be deleted.
 ALTER TABLE remembered ADD COLUMN ended INTEGER;
 DROP INDEX remembered_thread;
 CREATE INDEX remembered_ended ON remembered (ended, thread);

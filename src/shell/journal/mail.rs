@@ -51,7 +51,7 @@ impl Record for MailRecord {
     }
 }
 
-/// The status of a message, with its place.
+/// The status of a message, with its sequence number.
 pub(super) struct StatusRow {
     pub(super) seq: Number,
     pub(super) status: MailStatus,
@@ -93,13 +93,13 @@ impl Record for StatusRow {
     }
 }
 
-/// The messages that have left a mailbox.
+/// Sequence numbers that have left a mailbox.
 #[derive(Clone)]
 pub(super) struct Gone {
     pub(super) mailbox: Name,
-    /// The greatest place that retention deleted.
+    /// The greatest number that retention deleted.
     pub(super) pruned: Number,
-    /// The greatest place of all that is gone: it is not given again.
+    /// The greatest number of all that have left: it is not assigned again.
     pub(super) last: Number,
 }
 
@@ -191,7 +191,7 @@ impl Record for SubmissionRecord {
     }
 }
 
-/// The files of an older organism were read into this one.
+/// Mark that the files of an older organism were read into this journal.
 pub(super) struct TakenOver;
 
 impl Record for TakenOver {

@@ -1,6 +1,6 @@
--- Version 5: the mailboxes of remote listeners, what clients submit, and who may come in.
--- A message never changes, its status does: a lease does not write the envelope again. A row of `mail` is over when its
--- status is. `due` is empty while a reader holds the message without a time limit.
+-- Version 5: the mailboxes of remote listeners, submissions of clients, and principals.
+-- A message never changes, its status does: a lease does not write the envelope again. A row of `mail` ends when its
+-- status does. `due` is empty while a reader holds the message without a time limit.
 CREATE TABLE mail (
     seq INTEGER PRIMARY KEY, mailbox TEXT NOT NULL, id BLOB NOT NULL, thread BLOB NOT NULL, sender TEXT NOT NULL,
     in_reply_to BLOB, payload TEXT NOT NULL, came INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE mail_status (
 ) STRICT;
 CREATE INDEX mail_status_ended ON mail_status (ended);
 
--- Of the places that are gone from a mailbox: the greatest that retention deleted, and the greatest of all.
+-- Numbers that have left a mailbox: the greatest that retention deleted, and the greatest of all.
 CREATE TABLE mail_gone (
     mailbox TEXT PRIMARY KEY, pruned INTEGER NOT NULL, last INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -36,7 +36,7 @@ CREATE INDEX submission_ended ON submission (ended, root);
 CREATE INDEX submission_key ON submission (client, key) WHERE key IS NOT NULL;
 CREATE INDEX egress_root ON egress (root);
 
--- `token` is the BLAKE3 hash of what somebody shows. Other processes write here while the organism runs: these rows are
+-- `token` is the BLAKE3 hash of a principal's token. Other processes write here while the organism runs: these rows are
 -- not in the total of `meta`.
 CREATE TABLE principal (
     name TEXT PRIMARY KEY, kind TEXT NOT NULL, created INTEGER NOT NULL, token BLOB NOT NULL UNIQUE,

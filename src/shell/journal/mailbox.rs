@@ -11,11 +11,11 @@ use super::sum::Sums;
 use crate::shell::sqlite::Problem;
 
 impl Apply<'_> {
-    /// A message comes into its mailbox, once.
+    /// Adds a message to its mailbox, once.
     pub(super) fn mail(&mut self, mail: &MailRecord, status: &MailStatus) -> Result<(), Problem> {
         let sql = "SELECT 1 FROM mail WHERE id = ?1";
         if self.db.prepare_cached(sql)?.exists([mail.id.as_uuid().as_bytes()])? {
-            // Its place was given all the same.
+            // The number was assigned all the same.
             return self.gone(&mail.mailbox, mail.seq);
         }
         self.insert(mail)?;
@@ -27,7 +27,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The status of a message that is kept changes; one that is over may come back.
+    /// Changes the status of a stored message; an ended one may be open again.
     pub(super) fn mail_status(&mut self, seq: Number, status: &MailStatus) -> Result<(), Problem> {
         let Some((old, is_over)) = self.status_of(seq)? else { return Ok(()) };
         let row = StatusRow { seq, status: status.clone() };
@@ -39,13 +39,13 @@ impl Apply<'_> {
         }
         match (is_over, status.state.is_over()) {
             (_, true) => self.end_mail(seq),
-            // Nobody has looked at it since it was over.
+            // Nothing has checked the row since it ended.
             (true, false) => self.mail_at(seq).map(drop),
             (false, false) => Ok(()),
         }
     }
 
-    /// A message moves behind the others.
+    /// Moves a message behind the others.
     pub(super) fn mail_moved(&mut self, from: Number, to: Number, status: &MailStatus) -> Result<(), Problem> {
         let Some(found) = self.mail_at(from)? else { return Ok(()) };
         let moved = MailRecord { seq: to, ..found };
@@ -53,7 +53,7 @@ impl Apply<'_> {
         self.mail(&moved, status)
     }
 
-    /// A message is deleted.
+    /// Deletes a message.
     pub(super) fn mail_gone(&mut self, seq: Number) -> Result<(), Problem> {
         match self.take_mail(seq)? {
             Some(mailbox) => self.gone(&mailbox, seq),
@@ -61,19 +61,19 @@ impl Apply<'_> {
         }
     }
 
-    /// A remote listener is as this says.
+    /// Replaces the record of a remote listener.
     pub(super) fn agent(&mut self, agent: &AgentRecord) -> Result<(), Problem> {
         self.take("DELETE FROM agent WHERE name = ?1 RETURNING sum", [agent.name.as_str()])?;
         self.insert(agent)
     }
 
-    /// The addressee of a listener is as this says.
+    /// Replaces the addressee of a listener.
     pub(super) fn addressee(&mut self, addressee: &AddresseeRecord) -> Result<(), Problem> {
         self.take("DELETE FROM addressee WHERE mailbox = ?1 RETURNING sum", [addressee.mailbox.as_str()])?;
         self.insert(addressee)
     }
 
-    /// A client has submitted a message. It is over as soon as its conversation is: at a moment, if that is already.
+    /// Adds a submission of a client. It ends with its conversation: at `ended`, if that has ended already.
     pub(super) fn submitted(&mut self, submission: &SubmissionRecord, ended: i64) -> Result<(), Problem> {
         let sql = "SELECT 1 FROM submission WHERE id = ?1";
         if self.db.prepare_cached(sql)?.exists([submission.id.as_uuid().as_bytes()])? {
@@ -88,7 +88,7 @@ impl Apply<'_> {
         Ok(self.find::<MailRecord>(&sql, [seq.cast_signed()])?.map(|found| found.record))
     }
 
-    /// The sum of a status, and whether it is over.
+    /// Returns the sum of a status, and whether it has ended.
     fn status_of(&self, seq: Number) -> Result<Option<(i64, bool)>, Problem> {
         let sql = "SELECT sum, ended IS NOT NULL FROM mail_status WHERE seq = ?1";
         let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -98,30 +98,30 @@ impl Apply<'_> {
     fn mail_sum(&self, seq: Number) -> Result<i64, Problem> {
         let sql = "SELECT sum FROM mail WHERE seq = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get(0)).optional()?;
-        found.ok_or_else(|| Problem::damaged(format!("mail {seq} has a status alone")))
+        found.ok_or_else(|| Problem::damaged(format!("mail {seq} has a status, but no message")))
     }
 
-    /// Both rows of a message that is not over are.
+    /// Ends both rows of an open message.
     fn end_mail(&mut self, seq: Number) -> Result<(), Problem> {
         self.total = self.total.wrapping_sub(self.mail_sum(seq)?);
         self.end(over!("mail_status", "seq = ?1", "?2"), &[seq.cast_signed()])
     }
 
-    /// Ends the submissions of a conversation with it.
+    /// Ends the submissions of a conversation.
     pub(super) fn end_submissions(&mut self, root: ThreadId, ended: i64) -> Result<(), Problem> {
         let select = "SELECT id, sum FROM submission WHERE ended IS NULL AND root = ?1";
         let mut select = self.db.prepare_cached(select)?;
         let found = select.query_map([root.as_uuid().as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for (id, sum) in found.collect::<rusqlite::Result<Vec<([u8; 16], i64)>>>()? {
             self.total = self.total.wrapping_sub(sum);
-            // By its key: for a change of the index that finds the rows SQLite opens a table of its own.
+            // Updates by key: for a change of the index that finds the rows, SQLite opens a table of its own.
             let end = concat!("UPDATE submission SET ", over!(set "?2"), " WHERE id = ?1");
             self.db.prepare_cached(end)?.execute((id, ended))?;
         }
         Ok(())
     }
 
-    /// Deletes both rows of a message; the mailbox that it was in.
+    /// Deletes both rows of a message, and returns its mailbox.
     fn take_mail(&mut self, seq: Number) -> Result<Option<Name>, Problem> {
         let Some((sum, is_over)) = self.status_of(seq)? else { return Ok(None) };
         if !is_over {
@@ -131,7 +131,7 @@ impl Apply<'_> {
         delete_mail(self.db, seq)
     }
 
-    /// A place of a mailbox was given, and nothing stands there.
+    /// Notes that a number of a mailbox was assigned and is not in use.
     fn gone(&mut self, mailbox: &Name, seq: Number) -> Result<(), Problem> {
         let change = note_gone(self.db, mailbox, (0, seq), self.at, self.sums)?;
         self.total = self.total.wrapping_add(change);
@@ -139,7 +139,7 @@ impl Apply<'_> {
     }
 }
 
-/// Deletes the first row of a message; the mailbox that it was in.
+/// Deletes the row of `mail` of a message, and returns its mailbox.
 pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, Problem> {
     let sql = "DELETE FROM mail WHERE seq = ?1 RETURNING mailbox";
     let found = db.prepare_cached(sql)?.query_row([seq.cast_signed()], |row| row.get::<_, String>(0)).optional()?;
@@ -149,8 +149,8 @@ pub(super) fn delete_mail(db: &Connection, seq: Number) -> Result<Option<Name>, 
     found.map(parse).transpose()
 }
 
-/// Notes that places are gone from a mailbox: the greatest that was pruned, and the greatest of all. Gives back what
-/// that adds to the total.
+/// Notes numbers that have left a mailbox: the greatest that was pruned, and the greatest of all. Returns what that
+/// adds to the total.
 pub(super) fn note_gone(
     db: &Connection,
     mailbox: &Name,

@@ -1,29 +1,31 @@
+//! The row in which the journal describes itself, and the horizon of retention.
+
 use rusqlite::types::ToSqlOutput;
 
 use super::retain::Swept;
 use super::row::{Cells, Record, blob, flag, number, statements};
 use crate::shell::sqlite::Problem;
 
-/// What the journal knows of itself: one row.
+/// Description of the journal: one row.
 #[derive(Clone)]
 pub(super) struct Meta {
     /// The secret of derived ids.
     pub(super) key: [u8; 32],
-    /// Starts so far.
+    /// Number of starts.
     pub(super) epoch: u16,
-    /// Whether the last start has not ended in order.
+    /// True if the last start is running or has crashed.
     pub(super) running: bool,
-    /// The sums of all rows that are not over, added up.
+    /// The sum of the sums of all open rows.
     pub(super) total: i64,
 }
 
 impl Meta {
-    /// Once something was swept.
+    /// Adds the change of a sweep to the total.
     pub(super) fn after(&self, swept: &Swept) -> Self {
         Self { total: self.total.wrapping_add(swept.sum), ..self.clone() }
     }
 
-    /// The next start.
+    /// Returns the number of the next start.
     pub(super) fn next_epoch(&self) -> Result<u16, Problem> {
         let epoch = self.epoch.checked_add(1).filter(|epoch| *epoch <= i16::MAX.unsigned_abs());
         epoch.ok_or(Problem::Worn)
@@ -52,7 +54,7 @@ impl Record for Meta {
     }
 }
 
-/// Since when nothing is missing: one row, once something went. What ended at that moment or before may be gone.
+/// The time up to which ended rows may be missing: one row, written by the first sweep that deletes something.
 pub(super) struct Horizon(pub(super) i64);
 
 impl Record for Horizon {

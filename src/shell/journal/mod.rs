@@ -1,7 +1,7 @@
-//! The journal on disk: an SQLite file that people can look into.
+//! The journal on disk: an SQLite file, readable with the usual tools.
 //!
-//! [`SqliteJournal`] is the store behind [`Journal`](systole_core::journal::Journal); `docs/journal.md` says what its tables
-//! hold, what each durability promises, and what to do with a damaged file.
+//! [`SqliteJournal`] is the store behind [`Journal`](systole_core::journal::Journal); `docs/journal.md` describes its
+//! tables, the promise of each durability, and the repair of a damaged file.
 
 mod apply;
 mod edit;
@@ -53,32 +53,32 @@ pub use takeover::Takeover;
 pub use verify::Verdict;
 pub use writer::{JournalSender, JournalWriter, Told, Written};
 
-/// Where an organism keeps what must survive.
+/// File, durability and retention of an organism's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Journaled {
     /// The file.
     pub file: PathBuf,
-    /// What survives what.
+    /// The failures that written steps survive.
     pub durability: Durability,
-    /// How long what is over is kept.
+    /// Time and size for which ended rows are kept.
     pub retention: Retention,
 }
 
-/// How a journal is opened.
+/// Options for opening a journal.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What survives.
+    /// The failures that written steps survive.
     pub durability: Durability,
-    /// What is kept of the past.
+    /// Time and size for which ended rows are kept.
     pub retention: Retention,
-    /// The secret of a journal that is new, drawn at random; one that is there has its own.
+    /// The secret of a new journal, drawn at random; an existing one has its own.
     pub key: [u8; 32],
-    /// Whether what stands behind a damaged place in the log may be given up.
+    /// True if the part of the log behind a damaged place may be cut off.
     pub cut: bool,
 }
 
 impl Options {
-    /// The usual ones, with that secret for a new journal.
+    /// The default options, with that secret for a new journal.
     pub fn new(key: [u8; 32]) -> Self {
         Self { durability: Durability::default(), retention: Retention::default(), key, cut: false }
     }

@@ -1,8 +1,8 @@
-//! A conversation as it was at a moment: what had come by then, and was not over.
+//! The state of a conversation at a time: rows that had come by then and had not ended.
 //!
-//! Rows that are over stay for a while, and each step has a moment of its own, so that the rows that were open after a
-//! step are those that a crash behind it would have left. What a row changes while it is open is worked out again: how
-//! many answers of a fan-out had been consumed, and whether a group of awaited calls had been decided.
+//! Ended rows stay for a while, and each step has a time of its own, so that the rows that were open after a step are
+//! those that a crash right after it would have left. Changes of open rows are reconstructed: how many answers of a
+//! fan-out had been consumed, and whether a group of awaited calls had been decided.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +14,15 @@ use super::fan::{FanRow, SettledRow, call_number};
 use super::reader::JournalReader;
 use crate::shell::sqlite::Problem;
 
-/// What was open of a conversation after the step of a moment.
+/// The open rows of a conversation after the step of a time.
 pub(super) struct Moment {
-    /// In order of number: the root comes first.
+    /// In order of number, the root first.
     pub(super) threads: Vec<ThreadRecord>,
     /// In order of place.
     pub(super) messages: Vec<MessageRecord>,
     pub(super) fans: Vec<FanRecord>,
     pub(super) notes: Vec<NoteRecord>,
-    /// Each with when it came.
+    /// Entries of contexts, each with the time at which it came.
     pub(super) remembered: Vec<(RememberedRecord, i64)>,
 }
 
@@ -30,7 +30,7 @@ const THREADS: &str = "SELECT number FROM thread WHERE root = ?1";
 const OPEN: &str = "at <= ?2 AND (ended IS NULL OR ended > ?2)";
 
 impl Moment {
-    /// Reads what was open of a conversation; `edit` changes an answer before it is looked at.
+    /// Reads the open rows of a conversation; `edit` changes each answer before it is used.
     pub(super) fn read(
         reader: &JournalReader,
         root: Number,
@@ -62,7 +62,7 @@ impl Moment {
         Ok(moment)
     }
 
-    /// A group of awaited calls, made at one moment, with the answers that had come at another one.
+    /// Reads a group of awaited calls made at `made`, with the answers that had come by `at`.
     fn awaited(
         &self,
         reader: &JournalReader,
@@ -76,7 +76,7 @@ impl Moment {
         let answers = reader.rows(condition, key, |_, mut row: SettledRow, came, _| {
             last = last.max(came);
             edit(&mut row);
-            // Those that came later are there as long as a result is read that may name them.
+            // Later answers stay until the result has been read, which may name them.
             row.extra |= came > at;
             Ok(row)
         })?;
@@ -87,7 +87,7 @@ impl Moment {
                 Outcome::Open => false,
                 // A decision comes with the last answer: nothing is settled after it.
                 Outcome::Decided { .. } => last > at,
-                // Whoever gives a group up closes what it waits for.
+                // A handler that drops a group closes the threads that the group waits for.
                 Outcome::Dropped => waits,
             };
             if later {
@@ -97,7 +97,7 @@ impl Moment {
         Ok(fan)
     }
 
-    /// The calls of a response, with those counted whose answers had been consumed.
+    /// Counts the calls of a response whose answers had been consumed.
     fn mailed(&self, reader: &JournalReader, row: FanRow, at: i64) -> Result<FanRecord, Problem> {
         let index_of = |answers: Origin| match answers {
             Origin::Fan(fan, index) if fan == row.id => Some(index),
@@ -118,7 +118,7 @@ impl Moment {
         Ok(FanRecord { delivered: count(delivered), counted_off, ..fan })
     }
 
-    /// The calls of a fan-out that were open.
+    /// The open calls of a fan-out.
     fn open_calls(&self, fan: FanId) -> BTreeSet<u32> {
         let index_of = |thread: &ThreadRecord| match thread.origin {
             Origin::Fan(of, index) if of == fan => Some(index),
@@ -129,5 +129,5 @@ impl Moment {
 }
 
 fn nothing() -> Problem {
-    Problem::damaged("a fan-out says nothing")
+    Problem::damaged("a row of table fan can't be parsed")
 }

@@ -1,4 +1,4 @@
-//! How a journal is opened: as any file of ours, with a row in which it knows of itself.
+//! Opening of a journal: as any SQLite file of the organism, plus the row of `meta`.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use super::sum::Sums;
 use super::text::parse_name;
 use crate::shell::sqlite::{Opened, Opening, Problem, place};
 
-/// Tables whose rows are added up in `meta`, and what says when a row is over.
+/// Tables whose rows are summed up in `meta`, and the expression that tells when a row ended.
 const ADDED_UP: [(&str, &str); 17] = [
     (ThreadRecord::TABLE, ThreadRecord::ENDED),
     (MessageRecord::TABLE, MessageRecord::ENDED),
@@ -42,10 +42,10 @@ const ADDED_UP: [(&str, &str); 17] = [
     (TakenOver::TABLE, TakenOver::ENDED),
 ];
 
-/// Looks whether a journal could be at a path; nothing is opened or made.
+/// Checks that a journal could be at a path; nothing is opened or created.
 ///
 /// # Errors
-/// [`StoreError`] if something else than a file is there, or no file could be.
+/// [`StoreError`] if something other than a file is there, or no file could be created.
 pub fn check_place(file: &Path) -> Result<(), StoreError> {
     place(file).map(drop).map_err(|problem| problem.of(file))
 }
@@ -66,7 +66,7 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>
     let renew = |db: &Connection, version, mut meta: Loaded<Meta>| {
         let mut sums = Sums::default();
         if version < ORDERED {
-            // The last step may have the same moment as those before it.
+            // The last step may have the same time as those before it.
             let all = Horizon(meta.at + 1);
             write(&mut db.prepare(Horizon::INSERT)?, &all, meta.at, &mut sums)?;
         }
@@ -81,7 +81,7 @@ pub(super) fn open(file: &Path, options: &Options) -> Result<Opened<Loaded<Meta>
     Opening { format: FORMAT, durability, cut, fill: &fill, read: &read, renew: &renew }.open(file)
 }
 
-/// What the total of `meta` grew by when sums came to cover `at`: what it was wrong by before, it is wrong by now.
+/// Computes the change of the total of `meta` when sums came to cover `at`: an error in the total stays as large.
 fn timed(db: &Connection) -> Result<i64, Problem> {
     let mut change = 0i64;
     for (table, ended) in ADDED_UP {
@@ -95,7 +95,7 @@ fn timed(db: &Connection) -> Result<i64, Problem> {
     Ok(change)
 }
 
-/// Writes down that nobody is the addressee of listeners that an earlier version had messages for; their sums together.
+/// Records that the addressee of each listener with mail of an earlier version is unknown; returns the sum of the rows.
 fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, Problem> {
     let mut mailboxes = db.prepare("SELECT mailbox FROM mail UNION SELECT mailbox FROM mail_gone")?;
     let mut rows = mailboxes.query([])?;
@@ -109,10 +109,10 @@ fn unknown_addressees(db: &Connection, at: i64) -> Result<i64, Problem> {
     Ok(sum)
 }
 
-/// What the journal knows of itself.
+/// Reads the row of `meta`.
 pub(super) fn meta(db: &Connection, sums: &mut Sums) -> Result<Loaded<Meta>, Problem> {
     let mut statement = db.prepare(Meta::SELECT)?;
     let mut rows = statement.query([])?;
-    let row = rows.next()?.ok_or_else(|| Problem::damaged("it says nothing of itself"))?;
+    let row = rows.next()?.ok_or_else(|| Problem::damaged("the row of table meta is missing"))?;
     load(row, sums)
 }

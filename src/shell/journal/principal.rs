@@ -1,4 +1,4 @@
-//! Principals that may come in over a network, as rows.
+//! Principals as rows.
 
 use rusqlite::types::ToSqlOutput;
 use systole_core::vocab::Time;
@@ -6,7 +6,7 @@ use systole_core::vocab::Time;
 use super::row::{Cells, Record, blob, number, statements, text};
 use crate::shell::principal::{Kind, Principal, TokenHash};
 
-/// Somebody, and what is kept of their token.
+/// A principal with the hash of its token.
 pub(super) struct PrincipalRow {
     pub(super) principal: Principal,
     pub(super) token: TokenHash,

@@ -1,4 +1,4 @@
-//! Principals that may come in over a network: rows that `systole token` writes, whether the organism runs or not.
+//! Principals as rows that `systole token` writes, whether the organism runs or not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use crate::shell::Token;
 use crate::shell::principal::{Kind, Principal};
 use crate::shell::sqlite::{Database, Problem, join, transaction};
 
-/// Tries to open a journal that another process may be about to make, or to bring to this version.
+/// Attempts to open a journal that another process may be creating or migrating.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Principals of an organism, for those who let them in or dismiss them, while it runs or not.
+/// Principals of an organism, to be admitted and dismissed while it runs or not.
 ///
-/// While the organism runs each change is a short transaction beside its own; it knows at once. Else the journal is in
-/// use until this is dropped.
+/// While the organism runs, each change is a short transaction beside its own, effective at once. Otherwise the
+/// journal is in use until this value is dropped.
 pub struct Principals {
     journal: Opened,
     file: PathBuf,
@@ -35,11 +35,11 @@ enum Opened {
 }
 
 impl Principals {
-    /// Opens a journal, or makes one where there is none.
+    /// Opens a journal, or creates it.
     ///
     /// # Errors
-    /// [`StoreError`] if it is something else, damaged, of another version than the program that uses it, or can't be
-    /// written. It is left as it was.
+    /// [`StoreError`] if the file is no journal, damaged, of another version than the program that uses it, or can't be
+    /// written. It is left unchanged.
     pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
         for _ in 1..TRIES {
             match Self::try_open(file, options) {
@@ -65,10 +65,10 @@ impl Principals {
         Ok(Self { journal: journal?, file: file.to_owned() })
     }
 
-    /// Admits a principal with a new token; an older token of that name is no longer valid.
+    /// Admits a principal with a new token; an older token of that name becomes invalid.
     ///
     /// # Errors
-    /// [`StoreError`]: nothing has changed.
+    /// [`StoreError`]; then nothing has changed.
     pub fn admit(&mut self, name: Name, kind: Kind, now: Time) -> Result<Token, StoreError> {
         let token = Token::draw();
         let row = PrincipalRow { principal: Principal { name, kind, created: now }, token: token.hash() };
@@ -78,18 +78,18 @@ impl Principals {
         Ok(token)
     }
 
-    /// Revokes the token of a principal. Returns whether it had one.
+    /// Revokes the token of a principal; returns whether it had one.
     ///
     /// # Errors
-    /// [`StoreError`]: nothing has changed.
+    /// [`StoreError`]; then nothing has changed.
     pub fn dismiss(&mut self, name: &Name) -> Result<bool, StoreError> {
         Ok(self.change(|db| db.execute("DELETE FROM principal WHERE name = ?1", [name.as_str()]))? > 0)
     }
 
-    /// Everybody who may come in, by name.
+    /// All principals, by name.
     ///
     /// # Errors
-    /// [`StoreError`] if they can't be read.
+    /// [`StoreError`] if the principals can't be read.
     pub fn list(&self) -> Result<Vec<Principal>, StoreError> {
         let read = || {
             let mut statement = self.db().prepare(&[PrincipalRow::SELECT, "ORDER BY name"].concat())?;

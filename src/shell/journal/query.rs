@@ -1,4 +1,4 @@
-//! Queries of committed rows, for entrances that serve them while the organism runs.
+//! Queries of committed rows, for entrances that answer requests while the organism runs.
 
 use std::fmt;
 use std::path::Path;
@@ -19,29 +19,30 @@ use super::reader::{JournalReader, time};
 use crate::shell::principal::{Principal, TokenHash};
 use crate::shell::sqlite::Problem;
 
-/// Looks into the journal of an organism from any task: what may take long is read on a thread of its own.
+/// Reads the journal of an organism from any task; long queries run on a thread of their own.
 ///
-/// Each query sees one moment after it was asked, in which all is committed, and gives back no row that is not as it was
-/// written.
+/// Each query sees one state of the journal, in which everything committed before the query is contained, and reports a
+/// row that differs from what was written as damage.
 #[derive(Clone)]
 pub(crate) struct JournalQuery {
-    /// A connection for the threads that ask.
+    /// A connection for the calling threads.
     here: Arc<Mutex<JournalReader>>,
-    /// The thread with another one; none on a simulated clock, where nothing may happen elsewhere.
+    /// The reading thread with another connection; none on a simulated clock, where nothing may happen on other
+    /// threads.
     thread: Option<Sender<Work>>,
     secret: Arc<[u8; 32]>,
     file: Arc<Path>,
 }
 
-/// Why something can't be looked up.
+/// Failure to read the journal.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct QueryError(#[from] Arc<StoreError>);
 
-/// A query, which is told if the journal can't be read at all.
+/// A query; it receives an error if the journal can't be read at all.
 type Work = Box<dyn FnOnce(Result<&JournalReader, &Arc<StoreError>>) + Send>;
 
-/// The most queries that see the same moment.
+/// The most queries that share one transaction.
 const TOGETHER: usize = 64;
 
 /// A message of a mailbox and its delivery status.
@@ -55,22 +56,22 @@ pub(crate) struct StoredMail {
 #[derive(Debug, Clone)]
 pub(crate) struct Range {
     pub(crate) mailbox: Name,
-    /// Behind that place.
+    /// Only messages behind this number.
     pub(crate) after: Number,
     pub(crate) limit: usize,
-    /// Bytes that the envelopes have together at most, unless one alone has more.
+    /// Bytes of all envelopes together at most; a first envelope that is longer is returned alone.
     pub(crate) bytes: usize,
-    /// Of that payload.
+    /// Only messages with this payload.
     pub(crate) payload: Option<String>,
-    /// From that sender.
+    /// Only messages from this sender.
     pub(crate) peer: Option<String>,
     /// Only messages that came before this time.
     pub(crate) before: Option<Time>,
-    /// Dead letters alone.
+    /// Only dead letters.
     pub(crate) dead: bool,
 }
 
-/// Some messages of a mailbox, in order of their places.
+/// Messages of a mailbox, in order of their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) items: Vec<StoredMail>,
@@ -79,18 +80,18 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Bytes of its envelopes.
+    /// Bytes of the envelopes.
     pub(crate) fn bytes(&self) -> usize {
         self.items.iter().map(|mail| mail.record.envelope.len()).sum()
     }
 }
 
-/// The extent of a mailbox: what retention has forgotten of it, and where the rest begins.
+/// The extent of a mailbox: what retention has deleted of it, and where the rest begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// Up to this place something was forgotten.
+    /// The greatest number that was deleted.
     pub(crate) pruned: Number,
-    /// The place of the oldest message.
+    /// The number of the oldest message.
     pub(crate) oldest: Option<Number>,
 }
 
@@ -99,12 +100,12 @@ pub(crate) struct Position {
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     pub(crate) mailbox: Name,
-    /// Behind that place.
+    /// Only messages behind this number.
     pub(crate) after: Number,
     pub(crate) limit: usize,
-    /// Bytes that the envelopes have together at most, unless one alone has more.
+    /// Bytes of all envelopes together at most; a first envelope that is longer is returned alone.
     pub(crate) bytes: usize,
-    /// Of that payload; or of its namespace alone, where the local name is not told.
+    /// Only messages with this payload, or with a payload of this namespace.
     pub(crate) of: Of,
     pub(crate) senders: Option<Vec<Name>>,
     /// Only messages that came at this time or later.
@@ -115,13 +116,13 @@ pub(crate) struct History {
     pub(crate) waiting: bool,
 }
 
-/// Of which kind.
+/// Filter by payload.
 #[cfg(feature = "facade")]
 #[derive(Debug, Clone)]
 pub(crate) enum Of {
-    /// Of that payload.
+    /// A payload of that name.
     Payload(QName),
-    /// Of any payload of that namespace.
+    /// Any payload of that namespace.
     Namespace(&'static str),
 }
 
@@ -131,15 +132,15 @@ pub(crate) struct Sent {
     pub(crate) submission: SubmissionRecord,
     /// Time at which the pump took the message.
     pub(crate) at: Time,
-    /// Whether its first answer is a fault, once there is one.
+    /// True if the first answer is a fault; `None` before the first answer.
     pub(crate) faulted: Option<bool>,
-    /// In order of number, without those that are skipped.
+    /// In order of number, without the skipped ones.
     pub(crate) answers: Vec<SentAnswer>,
-    /// Whether there are more behind them.
+    /// True if more answers follow.
     pub(crate) has_more: bool,
 }
 
-/// Something that came back.
+/// An answer in the conversation of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SentAnswer {
     pub(crate) number: Number,
@@ -151,7 +152,7 @@ pub(crate) struct SentAnswer {
 }
 
 impl SentAnswer {
-    /// An answer on its way to its client.
+    /// Converts an answer on its way to its client.
     pub(crate) fn of(egress: Egress) -> Self {
         Self {
             number: egress.number,
@@ -167,7 +168,7 @@ impl JournalQuery {
     /// Opens a journal that its organism has opened before.
     ///
     /// # Errors
-    /// [`StoreError`] if there is none, it is none, it can't be read, or there can be no more threads.
+    /// [`StoreError`] if the file is missing, no journal or unreadable, or if no thread can be started.
     pub(crate) fn open(file: &Path) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
         let (inbox, work) = channel::<Work>();
@@ -181,32 +182,32 @@ impl JournalQuery {
         Ok(Self { thread: Some(inbox), ..Self::here(file)? })
     }
 
-    /// Opens a journal as [`open`](Self::open) does, to be read on the threads that ask.
+    /// Opens a journal as [`open`](Self::open) does, to be read on the calling threads.
     ///
     /// # Errors
-    /// [`StoreError`] if there is none, it is none, or it can't be read.
+    /// [`StoreError`] if the file is missing, no journal or unreadable.
     pub(crate) fn here(file: &Path) -> Result<Self, StoreError> {
         let reader = JournalReader::join(file)?;
         let secret = reader.at_one_moment(|reader| reader.key())?;
         Ok(Self { here: Arc::new(Mutex::new(reader)), thread: None, secret: secret.into(), file: file.into() })
     }
 
-    /// The secret of the organism.
+    /// Returns the secret of the organism.
     pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
 
-    /// Messages of a mailbox in order of their places.
+    /// Reads messages of a mailbox in order of their numbers.
     pub(crate) async fn page(&self, range: Range) -> Result<Page, QueryError> {
         self.run(move |reader| page(reader, &range)).await
     }
 
-    /// A message of any mailbox.
+    /// Reads a message of any mailbox.
     pub(crate) async fn mail(&self, id: MessageId) -> Result<Option<StoredMail>, QueryError> {
         self.run(move |reader| Ok(mail(reader, "WHERE id = ?1", [id.as_uuid().as_bytes()])?.pop())).await
     }
 
-    /// One of these messages that is in a mailbox, ended or not.
+    /// Finds the first of these messages that is in a mailbox, ended or not.
     pub(crate) async fn mail_among(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<Option<MessageId>, QueryError> {
         self.run(move |reader| {
             let mut look = reader.db.prepare_cached("SELECT 1 FROM mail WHERE id = ?1 AND mailbox = ?2")?;
@@ -220,7 +221,7 @@ impl JournalQuery {
         .await
     }
 
-    /// The messages at these places, in their order, without those that are gone.
+    /// Reads the messages of these numbers, in their order, without deleted ones.
     pub(crate) async fn mail_at(&self, seqs: Vec<Number>) -> Result<Vec<StoredMail>, QueryError> {
         self.run(move |reader| {
             let at = |seq: Number| Ok(mail(reader, "WHERE seq = ?1", [seq.cast_signed()])?.pop());
@@ -229,14 +230,14 @@ impl JournalQuery {
         .await
     }
 
-    /// The messages that match, oldest first, and whether there are more.
+    /// Reads the messages that match, oldest first, and whether there are more.
     #[cfg(feature = "facade")]
     pub(crate) async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), QueryError> {
         self.run(move |reader| history(reader, &of)).await
     }
 
-    /// A message that a client submitted, with its answers but for the first `skip`: as many as have so many bytes
-    /// together, unless the first of them has more.
+    /// Reads a message that a client submitted, with its answers but for the first `skip`: as many as have at most
+    /// `bytes` bytes together; a first answer that is longer is returned alone.
     pub(crate) async fn submission(
         &self,
         id: MessageId,
@@ -258,7 +259,7 @@ impl JournalQuery {
         .await
     }
 
-    /// The submission of a client under an idempotency key.
+    /// Reads the submission of a client under an idempotency key.
     pub(crate) async fn submission_of_key(
         &self,
         client: Name,
@@ -271,8 +272,8 @@ impl JournalQuery {
         .await
     }
 
-    /// The principal of a token. It is read on the thread that asks: that takes less than the way to another one, for
-    /// a row of a table which is small and in memory.
+    /// Reads the principal of a token, on the calling thread: for a row of a small table in memory that is faster than
+    /// the way to another thread.
     pub(crate) fn bearer(&self, token: TokenHash) -> Result<Option<Principal>, QueryError> {
         self.read(|reader| {
             let row = reader.rows("WHERE token = ?1", [token.0], |_, row: PrincipalRow, _, _| Ok(row.principal))?;
@@ -280,8 +281,8 @@ impl JournalQuery {
         })
     }
 
-    /// Does work beside the thread that asks, in turn with what is read: what takes as long as many calls, as writing
-    /// a document of megabytes does.
+    /// Does work on the reading thread, in turn with the queries, so that long work, such as writing a document of
+    /// megabytes, doesn't block the calling thread.
     pub(crate) async fn beside<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -289,13 +290,13 @@ impl JournalQuery {
         self.run(move |_| Ok(work())).await
     }
 
-    /// Reads on the thread that asks.
+    /// Reads on the calling thread.
     fn read<T>(&self, read: impl FnOnce(&JournalReader) -> Result<T, Problem>) -> Result<T, QueryError> {
         let reader = self.here.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(reader.at_one_moment(read).map_err(Arc::new)?)
     }
 
-    /// Does work on the thread.
+    /// Runs work on the reading thread.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&JournalReader) -> Result<T, Problem> + Send + 'static,
@@ -304,7 +305,7 @@ impl JournalQuery {
         let (tell, told) = oneshot::channel();
         let work = move |reader: Result<&JournalReader, &Arc<StoreError>>| {
             let read = reader.map_err(Arc::clone).and_then(|reader| reader.told(work(reader)).map_err(Arc::new));
-            // Whoever asked may have gone.
+            // The caller may have dropped its future.
             let _ = tell.send(read);
         };
         let gone = || Arc::new(Problem::Io(std::io::Error::other("the thread that reads it has ended")).of(&self.file));
@@ -313,7 +314,7 @@ impl JournalQuery {
     }
 }
 
-/// Does queries that have come, at one moment after that.
+/// Answers queries in one transaction, which begins after all of them were made.
 fn serve(reader: &JournalReader, queries: Vec<Work>) {
     let mut queries = queries.into_iter();
     let begun = reader.at_one_moment(|reader| {
@@ -331,10 +332,10 @@ impl fmt::Debug for JournalQuery {
     }
 }
 
-/// The places of all dead letters: they are few among those that are not over, which an index finds.
+/// The numbers of all dead letters: they are few among the open statuses, which an index finds.
 const DEAD: &str = "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state = 'dead'";
 
-/// The same of what waits for an answer.
+/// The numbers of all messages that wait for an answer, by the same index.
 #[cfg(feature = "facade")]
 const WAITING: &str =
     "SELECT seq FROM mail_status INDEXED BY mail_status_ended WHERE ended IS NULL AND state IN ('waiting', 'redriven')";
@@ -350,7 +351,7 @@ fn stored(reader: &JournalReader, record: MailRecord) -> Result<StoredMail, Prob
     Ok(StoredMail { record, status })
 }
 
-/// As many messages as that, and with so many bytes together, unless the first has more; and whether there are more.
+/// Reads at most `limit` messages with at most `room` bytes together, but at least one; and whether there are more.
 fn fitting(
     reader: &JournalReader,
     condition: &str,
@@ -429,7 +430,7 @@ fn pruned(reader: &JournalReader, mailbox: &str) -> Result<Number, Problem> {
     Ok(gone.unwrap_or_default())
 }
 
-/// The answers that left for a client in a conversation, read or not, and whether there are more.
+/// Reads the answers that left for a client in a conversation, read or not, and whether there are more.
 fn answers(
     reader: &JournalReader,
     root: &[u8; 16],

@@ -1,3 +1,5 @@
+//! The queue of the journal's writer, and the right to write.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,51 +13,51 @@ use systole_core::vocab::Time;
 use super::writer::{Told, Written};
 use crate::shell::clock::Clock;
 
-/// At most so many steps are one transaction.
+/// The most steps of one transaction.
 pub(super) const BATCH: usize = 64;
 
-/// At most so many steps are written by the shard that hands them over. With more of them there is work for two threads.
+/// The most steps that the shard itself writes. More of them are work for two threads.
 pub(super) const FEW: usize = 4;
 
-/// At most so many transactions are written by a shard before it looks at its other work.
+/// The most transactions that a shard writes before it turns to its other work.
 const ROUNDS: usize = 2;
 
-/// Steps on their way into the journal, and the pen: the right to write there, which one thread has at a time. Steps leave
-/// the queue with the pen alone, so they are written in the order in which they came.
+/// Steps on their way into the journal, and the pen: the right to write, which one thread has at a time. Steps leave
+/// the queue only with the pen, so they are written in the order in which they came.
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// Rings for the writer's thread.
+    /// Wakes the writer's thread.
     bell: Condvar,
-    /// Whether shards write as well.
+    /// True if shards write, too.
     shared: bool,
 }
 
 struct State {
     orders: VecDeque<Order>,
-    /// None while some thread writes, and after an error.
+    /// None while a thread writes, and after an error.
     pen: Option<Pen>,
-    /// Whether the writer's thread waits for the pen.
+    /// True if the writer's thread waits for the pen.
     wanted: bool,
     end: Option<End>,
     failed: Option<JournalError>,
 }
 
-/// Something to write.
+/// A step to write.
 pub(super) enum Order {
     Write { shard: ShardId, number: u64, step: Step },
     Beside { step: Step, written: Written },
 }
 
-/// Why nothing more comes.
+/// Reason why no more steps come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {
     /// The organism has ended in order.
     Closed,
-    /// No sender is left: what ran may have been torn away.
+    /// No sender is left: the organism may have been dropped.
     Abandoned,
 }
 
-/// What the writer's thread does next.
+/// The next work of the writer's thread.
 pub(super) enum Turn {
     Write(Pen),
     Tidy(Pen),
@@ -63,7 +65,7 @@ pub(super) enum Turn {
     Failed(JournalError),
 }
 
-/// The journal, and who is told of what is written there.
+/// The journal, and the callback for what is written there.
 pub(super) struct Pen {
     journal: Box<dyn Journal>,
     shards: Vec<ShardId>,
@@ -71,7 +73,7 @@ pub(super) struct Pen {
     batch: Batch,
 }
 
-/// Steps that are written together, and how far each shard has come with them.
+/// Steps of one transaction, and the last of each shard.
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
@@ -80,30 +82,30 @@ struct Batch {
 }
 
 impl Queue {
-    /// A queue in front of a pen, which shards use as well if it is `shared`.
+    /// Makes a queue with a pen, which shards use as well if it is `shared`.
     pub(super) fn new(pen: Pen, shared: bool) -> Self {
         let state = State { orders: VecDeque::new(), pen: Some(pen), wanted: false, end: None, failed: None };
         Self { state: Mutex::new(state), bell: Condvar::new(), shared }
     }
 
-    /// Adds a step. The writer's thread begins with it at once unless a shard may write it at the next flush.
+    /// Adds a step. Wakes the writer's thread unless a shard may write the step at the next flush.
     pub(super) fn put(&self, order: Order) {
         let mut state = self.lock();
         if state.failed.is_some() || state.end.is_some() {
-            // What is dropped may call out.
+            // Dropping an order may run foreign code, so not under the lock.
             drop(state);
             return drop(order);
         }
         let left = self.shared && matches!(order, Order::Write { .. }) && state.orders.len() < FEW;
         state.orders.push_back(order);
-        // Under way, the pen comes by.
+        // While another thread writes, it takes the step along.
         if !left && (state.pen.is_some() || !self.shared) {
             drop(state);
             self.bell.notify_one();
         }
     }
 
-    /// Writes what waits, where that is the shard's; else it is the writer's thread that does.
+    /// Writes the waiting steps if they are few enough for the shard; otherwise wakes the writer's thread.
     pub(super) fn flush(&self) {
         let mut state = self.lock();
         for _ in 0..ROUNDS {
@@ -119,14 +121,14 @@ impl Queue {
         }
     }
 
-    /// Says that nothing more comes.
+    /// Ends the queue: no more steps come.
     pub(super) fn end(&self, end: End) {
         self.lock().end.get_or_insert(end);
         self.bell.notify_one();
     }
 
-    /// Waits for something to do for the writer's thread, until the time to tidy at the latest; then gathers more as long
-    /// as `gather`, unless it had to wait.
+    /// Waits for work for the writer's thread, until the time to tidy at the latest. If steps are there at once,
+    /// gathers more for at most `gather`.
     pub(super) fn turn(&self, clock: &Clock, tidy: Time, gather: Duration) -> Turn {
         let (mut state, mut gather) = (self.lock(), gather);
         loop {
@@ -161,7 +163,7 @@ impl Queue {
         }
     }
 
-    /// Takes the pen back from a thread that has written, or its error: then nothing more is written.
+    /// Takes the pen back from a thread that has written; after its error nothing more is written.
     pub(super) fn give_back(&self, written: Result<Pen, JournalError>) {
         drop(self.put_back(written));
     }
@@ -177,7 +179,7 @@ impl Queue {
                 state.failed = Some(error);
                 let dropped = std::mem::take(&mut state.orders);
                 drop(state);
-                // What is dropped may call out.
+                // Dropping orders may run foreign code, so not under the lock.
                 drop(dropped);
                 state = self.lock();
                 true
@@ -195,21 +197,21 @@ impl Queue {
 }
 
 impl Pen {
-    /// The pen of a journal that was recovered, for these shards.
+    /// Makes the pen of a recovered journal for these shards.
     pub(super) fn new(journal: Box<dyn Journal>, shards: Vec<ShardId>, told: Told) -> Self {
         Self { journal, shards, told, batch: Batch::default() }
     }
 
-    /// Takes orders, as many as are one transaction.
+    /// Takes the orders of one transaction.
     fn fill(&mut self, orders: &mut VecDeque<Order>) {
         let count = orders.len().min(BATCH);
         orders.drain(..count).for_each(|order| self.batch.take(order));
     }
 
-    /// Writes what it has taken, and says so.
+    /// Writes the orders that it has taken, and reports them.
     ///
     /// # Errors
-    /// The journal's; all shards were told.
+    /// The journal's error; all shards have received it.
     pub(super) fn write(self) -> Result<Self, JournalError> {
         let write = |pen: &mut Self| {
             let Self { journal, told, batch, .. } = pen;
@@ -222,7 +224,7 @@ impl Pen {
         self.act(write).map(|(pen, ())| pen)
     }
 
-    /// Deletes some of what is over; says whether there may be more.
+    /// Deletes some ended rows; returns whether there may be more.
     ///
     /// # Errors
     /// As [`write`](Self::write).

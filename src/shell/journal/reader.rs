@@ -1,3 +1,5 @@
+//! Reading of a journal, for operators and for the queries of a running organism.
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ use super::sum::Sums;
 use crate::shell::sqlite::transaction;
 use crate::shell::sqlite::{Database, Problem, beside, join_to_read, open_to_read, used};
 
-/// Looks into a journal, whether its organism runs or not. It sees one moment, and changes nothing.
+/// Reads a journal, whether its organism runs or not, in one transaction and without changing it.
 #[derive(Debug)]
 pub struct JournalReader {
     pub(super) db: Database,
@@ -28,82 +30,82 @@ pub struct JournalReader {
     version: i64,
 }
 
-/// What a journal holds, in numbers.
+/// Counts and sizes of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Stat {
-    /// Starts so far.
+    /// Number of starts.
     pub epoch: u16,
-    /// Whether somebody writes it.
+    /// True if a process writes the journal.
     pub in_use: bool,
-    /// The process that does.
+    /// The process that writes it.
     pub writer: Option<u32>,
-    /// Whether the last start ended in order; while it is in use, it has not ended.
+    /// True if the last start ended in order; `false` while the journal is in use.
     pub ended_in_order: bool,
-    /// When the last step was written, in nanoseconds since the Unix epoch.
+    /// Time of the last step, in nanoseconds since the Unix epoch.
     pub last_written: u64,
-    /// Conversations that are open.
+    /// Open conversations.
     pub open_conversations: u64,
-    /// Threads that are open.
+    /// Open threads.
     pub open_threads: u64,
-    /// Messages that are not done.
+    /// Open messages.
     pub waiting_messages: u64,
-    /// Messages for clients that they have not read.
+    /// Messages that their clients have not read.
     pub unread_egress: u64,
     /// Dead letters.
     pub dead_letters: u64,
-    /// Threads that are over, and kept.
+    /// Ended threads that are kept.
     pub kept_threads: u64,
-    /// Messages that are over, and kept.
+    /// Ended messages that are kept.
     pub kept_messages: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of it that hold something.
+    /// Bytes of the file that are in use.
     pub used_bytes: u64,
-    /// Bytes of its log.
+    /// Bytes of the write-ahead log.
     pub log_bytes: u64,
 }
 
-/// A conversation: a root, and how much hangs on it.
+/// A conversation: its root, and counts of its threads and messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
-    /// Its root.
+    /// The root.
     pub root: ThreadEntry,
-    /// Threads that are kept, the root among them.
+    /// Threads that are kept, including the root.
     pub threads: u64,
-    /// Those of them that are open.
+    /// Open threads.
     pub open_threads: u64,
-    /// Messages that are not done.
+    /// Open messages.
     pub waiting: u64,
 }
 
-/// A thread, and when it was there.
+/// A thread with its times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadEntry {
-    /// What is known of it.
+    /// The thread's record.
     pub record: ThreadRecord,
-    /// When it opened.
+    /// Time at which it opened.
     pub opened: Time,
-    /// When it closed; none while it is open.
+    /// Time at which it closed; none while it is open.
     pub closed: Option<Time>,
 }
 
-/// Something that was said.
+/// An entry in the history of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// When it was written down.
+    /// Time at which it was written.
     pub at: Time,
-    /// What it is.
+    /// The message, answer or note.
     pub said: Said,
 }
 
-/// What was said.
+/// Kind of an [`Entry`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
-    /// A message in a mailbox; when it was over, and whether it was `done` or `cancelled`.
+    /// A message in a mailbox; when it ended, and whether it was `done` or `cancelled`.
     Message(MessageRecord, Option<(Time, String)>),
-    /// An answer to an awaited call of the handler of a message, and the id that it is named by.
+    /// An answer to an awaited call of the handler of a message, and the id of the answer.
     Awaited(MessageId, SettledRecord),
-    /// A message that left for a client; when that read it.
+    /// A message that left for a client; when the client read it.
     Left(EgressRecord, Option<Time>),
     /// A refused output of the handler of a message.
     Refused(NoteRecord),
@@ -113,12 +115,12 @@ impl JournalReader {
     /// Opens a journal for reading.
     ///
     /// # Errors
-    /// [`StoreError`] if there is none, it is none, or it can't be read.
+    /// [`StoreError`] if the file is missing, no journal or unreadable.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         Self::of(file, open_to_read(file, FORMAT))?.begin()
     }
 
-    /// Opens a journal that this process has open.
+    /// Opens a journal that this process has open already.
     pub(super) fn join(file: &Path) -> Result<Self, StoreError> {
         Self::of(file, join_to_read(file, FORMAT))
     }
@@ -129,91 +131,90 @@ impl JournalReader {
         Ok(Self { db, file: file.to_owned(), version })
     }
 
-    /// What makes the sums of its rows.
+    /// The checksums of the file's version.
     pub(super) fn sums(&self) -> Sums {
         Sums::of(self.version)
     }
 
-    /// The secret of derived ids.
+    /// Reads the secret of derived ids.
     pub(super) fn key(&self) -> Result<[u8; 32], Problem> {
         Ok(meta(&self.db, &mut self.sums())?.record.key)
     }
 
-    /// Begins one transaction, so that all that is read is of one moment.
+    /// Begins a transaction, so that all reads see one state.
     pub(super) fn begin(self) -> Result<Self, StoreError> {
         self.told(self.db.execute_batch("BEGIN").map_err(Problem::from))?;
         Ok(self)
     }
 
-    /// Reads what was committed at the moment of this call.
+    /// Reads in one transaction, which begins with this call.
     #[cfg(feature = "gateway")]
     pub(super) fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T, Problem>) -> Result<T, StoreError> {
         self.told(transaction(&self.db, "BEGIN", || read(self)))
     }
 
-    /// What it holds, in numbers.
+    /// Counts what the journal holds.
     ///
     /// # Errors
-    /// [`StoreError`] if it can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn stat(&self) -> Result<Stat, StoreError> {
         self.told(self.try_stat())
     }
 
-    /// Conversations in the order in which they were opened, without those that are over if only `open` ones are asked
-    /// for.
+    /// Lists conversations in the order in which they were opened; with `open`, only open ones.
     ///
     /// # Errors
-    /// [`StoreError`] if they can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn conversations(&self, open: bool) -> Result<Vec<Conversation>, StoreError> {
         self.told(self.try_conversations(open))
     }
 
-    /// All open threads, in order of number.
+    /// Lists all open threads, in order of number.
     ///
     /// # Errors
-    /// [`StoreError`] if they can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn open_threads(&self) -> Result<Vec<ThreadEntry>, StoreError> {
         self.told(self.entries("WHERE ended IS NULL ORDER BY number", []))
     }
 
-    /// The threads of the conversation that a thread belongs to, in order of number; nothing if there is no such thread.
+    /// Lists the threads of the conversation of a thread, in order of number; nothing if there is no such thread.
     ///
     /// # Errors
-    /// [`StoreError`] if it can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn conversation(&self, thread: ThreadId) -> Result<Vec<ThreadEntry>, StoreError> {
         let condition = "WHERE root = (SELECT root FROM thread WHERE id = ?1) ORDER BY number";
         self.told(self.entries(condition, [thread.as_uuid().as_bytes().as_slice()]))
     }
 
-    /// Which of these conversations it knows of, because they were opened here or something left for them. Each may
-    /// be forgotten once it has had its time.
+    /// Returns those of these conversations that the journal has rows of: a root or messages that left. Retention may
+    /// delete both later.
     ///
     /// # Errors
-    /// [`StoreError`] if it can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn known(&self, roots: &[ThreadId]) -> Result<HashSet<ThreadId>, StoreError> {
         self.told(self.try_known(roots))
     }
 
-    /// What was said on a thread, in order.
+    /// Lists the entries of a thread, in order of time.
     ///
     /// # Errors
-    /// [`StoreError`] if it can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn said(&self, thread: &ThreadRecord) -> Result<Vec<Entry>, StoreError> {
         self.told(self.try_said(thread))
     }
 
-    /// How many messages of each thread are not done.
+    /// Counts the open messages of each thread.
     ///
     /// # Errors
-    /// [`StoreError`] if they can't be counted.
+    /// [`StoreError`] if the journal can't be read.
     pub fn waiting(&self) -> Result<HashMap<Number, u64>, StoreError> {
         self.told(self.counts("SELECT thread, count(*) FROM message WHERE ended IS NULL GROUP BY thread"))
     }
 
-    /// The dead letters, oldest first, and whether the next start queues them again.
+    /// Lists the dead letters, oldest first, and whether the next start redrives them.
     ///
     /// # Errors
-    /// [`StoreError`] if they can't be read.
+    /// [`StoreError`] if the journal can't be read.
     pub fn letters(&self) -> Result<Vec<(LetterRecord, bool)>, StoreError> {
         let read = || {
             let marked: Vec<_> = if self.has::<Requeue>()? {
@@ -233,7 +234,7 @@ impl JournalReader {
         read.map_err(|problem| problem.of(&self.file))
     }
 
-    /// Whether the file is of a version that has such rows.
+    /// Tells whether the file's version has a table for such rows.
     pub(super) fn has<R: Record>(&self) -> Result<bool, Problem> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
         Ok(self.db.query_row(sql, [R::TABLE], |row| row.get(0))?)
@@ -342,7 +343,7 @@ impl JournalReader {
         Ok(said)
     }
 
-    /// Answers to awaited calls of messages that are kept, each with the id that it is named by, and when it came.
+    /// Reads answers to awaited calls of messages that are kept, each with its id and the time at which it came.
     pub(super) fn answers(
         &self,
         condition: &str,
@@ -365,7 +366,7 @@ impl JournalReader {
         Ok(self.db.prepare_cached(sql)?.query_row([message.number.cast_signed()], |row| row.get(0))?)
     }
 
-    /// Rows of a table as they were written, when they came, and when they were over.
+    /// Reads rows of a table, and when each came and ended.
     pub(super) fn rows<R: Record, T>(
         &self,
         condition: &str,
@@ -375,7 +376,7 @@ impl JournalReader {
         self.rows_while(condition, params, |reader, record, at, ended| each(reader, record, at, ended).map(Some))
     }
 
-    /// The same up to the first row of which nothing is taken.
+    /// Reads rows up to the first for which `each` returns nothing.
     pub(super) fn rows_while<R: Record, T>(
         &self,
         condition: &str,

@@ -167,7 +167,7 @@ impl Record for NoteRecord {
     }
 }
 
-/// A dead letter that the next start queues again.
+/// A mark on a dead letter that the next start redrives.
 pub(super) struct Requeue(pub(super) Number);
 
 impl Record for Requeue {

@@ -1,4 +1,4 @@
-//! Reads what is not over, and adds up whether that is all of it.
+//! Recovery: reads all open rows, and checks by their total that none is missing.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::row::{Record, load};
 use super::sum::Sums;
 use crate::shell::sqlite::Problem;
 
-/// What is not over.
+/// Reads all open rows.
 pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem> {
     let mut open = Open { db, total: 0, sums: Sums::default() };
     let threads = open.rows("WHERE ended IS NULL ORDER BY number")?;
@@ -28,7 +28,7 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
     let mut fans = Vec::with_capacity(rows.len());
     for row in rows {
         let answers = settled.remove(&row.id).unwrap_or_default();
-        fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a fan-out says nothing"))?);
+        fans.push(row.record(answers).ok_or_else(|| Problem::damaged("a row of table fan can't be parsed"))?);
     }
     let (mail, last_mail) = mailboxes(&mut open)?;
     let recovered = Recovered {
@@ -58,9 +58,9 @@ pub(super) fn recover(db: &Connection, meta: &Meta) -> Result<Recovered, Problem
     Ok(recovered)
 }
 
-/// The messages that have not ended, and the last place that was given.
+/// Reads the messages of mailboxes that have not ended, and the greatest number that was assigned.
 fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
-    // Envelopes are read, to be judged by their sums, and not kept.
+    // Envelopes are read to check their sums, and not kept.
     let mail = open.each(
         "WHERE seq IN (SELECT seq FROM mail_status WHERE ended IS NULL) ORDER BY seq",
         |mail: MailRecord| OpenMail {
@@ -85,18 +85,18 @@ fn mailboxes(open: &mut Open<'_>) -> Result<(Vec<OpenMail>, Number), Problem> {
     Ok((mail, last.unwrap_or_default()))
 }
 
-/// Facts on open rows that save a look into the tables.
+/// Facts about open rows that save queries.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Messages that have notes or awaited calls: few do, so the others need not be asked.
+    /// Messages that have notes or awaited calls. They are few, so most messages need no query.
     pub(super) noted: HashSet<Number>,
-    /// Threads that have, or had, fan-outs or a context: likewise.
+    /// Threads that have or had fan-outs or a context.
     pub(super) holding: HashSet<Number>,
     /// Roots of conversations.
     pub(super) roots: HashSet<ThreadId>,
 }
 
-/// The facts on open rows after a recovery.
+/// Collects the facts after a recovery.
 pub(super) fn known(recovered: &Recovered) -> Known {
     let called = recovered.fans.iter().filter(|fan| fan.call.is_some()).map(|fan| fan.id.message);
     let fanned = recovered.fans.iter().map(|fan| fan.thread);

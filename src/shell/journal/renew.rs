@@ -1,4 +1,4 @@
-//! Records under new numbers and ids: nothing of two conversations may be mistaken for the other.
+//! Renewal of records: a fork has numbers and ids that nothing else has.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use systole_core::vocab::{IdKey, MessageId, Name, ThreadId, Time};
 use super::moment::Moment;
 use crate::shell::sqlite::Problem;
 
-/// What is new for what was.
+/// New numbers and ids by old ones.
 pub(super) struct Renewal {
     key: IdKey,
     root: ThreadId,
-    /// In the same order as before.
+    /// New numbers by old ones, in the same order.
     numbers: BTreeMap<Number, Number>,
     threads: HashMap<ThreadId, ThreadId>,
     messages: HashMap<MessageId, MessageId>,
-    /// The last number that was given.
+    /// The last number that was assigned.
     last: Number,
-    /// What was to be at a moment is to be so much later.
+    /// Delay of everything that is due at a time.
     later: Duration,
 }
 
 impl Renewal {
-    /// The numbers are those of a start that nothing else has.
+    /// Assigns the numbers of a start that nothing else has.
     pub(super) fn new(key: IdKey, epoch: u16, moment: &Moment, later: Duration) -> Result<Self, Problem> {
         let first = moment.threads.first().ok_or_else(torn)?;
         let mut last = numbers_after(epoch, 0);
@@ -52,12 +52,12 @@ impl Renewal {
         Ok(renewal)
     }
 
-    /// The id of the new conversation.
+    /// Returns the id of the new conversation.
     pub(super) fn root(&self) -> ThreadId {
         self.root
     }
 
-    /// What makes the conversation, for a client.
+    /// Makes the operations that create the conversation for a client.
     pub(super) fn ops(&mut self, moment: Moment, owner: &Name) -> Result<Vec<Op>, Problem> {
         let Moment { threads, messages, fans, notes, remembered } = moment;
         let before = threads.first().map(|root| root.owner.clone());
@@ -95,7 +95,7 @@ impl Renewal {
             opened_by: self.id(thread.opened_by),
             origin: self.origin(thread.origin),
             deadline: self.time(thread.deadline),
-            // Its client doesn't hold it: nothing else is sent into it, so it ends with its threads.
+            // The client doesn't hold the conversation: nothing else is sent into it, so it ends with its threads.
             left: thread.parent.is_none(),
             ..thread
         })
@@ -121,7 +121,7 @@ impl Renewal {
     fn note(&self, note: NoteRecord) -> Result<NoteRecord, Problem> {
         let value = match (note.index, note.value.parse::<Number>()) {
             (NoteRecord::CONTEXT, Ok(from)) => {
-                // What the context has forgotten since has no new number; what comes behind it has.
+                // Entries that the context has forgotten since have no new number, but later entries have.
                 let from = self.numbers.range(from..).next().map_or(Number::MAX, |(_, number)| *number);
                 from.to_string().into()
             }
@@ -148,7 +148,7 @@ impl Renewal {
         self.numbers.get(&number).copied().ok_or_else(torn)
     }
 
-    /// An id that names something that is over is new, too, and the same wherever it stands.
+    /// Renews an id, the same wherever it occurs; ids of ended rows are renewed, too.
     fn id(&mut self, id: MessageId) -> MessageId {
         let Self { key, root, last, messages, .. } = self;
         *messages.entry(id).or_insert_with(|| {
@@ -157,7 +157,7 @@ impl Renewal {
         })
     }
 
-    /// Nobody waits any more for the answer to a call of a fan-out that was over.
+    /// Renews an origin; no handler awaits the answer to a call of a fan-out that has ended.
     fn origin(&self, origin: Origin) -> Origin {
         match origin {
             Origin::None | Origin::Single => origin,
@@ -174,10 +174,10 @@ impl Renewal {
 }
 
 fn torn() -> Problem {
-    Problem::damaged("a conversation names what is not there")
+    Problem::damaged("a conversation refers to a missing row")
 }
 
-/// All numbers of a conversation, in order.
+/// Collects all numbers of a conversation, in order.
 fn numbers_of(moment: &Moment) -> Vec<Number> {
     let Moment { threads, messages, fans, remembered, .. } = moment;
     let mut numbers: Vec<_> = threads.iter().map(|thread| thread.number).collect();

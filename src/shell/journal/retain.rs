@@ -1,5 +1,5 @@
-//! What is over goes after a while: a few rows at once, with the steps that come and while none come, so that no step
-//! waits for it.
+//! Retention: ended rows are deleted after a while, a few at once, with the steps that come and while none come, so
+//! that no step waits long for it.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use super::row::{Record, load, write};
 use super::sum::Sums;
 use crate::shell::sqlite::{Problem, used};
 
-/// So many steps are written between two looks at what may go.
+/// Steps between two sweeps.
 const EVERY: usize = 64;
 
-/// At most so many rows of a table go at each look: more than so many steps leave behind.
+/// The most rows of a table that a sweep deletes: more than [`EVERY`] steps leave behind.
 const ROWS: i64 = 512;
 
-/// What takes rows of a table that ended before a moment, oldest first. The row is asked again, because an index may
-/// lie where a row does not.
+/// Tables and keys whose rows are deleted once they ended before a time, oldest first. The statement checks the row
+/// itself, because a damaged index may be wrong.
 const DELETE: [(&str, &str); 8] = [
     ("thread", "number"),
     ("message", "number"),
@@ -32,22 +32,22 @@ const DELETE: [(&str, &str); 8] = [
     ("submission", "id"),
 ];
 
-/// The same for statuses of messages in mailboxes, whose other row goes with them.
+/// Deletes statuses of messages in mailboxes; their rows in `mail` go with them.
 const DELETE_MAIL: &str = "DELETE FROM mail_status WHERE seq IN \
      (SELECT seq FROM mail_status WHERE ended < ?1 ORDER BY ended LIMIT ?2) AND ended IS NOT NULL RETURNING ended, seq";
 
-/// Rows that one sweep deleted.
+/// Result of one sweep.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
     /// The number of rows.
     pub(super) rows: usize,
     /// The amount to add to the total of `meta`.
     pub(super) sum: i64,
-    /// Time at which the last of them ended.
+    /// Time at which the last of the deleted rows ended.
     last: i64,
 }
 
-/// Sees to it that what is over goes.
+/// Deletes ended rows that are past their retention.
 #[derive(Debug)]
 pub(super) struct Retain {
     retention: Retention,
@@ -56,17 +56,17 @@ pub(super) struct Retain {
 }
 
 impl Retain {
-    /// With the moment of the last step.
+    /// Starts at the time of the last step.
     pub(super) fn new(retention: Retention, now: i64) -> Self {
         Self { retention, steps: 0, now }
     }
 
-    /// When the last step was made.
+    /// Time of the last step.
     pub(super) fn now(&self) -> i64 {
         self.now
     }
 
-    /// Takes note of steps, the last of which was made at a moment, and deletes some of what has had its time.
+    /// Counts steps, the last of which was made at `at`, and sweeps after every [`EVERY`] of them.
     pub(super) fn after(&mut self, db: &Connection, steps: usize, at: i64) -> Result<Swept, Problem> {
         self.now = self.now.max(at);
         self.steps += steps;
@@ -77,7 +77,7 @@ impl Retain {
         self.sweep(db)
     }
 
-    /// Whether something has had its time at a moment.
+    /// Tells whether a row is past its retention at a time.
     pub(super) fn is_due(&self, db: &Connection, now: Time) -> Result<bool, Problem> {
         let before = self.before(db, self.now.max(now.as_nanos().cast_signed()))?;
         for table in DELETE.map(|(table, _)| table).into_iter().chain(["mail_status"]) {
@@ -88,13 +88,13 @@ impl Retain {
         Ok(false)
     }
 
-    /// Deletes some of what has had its time at a moment.
+    /// Deletes some rows that are past their retention at a time.
     pub(super) fn sweep_at(&mut self, db: &Connection, now: Time) -> Result<Swept, Problem> {
         self.now = self.now.max(now.as_nanos().cast_signed());
         self.sweep(db)
     }
 
-    /// What ended before this moment has had its time.
+    /// Returns the time before which rows must have ended to be deleted.
     fn before(&self, db: &Connection, now: i64) -> Result<i64, Problem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
         Ok(if used(db)? > self.retention.bytes { i64::MAX } else { now.saturating_sub(age) })
@@ -104,7 +104,7 @@ impl Retain {
         let before = self.before(db, self.now)?;
         let mut swept = Swept::default();
         for (table, key) in DELETE {
-            // Mostly nothing is, and a statement that deletes takes much longer to say so.
+            // Mostly no row is due, and a statement that deletes takes much longer to find that out.
             if !has_due(db, table, before)? {
                 continue;
             }
@@ -129,7 +129,7 @@ impl Retain {
         Ok(swept)
     }
 
-    /// Messages of mailboxes leave a mark of the place up to which some are forgotten.
+    /// Deletes statuses and messages of mailboxes, and notes the greatest number that is deleted of each.
     fn sweep_mail(&self, db: &Connection, before: i64, swept: &mut Swept) -> Result<(), Problem> {
         let mut delete = db.prepare_cached(DELETE_MAIL)?;
         let gone = delete.query_map(params![before, ROWS], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
@@ -157,13 +157,13 @@ impl Swept {
     }
 }
 
-/// Whether rows of a table ended before a moment.
+/// Tells whether rows of a table ended before a time.
 fn has_due(db: &Connection, table: &str, before: i64) -> Result<bool, Problem> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE ended < ?1)");
     Ok(db.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)
 }
 
-/// The moment up to which rows that are over may be missing.
+/// Returns the time up to which ended rows may be missing.
 pub(super) fn horizon(db: &Connection, sums: &mut Sums) -> Result<i64, Problem> {
     let mut statement = db.prepare_cached(Horizon::SELECT)?;
     let mut rows = statement.query([])?;

@@ -1,4 +1,4 @@
-//! One row of a table: its columns out of a record, and the record out of its columns.
+//! Rows of tables: columns from a record, and a record from columns.
 
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
@@ -8,32 +8,32 @@ use systole_core::vocab::{Name, Time};
 use super::sum::Sums;
 use crate::shell::sqlite::Problem;
 
-/// A record that is one row.
+/// A record that is stored as one row.
 pub(super) trait Record: Sized {
-    /// Its table.
+    /// The table.
     const TABLE: &'static str;
     /// Writes a new row: the columns of [`cells`](Self::cells), `sum`, `at`.
     const INSERT: &'static str;
-    /// The same, in the place of a row of the same key.
+    /// Writes a row, replacing one of the same key.
     const REPLACE: &'static str;
-    /// How many they are.
+    /// Number of the columns of [`cells`](Self::cells).
     const COLUMNS: usize;
-    /// The column or expression that says when a row was over.
+    /// The column or expression that tells when a row ended.
     const ENDED: &'static str;
-    /// Reads those columns, `sum`, `at` and when it was over; a condition may follow.
+    /// Reads the columns, `sum`, `at` and when the row ended; a condition may follow.
     const SELECT: &'static str;
-    /// Reads the sum of the row of a key, 0 if that is over, and when it came.
+    /// Reads the sum of the row of a key, 0 if it has ended, and when it came.
     const REPLACED: &'static str;
 
-    /// Hands out its columns, in order.
+    /// Passes the columns on, in order.
     fn cells(&self, cell: &mut dyn FnMut(ToSqlOutput<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()>;
 
-    /// The record that such columns say; none if they say nothing.
+    /// Parses the columns; `None` if they don't form a record.
     fn read(cells: &mut Cells<'_>) -> Option<Self>;
 }
 
-/// The statements of a [`Record`]: its table, what finds a row by its key, the column that says when it was over, its
-/// columns and as many marks.
+/// The statements of a [`Record`]: its table, the condition that finds a row by its key, the column that tells when it
+/// ended, its columns and as many marks.
 macro_rules! statements {
     ($table:literal, $key:literal, $ended:literal, $columns:literal, $marks:literal) => {
         const TABLE: &'static str = $table;
@@ -51,7 +51,7 @@ macro_rules! statements {
 }
 pub(super) use statements;
 
-/// Writes a row by a statement that is [`Record::INSERT`] or [`Record::REPLACE`]; its sum.
+/// Writes a row by [`Record::INSERT`] or [`Record::REPLACE`], and returns its sum.
 pub(super) fn write<R: Record>(
     statement: &mut Statement<'_>,
     record: &R,
@@ -77,7 +77,7 @@ pub(super) fn write<R: Record>(
     Ok(sum)
 }
 
-/// A row that was read, and found to be as it was written.
+/// A row whose sum was checked.
 pub(super) struct Loaded<R> {
     pub(super) record: R,
     pub(super) sum: i64,
@@ -102,7 +102,7 @@ pub(super) fn load<R: Record>(row: &Row<'_>, sums: &mut Sums) -> Result<Loaded<R
     Ok(Loaded { record, sum, at, ended })
 }
 
-/// The columns of a row, from left to right. What is not of the type that is asked for is none.
+/// The columns of a row, from left to right. A value of another type than the requested one is `None`.
 pub(super) struct Cells<'a> {
     row: &'a Row<'a>,
     next: usize,
@@ -166,7 +166,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A number below 2^63 as it is; greater ones keep their bits.
+/// Stores a number by its bits: those below 2^63 as they are, greater ones as negative numbers.
 pub(super) fn number(number: u64) -> ToSqlOutput<'static> {
     number.cast_signed().into()
 }
@@ -179,7 +179,7 @@ pub(super) fn flag(flag: bool) -> ToSqlOutput<'static> {
     number(u64::from(flag))
 }
 
-/// Canonical XML and what we write ourselves is UTF-8, as SQLite wants texts to be.
+/// Stores text without a check: canonical XML and the journal's own texts are UTF-8, as SQLite expects.
 pub(super) fn text(text: &[u8]) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Text(text))
 }
@@ -196,7 +196,7 @@ pub(super) fn optional_owned_text(text: Option<String>) -> ToSqlOutput<'static> 
     text.map_or(ToSqlOutput::Borrowed(ValueRef::Null), owned_text)
 }
 
-/// 16 bytes where the text has 36: an id stands in every row, some in two columns.
+/// Stores an id in 16 bytes instead of 36 as text: ids are in every row, some in two columns.
 pub(super) fn blob(bytes: &[u8]) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Blob(bytes))
 }
@@ -205,7 +205,7 @@ pub(super) fn optional_blob(bytes: Option<&[u8]>) -> ToSqlOutput<'_> {
     bytes.map_or(ToSqlOutput::Borrowed(ValueRef::Null), blob)
 }
 
-/// The end of time is no time.
+/// Stores a time; the end of time is `NULL`.
 pub(super) fn time(time: Time) -> ToSqlOutput<'static> {
     optional_number((time != Time::MAX).then(|| time.as_nanos()))
 }

@@ -2,7 +2,7 @@
 
 use crate::shell::sqlite::Format;
 
-/// `SyJ1`, and what brings the tables from one version to the next.
+/// The application id `SyJ1`, and the migrations from one version to the next.
 pub(super) const FORMAT: Format = Format {
     name: "journal",
     id: 0x5379_4a31,
@@ -16,8 +16,8 @@ pub(super) const FORMAT: Format = Format {
     ],
 };
 
-/// The first version in which each step has a moment of its own, and which knows what is missing.
+/// The first version in which each step has a time of its own, and which records what is missing.
 pub(super) const ORDERED: i64 = 4;
 
-/// The first version in which the sum of a row covers its moments.
+/// The first version in which the sum of a row covers its times.
 pub(super) const TIMED: i64 = 6;

@@ -1,5 +1,5 @@
 -- Version 1. Ids are 16 bytes (`hex(id)` shows them), times are nanoseconds since 1970 in UTC, payloads are text.
--- `sum` is the checksum of the row; `at` is when the row came, `ended` when it was over.
+-- `sum` is the checksum of the row; `at` is when the row came, `ended` when it ended.
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL, epoch INTEGER NOT NULL, running INTEGER NOT NULL,
     total INTEGER NOT NULL, sum INTEGER NOT NULL, at INTEGER NOT NULL
@@ -21,7 +21,7 @@ CREATE TABLE message (
 ) STRICT;
 CREATE INDEX message_ended ON message (ended, thread);
 
--- `call` is -1 for the calls of a response, which nobody awaits.
+-- `call` is -1 for the calls of a response, which no handler awaits.
 CREATE TABLE fan (
     message INTEGER NOT NULL, call INTEGER NOT NULL, thread INTEGER NOT NULL, source BLOB NOT NULL,
     total INTEGER NOT NULL, delivered INTEGER NOT NULL, counted_off INTEGER NOT NULL, requests TEXT, awaited TEXT,

@@ -1,3 +1,5 @@
+//! The journal in an SQLite file: its transactions.
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +19,8 @@ use crate::shell::sqlite::{Cut, Database, Opened, Problem, truncate_log};
 
 /// A journal in an SQLite file.
 ///
-/// One writer at a time: the opener has a lock on the file until it drops this, or its process ends. Each
-/// [`append`](Journal::append) is one transaction. After an error it takes nothing more.
+/// One writer at a time: the opener holds a lock on the file until this value is dropped or its process ends. Each
+/// [`append`](Journal::append) is one transaction. After an error every operation fails.
 pub struct SqliteJournal {
     pub(super) db: Database,
     pub(super) file: PathBuf,
@@ -31,16 +33,16 @@ pub struct SqliteJournal {
 }
 
 impl SqliteJournal {
-    /// Opens a journal, or makes one where there is no file or an empty one.
+    /// Opens a journal, or creates one where there is no file or an empty one.
     ///
     /// # Errors
-    /// [`StoreError`] if it is in use, no journal, a later program's, damaged, or can't be written. It is left as it
-    /// was.
+    /// [`StoreError`] if the file is in use, no journal, of a later program, damaged, or can't be written. It is left
+    /// unchanged.
     pub fn open(file: &Path, options: &Options) -> Result<Self, StoreError> {
         let Opened { db, read: meta, cut } = open(file, options).map_err(|problem| problem.of(file))?;
         if let Some(cut) = cut.filter(Cut::is_damage) {
             tracing::error!(file = %file.display(), at = cut.at, transactions = cut.lost,
-                "finished transactions are missing at the end of the journal's log, as a loss of power takes them");
+                "finished transactions are missing at the end of the journal's log, as after a loss of power");
         } else if let Some(cut) = &cut {
             tracing::warn!(file = %file.display(), at = cut.at, bytes = cut.bytes,
                 "the end of the journal's log was not written whole, and is cut off");
@@ -57,12 +59,12 @@ impl SqliteJournal {
         })
     }
 
-    /// What was cut off the end of its log when it was opened, because it was not written whole.
+    /// The incomplete end of the log that was cut off when the journal was opened.
     pub fn cut(&self) -> Option<Cut> {
         self.cut
     }
 
-    /// Runs one transaction on the tables. After an error nothing of it is there, and nothing more is taken.
+    /// Runs one transaction on the tables. After an error it is rolled back, and every later operation fails.
     pub(super) fn transaction(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<Meta, Problem>,
@@ -73,7 +75,7 @@ impl SqliteJournal {
         let done = self.try_transaction(work);
         if let Err(problem) = &done {
             self.failed = Some(problem.to_string());
-            // Some errors have rolled it back already; a journal that is not used any more forgets it in any case.
+            // Some errors have rolled it back already; a failed journal is not used again in any case.
             let _ = self.db.execute_batch("ROLLBACK");
         }
         done.map_err(|problem| problem.of(&self.file))
@@ -135,8 +137,8 @@ impl Journal for SqliteJournal {
 
     fn close(&mut self) -> Result<(), JournalError> {
         self.transaction(|journal| Ok(Meta { running: false, ..journal.meta.clone() }))?;
-        // Whoever copies the file alone gets all of it. SQLite does so with the last connection to it, but those that only
-        // read may be closed later, and can't.
+        // A copy of the file alone should be complete. SQLite writes the log back with the last connection to it, but
+        // connections that only read may be closed later, and can't write.
         if let Err(problem) = truncate_log(&self.db) {
             tracing::warn!(file = %self.file.display(), %problem, "the journal's log could not be written back at the end");
         }

@@ -1,29 +1,28 @@
-//! The checksum of a row, because a flipped bit in a text is none of SQLite's business.
+//! The checksum of a row, because SQLite doesn't notice a flipped bit in a text.
 //!
-//! It finds damage, not malice: the first 64 bits of BLAKE3 over the table's name and all columns of the row that say
-//! something, with their types and lengths, XOR the moments of the row (`at`, and `ended` once there is one). XOR, so
-//! that a statement which ends a row changes its sum without reading the other columns. The sums of all rows that are
-//! not over are added up (wrapping) in `meta`, with each transaction: a row that is missing, doubled, or from another
-//! time is found by that.
+//! Finds damage, not malice: the first 64 bits of BLAKE3 over the table's name and all columns of the record, with
+//! their types and lengths, XOR the times of the row (`at`, and `ended` once there is one). XOR, so that a statement
+//! that ends a row changes its sum without reading the other columns. With each transaction, `meta` gets the wrapping
+//! sum of the sums of all open rows, which finds rows that are missing, doubled, or restored from another time.
 
 use rusqlite::types::ValueRef;
 
 use super::row::Record;
 use super::schema::TIMED;
 
-/// What makes sums: a buffer that is used again, and whether the moments of a row are in its sum.
+/// Computes checksums: a reusable buffer, and whether the times of a row are part of its sum.
 pub(super) struct Sums {
     buffer: Vec<u8>,
     timed: bool,
 }
 
 impl Sums {
-    /// The sums of a file of that version.
+    /// The checksums of a file of that version.
     pub(super) fn of(version: i64) -> Self {
         Self { buffer: Vec::new(), timed: version >= TIMED }
     }
 
-    /// The sum of a row whose columns are added by `columns`.
+    /// Computes the sum of a row whose columns are added by `columns`.
     pub(super) fn sum<R: Record, E>(
         &mut self,
         (at, ended): (i64, Option<i64>),
@@ -40,13 +39,13 @@ impl Sums {
 }
 
 impl Default for Sums {
-    /// The sums of the last version.
+    /// The checksums of the latest version.
     fn default() -> Self {
         Self::of(i64::MAX)
     }
 }
 
-/// The columns of one row.
+/// Encoder for the columns of one row.
 pub(super) struct Columns<'a>(&'a mut Vec<u8>);
 
 impl Columns<'_> {

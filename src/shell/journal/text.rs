@@ -1,4 +1,4 @@
-//! What a record holds besides numbers and texts, as text that people can read in the `sqlite3` shell.
+//! Compound values of records as text, readable in the `sqlite3` shell.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use systole_core::journal::{FanId, Origin, Request};
 use systole_core::vocab::{BrokenRule, Fault, FaultCode, Name, Position, ThreadPath};
 
-/// `single`, or `MESSAGE#INDEX`, or `MESSAGE/CALL#INDEX`; nothing for no origin.
+/// Writes an origin: `single`, `MESSAGE#INDEX` or `MESSAGE/CALL#INDEX`; `None` for no origin.
 pub(super) fn origin(origin: Origin) -> Option<String> {
     match origin {
         Origin::None => None,
@@ -16,7 +16,7 @@ pub(super) fn origin(origin: Origin) -> Option<String> {
     }
 }
 
-/// The origin that [`origin`] wrote.
+/// Parses an origin that [`origin`] wrote.
 pub(super) fn parse_origin(text: Option<&str>) -> Option<Origin> {
     let Some(text) = text else { return Some(Origin::None) };
     if text == "single" {
@@ -30,7 +30,7 @@ pub(super) fn parse_origin(text: Option<&str>) -> Option<Origin> {
     Some(Origin::Fan(id, index.parse().ok()?))
 }
 
-/// A name of anybody, the pump's own included.
+/// Parses any name, including the pump's own.
 pub(super) fn parse_name(text: &str) -> Option<Name> {
     match text {
         "core" => Some(Name::core()),
@@ -40,7 +40,7 @@ pub(super) fn parse_name(text: &str) -> Option<Name> {
     }
 }
 
-/// A path as it is displayed.
+/// Parses a path as it is displayed.
 pub(super) fn parse_path(text: &str) -> Option<ThreadPath> {
     let mut segments = text.split('/');
     segments.next().filter(|root| *root == "root")?;
@@ -51,17 +51,17 @@ pub(super) fn parse_path(text: &str) -> Option<ThreadPath> {
     segments.map(segment).collect::<Option<_>>().map(ThreadPath::new)
 }
 
-/// A fault as JSON.
+/// Writes a fault as JSON.
 pub(super) fn fault(fault: &Fault) -> String {
     json(&FaultText::of(fault))
 }
 
-/// The fault that [`fault`] wrote.
+/// Parses a fault that [`fault`] wrote.
 pub(super) fn parse_fault(text: &str) -> Option<Fault> {
     serde_json::from_str::<FaultText>(text).ok()?.fault()
 }
 
-/// Requests as JSON.
+/// Writes requests as JSON.
 pub(super) fn requests(requests: &[Request]) -> String {
     let text = |request: &Request| RequestText {
         to: request.to.as_ref().map(|name| name.as_str().to_owned()),
@@ -72,7 +72,7 @@ pub(super) fn requests(requests: &[Request]) -> String {
     json(&requests.iter().map(text).collect::<Vec<_>>())
 }
 
-/// The requests that [`requests`] wrote.
+/// Parses requests that [`requests`] wrote.
 pub(super) fn parse_requests(text: &str) -> Option<Vec<Request>> {
     let request = |text: RequestText| {
         Some(Request {
@@ -85,7 +85,7 @@ pub(super) fn parse_requests(text: &str) -> Option<Vec<Request>> {
     serde_json::from_str::<Vec<RequestText>>(text).ok()?.into_iter().map(request).collect()
 }
 
-/// What came of a group of awaited calls: the places of its answers among those that are kept, or a fault.
+/// Result of a group of awaited calls: the positions of its answers among the stored ones, or a fault.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ResultText {

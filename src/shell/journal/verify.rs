@@ -1,4 +1,4 @@
-//! Looks at every row of a journal, kept ones included.
+//! Checks every row of a journal, including the ended ones.
 
 use systole_core::journal::{
     AddresseeRecord, AgentRecord, EgressRecord, LetterRecord, MailRecord, MessageRecord, NoteRecord, RememberedRecord,
@@ -18,17 +18,17 @@ use super::row::{Record, load};
 use super::sum::Sums;
 use crate::shell::sqlite::{Problem, inspect};
 
-/// At most so many faults are told.
+/// The most faults of a report.
 const MOST: usize = 100;
 
-/// What a whole check found.
+/// Result of a complete check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// Rows that were read.
     pub rows: u64,
-    /// What is wrong; nothing if the journal is in order. At most 100 of them.
+    /// Damage that was found, at most 100 entries; empty if the journal is in order.
     pub faults: Vec<String>,
-    /// What the next start does without being asked.
+    /// Repairs that the next start makes by itself.
     pub notes: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl JournalReader {
     /// Checks the log, every page, every index and every row.
     ///
     /// # Errors
-    /// [`StoreError`] if it can't be read at all.
+    /// [`StoreError`] if the journal can't be read at all.
     pub fn verify(&self) -> Result<Verdict, StoreError> {
         self.told(self.try_verify())
     }
@@ -55,7 +55,7 @@ impl JournalReader {
             check.rows::<RememberedRecord>()?;
             check.horizon()?;
         } else {
-            // They were not kept when they were over.
+            // Ended ones were not kept in that version.
             check.rows_by::<RememberedRecord>(&RememberedRecord::SELECT.replace(", ended FROM", ", NULL FROM"))?;
         }
         check.rows::<EgressRecord>()?;
@@ -103,10 +103,10 @@ impl Check<'_> {
     fn log(&mut self) -> Result<(), Problem> {
         let Some(cut) = inspect(self.reader.db.file().path())? else { return Ok(()) };
         if self.reader.db.file().writer()?.is_some() {
-            // What is at the end of its log is being written.
+            // The end of the log may be in the middle of a write.
             return Ok(());
         }
-        // One that is damaged was refused when it was opened.
+        // Opening has refused a damaged log already.
         self.verdict.notes.push(format!(
             "the last {} bytes of the log were not written whole: the next start cuts them off",
             cut.bytes
@@ -134,7 +134,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// How a message ended is in no sum.
+    /// Checks the `ending` of messages, which no sum covers.
     fn endings(&mut self) -> Result<(), Problem> {
         let sql = "SELECT number FROM message WHERE (ended IS NULL) <> (ending IS NULL) \
                    OR ending NOT IN ('done', 'cancelled')";
@@ -145,7 +145,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Other processes write them: they are in no total.
+    /// Checks principals: other processes write them, so they are in no total.
     fn principals(&mut self) -> Result<(), Problem> {
         let total = self.total;
         self.rows::<PrincipalRow>()?;

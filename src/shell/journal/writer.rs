@@ -1,3 +1,5 @@
+//! The writer's thread of a journal.
+
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,37 +13,38 @@ use super::Durability;
 use super::queue::{End, Order, Pen, Queue, Turn};
 use crate::shell::clock::Clock;
 
-/// How long a writer that has not been idle waits for more, where each transaction waits for the disk.
+/// Time for which a writer that has just written waits for more steps, where each transaction waits for the disk.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// How often a writer that has nothing to write looks for what has had its time.
+/// Interval in which an idle writer looks for rows that are past their retention.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Who is told what was written: a shard, and the number of the last of its steps that is, or why no more will be.
+/// Callback for written steps: a shard with the number of its last written step, or with the error after which none
+/// will be written.
 ///
-/// It is called on the thread that writes, which writes nothing meanwhile.
+/// Called on the thread that writes, which writes nothing meanwhile.
 pub type Told = Box<dyn FnMut(ShardId, Result<u64, JournalError>) + Send>;
 
-/// What is called on the thread that writes when a step is written; it is dropped when that won't be.
+/// Callback on the thread that writes once a step is written; dropped if the step won't be written.
 pub type Written = Box<dyn FnOnce() + Send>;
 
 /// The thread that writes the journal of an organism.
 ///
-/// It takes the steps of all shards in the order in which they come, as many as there are and 64 at most, and writes
-/// them in one transaction; a writer that is idle begins at once. When a transaction is written, each shard that has
-/// steps in it is told the number of its last one. While nothing comes it deletes what is over and has had its time: at
-/// the start, and each minute. After an error all shards are told once, and nothing more is written.
-/// Without [`close`](Self::close) it ends when the last sender is gone, and leaves the journal as a crash would.
+/// It takes the steps of all shards in the order in which they come, at most 64, and writes them in one transaction; an
+/// idle writer starts at once. After a transaction, each shard with steps in it receives the number of its last one.
+/// While no steps come, the thread deletes rows that are past their retention: at the start, and each minute. After an
+/// error all shards receive it once, and nothing more is written. Without [`close`](Self::close) the thread ends when
+/// the last sender is dropped, and leaves the journal as a crash would.
 ///
 /// Where a transaction does not wait for the disk, a shard with nothing else to do writes a few steps itself
-/// ([`JournalSender::flush`]): the way to this thread and back takes longer than they do.
+/// ([`JournalSender::flush`]): that is faster than the way to this thread and back.
 #[derive(Debug)]
 pub struct JournalWriter {
     inbox: JournalSender,
     thread: JoinHandle<Result<(), JournalError>>,
 }
 
-/// Where shards put their steps. What waits is bounded by what the shards have under way.
+/// A sender of steps for shards. Waiting steps are bounded by the work that the shards have in flight.
 #[derive(Debug, Clone)]
 pub struct JournalSender(Arc<Sending>);
 
@@ -56,30 +59,30 @@ impl Drop for Sending {
 }
 
 impl JournalSender {
-    /// Hands over a step, never blocking; the numbers of a shard rise. It is written with the next [`flush`](Self::flush)
-    /// at the latest. Nothing happens after an error: the shard was told.
+    /// Queues a step of a shard, whose numbers must rise; never blocks. The step is written by the next
+    /// [`flush`](Self::flush) at the latest. After an error nothing happens: the shard has received it.
     pub fn send(&self, shard: ShardId, number: u64, step: Step) {
         self.0.0.put(Order::Write { shard, number, step });
     }
 
-    /// Hands over a step that is no shard's, never blocking. It stands in the journal between what was handed over before
-    /// and after.
+    /// Queues a step that belongs to no shard; never blocks. It keeps its position between steps queued before and
+    /// after.
     pub fn send_beside(&self, step: Step, written: Written) {
         self.0.0.put(Order::Beside { step, written });
     }
 
-    /// Writes the steps that wait, if they are few, the transaction does not wait for the disk, and nobody else writes;
-    /// else leaves them to the writer's thread.
+    /// Writes the waiting steps if they are few, the transaction does not wait for the disk, and no other thread
+    /// writes; otherwise leaves them to the writer's thread.
     pub fn flush(&self) {
         self.0.0.flush();
     }
 }
 
 impl JournalWriter {
-    /// Starts the thread for a journal that was recovered, and for these shards.
+    /// Starts the thread for a recovered journal and these shards.
     ///
     /// # Errors
-    /// The system's, if there can be no more threads.
+    /// The system's error, if no thread can be started.
     pub fn start(
         journal: Box<dyn Journal>,
         durability: Durability,
@@ -108,15 +111,15 @@ impl JournalWriter {
         Ok(Self { inbox: JournalSender(Arc::new(Sending(queue))), thread })
     }
 
-    /// Where shards put their steps.
+    /// Returns a sender for shards.
     pub fn sender(&self) -> JournalSender {
         self.inbox.clone()
     }
 
-    /// Writes what was sent before, notes that the organism has ended in order, and closes the journal.
+    /// Writes the queued steps, notes that the organism has ended in order, and closes the journal.
     ///
     /// # Errors
-    /// The one that the shards were told, or that of closing.
+    /// The error that the shards have received, or the error of closing.
     pub fn close(self) -> Result<(), JournalError> {
         let Self { inbox, thread } = self;
         inbox.0.0.end(End::Closed);
@@ -132,7 +135,7 @@ struct Work {
     tidy: Tidy,
 }
 
-/// When a writer that has nothing to write looks for what has had its time.
+/// Schedule of an idle writer for looking for rows that are past their retention.
 struct Tidy {
     every: Duration,
     next: Time,
@@ -170,10 +173,10 @@ mod tests {
     use super::super::queue::{BATCH, FEW};
     use super::*;
 
-    /// Time after which a test fails that waits for something.
+    /// Deadline of tests that wait for an event.
     const DEADLINE: Duration = Duration::from_secs(60);
 
-    /// Says how many steps each transaction had, and waits for a word before each.
+    /// A journal that reports the number of steps of each transaction, and waits for a signal before each.
     struct Slow {
         go: Receiver<()>,
         batches: Arc<Mutex<Vec<usize>>>,
@@ -220,7 +223,7 @@ mod tests {
         sender.flush();
         assert_eq!(answers.recv().unwrap(), (ShardId(0), Ok(1)), "an idle writer begins at once");
         sender.send(ShardId(1), 1, step(1));
-        // The thread is busy with that, and with some of these, until it hears a word: more than a batch waits behind.
+        // The thread is busy with that and some of these until it is signalled: more than a batch waits behind.
         (2..=201).for_each(|number| sender.send(ShardId(number as u16 % 2), number, step(number)));
         drop(go);
         writer.close().unwrap();
@@ -270,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Says on which thread each transaction was written, and panics at one of so many steps.
+    /// A journal that reports the thread of each transaction, and panics at one of `panics_at` steps.
     struct Traced {
         written: std::sync::mpsc::Sender<(ThreadId, usize)>,
         panics_at: usize,
@@ -306,7 +309,7 @@ mod tests {
                 last
             };
             let heard = |last| while answers.recv_timeout(DEADLINE).unwrap() != (ShardId(0), Ok(last)) {};
-            // The thread may be tidying, which it begins with.
+            // The thread may be tidying, as it does first.
             let is_here = (0..1000).any(|_| {
                 let last = send(few);
                 sender.flush();
@@ -314,9 +317,9 @@ mod tests {
                 traced.try_iter().any(|(thread, _)| thread == here)
             });
             assert_eq!(is_here, few_here, "{durability:?}");
-            // With one more the thread begins at once.
+            // One more step starts the thread at once.
             heard(send(few + 1));
-            // As it does with a step that no shard flushes.
+            // So does a step that no shard flushes.
             let (tell, told) = channel();
             sender.send_beside(step(0), Box::new(move || tell.send(()).unwrap()));
             told.recv_timeout(DEADLINE).unwrap();
@@ -350,7 +353,7 @@ mod tests {
             for (shard, inbox) in (0..).map(ShardId).zip(inboxes) {
                 let sender = writer.sender();
                 scope.spawn(move || {
-                    // Each waits for what it handed over, so a step that stays behind stops its shard.
+                    // Each shard waits for its own steps, so a step that is left behind stops it.
                     let mut number = 0;
                     for round in 0..STEPS {
                         let count = 1 + round % (FEW as u64 + 2);
@@ -375,7 +378,7 @@ mod tests {
         writer.close().unwrap();
     }
 
-    /// Says when it is asked to tidy, and twice that there is more.
+    /// A journal that reports when it is asked to tidy, and answers twice that more is to be done.
     struct Untidy {
         asked: std::sync::mpsc::Sender<Time>,
         more: u32,

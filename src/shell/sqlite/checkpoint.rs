@@ -1,10 +1,10 @@
-//! Checkpoints beside the writer: a thread of its own writes the log back to the file, so that no transaction waits for
-//! the disk meanwhile.
+//! Checkpoints beside the writer: a thread writes the log back to the file, so that no transaction waits for the disk
+//! meanwhile.
 //!
-//! SQLite begins its log anew with the first transaction that finds all of it written back. While transactions come
-//! without a break none does, since each adds to the log what the thread has not seen. So the thread goes over the log
-//! until the rest is short, and says so; the writer writes back that rest between two transactions. A log that has
-//! become long all the same, because the disk is slower than the writer, is waited for.
+//! SQLite starts its log over with the first transaction that finds all of it written back. While transactions come
+//! without a break none does, since each adds frames that the thread has not seen. So the thread writes back until
+//! little is left, and reports; the writer writes back the rest between two transactions. If the log grows long all the
+//! same, because the disk is slower than the writer, the writer waits for the thread.
 //!
 //! Source: <https://www.sqlite.org/wal.html>, sections 2.1 and 3.3.
 
@@ -24,45 +24,45 @@ use super::held::Held;
 use super::open::{CHECKPOINT, join};
 use super::problem::Problem;
 
-/// Pages more after which the thread begins again, if the log could not start over: somebody reads what stands in it.
+/// Growth in pages after which the thread starts again if the log could not start over, because of a reader.
 const AGAIN: i32 = CHECKPOINT / 4;
 
-/// Pages of the log at which the writer waits for the thread.
+/// Length in pages at which the writer waits for the thread.
 const MOST: i32 = 4 * CHECKPOINT;
 
-/// Pages that the writer writes back itself.
+/// The most pages that the writer writes back itself.
 const REST: i32 = 256;
 
-/// How often the thread goes over the log.
+/// The most passes of the thread over the log.
 const PASSES: usize = 8;
 
-/// What writes the log of a file back while its writer goes on.
+/// Checkpoints of a file while its writer goes on.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     format: Format,
     durability: Durability,
     /// Pages of the log after the last transaction.
     pages: Arc<AtomicI32>,
-    /// The same when the writer last looked.
+    /// Pages of the log when the writer last looked.
     seen: i32,
-    /// Pages at which writing back begins.
+    /// Pages at which a checkpoint starts.
     next: i32,
     thread: Option<Thread>,
-    /// Whether the thread is at work.
+    /// True if the thread is working.
     asked: bool,
 }
 
-/// The thread that writes back; it ends with this.
+/// The checkpoint thread, which ends when this value is dropped.
 #[derive(Debug)]
 struct Thread {
-    /// None while it is told to end.
+    /// None while the thread is to end.
     ask: Option<Sender<()>>,
     done: Receiver<()>,
     handle: Option<JoinHandle<()>>,
 }
 
 impl Checkpoints {
-    /// Takes over from SQLite, which writes the log back in the transaction that makes it too long.
+    /// Replaces SQLite's own checkpoints, which run in the transaction that makes the log too long.
     ///
     /// # Errors
     /// [`Problem`] of SQLite.
@@ -72,7 +72,7 @@ impl Checkpoints {
         let hook = move |log: &mut Wal, pages| {
             counted.store(pages, Ordering::Relaxed);
             if pages >= MOST {
-                // The transaction is in the log: what can't be written back now can be later.
+                // The transaction is in the log: a later checkpoint can write it back.
                 let _ = log.checkpoint();
             }
             Ok(())
@@ -81,7 +81,7 @@ impl Checkpoints {
         Ok(Self { format, durability, pages, seen: 0, next: CHECKPOINT, thread: None, asked: false })
     }
 
-    /// Looks at the log after a transaction: begins to write it back, or ends that.
+    /// Starts or finishes a checkpoint after a transaction, by the length of the log.
     pub(super) fn after_commit(&mut self, db: &Connection, file: &Held) {
         let pages = self.pages.load(Ordering::Relaxed);
         let anew = pages < self.seen;
@@ -102,7 +102,7 @@ impl Checkpoints {
         }
     }
 
-    /// Asks the thread to begin; `false` if there is none.
+    /// Asks the thread to start; `false` if there is no thread.
     fn ask(&mut self, file: &Path) -> bool {
         if self.thread.is_none() {
             let started = Thread::start(file, self.format, self.durability, self.pages.clone());
@@ -116,7 +116,7 @@ impl Checkpoints {
         self.asked
     }
 
-    /// Whether the thread has done what it can, or is gone; waits for that if told to.
+    /// Tells whether the thread has finished or is gone; with `wait`, waits for that.
     fn is_done(&self, wait: bool) -> bool {
         let Some(thread) = &self.thread else { return true };
         if wait {
@@ -126,9 +126,9 @@ impl Checkpoints {
         thread.done.try_recv() != Err(TryRecvError::Empty)
     }
 
-    /// Writes back what is left, so that the next transaction begins the log anew.
+    /// Writes back the rest, so that the next transaction starts the log over.
     fn finish(&mut self, db: &Connection, pages: i32) {
-        // As in the hook.
+        // A later checkpoint can do it, as in the hook.
         let _ = write_back(db);
         self.next = pages.saturating_add(AGAIN);
     }
@@ -163,13 +163,13 @@ impl Drop for Thread {
     fn drop(&mut self) {
         drop(self.ask.take());
         if let Some(handle) = self.handle.take() {
-            // It has said what there was to say.
+            // The thread has logged its errors itself.
             let _ = handle.join();
         }
     }
 }
 
-/// Writes the log back until little is left that came meanwhile, or no more can be.
+/// Writes the log back until little is left, or no more can be written back.
 fn go_over(db: &Connection, pages: &AtomicI32) -> rusqlite::Result<()> {
     let mut before = -1;
     for _ in 0..PASSES {
@@ -182,7 +182,7 @@ fn go_over(db: &Connection, pages: &AtomicI32) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Writes back what nobody reads any more; returns how many pages of the log are.
+/// Writes back the frames that no reader needs; returns how many pages of the log are written back.
 fn write_back(db: &Connection) -> rusqlite::Result<i32> {
     db.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE).map(|(_, back)| back)
 }
@@ -196,11 +196,11 @@ mod tests {
 
     const FORMAT: Format = Format { name: "test", id: 7, migrations: &["CREATE TABLE page (bytes BLOB)"] };
 
-    /// A file with a table, and how it is filled.
+    /// A file with a table, and statistics of its log.
     struct Filled {
         folder: PathBuf,
         db: Database,
-        /// How often the log began anew, and the most pages that it had.
+        /// Number of times that the log started over, and the most pages that it had.
         anew: u32,
         most: i32,
     }

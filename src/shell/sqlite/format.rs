@@ -1,30 +1,35 @@
+//! Formats of files: id, version and migrations.
+
 use rusqlite::Connection;
 
 use super::problem::Problem;
 
-/// What a kind of file is known by.
+/// Identification and migrations of a kind of file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
-    /// What it is called.
+    /// The name of the format.
     pub(crate) name: &'static str,
-    /// What says in the header of a file that it is one.
+    /// The application id in the header of a file.
     pub(crate) id: i32,
-    /// What makes version n + 1 out of version n, from nothing on.
+    /// Statements that bring version n to version n + 1, starting with an empty file.
     pub(crate) migrations: &'static [&'static str],
 }
 
 impl Format {
-    /// The version that this program writes.
+    /// Returns the version that this program writes.
     pub(crate) const fn version(&self) -> i64 {
         self.migrations.len() as i64
     }
 
-    /// The version of a file, one that this program knows.
+    /// Reads the version of a file.
+    ///
+    /// # Errors
+    /// [`Problem`] if this program doesn't know the version.
     pub(crate) fn version_of(&self, db: &Connection) -> Result<i64, Problem> {
         self.judge(db.pragma_query_value(None, "user_version", |row| row.get(0))?)
     }
 
-    /// A version, if it is one that this program knows.
+    /// Returns the version, if this program knows it.
     pub(super) fn judge(&self, found: i64) -> Result<i64, Problem> {
         let known = self.version();
         match found {
@@ -34,14 +39,14 @@ impl Format {
         }
     }
 
-    /// Brings the tables from a version to the last one, within a transaction of the caller.
+    /// Migrates the tables from a version to the latest, within a transaction of the caller.
     pub(super) fn migrate(&self, db: &Connection, from: i64) -> Result<(), Problem> {
         self.step(db, from, self.version())?;
         db.pragma_update(None, "user_version", self.version())?;
         Ok(())
     }
 
-    /// Refuses a file whose tables are not those of a version: names and types are not in any checksum.
+    /// Refuses a file whose tables differ from those of its version: names and types are in no checksum.
     pub(super) fn compare(&self, db: &Connection, version: i64) -> Result<(), Problem> {
         let model = Connection::open_in_memory()?;
         self.step(&model, 0, version)?;
@@ -62,7 +67,7 @@ impl Format {
 }
 
 fn tables(db: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
-    // ANALYZE leaves tables of its own.
+    // ANALYZE creates tables of its own.
     let sql = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name";
     db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }

@@ -1,16 +1,16 @@
-//! The descriptor of a file of ours, and the right to write the file.
+//! The descriptor of a file, and the right to write it.
 //!
 //! # The lock
 //! A writer has `flock` on the database file itself, by a descriptor of its own that stays open as long as SQLite has
-//! the file open. So it holds for the file, whatever names lead to it and whatever happens to files beside it, and goes
-//! with the process that has it. SQLite locks ranges of bytes (`fcntl`), which `flock` neither sees nor disturbs, and
-//! readers take no part in it. A file system over a network makes one kind of lock out of the two, and is no place for
+//! the file open. So the lock holds for the file, whatever names lead to it and whatever happens to files beside it,
+//! and is released with the process. SQLite locks ranges of bytes (`fcntl`), which `flock` neither sees nor disturbs,
+//! and readers don't take the lock. A network file system makes one kind of lock out of the two, and can't hold
 //! SQLite's log in any case (<https://www.sqlite.org/wal.html>).
 //!
 //! # One descriptor for each file
-//! When a process closes any descriptor of a file, it loses all its `fcntl` locks on that file, those of SQLite among
-//! them (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So all code that looks into a file of ours shares
-//! the descriptor that is there, which is closed behind the last of SQLite's.
+//! When a process closes any descriptor of a file, it loses all its `fcntl` locks on that file, including those of
+//! SQLite (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So all code that reads such a file shares one
+//! descriptor, which is closed after the last of SQLite's.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
@@ -30,71 +30,71 @@ use super::format::Format;
 use super::place::{judge, place};
 use super::problem::Problem;
 
-/// A process that looks whether a file is in use has a lock on it for a moment: a writer tries again.
+/// Attempts to lock: a process that checks whether a file is in use holds a lock for a moment.
 const TRIES: u32 = 5;
-/// The same where this process has the file: a thread that has been told to end may be about to close it.
+/// Attempts if this process has the file: a thread that is ending may be about to close it.
 const TRIES_HERE: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Mode of the files that we make: only the owner reads and writes.
+/// Mode of created files: only the owner reads and writes.
 pub(super) const MODE: u32 = 0o600;
 
 /// The files that this process has open.
 static OPEN: Mutex<BTreeMap<Inode, Entry>> = Mutex::new(BTreeMap::new());
 
-/// Identity of a file, by whatever name: device and number.
+/// Identity of a file whatever its name: device and inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Inode(u64, u64);
 
 struct Entry {
     file: File,
-    /// Descriptors that were made of the same file while another process renamed files: closed with the first.
+    /// Further descriptors of the same file, opened while another process renamed files; closed with the first.
     more: Vec<File>,
     holders: usize,
-    /// Whether one of the holders has the lock.
+    /// True if one of the holders has the lock.
     written: bool,
 }
 
-/// A file that is open in this process, with the lock or without.
+/// A file that is open in this process, with or without the lock.
 #[derive(Debug)]
 pub(crate) struct Held {
     inode: Inode,
     path: PathBuf,
     writes: bool,
-    /// Whether there was no such file.
+    /// True if the file was created.
     made: bool,
 }
 
-/// A connection to a file that is held as long.
+/// A connection, with the open file that it needs.
 #[derive(Debug)]
 pub(crate) struct Database {
-    // Its connection is closed before this one.
+    // Its connection must be closed before `db`.
     checkpoints: Option<Box<Checkpoints>>,
-    // Before the file, so that it is closed first.
+    // The connection must be closed before the file.
     db: Connection,
     file: Held,
 }
 
 impl Held {
-    /// Takes the lock of a file. Where there is no file, an empty one is made.
+    /// Takes the lock of a file; creates an empty one if there is none.
     ///
     /// # Errors
-    /// [`Problem::InUse`] if another writer has it, in this process or another; those of [`place`].
+    /// [`Problem::InUse`] if another writer has it, in this process or another; the errors of [`place`].
     pub(crate) fn take(path: &Path) -> Result<Self, Problem> {
         loop {
             let mut held = Self::open(path, true)?;
             held.lock()?;
-            // While this waited, another writer may have put a new file into its place.
+            // Meanwhile another writer may have put a new file in its place.
             if held.is_in_place() {
                 return Ok(held);
             }
         }
     }
 
-    /// Opens a file that is there, without the lock.
+    /// Opens an existing file, without the lock.
     ///
     /// # Errors
-    /// [`Problem::Missing`], and those of [`place`].
+    /// [`Problem::Missing`], and the errors of [`place`].
     pub(crate) fn look(path: &Path) -> Result<Self, Problem> {
         match Self::open(path, false) {
             Err(Problem::Io(error)) if error.kind() == ErrorKind::NotFound => Err(Problem::Missing),
@@ -126,17 +126,17 @@ impl Held {
         Ok(Self { inode, path, writes: false, made })
     }
 
-    /// The path of the file, without symbolic links.
+    /// Returns the path of the file, without symbolic links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether there was no such file before it was opened.
+    /// Tells whether the file was created when it was opened.
     pub(super) fn was_made(&self) -> bool {
         self.made
     }
 
-    /// Whether its path still leads to it.
+    /// Tells whether the path still leads to the file.
     pub(crate) fn is_in_place(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|found| Inode::of(&found) == self.inode)
     }
@@ -171,7 +171,7 @@ impl Held {
         Ok(())
     }
 
-    /// The process that has the lock, as far as it is known; none if it is ours now.
+    /// Tries to take the lock. Returns `None` on success, otherwise the process that has it, if known.
     fn try_lock(&self) -> Result<Option<Option<u32>>, Problem> {
         self.with(|entry| {
             if entry.written {
@@ -188,18 +188,18 @@ impl Held {
         })
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     pub(super) fn unlock(&mut self) {
         if std::mem::take(&mut self.writes) {
             self.with(|entry| {
                 entry.written = false;
-                // It goes with the descriptor in any case.
+                // Closing the descriptor releases it in any case.
                 let _ = entry.file.unlock();
             });
         }
     }
 
-    /// The process that writes the file, as far as it is known; none if no process does.
+    /// The process that writes the file, if known; `None` if no process does.
     pub(crate) fn writer(&self) -> Result<Option<Option<u32>>, Problem> {
         self.with(|entry| {
             if entry.written {
@@ -228,7 +228,7 @@ impl Drop for Held {
         if let Some(entry) = open.get_mut(&self.inode) {
             entry.holders -= 1;
             if entry.holders == 0 {
-                // Closed before another thread can open the file anew.
+                // Closed under the mutex, before another thread can open the file anew.
                 open.remove(&self.inode);
             }
         }
@@ -240,7 +240,7 @@ impl Database {
         Self { checkpoints: None, db, file }
     }
 
-    /// Has the log written back by a thread from now on, which [`commit`](Self::commit) tells when.
+    /// Starts checkpoints on a thread of their own, which [`commit`](Self::commit) triggers.
     pub(super) fn write_back_beside(&mut self, format: Format, durability: Durability) -> Result<(), Problem> {
         self.checkpoints = Some(Box::new(Checkpoints::of(&mut self.db, format, durability)?));
         Ok(())
@@ -260,7 +260,7 @@ impl Database {
         self.checkpoints.as_ref().expect("it was opened for writing")
     }
 
-    /// The file that it is connected to.
+    /// Returns the file of the connection.
     pub(crate) fn file(&self) -> &Held {
         &self.file
     }
@@ -284,13 +284,13 @@ fn files() -> MutexGuard<'static, BTreeMap<Inode, Entry>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A descriptor for reading, which is enough for the lock; whether the file was made for it.
+/// Opens a descriptor for reading, which is enough for the lock; returns whether the file was created.
 fn descriptor(path: &Path, make: bool) -> Result<(File, bool), Problem> {
-    // Nothing waits for the other end of a FIFO that took the place of the file just now.
+    // NONBLOCK: a FIFO may have taken the place of the file just now.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && make => match create(path) {
-            // Another process made it just now.
+            // Another process created it just now.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 Ok((OpenOptions::new().read(true).custom_flags(flags).open(path)?, false))
             }
@@ -300,14 +300,14 @@ fn descriptor(path: &Path, make: bool) -> Result<(File, bool), Problem> {
     }
 }
 
-/// Makes a file that its owner alone may read and write, whatever the mask of the process.
+/// Creates a file that only its owner may read and write, whatever the umask of the process.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(MODE))?;
     Ok(file)
 }
 
-/// The process that has the lock of a file, where the system tells: on Linux, if the process is one that can be seen.
+/// Finds the process that has the lock of a file: on Linux only, and only a visible process.
 fn holder(Inode(device, number): Inode) -> Option<u32> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let file = format!("{major:02x}:{minor:02x}:{number}");

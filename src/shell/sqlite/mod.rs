@@ -1,8 +1,8 @@
-//! Files of SQLite that are ours: how they are made, recognized, locked and opened.
+//! SQLite files of an organism: how they are created, recognized, locked and opened.
 //!
-//! A file has a [`Format`]: an id in its header and tables of a version. Nothing is written to one before it is known
-//! to be of that format and in order, its log included; one process at a time writes it, by whatever name
-//! ([`held`] says how). What is made can be read and written by its owner alone.
+//! A file has a [`Format`]: an id in its header and the tables of a version. Nothing is written to a file before it is
+//! known to have that format and to be in order, including its log; one process at a time writes it, by whatever name
+//! (see [`held`]). Created files can be read and written by their owner alone.
 
 mod checkpoint;
 mod format;
@@ -24,22 +24,22 @@ pub use problem::Problem;
 pub use wal::Cut;
 pub(crate) use wal::inspect;
 
-/// What survives once something is said to be written.
+/// The failures that written data survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of the process, `kill -9` included: the system has it.
+    /// The end of the process, including `kill -9`: the data is with the operating system.
     #[default]
     Process,
-    /// The loss of power: the disk has it.
+    /// The loss of power: the data is on the disk.
     Power,
 }
 
-/// How long what is over stays to be looked at.
+/// Time and size for which ended rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// So long after its end.
+    /// Time for which a row is kept after its end.
     pub age: Duration,
-    /// Past that size of the file in bytes, the oldest goes before its time.
+    /// Size of the file in bytes beyond which the oldest ended rows are deleted before that time.
     pub bytes: u64,
 }
 

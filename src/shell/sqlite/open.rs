@@ -1,4 +1,4 @@
-//! How a file is opened: nothing is written to it before it is known to be in order.
+//! Opening of files: nothing is written to a file before it is known to be in order.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -14,46 +14,46 @@ use super::place::beside;
 use super::problem::Problem;
 use super::wal::{self, Cut};
 
-/// How long a reader waits for a moment in which the file can be read.
+/// Time limit for a reader that waits for access to the file.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Memory for pages of the file, in KiB.
 const CACHE: i64 = 32 * 1024;
 
-/// The log is written back at so many pages, which a busy organism fills in a second or so: the pages that change all
-/// the time are written back once.
+/// Length in pages at which the log is written back. A busy organism fills it in about a second, so pages that change
+/// all the time are written back once.
 pub(super) const CHECKPOINT: i32 = 4096;
 
-/// What stays of the log's file when it starts over, in bytes.
+/// Size of the log's file after it starts over, in bytes.
 const LOG: i64 = 64 << 20;
 
-/// A file that was found in order, or made.
+/// An opened file that is in order.
 pub(crate) struct Opened<T> {
     pub(crate) db: Database,
-    /// What was read in it before anything was written.
+    /// Contents that were read before anything was written.
     pub(crate) read: T,
     pub(crate) cut: Option<Cut>,
 }
 
-/// How a file is opened for writing.
+/// Parameters for opening a file for writing.
 pub(crate) struct Opening<'a, T> {
     pub(crate) format: Format,
     pub(crate) durability: Durability,
-    /// Whether what stands behind a damaged place in the log may be given up.
+    /// True if the part of the log behind a damaged place may be cut off.
     pub(crate) cut: bool,
-    /// What a new file has from the start.
+    /// Writes the initial rows of a new file.
     pub(crate) fill: &'a dyn Fn(&Connection) -> Result<(), Problem>,
-    /// What is to be read before the file, of that version, is taken for one in order.
+    /// Reads the contents of a file of a version, which shows that it is in order.
     pub(crate) read: &'a dyn Fn(&Connection, i64) -> Result<T, Problem>,
-    /// What else a file of an earlier version needs; what was read, as it is then.
+    /// Migrates the rows of an earlier version; returns the contents as they are then.
     pub(crate) renew: &'a dyn Fn(&Connection, i64, T) -> Result<T, Problem>,
 }
 
 impl<T> Opening<'_, T> {
-    /// Opens a file, or makes one where there is none or an empty one.
+    /// Opens a file, or creates one where there is none or an empty one.
     ///
     /// # Errors
-    /// [`Problem::InUse`] if another writer has it, and what else is wrong with it. It is left as it was.
+    /// [`Problem::InUse`] if another writer has the file, or the [`Problem`] that it has. It is left unchanged.
     pub(crate) fn open(&self, file: &Path) -> Result<Opened<T>, Problem> {
         let mut held = Held::take(file)?;
         if fs::metadata(held.path())?.len() == 0 {
@@ -82,23 +82,23 @@ impl<T> Opening<'_, T> {
         Ok(Opened { db, read, cut })
     }
 
-    /// Makes the file that takes the place of an empty one, which is locked meanwhile.
+    /// Creates the file that replaces an empty one, which stays locked meanwhile.
     fn create(&self, empty: Held) -> Result<Held, Problem> {
         let path = empty.path();
         let made = self.make(path);
         if made.is_err() && empty.was_made() {
-            // An empty file would only clutter a folder.
+            // An empty file would only clutter the folder.
             let _ = fs::remove_file(path);
         }
         made?;
         Held::take(path)
     }
 
-    /// Makes a file elsewhere first, so that there is a whole one or none.
+    /// Creates the file under another name first, so that it is complete or not there.
     fn make(&self, file: &Path) -> Result<(), Problem> {
         let log = beside(file, "-wal");
         if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
-            // It would be taken for the log of the new file.
+            // SQLite would take it for the log of the new file.
             return Err(Problem::Headless { log });
         }
         let new = beside(file, "-new");
@@ -108,7 +108,7 @@ impl<T> Opening<'_, T> {
                 Ok(()) | Err(_) => {}
             }
         }
-        // SQLite gives the files beside it the same mode.
+        // SQLite gives the files beside this one the same mode.
         drop(create(&new)?);
         let db = Connection::open(&new)?;
         db.execute_batch("BEGIN IMMEDIATE")?;
@@ -125,9 +125,9 @@ impl<T> Opening<'_, T> {
     }
 }
 
-/// Opens a file for writing that another connection has opened and found in order, and writes too.
+/// Opens a file for writing that another connection has opened and checked, and writes, too.
 ///
-/// SQLite alone opens it: closing any other handle would free what this process has locked in it.
+/// Only SQLite opens it: closing another descriptor would release the locks of this process.
 pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Result<Database, Problem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
@@ -141,7 +141,7 @@ pub(crate) fn join(file: &Path, format: Format, durability: Durability) -> Resul
     Ok(db)
 }
 
-/// Opens a file for reading that this process has opened, and found in order.
+/// Opens a file for reading that this process has opened and checked.
 pub(crate) fn join_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
@@ -171,24 +171,24 @@ fn open_to_write(held: Held, durability: Durability) -> Result<Database, Problem
     Ok(db)
 }
 
-/// Opens a file for reading, in use or not.
+/// Opens a file for reading, whether it is in use or not.
 pub(crate) fn open_to_read(file: &Path, format: Format) -> Result<Database, Problem> {
     let held = Held::look(file)?;
     recognize(&held, format)?;
     if held.writer()?.is_none()
         && let Some(cut) = wal::inspect(held.path())?.filter(Cut::is_damage)
     {
-        // Whoever reads makes the index anew, which knows what is lost.
+        // A reader rebuilds the index, which knows what is lost.
         return Err(Problem::DamagedLog { at: cut.at, lost: cut.lost });
     }
     read(held, format)
 }
 
-/// Connects to the very file that is held.
+/// Connects to exactly the file that is held.
 fn connect(held: Held, flags: OpenFlags) -> Result<Database, Problem> {
     let db = Connection::open_with_flags(held.path(), flags)?;
     db.busy_timeout(BUSY)?;
-    // What is refused stays as it is, its log included.
+    // A refused file stays unchanged, including its log.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // SQLite opens the file with its first statement.
     db.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
@@ -211,10 +211,10 @@ impl Durability {
     }
 }
 
-/// What holds for readers and writers.
+/// Settings for readers and writers.
 fn settle(db: &Connection) -> Result<(), Problem> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    // Else SQLite plans `x = ?1 … ORDER BY` and `LIMIT ?1` with the value, and prepares such a statement anew for each.
+    // Otherwise SQLite plans `x = ?1 … ORDER BY` and `LIMIT ?1` by value, and prepares the statement again for each.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
@@ -222,7 +222,7 @@ fn settle(db: &Connection) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Runs work in a transaction that `begin` begins. After an error, of its end too, nothing of it is left.
+/// Runs work in a transaction that starts with `begin`. After an error, including that of its end, it is rolled back.
 #[cfg(feature = "gateway")]
 pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
     db: &Connection,
@@ -239,8 +239,8 @@ pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
     done
 }
 
-/// Looks at the header alone (SQLite's file format, section 1.3), without a lock or a trace. SQLite itself is not asked:
-/// without its log, a file whose log was being written back when its process was killed is none to it.
+/// Checks the header alone (SQLite's file format, section 1.3), without a lock or a trace. SQLite would refuse a file
+/// without its log if its process was killed while the log was written back.
 fn recognize(file: &Held, format: Format) -> Result<(), Problem> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut header = [0; 100];
@@ -258,13 +258,13 @@ fn check(db: &Connection) -> Result<(), Problem> {
     if found == "ok" { Ok(()) } else { Err(Problem::damaged(found.replace('\n', " "))) }
 }
 
-/// Writes the log back and empties it: what was cut off must not follow what comes now.
+/// Writes the log back and empties it: a part that was cut off must not precede new frames.
 pub(crate) fn truncate_log(db: &Connection) -> Result<(), Problem> {
     let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if busy { Err(Problem::InUse { holder: None }) } else { Ok(()) }
 }
 
-/// Bytes of the file that hold something.
+/// Bytes of the file that are in use.
 pub(crate) fn used(db: &Connection) -> Result<u64, Problem> {
     let number = |name: &str| db.prepare_cached(&format!("PRAGMA {name}"))?.query_row([], |row| row.get::<_, i64>(0));
     let pages = number("page_count")? - number("freelist_count")?;

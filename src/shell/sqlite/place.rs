@@ -1,4 +1,4 @@
-//! The real path of a file of ours, once it is known that a journal can be there.
+//! The real path of a file, once it is known that a journal can be there.
 
 use std::fs::{self, FileType, Metadata};
 use std::io::ErrorKind;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
 
-/// The name of a file that belongs to a file of ours.
+/// Returns the path of a companion file with that ending.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// The path without symbolic links of a file that is there, or that could be made. SQLite finds the log of a file
-/// beside that path, too.
+/// Resolves the symbolic links in the path of a file that exists or can be created. SQLite finds the log of a file
+/// beside the resolved path, too.
 ///
 /// # Errors
-/// [`Problem::NoFile`] if something else than a file is there, [`Problem::Dangling`] for a link that leads nowhere, and
-/// [`Problem::Linked`] for a file that has another name: the log stands beside one name alone.
+/// [`Problem::NoFile`] if something other than a file is there, [`Problem::Dangling`] for a link without a target, and
+/// [`Problem::Linked`] for a file with other names: the log is beside one name alone.
 pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
     match fs::canonicalize(path) {
         Ok(real) => {
@@ -31,7 +31,7 @@ pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
     }
 }
 
-/// Refuses what no file of ours can be.
+/// Refuses anything but a file with one name.
 pub(super) fn judge(found: &Metadata) -> Result<(), Problem> {
     if !found.is_file() {
         return Err(Problem::NoFile { what: kind(found.file_type()) });

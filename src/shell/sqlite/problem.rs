@@ -1,29 +1,31 @@
+//! Problems of SQLite files.
+
 use std::io;
 use std::path::PathBuf;
 
-/// What is wrong with a file of ours.
+/// A reason why a file can't be used.
 #[derive(thiserror::Error)]
 pub enum Problem {
-    /// Somebody else writes it.
-    #[error("in use by {}: end that first (SIGTERM: what waits is kept), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
+    /// Another writer has the file.
+    #[error("in use by {}: end that first (SIGTERM keeps its waiting messages), or name another file", .holder.map_or("another process".to_owned(), |id| format!("process {id}")))]
     InUse {
-        /// Its process id.
+        /// The id of its process.
         holder: Option<u32>,
     },
-    /// It is something else.
+    /// The file has another format.
     #[error("this is no {format}, and was left as it is: name another file")]
     Foreign {
-        /// What it should be.
+        /// The expected format.
         format: &'static str,
     },
-    /// Something else than a file is there.
+    /// Something other than a file is there.
     #[error("{what} is there, and was left as it is: name a file, or one that can be made")]
     NoFile {
         /// The kind of file that is there.
         what: &'static str,
     },
-    /// A symbolic link leads nowhere.
-    #[error("a link to {} is there, where nothing is: make that file, or name another one", .target.display())]
+    /// A symbolic link has no target.
+    #[error("a link to {} is there, but its target is missing: create that file, or name another one", .target.display())]
     Dangling {
         /// The target of the link.
         target: PathBuf,
@@ -40,64 +42,64 @@ pub enum Problem {
         /// The other file.
         other: PathBuf,
     },
-    /// The log of the file is there without the file.
+    /// The file is missing while its log is there.
     #[error("its log is there ({}) without the file itself: restore a copy of both, or move the log away", .log.display())]
     Headless {
         /// The log.
         log: PathBuf,
     },
-    /// The path leads elsewhere since the file was opened.
-    #[error("it was deleted, moved or replaced while it was in use: what is written now would be lost")]
+    /// The path has led elsewhere since the file was opened.
+    #[error("it was deleted, moved or replaced while it was in use: later steps would be lost")]
     Moved,
-    /// There is nothing there.
-    #[error("there is no such file: name what the organism has as `journal`")]
+    /// The file is missing.
+    #[error("there is no such file: name the file of `journal:` in the organism's file")]
     Missing,
-    /// A later program made it.
+    /// A later program created the file.
     #[error("its version is {found}, this program knows those up to {known}: use a later systole")]
     Newer {
-        /// Its version.
+        /// The version of the file.
         found: i64,
-        /// The last one that this program knows.
+        /// The latest version that this program knows.
         known: i64,
     },
-    /// An earlier program that uses it made it.
+    /// An earlier program created the file and uses it.
     #[error("its version is {found}, and the program that uses it is an earlier one: end that first")]
     Older {
-        /// Its version.
+        /// The version of the file.
         found: i64,
     },
-    /// A row, a page, the log or the whole is not as it was written.
+    /// A row, a page, the log or the total differs from what was written.
     #[error("damaged: {what}. It was left as it is: restore a copy, or move it away and start anew")]
     Damaged {
-        /// What was found.
+        /// The damage that was found.
         what: String,
     },
-    /// The log is damaged, and finished transactions are lost with what stands behind that place.
+    /// The log is damaged, and finished transactions behind the damage are lost.
     #[error(
         "its log is damaged at byte {at} of the file of that name with -wal, and {lost} or more finished transactions behind that are lost: restore a copy of both"
     )]
     DamagedLog {
-        /// Where the damage begins in the log.
+        /// The place in the log where the damage begins.
         at: u64,
         /// Finished transactions that are known to be lost.
         lost: u64,
     },
-    /// No room.
-    #[error("the disk is full: make room and start again; of what was not confirmed nothing was written")]
+    /// The disk is full.
+    #[error("the disk is full: make room and start again; unconfirmed steps were not written")]
     Full,
-    /// It can't be written.
+    /// The file can't be written.
     #[error("it can't be written: let this user write the file and its folder")]
     ReadOnly,
-    /// It was started too often.
+    /// The organism was started too often.
     #[error("started {} times, as often as it counts: move it away and start anew", i16::MAX)]
     Worn,
-    /// It failed before, and takes nothing more.
+    /// The journal failed before, and takes no more steps.
     #[error("it failed before, and takes nothing more: {0}")]
     Failed(String),
-    /// Anything else that SQLite says.
+    /// Another error of SQLite.
     #[error("{0}")]
     Sqlite(rusqlite::Error),
-    /// Anything else that the system says.
+    /// Another error of the system.
     #[error("{0}")]
     Io(io::Error),
 }

@@ -1,13 +1,14 @@
-//! The write-ahead log as SQLite will read it at its next start: it takes what is in order from the front, and drops
-//! the rest without a word. So this reads it first, to tell what is dropped, and whether it was finished.
+//! The write-ahead log as SQLite will read it at its next start. SQLite takes the intact frames from the front, and
+//! drops the rest silently. So this module reads the log first, to tell which frames are dropped, and whether their
+//! transactions were finished.
 //!
 //! The log alone can't tell a last transaction that was damaged from one that was never finished. Its index (`-shm`)
-//! can: the writer puts the number of finished frames there before a transaction is reported, and the file
-//! outlives the process. It is believed while its salt is that of the log and a writer wrote it: who only read after a
-//! crash made it anew from the log (its counter of changes is 0 then). Without it, a log is damaged if a finished
+//! can: the writer puts the number of finished frames there before a transaction is reported, and the file outlives the
+//! process. The index is valid while its salt is that of the log and a writer wrote it: a reader after a crash rebuilds
+//! it from the log (its counter of changes is 0 then). Without a valid index, a log counts as damaged if a finished
 //! transaction can be seen behind the place.
 //!
-//! What it does not find: a last transaction whose end is damaged beyond recognition, where there is no index.
+//! Not detected: a last transaction whose end is damaged beyond recognition, where there is no index.
 //!
 //! Formats: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>, <https://www.sqlite.org/walformat.html>.
 
@@ -21,27 +22,27 @@ use super::problem::Problem;
 const HEADER: usize = 32;
 const FRAME: usize = 24;
 
-/// The end of a log that is cut off, because it was not written whole.
+/// The incomplete end of a log, which is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Where the log is in order up to, in bytes.
+    /// The offset up to which the log is in order, in bytes.
     pub at: u64,
-    /// Bytes behind that.
+    /// Bytes behind that offset.
     pub bytes: u64,
-    /// Finished transactions that are lost with it, at least: no crash of a process does that.
+    /// Finished transactions that are lost with it, at least; the crash of a process loses none.
     pub(crate) lost: u64,
-    /// Whether the log only ends too early: what a loss of power leaves where it is not waited for the disk.
+    /// True if the log only ends too early, as after a loss of power if transactions don't wait for the disk.
     pub(crate) short: bool,
 }
 
 impl Cut {
-    /// Whether the log is damaged, rather than not written whole.
+    /// Tells whether the log is damaged, rather than incomplete.
     pub(crate) fn is_damage(&self) -> bool {
         self.lost > 0
     }
 }
 
-/// What the next start will drop of the log of a file; none if that is nothing.
+/// Finds the part of the log that the next start will drop, if any.
 pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, Problem> {
     let index = Index::read(&beside(database, "-shm"))?;
     let file = match File::open(beside(database, "-wal")) {
@@ -56,20 +57,20 @@ pub(crate) fn inspect(database: &Path) -> Result<Option<Cut>, Problem> {
     Ok(Log::read(&mut BufReader::with_capacity(1 << 16, file), len, index)?)
 }
 
-/// Notes of a writer in the index of a log.
+/// The state of a log as its writer noted it in the index.
 #[derive(Debug, Clone, Copy)]
 struct Index {
-    /// Frames that are finished.
+    /// Number of finished frames.
     frames: u64,
-    /// Frames that are written back: nothing is lost with them.
+    /// Number of frames that are written back; losing them loses nothing.
     back: u64,
     salt: [u8; 8],
 }
 
 impl Index {
-    /// The index, if it is whole, and of a writer.
+    /// Reads the index; `None` if it is incomplete or not a writer's.
     fn read(path: &Path) -> Result<Option<Self>, Problem> {
-        /// Two copies of a header, and how many frames are written back.
+        /// Two copies of a header, and the number of frames that are written back.
         const LEN: usize = 2 * 48 + 4;
         const VERSION: u32 = 3_007_000;
         let mut bytes = [0; LEN];
@@ -88,7 +89,7 @@ impl Index {
         Ok(valid.then(|| Self { frames: word(16).into(), back: word(96).into(), salt }))
     }
 
-    /// The loss if there is no log.
+    /// The loss if the log is missing.
     fn gone(index: Option<Self>) -> Option<Cut> {
         let lost = index.is_some_and(|index| index.frames > index.back);
         lost.then_some(Cut { at: 0, bytes: 0, lost: 1, short: true })
@@ -113,27 +114,27 @@ impl Log {
         let mut header = [0; HEADER];
         let whole = read_full(input, &mut header)?;
         let Some(mut log) = whole.then(|| Self::of(&header)).flatten() else {
-            // A log that only begins has a header alone.
+            // A log that has just been started has a header alone.
             return Ok(Some(Cut { at: 0, bytes: len, lost: u64::from(len > HEADER as u64), short: false }));
         };
         let index = index.filter(|index| index.salt == log.salt);
         let mut frame = vec![0; FRAME + log.page];
         let frame_len = frame.len() as u64;
-        // Up to where it is in order, up to where it is of this round, and what was finished between the two.
+        // Where it is in order up to, where its present round ends, and the transactions finished between the two.
         let (mut at, mut end, mut last, mut finished) = (HEADER as u64, HEADER as u64, HEADER as u64, 0);
         let told = index.map(|index| HEADER as u64 + index.frames * frame_len);
         let (mut good, mut damaged) = (true, false);
         while read_full(input, &mut frame)? {
             at += frame_len;
-            // What an earlier round of the log left behind has another salt; SQLite goes no further.
+            // Frames of an earlier round of the log have another salt; SQLite stops there.
             good = good && frame[8..16] == log.salt && log.accepts(&frame);
-            // One half of the salt is enough: that of another round differs in both.
+            // One half of the salt is enough: a frame of another round differs in both.
             damaged |= !good && (frame[8..12] == log.salt[..4] || frame[12..16] == log.salt[4..]);
             if frame[8..16] == log.salt {
                 let commits = frame[4..8] != [0; 4];
                 match (good, commits) {
                     (true, true) => end = at,
-                    // Behind what the writer said to be finished, nothing is.
+                    // Frames behind those that the writer noted as finished are not finished.
                     (false, true) => finished += u64::from(told.is_none_or(|told| at <= told)),
                     (_, false) => {}
                 }
@@ -162,7 +163,7 @@ impl Log {
         (log.sum.sum == (word(24), word(28))).then_some(log)
     }
 
-    /// Whether a frame is the next one.
+    /// Tells whether a frame is the next one.
     fn accepts(&mut self, frame: &[u8]) -> bool {
         self.sum.add(&frame[..8]);
         self.sum.add(&frame[FRAME..]);

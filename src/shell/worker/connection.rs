@@ -1,3 +1,5 @@
+//! The connection to a process of a worker: lines that wait, and messages that are in flight.
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,55 +11,55 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::line::{self, Heard, Said};
 
-/// Bytes that wait for a process to read them, past which messages and answers wait themselves.
+/// Bytes that wait for a process to read them; beyond, messages and answers wait themselves.
 const ROOM: usize = 256 * 1024;
-/// Lines in a row about messages that are not under way, past which a process is ended. A cancelled message may have
+/// Lines in a row about messages that are not in flight; beyond, the process is ended. A cancelled message may have
 /// been answered meanwhile.
 const STRAYS: u32 = 1000;
 
-/// What this side knows of a process: what is to be written to it, and which messages it has.
+/// State of a process: lines to be written to it, and its messages in flight.
 #[derive(Default)]
 pub(super) struct Connection {
-    /// Lines that the writer has not taken yet.
+    /// Lines that wait for the writer.
     lines: RefCell<Vec<u8>>,
     /// Wakes the writer.
     written: Notify,
-    /// Wakes those who wait for room among the lines.
+    /// Wakes senders that wait for room among the lines.
     room: Notify,
     under_way: RefCell<BTreeMap<MessageId, Sender<Said>>>,
     strays: Cell<u32>,
-    /// Number of the last heartbeat, and of the last one that was answered.
+    /// Numbers of the last heartbeat, and of the last one that was answered.
     pings: Cell<(u64, u64)>,
-    /// Why the process ended.
+    /// Reason of the process's end.
     end: RefCell<Option<Rc<str>>>,
 }
 
-/// A message that a process has. Dropping it before its answer cancels it there.
+/// A message in flight in a process. Dropping it before the answer cancels it there.
 pub(super) struct Ticket {
     id: MessageId,
     connection: Rc<Connection>,
     pub(super) said: Receiver<Said>,
-    /// Whether the process was told of it.
+    /// True if the process has received the message.
     pub(super) told: bool,
 }
 
 impl Connection {
-    /// Messages that the process has.
+    /// Number of messages in flight.
     pub(super) fn load(&self) -> usize {
         self.under_way.borrow().len()
     }
 
-    /// Whether the process has ended.
+    /// Tells whether the process has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.end.borrow().is_some()
     }
 
-    /// Why it ended.
+    /// Reason of the process's end, if it has ended.
     pub(super) fn why(&self) -> Option<Rc<str>> {
         self.end.borrow().clone()
     }
 
-    /// Notes a message before it is sent, with the calls that it may make at once.
+    /// Registers a message before it is sent, with the calls that it may make at once.
     pub(super) fn open(self: &Rc<Self>, id: MessageId, calls: usize) -> Ticket {
         let (sender, said) = channel(calls.max(1));
         if !self.has_ended() {
@@ -66,7 +68,7 @@ impl Connection {
         Ticket { id, connection: self.clone(), said, told: false }
     }
 
-    /// Writes a line once there is room for it. `false` if the process has ended.
+    /// Queues a line once there is room for it. Returns `false` if the process has ended.
     ///
     /// # Cancel safety
     /// A line is written whole or not at all.
@@ -89,7 +91,7 @@ impl Connection {
         self.written.notify_one();
     }
 
-    /// Takes all lines that wait, as soon as there are any; the empty buffer takes their place.
+    /// Waits for lines and takes them all; swaps them with the empty buffer.
     pub(super) async fn take(&self, lines: &mut Vec<u8>) {
         while self.lines.borrow().is_empty() {
             self.written.notified().await;
@@ -98,7 +100,7 @@ impl Connection {
         self.room.notify_waiters();
     }
 
-    /// Sends a heartbeat; `false` if the one before has no answer.
+    /// Sends a heartbeat; returns `false` if the one before has no answer.
     pub(super) fn ping(&self) -> bool {
         let (sent, answered) = self.pings.get();
         if sent != answered {
@@ -109,7 +111,7 @@ impl Connection {
         true
     }
 
-    /// Takes a line of the process, or says what is wrong with it.
+    /// Handles a line of the process; returns what is wrong with a bad one.
     pub(super) fn hear(&self, line: &[u8]) -> Result<(), String> {
         let (id, said) = match line::read(line)? {
             Heard::Pong(number) => {
@@ -129,13 +131,13 @@ impl Connection {
             drop(under_way);
             self.strays.set(self.strays.get() + 1);
             return if self.strays.get() > STRAYS {
-                Err(format!("{STRAYS} lines in a row were about messages that are not under way"))
+                Err(format!("{STRAYS} lines in a row were about messages that are not in flight"))
             } else {
                 Ok(())
             };
         };
         self.strays.set(0);
-        // One that is full has more calls open than it may: its handler finds the end of what was said.
+        // A full channel has more calls open than allowed: its handler finds the channel closed.
         let is_full = matches!(sender.try_send(said), Err(TrySendError::Full(_)));
         if is_answer || is_full {
             under_way.remove(&id);
@@ -146,7 +148,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The process has ended: what it had comes to nothing. The first reason stays.
+    /// Fails all messages in flight, as the process has ended. The first reason stays.
     pub(super) fn end(&self, why: &str) {
         self.end.borrow_mut().get_or_insert_with(|| why.into());
         self.under_way.borrow_mut().clear();
@@ -164,7 +166,7 @@ impl Drop for Ticket {
     }
 }
 
-/// The start of a text of some bytes at most.
+/// Cuts a text to at most `most` bytes.
 pub(super) fn clipped(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
     &text[..end.unwrap_or(0)]

@@ -1,34 +1,34 @@
-//! The lines of the protocol: what they say, and how long they may be.
+//! Lines of the protocol with a process, and their limits.
 
 use serde::{Deserialize, Serialize};
 use systole_core::core::{Body, JoinPosition, Message, Remembered};
 use systole_core::protocol::write_fault;
 use systole_core::vocab::{Fault, Limits, MessageId};
 
-/// What a line may hold beside the XML in it, in bytes.
+/// Bytes of a line besides the XML in it, at most.
 const FRAME: usize = 4096;
-/// Bytes that JSON takes for one byte of text at most: `\u0000`.
+/// Bytes of JSON for one byte of text, at most: `\u0000`.
 const ESCAPED: usize = 6;
 
-/// Something that a process says.
+/// A line of a process.
 pub(super) enum Heard {
     /// The answer to a heartbeat.
     Pong(u64),
-    /// Something about a message.
+    /// A call, an answer or a failure of a message.
     About { id: String, said: Said },
 }
 
-/// What a process says about a message.
+/// Content of a line about a message.
 pub(super) enum Said {
-    /// Its answer: the bytes of all payloads, one behind the other.
+    /// The answer: the bytes of all payloads, one behind the other.
     Payloads(Vec<String>),
-    /// It failed, with a sentence for the caller.
+    /// The failure, with a sentence for the caller.
     Error(String),
-    /// A call whose answer it awaits.
+    /// A call whose answer the process awaits.
     Call { xml: String, to: Option<String>, label: String },
 }
 
-/// The length of the longest line that a process may write: a whole payload, however it is escaped.
+/// Returns the length of the longest line that a process may write: a complete payload, however it is escaped.
 pub(super) fn longest(limits: &Limits) -> usize {
     limits.xml.message_bytes.saturating_mul(ESCAPED).saturating_add(FRAME)
 }
@@ -45,9 +45,9 @@ struct Incoming {
     pong: Option<u64>,
 }
 
-/// Reads a line, or says what is wrong with it.
+/// Parses a line; returns what is wrong with a bad one.
 pub(super) fn read(line: &[u8]) -> Result<Heard, String> {
-    // serde would take an array for the fields in their order.
+    // serde would accept an array for the fields in their order.
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());
     }
@@ -102,7 +102,7 @@ impl<'a> Past<'a> {
     }
 }
 
-/// The line that hands a message over.
+/// Writes the line that delivers a message.
 pub(super) fn work(message: &Message, history: Option<&[Remembered]>) -> Vec<u8> {
     let fault;
     let payload = match &message.body {
@@ -126,7 +126,7 @@ pub(super) fn work(message: &Message, history: Option<&[Remembered]>) -> Vec<u8>
     })
 }
 
-/// The line that answers a call.
+/// Writes the line that answers a call.
 pub(super) fn answer(id: MessageId, label: &str, outcome: Result<&str, &Fault>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Answer<'a> {
@@ -158,12 +158,12 @@ pub(super) fn answer(id: MessageId, label: &str, outcome: Result<&str, &Fault>) 
     write(&Answer { id: id.to_string(), r#as: label, reply: outcome.ok(), fault })
 }
 
-/// The line that cancels a message.
+/// Writes the line that cancels a message.
 pub(super) fn cancel(id: MessageId) -> Vec<u8> {
     format!("{{\"cancel\":\"{id}\"}}\n").into_bytes()
 }
 
-/// The line that asks a process whether it lives.
+/// Writes the line of a heartbeat.
 pub(super) fn ping(number: u64) -> Vec<u8> {
     format!("{{\"ping\":{number}}}\n").into_bytes()
 }

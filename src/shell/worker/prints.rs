@@ -1,3 +1,5 @@
+//! Output of workers in the log.
+
 use std::time::Duration;
 
 use systole_core::vocab::{Name, Time};
@@ -8,11 +10,11 @@ use crate::shell::command::STDERR_TARGET;
 use crate::shell::command::streams::{LINES, read_line};
 use crate::shell::terminal::Escaped;
 
-/// How long a process has for [`LINES`] lines in the log.
+/// Time in which a process may log [`LINES`] lines.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Logs what a process prints, line by line, to its end. What passes the bounds is read and dropped, so that the process
-/// is never held up.
+/// Logs the output of a process, line by line, to its end. Lines beyond the limits are read and dropped, so that the
+/// process is never blocked.
 pub(super) async fn log(stream: Option<impl AsyncRead + Unpin>, name: &Name, clock: &Clock) {
     let Some(stream) = stream else { return };
     let mut reader = BufReader::new(stream);

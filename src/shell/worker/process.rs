@@ -1,3 +1,5 @@
+//! Processes of a worker: start, lines, heartbeats, end.
+
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,14 +20,14 @@ use crate::shell::command::environment::passed_on;
 use crate::shell::command::guard;
 use crate::shell::command::process::{CommandError, LINGER, Process};
 
-/// The variable that names the descriptor for the lines of a process.
+/// The variable that holds the descriptor for the lines of a process.
 const DESCRIPTOR: &str = "SYSTOLE_WORKER";
-/// Bytes that are read at once.
+/// Size of the read buffer, in bytes.
 const READ: usize = 64 * 1024;
-/// The most that a buffer keeps which was longer once.
+/// Capacity that a buffer keeps after a longer line, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// Why a process ended, or was ended.
+/// Reason for the end of a process.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum End {
     #[error("{}", CommandError::Exit(*.0))]
@@ -43,12 +45,12 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Whether it is an end in order, of a process that had nothing to do.
+    /// Tells whether it is an orderly exit.
     pub(super) fn is_success(&self) -> bool {
         matches!(self, Self::Exit(status) if status.success())
     }
 
-    /// What the log says: with what is not for the caller.
+    /// Describes the end for the log, with details that the caller doesn't get.
     pub(super) fn detail(&self) -> String {
         match self {
             Self::Line { line, why } => format!("{self}: {why}: {line}"),
@@ -58,7 +60,7 @@ impl End {
     }
 }
 
-/// A process that was started and is to be served. Dropping it kills and reaps its group.
+/// A started process. Dropping it kills and reaps its group.
 pub(super) struct Started {
     name: Name,
     process: Process,
@@ -86,7 +88,7 @@ impl Started {
             .current_dir(&spec.command.directory)
             .env_clear()
             .envs(passed_on(&spec.command.env))
-            // Under the number that it has here: a fixed one might be that of a descriptor which the start needs.
+            // The same descriptor number as here: a fixed one might be in use for the start.
             .env(DESCRIPTOR, writer.as_raw_fd().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -107,12 +109,13 @@ impl Started {
         })
     }
 
-    /// What this side knows of it.
+    /// Returns the connection to the process.
     pub(super) fn connection(&self) -> Rc<Connection> {
         self.connection.clone()
     }
 
-    /// Moves lines until the process ends or has to be ended, and fails what it had then: why, and how many messages.
+    /// Moves lines until the process ends or has to be ended, then fails its messages; returns the reason and their
+    /// number.
     pub(super) async fn serve(mut self, clock: &Clock) -> (End, usize) {
         let connection = self.connection.clone();
         let end = self.run(&connection, clock).await;
@@ -134,7 +137,7 @@ impl Started {
                 end = &mut hearing => return exited(process, end).await,
                 end = &mut writing => {
                     let end = exited(process, end).await;
-                    // What it wrote before it stopped reading counts.
+                    // The lines that it wrote before it stopped reading count.
                     process.kill();
                     let _ = tokio::time::timeout(LINGER, hearing).await;
                     return end;
@@ -142,7 +145,7 @@ impl Started {
                 end = &mut beating => return end,
                 _ = &mut printing, if !printed => printed = true,
                 status = process.wait() => {
-                    // What it wrote before it ended counts.
+                    // The lines that it wrote before it ended count.
                     process.kill();
                     let rest = async { tokio::join!(hearing, async { if !printed { printing.await; } }) };
                     let _ = tokio::time::timeout(LINGER, rest).await;
@@ -153,7 +156,7 @@ impl Started {
     }
 }
 
-/// The end of a process that was heard to end; one that closed its streams is mostly on its way out.
+/// Waits for the exit of a process that closed its streams, since mostly it is about to exit.
 async fn exited(process: &mut Process, end: End) -> End {
     if !matches!(end, End::Closed) {
         return end;
@@ -170,7 +173,7 @@ impl Drop for Started {
     }
 }
 
-/// Writes lines as they come.
+/// Writes queued lines to the process.
 async fn write(connection: &Connection, stdin: Option<ChildStdin>) -> End {
     let Some(mut stdin) = stdin else { return End::Closed };
     let mut lines = Vec::new();
@@ -184,7 +187,7 @@ async fn write(connection: &Connection, stdin: Option<ChildStdin>) -> End {
     }
 }
 
-/// Sends a heartbeat in each interval, the first one after it.
+/// Sends a heartbeat in each interval, first after one interval.
 async fn beat(connection: &Connection, every: Duration) -> End {
     loop {
         tokio::time::sleep(every).await;
@@ -194,10 +197,10 @@ async fn beat(connection: &Connection, every: Duration) -> End {
     }
 }
 
-/// Reads lines until there are no more, or one is wrong.
+/// Reads lines until the end of the stream, or a bad line.
 async fn hear(connection: &Connection, stream: impl AsyncRead + Unpin, longest: usize) -> End {
     let mut reader = BufReader::with_capacity(READ, stream);
-    // The start of a line whose end has not come yet.
+    // The start of an incomplete line.
     let mut begun: Vec<u8> = Vec::new();
     loop {
         let available = match reader.fill_buf().await {

@@ -1,4 +1,4 @@
-//! The handler of one message: hands it to a process, answers its calls, and takes what it answers.
+//! The handler of one message: delivers it to a process, answers its calls, and takes its answer.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use crate::shell::RunContext;
 use crate::shell::response::Emit;
 use crate::shell::thread::Calling;
 
-/// The longest sentence of a failure that is passed on, in bytes.
+/// The longest sentence of a failure that the caller gets, in bytes.
 const SENTENCE: usize = 4096;
 
-/// What comes next.
+/// The next event of a handler.
 enum Step {
-    /// The process said something; nothing, if it has ended or said too much.
+    /// A line of the process; `None` if it has ended or opened too many calls.
     Said(Option<Said>),
-    /// A call was answered.
+    /// An answer to a call.
     Answered(String, Result<Answer, Fault>),
 }
 
@@ -73,7 +73,7 @@ async fn next(ticket: &mut Ticket, calls: &mut Vec<(String, Calling)>) -> Step {
         if let Poll::Ready(said) = ticket.said.poll_recv(cx) {
             return Poll::Ready(Step::Said(said));
         }
-        // In their order: a durable organism that starts again finds them by it.
+        // In the order of the calls, by which a durable organism recognizes them after a start.
         for at in 0..calls.len() {
             if let Poll::Ready(outcome) = Pin::new(&mut calls[at].1).poll(cx) {
                 return Poll::Ready(Step::Answered(calls.remove(at).0, outcome));
@@ -86,11 +86,11 @@ async fn next(ticket: &mut Ticket, calls: &mut Vec<(String, Calling)>) -> Step {
 
 async fn answer(connection: &Connection, id: MessageId, label: &str, outcome: Result<Answer, Fault>) {
     let outcome = outcome.as_ref().map(|answer| answer.payload.payload().as_str());
-    // If the process has ended, the next step says so.
+    // If the process has ended, the next step reports that.
     connection.send(&line::answer(id, label, outcome)).await;
 }
 
-/// The emission of a call.
+/// Parses a call into an emission.
 fn emission(xml: String, to: Option<String>, limits: &XmlLimits) -> Result<Emission, Fault> {
     let to = to.map(|to| Name::parse(&to)).transpose();
     let to = to.map_err(|error| Fault::new(FaultCode::Route, format!("\"to\": {error}")))?;
@@ -102,7 +102,7 @@ fn emission(xml: String, to: Option<String>, limits: &XmlLimits) -> Result<Emiss
     Ok(Emission { kind: EmissionKind::Call, to, thread: None, payload: Draft::Canonical(payload) })
 }
 
-/// The payloads as one output.
+/// Joins the payloads into one output.
 fn wrote(payloads: &[String], most: usize) -> Outcome {
     if payloads.iter().map(String::len).sum::<usize>() > most {
         let fault = Fault::new(FaultCode::Limit, format!("the listener wrote more than {most} bytes"));

@@ -139,14 +139,14 @@ fn files_that_can_not_be_used_are_refused_with_what_is_wrong() {
     fs::write(site.folder.join("none.pem"), "hello").unwrap();
     for (organism, said) in [
         (written.replace("cert.pem", "no.pem"), "the certificate no.pem can't be used: No such file"),
-        (written.replace("cert.pem", "none.pem"), "the certificate none.pem can't be used: there is none in it"),
+        (written.replace("cert.pem", "none.pem"), "the certificate none.pem can't be used: the file has none"),
         (written.replace("cert.pem", "bad.pem"), "the certificate bad.pem can't be used: invalid peer certificate"),
         (
             written.replace("cert.pem", &format!("{:?}", file("ca.pem"))),
-            "can't be used: it is not the one of the certificate",
+            "can't be used: it does not belong to the certificate",
         ),
-        (written.replace("key.pem", "none.pem"), "the private key none.pem can't be used: there is none in it"),
-        (written.replace("key.pem", "cert.pem"), "the private key cert.pem can't be used: there is none in it"),
+        (written.replace("key.pem", "none.pem"), "the private key none.pem can't be used: the file has none"),
+        (written.replace("key.pem", "cert.pem"), "the private key cert.pem can't be used: the file has none"),
     ] {
         fs::write(site.folder.join("organism.yaml"), organism).unwrap();
         for args in [["check", "organism.yaml"], ["run", "organism.yaml"]] {

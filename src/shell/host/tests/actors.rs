@@ -1,4 +1,4 @@
-//! Actors, by what their handlers return.
+//! Tests of actors, by the results of their handlers.
 
 use std::sync::atomic::Ordering;
 
@@ -201,7 +201,7 @@ fn an_aborted_handler_ends_at_once_wherever_it_is() {
     });
 }
 
-/// Fails where its kind says.
+/// An actor that fails at a chosen place.
 struct Fragile {
     dies_on_stop: bool,
 }

@@ -1,4 +1,4 @@
-//! Listeners that are no actors.
+//! Tests of listeners that are not actors.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

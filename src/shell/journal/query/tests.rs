@@ -1,3 +1,5 @@
+//! Tests of the queries, with a journal that is open for writing.
+
 use systole_core::journal::{Journal, MailState, Op, Step};
 use systole_core::vocab::{Fault, ThreadId};
 use uuid::Uuid;
@@ -7,7 +9,7 @@ use super::*;
 use crate::shell::block_on;
 use crate::shell::principal::Kind;
 
-/// A journal that is open, and a query beside it; the file goes with it.
+/// An open journal with a query; the file is deleted with it.
 struct Fixture {
     journal: SqliteJournal,
     query: JournalQuery,
@@ -54,7 +56,7 @@ fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-/// Odd ones are from ada, even ones from bob; each third says something else.
+/// Odd numbers are from ada, even ones from bob; each third has another payload.
 fn record(seq: Number) -> MailRecord {
     MailRecord {
         seq,
@@ -232,7 +234,7 @@ fn what_is_written_beside_keeps_no_other_call_waiting() {
     block_on(async {
         let pending = std::future::poll_fn(|context| std::task::Poll::Ready(long.as_mut().poll(context).is_pending()));
         assert!(pending.await);
-        // Another call of the same thread, which alone lets the long one end.
+        // Another call on the same thread, without which the long one can't end.
         go_on.send(()).unwrap();
         long.as_mut().await.unwrap();
     });

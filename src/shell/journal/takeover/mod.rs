@@ -1,4 +1,4 @@
-//! Takes the files that older organisms kept beside their journal into it: that of a gateway, and the outbox of its
+//! Takeover of files that older organisms kept beside their journal: the file of a gateway, and the outbox of its
 //! pushes.
 
 mod old;
@@ -23,25 +23,25 @@ use super::row::{Record, write};
 use super::sqlite::SqliteJournal;
 use crate::shell::sqlite::{Problem, beside};
 
-/// The outcome of a takeover of the files of an older organism.
+/// Result of the takeover of the files of an older organism.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Takeover {
-    /// Messages that were accepted from clients and never came into the organism, oldest first.
+    /// Messages of clients that were accepted but did not enter the organism, oldest first.
     pub accepted: Vec<(SubmissionRecord, Bytes)>,
     files: Vec<PathBuf>,
 }
 
 impl Takeover {
-    /// Renames the files to `….taken-over`, once all that was accepted is in the journal. Until then each start gives
-    /// back what is not.
+    /// Renames the files to `….taken-over`, once all accepted messages are in the journal. Until then each start
+    /// returns those that are not.
     ///
     /// # Errors
-    /// [`StoreError`] if one can't be renamed.
+    /// [`StoreError`] if a file can't be renamed.
     pub fn finish(self) -> Result<(), StoreError> {
         self.files.iter().try_for_each(|file| {
             std::fs::rename(file, beside(file, ".taken-over")).map_err(|error| Problem::from(error).of(file))?;
-            // It was only there to be locked.
+            // The file exists only to be locked.
             let _ = std::fs::remove_file(beside(file, "-lock"));
             Ok(())
         })
@@ -49,15 +49,15 @@ impl Takeover {
 }
 
 impl SqliteJournal {
-    /// Takes over what an older organism kept in `….gateway` and `….outbox` beside this journal, before that is
-    /// recovered: once, in one transaction.
+    /// Imports `….gateway` and `….outbox` of an older organism into this journal, before recovery: once, in one
+    /// transaction.
     ///
     /// # Errors
-    /// [`StoreError`] if one of them is in use, damaged, something else, or of a later program. Nothing is written.
+    /// [`StoreError`] if a file is in use, damaged, of another format, or of a later program. Nothing is written.
     pub fn take_over(&mut self) -> Result<Takeover, StoreError> {
         let gateway = Old::gateway(&self.file)?;
         let done = self.has_taken_over().map_err(|problem| problem.of(&self.file))?;
-        // Without the one or the other an outbox is not of a gateway.
+        // An outbox without either does not belong to a gateway.
         let outbox = if gateway.is_some() || done { Old::outbox(&self.file)? } else { None };
         let files = gateway.iter().chain(&outbox).map(|old| old.file().to_owned()).collect();
         let pushes = match outbox {
@@ -79,8 +79,7 @@ impl SqliteJournal {
         Ok(self.db.query_row("SELECT EXISTS (SELECT 1 FROM taken_over)", [], |row| row.get(0))?)
     }
 
-    /// Conversations that the journal knows, because they were opened here, something was submitted into them, or
-    /// something left them.
+    /// Lists conversations that the journal has rows of: a root, a submission, or messages that left.
     fn roots(&self) -> Result<HashSet<ThreadId>, Problem> {
         let sql =
             "SELECT id FROM thread WHERE number = root UNION SELECT root FROM egress UNION SELECT root FROM submission";
@@ -89,7 +88,7 @@ impl SqliteJournal {
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Messages that a start takes up: it boots anew.
+    /// Lists open messages that the next start runs again: all but those of `<boot>`, which starts again.
     fn run_again(&self) -> Result<HashSet<MessageId>, Problem> {
         let sql = "SELECT message.id FROM message JOIN thread ON thread.number = message.thread \
                    JOIN thread AS top ON top.number = thread.root \
@@ -117,7 +116,7 @@ impl SqliteJournal {
         for agent in &taken.agents {
             apply.agent(agent)?;
         }
-        // The gateway of then did not write down whom it took answers without an addressee for.
+        // The older gateway did not record the addressee of answers without one.
         let of_items = taken.items.iter().map(|item| &item.record.mailbox);
         let mailboxes: BTreeSet<&Name> = of_items.chain(taken.gone.iter().map(|(mailbox, ..)| mailbox)).collect();
         for mailbox in mailboxes {
@@ -127,7 +126,7 @@ impl SqliteJournal {
             apply.take_sent(sent)?;
         }
         for row in &taken.principals {
-            // Who was let in since then stays.
+            // Principals admitted since then stay.
             let sql = "SELECT 1 FROM principal WHERE name = ?1 OR token = ?2";
             let known = (row.principal.name.as_str(), row.token.0);
             if !db.prepare_cached(sql)?.exists(known)? {
@@ -141,8 +140,8 @@ impl SqliteJournal {
 }
 
 impl Apply<'_> {
-    /// A message of a mailbox, as it was. One that has ended, and that the pump runs again because its end did not
-    /// come there, waits again.
+    /// Imports a message of a mailbox. An ended message waits again if the pump still has it open, because its end did
+    /// not reach the pump.
     fn take_item(&mut self, item: &OldItem, base: u64, runs_again: bool) -> Result<(), Problem> {
         let mut status = item.status.clone();
         if runs_again && !status.state.is_open() {
@@ -155,7 +154,7 @@ impl Apply<'_> {
         self.mail(&MailRecord { seq: base + item.record.seq, ..item.record.clone() }, &status)
     }
 
-    /// Takes a message of a client, with those of its answers that the journal has forgotten.
+    /// Imports a message of a client, with those of its answers that the journal has deleted.
     fn take_sent(&mut self, sent: &OldSent) -> Result<(), Problem> {
         self.at = sent.at.as_nanos().cast_signed();
         self.submitted(&sent.record, sent.ended.unwrap_or(self.at))?;
@@ -171,12 +170,12 @@ impl Apply<'_> {
             let Some(egress) = egress(submission, answer) else { return Ok(()) };
             self.put(&egress, [number])?;
         }
-        // The gateway had it.
+        // The gateway has received it.
         self.end(over!("egress", "number = ?1", "?2"), &[number])
     }
 }
 
-/// An answer as it left; nothing if its envelope is none.
+/// Parses an answer; `None` if its envelope is invalid.
 fn egress(submission: &SubmissionRecord, answer: &OldAnswer) -> Option<EgressRecord> {
     let canonical = climb(&Raw::new(answer.envelope.clone()), &XmlLimits::UNLIMITED).ok()?;
     let envelope = Envelope::open_emitted(canonical).ok()?;

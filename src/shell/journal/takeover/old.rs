@@ -1,4 +1,4 @@
-//! The files of an older organism: a gateway's of versions 1 to 4, and an outbox.
+//! Files of an older organism: the file of a gateway, versions 1 to 4, and an outbox.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -31,10 +31,10 @@ pub(super) struct Old {
     _lock: Held,
 }
 
-/// Content of the file of a gateway.
+/// Contents of a gateway's file.
 pub(super) struct Taken {
     pub(super) items: Vec<OldItem>,
-    /// Of mailboxes: the greatest place that was pruned, and the greatest of all that is gone.
+    /// Per mailbox: the greatest number that was pruned, and the greatest of all that have left.
     pub(super) gone: Vec<(Name, Number, Number)>,
     pub(super) agents: Vec<AgentRecord>,
     pub(super) principals: Vec<PrincipalRow>,
@@ -50,7 +50,7 @@ pub(super) struct OldItem {
 pub(super) struct OldSent {
     pub(super) record: SubmissionRecord,
     pub(super) envelope: Bytes,
-    /// The gateway had not heard that the organism has it.
+    /// True if the organism has not confirmed to the gateway that it has the message.
     pub(super) accepted: bool,
     pub(super) at: Time,
     pub(super) ended: Option<i64>,
@@ -73,12 +73,12 @@ pub(super) struct Push {
 }
 
 impl Old {
-    /// The file of the gateway of an organism with that journal, if there is one.
+    /// Opens the file of the gateway of an organism with that journal, if there is one.
     pub(super) fn gateway(journal: &Path) -> Result<Option<Self>, StoreError> {
         Self::open(find(journal, ".gateway")?, "file of a gateway", 0x5379_4731, 4)
     }
 
-    /// The outbox.
+    /// Opens the outbox, if there is one.
     pub(super) fn outbox(journal: &Path) -> Result<Option<Self>, StoreError> {
         Self::open(find(journal, ".outbox")?, "outbox", 0x5379_4f31, 1)
     }
@@ -107,7 +107,7 @@ impl Old {
             if found != "ok" {
                 return Err(Problem::damaged(found.replace('\n', " ")));
             }
-            // It is to be renamed, without its log.
+            // The file will be renamed without its log.
             truncate_log(&db)?;
             Ok((db, version, lock))
         };
@@ -115,7 +115,7 @@ impl Old {
         Ok(Some(Self { db, version, file, _lock: lock }))
     }
 
-    /// The open deliveries of an outbox.
+    /// Reads the open deliveries of an outbox.
     pub(super) fn pushes(&self) -> Result<HashMap<MessageId, Push>, StoreError> {
         let sql = "SELECT id, attempts, spent, error FROM delivery WHERE settled IS NULL";
         let push = |row: &Row<'_>| {
@@ -125,7 +125,7 @@ impl Old {
         Ok(self.told(self.all(sql, push))?.into_iter().collect())
     }
 
-    /// All that the file of a gateway holds.
+    /// Reads the contents of a gateway's file.
     pub(super) fn read(&self, pushes: &HashMap<MessageId, Push>) -> Result<Taken, StoreError> {
         let read = || {
             Ok(Taken {
@@ -148,7 +148,7 @@ impl Old {
     }
 
     fn items(&self, pushes: &HashMap<MessageId, Push>) -> Result<Vec<OldItem>, Problem> {
-        // A session that had a message ended with its process.
+        // A session that held a message ended with its process.
         let noticed = match self.version {
             ..3 => "0",
             _ => "state = 'waiting' AND EXISTS (SELECT 1 FROM notice WHERE notice.item = item.id AND token = receipt)",
@@ -166,7 +166,7 @@ impl Old {
         })?;
         let mut gone: BTreeMap<Name, (Number, Number)> =
             pruned.into_iter().map(|(mailbox, seq)| (mailbox, (seq, seq))).collect();
-        // Places of dead letters that were buried are not given again either; any mailbox can remember that.
+        // Numbers of deleted dead letters are not assigned again either; any mailbox can record that.
         let last = self.all("SELECT seq FROM sqlite_sequence WHERE name = 'item'", |row| row.get::<_, i64>(0))?;
         let some = self.all("SELECT mailbox FROM item ORDER BY seq DESC LIMIT 1", |row| name(row, 0))?;
         let some = some.into_iter().next().or_else(|| gone.keys().next().cloned());
@@ -241,7 +241,7 @@ fn item(row: &Row<'_>, pushes: &HashMap<MessageId, Push>) -> rusqlite::Result<Ol
     let id = MessageId::from_uuid(uuid(row, 2)?);
     let (state, payload): (String, String) = (row.get(9)?, row.get(6)?);
     let state = match MailState::parse(&state).ok_or_else(|| strange(9, &state))? {
-        // The pump had its answer.
+        // The pump has its answer.
         MailState::Waiting if row.get::<_, i64>(10)? == 2 => MailState::Redriven,
         state => state,
     };
@@ -300,13 +300,13 @@ pub(super) fn uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Uuid> {
     row.get(column).map(Uuid::from_bytes)
 }
 
-/// The error for a column with a value that no version writes.
+/// The error for a value that no version writes.
 fn strange(column: usize, found: &str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, found.to_owned().into())
 }
 
-/// The older file beside a journal. An older organism put it beside the name that it was given, and that may have been a
-/// link to the journal or the journal itself: what stands beside either is looked for.
+/// Finds the older file beside a journal. An older organism put it beside the path in its configuration, which may have
+/// been a link to the journal or the journal itself, so both places are checked.
 fn find(journal: &Path, ending: &str) -> Result<Option<PathBuf>, StoreError> {
     let given = beside(journal, ending);
     let real = place(journal).map_err(|problem| problem.of(journal))?;
