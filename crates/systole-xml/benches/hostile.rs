@@ -1,4 +1,4 @@
-//! The most expensive schemas: time and memory until each is compiled or refused.
+//! The most expensive schemas: the time until each is compiled or refused.
 //! `cargo bench --bench hostile`.
 
 #[path = "../tests/hostile_schemas/mod.rs"]
@@ -7,9 +7,6 @@ mod hostile_schemas;
 use systole_xml::schema::PayloadSchema;
 
 use hostile_schemas::Hostile;
-
-#[global_allocator]
-static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 fn main() {
     divan::main();

@@ -87,7 +87,7 @@ impl PayloadSchema {
         probe::probe::<T>(&qname, (T::NAMESPACE, T::ROOT), &model, checker()).map_err(round_trip)?;
         let example = valid_example(&model, checker()).ok_or_else(|| refuse(Shape::NoExample))?;
         let json_schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        let digest = digest([document.as_str()]);
+        let digest = digest([blake3::hash(document.as_bytes()).into()]);
         Ok(Self::assemble(qname, (digest, path), document.into(), &model, Some(example), Some(json_schema)))
     }
 
@@ -200,9 +200,9 @@ impl<'g> Checker<'g> {
     }
 }
 
-/// The digest of documents in any order.
-pub(super) fn digest<'a>(documents: impl IntoIterator<Item = &'a str>) -> Digest {
-    let mut digests: Vec<Digest> = documents.into_iter().map(|text| blake3::hash(text.as_bytes()).into()).collect();
+/// The digest of documents by their own digests; their order doesn't matter.
+pub(super) fn digest(documents: impl IntoIterator<Item = Digest>) -> Digest {
+    let mut digests: Vec<Digest> = documents.into_iter().collect();
     digests.sort_unstable();
     digests.dedup();
     blake3::hash(digests.as_flattened()).into()

@@ -64,6 +64,11 @@ fn derived(name: &str, how: &str, base: &str, content: &str) -> String {
     complex(name, &format!("<xs:complexContent><xs:{how} base='{base}'>{content}</xs:{how}></xs:complexContent>"))
 }
 
+/// A union type.
+fn union(name: &str, members: &str) -> String {
+    format!("<xs:simpleType name='{name}'><xs:union memberTypes='{members}'/></xs:simpleType>")
+}
+
 fn restricted(name: &str, base: &str, facets: &str) -> String {
     format!("<xs:simpleType name='{name}'><xs:restriction base='{base}'>{facets}</xs:restriction></xs:simpleType>")
 }
@@ -281,9 +286,6 @@ fn attributes() -> Vec<Hostile> {
 
 fn simple() -> Vec<Hostile> {
     let r = "<xs:element name='r' type='t0'/>";
-    let union = |name: &str, members: &str| {
-        format!("<xs:simpleType name='{name}'><xs:union memberTypes='{members}'/></xs:simpleType>")
-    };
     let enumeration = |n| many(n, |i| format!("<xs:enumeration value='v{i}'/>"));
     vec![
         one("10,000 simple types restrict each other", {
@@ -414,11 +416,16 @@ fn sets() -> Vec<Hostile> {
             let inside = import(next) + &element(&sequence("<xs:element ref='n:r' minOccurs='0'/>"));
             schema(&format!("{} xmlns:n='urn:{next}'", target(i)), &inside)
         }),
+        set("500 imports in a circle", 500, &|i| {
+            let next = (i + 1) % 500;
+            let inside = import(next) + &element(&sequence("<xs:element ref='n:r' minOccurs='0'/>"));
+            schema(&format!("{} xmlns:n='urn:{next}'", target(i)), &inside)
+        }),
         set("300 includes in a circle", 300, &|i| {
             schema("", &(link("include", (i + 1) % 300) + &format!("<xs:element name='e{i}'/>")))
         }),
-        set("100 documents that all import each other", 100, &|i| {
-            schema(&target(i), &(many(100, |j| if i == j { String::new() } else { import(j) }) + ROOT))
+        set("180 documents that all import each other", 180, &|i| {
+            schema(&target(i), &(many(180, |j| if i == j { String::new() } else { import(j) }) + ROOT))
         }),
         set("100 elements included into 100 namespaces", 101, &|i| match i {
             100 => schema("", &named(100, " type='xs:int'")),

@@ -1,6 +1,8 @@
 //! Schemas with very many items in one place, and with long chains of small items.
 
-use super::{Hostile, ROOT, complex, derived, element, link, many, named, one, restricted, schema, sequence, set};
+use super::{
+    Hostile, ROOT, complex, derived, element, link, many, named, one, restricted, schema, sequence, set, union,
+};
 
 pub(super) fn schemas() -> Vec<Hostile> {
     [attributes(), enumerations(), repetitions(), chains(), texts(), links()].into_iter().flatten().collect()
@@ -66,11 +68,26 @@ fn enumerations() -> Vec<Hostile> {
         }),
         one("an enumeration of 2,000 values of a union of 2,000 types", {
             many(2_000, |i| restricted(&format!("u{i}"), "xs:int", &format!("<xs:minInclusive value='{i}'/>")))
-                + &format!(
-                    "<xs:simpleType name='u'><xs:union memberTypes='{}'/></xs:simpleType>",
-                    many(2_000, |i| format!("u{} ", 1_999 - i))
-                )
+                + &union("u", &many(2_000, |i| format!("u{} ", 1_999 - i)))
                 + &restricted("t0", "u", &values(2_000, &|i| i.to_string()))
+                + r
+        }),
+        one("16 enumerations of 2,000 values of unions of 500 types", {
+            many(500, |i| restricted(&format!("u{i}"), "xs:int", &format!("<xs:minInclusive value='{}'/>", 5_000 + i)))
+                + &union("u", &many(500, |i| format!("u{i} ")))
+                + &many(16, |i| restricted(&format!("e{i}"), "u", &values(2_000, &|i| (6_000 + i).to_string())))
+                + r
+        }),
+        one("30,000 default values of a union of 4,000 types", {
+            many(4_000, |i| restricted(&format!("u{i}"), "xs:int", &format!("<xs:minInclusive value='{i}'/>")))
+                + &union("u", &many(4_000, |i| format!("u{} ", 3_999 - i)))
+                + &many(30_000, |i| format!("<xs:attribute name='a{i}' type='u' default='0'/>"))
+                + r
+        }),
+        one("200 unions of a union of 4,000 types", {
+            many(4_000, |i| restricted(&format!("u{i}"), "xs:int", &format!("<xs:minInclusive value='{i}'/>")))
+                + &union("u", &many(4_000, |i| format!("u{i} ")))
+                + &many(200, |i| union(&format!("t{i}"), "u xs:date"))
                 + r
         }),
         one("an enumeration of 50,000 notations", {

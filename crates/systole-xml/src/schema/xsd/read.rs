@@ -1,7 +1,8 @@
 //! The components of schema documents by their names.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::documents::{Document, Documents};
 use super::tree::NodeId;

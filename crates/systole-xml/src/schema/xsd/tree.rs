@@ -184,6 +184,19 @@ impl Tree {
         children.take_while(move |child| *child < end).filter(|child| self.is_part(*child))
     }
 
+    /// All elements but annotations and their content, in document order.
+    pub(in crate::schema) fn outside_annotations(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            while self.elements.get(next).is_some_and(|_| self.is_part(next) && self.node(next).local == "annotation") {
+                next = index(self.elements[next].next);
+            }
+            let id = (next < self.elements.len()).then_some(next)?;
+            next += 1;
+            Some(id)
+        })
+    }
+
     /// Tells whether an element is in the namespace of XML Schema.
     fn is_part(&self, id: NodeId) -> bool {
         *self.declarations[index(self.elements[id].namespace)].name == *ns::XSD

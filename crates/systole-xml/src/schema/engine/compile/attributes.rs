@@ -205,11 +205,12 @@ impl Compiler<'_, '_> {
 
     /// Checks that the given value of an attribute is valid for its type (section 3.2.6, a-props-correct).
     fn checked_value(
-        &self,
+        &mut self,
         place: &Place,
         attribute: &Attribute,
         mut constraint: ValueConstraint,
     ) -> Result<ValueConstraint, Wrong> {
+        self.spend_on_value(&attribute.ty, &constraint.text)?;
         let scope = Scope::new(self.tree(place), place.node);
         if attribute.ty.is_id() {
             return wrong("an attribute that is an ID can't have a default or fixed value");

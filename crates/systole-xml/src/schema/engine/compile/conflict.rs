@@ -1,7 +1,7 @@
 //! Error texts on elements of one content model that are ambiguous or contradict each other: each names both places,
 //! and is reported at the second one.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::Wrong;
 use crate::schema::engine::namespace::{Namespace, NamespaceSet, Namespaces};

@@ -1,6 +1,6 @@
 //! Identity constraints, with the subset of XPath that they may use (XSD 1.0 part 1, section 3.11).
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use super::{Compiler, Wrong, shown, wrong};
 use crate::schema::engine::grammar::{Constraint, ConstraintKind, ElementId, Name, NameTest, Steps};

@@ -1,9 +1,10 @@
 //! The last phase of compilation: checks that need all components, then one automaton per content model.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::automaton::Automata;
+use foldhash::{HashMap, HashMapExt};
+
+use super::automaton::{Automata, ranks};
 use super::conflict::Spots;
 use super::model::{Components, Kept};
 use super::particle::{Particle, Term};
@@ -47,6 +48,7 @@ impl<'r, 'a> Compiler<'r, 'a> {
         }
         let mut automata = Automata {
             names: &self.names,
+            ranks: ranks(&self.names),
             elements: &self.elements,
             substitutions: &substitutions,
             spots: Spots { reader: self.reader, namespaces: &self.namespaces, places: &self.leaves },
@@ -83,6 +85,12 @@ impl<'r, 'a> Compiler<'r, 'a> {
         let tree = self.tree(place);
         if tree.get(place.node, "default").is_some() && tree.get(place.node, "fixed").is_some() {
             return wrong("an element has either default or fixed, not both");
+        }
+        let element = &self.elements[id.index()];
+        let Some(value) = &element.value else { return Ok(()) };
+        if let Content::Simple(simple) = &types[element.ty.index()].content {
+            let text = value.text.clone();
+            self.spend_on_value(simple, &text)?;
         }
         let element = &mut self.elements[id.index()];
         let Some(value) = &mut element.value else { return Ok(()) };

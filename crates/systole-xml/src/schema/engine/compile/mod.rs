@@ -20,8 +20,9 @@ mod restriction;
 mod simple;
 mod substitution;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use super::grammar::{
     Attribute, Attributes, Derivation, Derivations, Element, ElementId, Name, NameId, TypeId, ValueConstraint,
@@ -158,6 +159,10 @@ struct Compiler<'r, 'a> {
     pattern_states: usize,
     /// The attribute uses in all types and groups together.
     attribute_uses: usize,
+    /// The members of all unions together.
+    union_members: usize,
+    /// The checks of enumerated, default and fixed values against members of unions.
+    union_checks: usize,
     /// The particles of redefining groups, each with the particle of the group that it redefines.
     redefined_groups: Vec<(Particle, Particle, Place)>,
     /// The documentation of particles that refer to an element, by their ids.
@@ -238,6 +243,8 @@ impl<'r, 'a> Compiler<'r, 'a> {
             patterns: HashSet::new(),
             pattern_states: 0,
             attribute_uses: 0,
+            union_members: 0,
+            union_checks: 0,
             redefined_groups: Vec::new(),
             references: HashMap::new(),
             leaves: HashMap::new(),

@@ -2,8 +2,10 @@
 //! automata are made of, so they agree with validation; only documentation, and facets as their author wrote them, come
 //! from the schema documents.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet, HashSetExt};
 
 use super::particle::{Order, Particle, Term};
 use super::substitution::Substitutions;

@@ -5,7 +5,8 @@
 //! budget. The recursion is as deep as groups nest, which is bounded where they are read.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+
+use foldhash::{HashMap, HashMapExt};
 
 use super::derive::is_derived;
 use super::particle::{Order, Particle, Term};

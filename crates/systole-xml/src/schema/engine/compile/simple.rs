@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use foldhash::HashSet;
+
 use super::model::Made;
 use super::{Compiler, Draft, DraftContent, Wrong, derivations, wrong};
 use crate::schema::engine::grammar::TypeId;
@@ -71,17 +73,17 @@ impl Compiler<'_, '_> {
                 }
                 let simples = members.iter().map(|member| self.simple_of(*member)).collect::<Result<_, _>>()?;
                 let made = Made::Union(members.clone());
+                let union = SimpleType::union(simples)?;
+                self.spend_on_union(&union)?;
                 // Members of member unions are members, too.
+                let mut seen: HashSet<TypeId> = members.iter().copied().collect();
                 let mut at = 0;
                 while let Some(member) = members.get(at).copied() {
-                    for inner in self.read(member)?.members.clone() {
-                        if !members.contains(&inner) {
-                            members.push(inner);
-                        }
-                    }
+                    let inner = self.read(member)?.members.clone();
+                    members.extend(inner.into_iter().filter(|inner| seen.insert(*inner)));
                     at += 1;
                 }
-                let draft = Draft::simple(label, self.builtin("anySimpleType")?, SimpleType::union(simples)?, made);
+                let draft = Draft::simple(label, self.builtin("anySimpleType")?, union, made);
                 Ok(Draft { members, ..draft })
             }
             other => wrong(format!("xs:{other} is not allowed in a simple type")),
@@ -142,6 +144,9 @@ impl Compiler<'_, '_> {
         });
         let facets: Vec<Facet> = facets.collect();
         self.spend_on_patterns(&facets, place, &scopes)?;
+        for facet in facets.iter().filter(|facet| facet.name == "enumeration") {
+            self.spend_on_value(base, facet.value)?;
+        }
         let name = tree.get(place.node, "base").unwrap_or("the type inside of it");
         let made = base.restrict(name, &facets).map_err(|Unsupported(rule, facet)| {
             let Some(facet) = facet else { return Wrong::new(None, rule) };
@@ -163,6 +168,30 @@ impl Compiler<'_, '_> {
 }
 
 impl Compiler<'_, '_> {
+    /// Bounds the members of all unions together.
+    fn spend_on_union(&mut self, union: &SimpleType) -> Result<(), Wrong> {
+        const MOST: usize = 100_000;
+        self.union_members = self.union_members.saturating_add(union.width());
+        if self.union_members > MOST {
+            return wrong(format!("unions have more than {MOST} members together, those of their members counted"));
+        }
+        Ok(())
+    }
+
+    /// Bounds the checks of enumerated, default and fixed values: each is checked against one member of its union after
+    /// the other.
+    pub(super) fn spend_on_value(&mut self, ty: &SimpleType, value: &str) -> Result<(), Wrong> {
+        const MOST: usize = 1_000_000;
+        self.union_checks = self.union_checks.saturating_add(ty.checks(value));
+        if self.union_checks > MOST {
+            return wrong(format!(
+                "enumerated, default and fixed values of unions take more than {MOST} checks against members: have \
+                 fewer values, or unions of fewer types"
+            ));
+        }
+        Ok(())
+    }
+
     /// Bounds the automata of all patterns together. A pattern that occurs several times counts once.
     fn spend_on_patterns(&mut self, facets: &[Facet], place: &Place, scopes: &[Scope]) -> Result<(), Wrong> {
         /// The greatest number of states, about 16 MiB of automata.

@@ -1,8 +1,9 @@
 //! The definition of a simple type, and the value of a literal by it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use super::facets::Facets;
 use super::lexis::Lexis;

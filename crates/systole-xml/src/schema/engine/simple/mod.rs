@@ -115,6 +115,19 @@ impl SimpleType {
         restrict::has_facet(&self.definition.variety, facet)
     }
 
+    /// The greatest number of types that a value may be checked against.
+    pub(in crate::schema) fn width(&self) -> usize {
+        self.definition.width
+    }
+
+    /// The greatest number of checks that the words of a text take against members of unions, if it may be a list.
+    pub(in crate::schema) fn checks(&self, text: &str) -> usize {
+        match self.width() {
+            1 => 0,
+            width => width.saturating_mul(text.split_ascii_whitespace().count().max(1)),
+        }
+    }
+
     /// A list type with items of a type.
     ///
     /// # Errors

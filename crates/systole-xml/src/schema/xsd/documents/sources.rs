@@ -1,7 +1,5 @@
 //! Documents for libxml: one main text, and the documents that it refers to by locations which the loader knows.
 
-use std::collections::BTreeSet;
-
 use super::{Documents, attribute};
 use crate::schema::libxml2::Source;
 use crate::schema::xsd::tree::NodeId;
@@ -15,8 +13,8 @@ impl Documents {
     pub(in crate::schema) fn sources(&self, roots: &[usize]) -> (String, Vec<Source>) {
         let mut wrappers = Vec::new();
         let mut others: Vec<Source> = Vec::new();
-        let reached: BTreeSet<usize> = roots.iter().flat_map(|root| self.closure(*root)).collect();
-        for index in reached {
+        let reached = self.reached(roots);
+        for index in (0..reached.len()).filter(|index| reached[*index]) {
             let text = self.linked_text(index, &mut wrappers);
             others.push(Source { url: url(index), text });
         }
