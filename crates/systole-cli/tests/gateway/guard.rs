@@ -131,7 +131,7 @@ fn what_the_organism_could_not_read_any_more_is_refused_at_once() {
     let long = |bytes: usize| ask(1).replace(">1<", &format!(">{}1<", "0".repeat(bytes - ask(1).len())));
     // It fits, and doesn't with the ids that it is given.
     let problem = ada.post("/v1/messages", &long(1 << 20)).problem(413, "too_large");
-    assert!(text(&problem["detail"]).contains("as the organism gets it, and may have 1048576"), "{problem}");
+    assert!(text(&problem["detail"]).contains("as re-encoded, and may have 1048576"), "{problem}");
     ada.post("/v1/messages", &long((1 << 20) - 1024)).is(202);
 }
 
