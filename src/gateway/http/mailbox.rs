@@ -144,7 +144,7 @@ pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, 
     };
     if lost {
         let detail = "the messages behind that cursor are forgotten: go on from 'oldest', or without a cursor";
-        let title = "That place is lost";
+        let title = "The cursor is lost";
         let problem = Problem::new(StatusCode::GONE, "cursor_lost", title, detail);
         return Err(problem.with("oldest", oldest(gate, &mailbox, page.position)));
     }

@@ -208,7 +208,10 @@ fn an_agent_that_can_not_begin_says_why() {
         refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--lease", lease])), "from 1s to 12h");
     }
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--timeout", "soon"])), "timeout");
-    refused(&run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])), "its scheme is another");
+    refused(
+        &run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])),
+        "its scheme is not http or https",
+    );
     let empty = site.folder.join("empty");
     std::fs::write(&empty, "\n").unwrap();
     let secret = ["--forward-to", "http://127.0.0.1:1", "--secret-file", empty.to_str().unwrap()];
