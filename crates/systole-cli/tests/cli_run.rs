@@ -342,7 +342,7 @@ fn a_person_who_is_not_there_is_a_fault() {
 fn what_can_not_run_says_why() {
     let said = run(&["quiet.yaml", "ask.xml"], "");
     assert_eq!(said.code, 2);
-    assert!(said.err.starts_with("nobody may speak as 'cli': add clients: "), "{}", said.err);
+    assert!(said.err.starts_with("there is no client 'cli': add clients: "), "{}", said.err);
     let said = run(&["human.yaml", "no-such-file.xml"], "");
     assert_eq!((said.code, said.err.starts_with("can't read no-such-file.xml: ")), (2, true), "{}", said.err);
     let said = run(&["../check/shapes.yaml"], "");

@@ -184,7 +184,7 @@ fn an_agent_outlives_the_kill_of_the_pump_and_ends_with_its_token() {
     (0..2).for_each(|number| drop(ada.send(number).is(202)));
     let (code, said) = agent.end();
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("'worker' is let in no more"), "{said}");
+    assert!(said.contains("no longer accepts 'worker'"), "{said}");
 }
 
 #[test]
@@ -201,7 +201,10 @@ fn an_agent_that_can_not_begin_says_why() {
         &run(site.systole(&["agent", "worker", "--url", &url, "--exec", "cat"]).env("A", "b")),
         "there is no token",
     );
-    refused(&run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])), "lets nobody in as 'worker'");
+    refused(
+        &run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])),
+        "doesn't accept that token for 'worker'",
+    );
     refused(&run(&mut command(&site, &other, "agent", &["--exec", "cat"])), "403 forbidden");
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--workers", "0"])), "workers");
     for lease in ["0s", "1500ms", "13h"] {
