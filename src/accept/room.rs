@@ -101,9 +101,9 @@ struct Connection {
 enum Doing {
     /// Waits for a head or is slowed down, and may be closed from that moment on.
     Rests(Instant),
-    /// Has a request without an authenticated principal.
+    /// Serves a request without an authenticated principal.
     Asks,
-    /// Has a call of a principal.
+    /// Serves a call of a principal.
     Calls(Name),
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Key {
 #[derive(Debug)]
 pub(super) struct YamlError {
     pub(super) message: String,
-    /// What to write instead, where a known slip stopped the scanner.
+    /// Correction, where a known slip stopped the scanner.
     pub(super) help: Option<String>,
     pub(super) span: Span,
 }

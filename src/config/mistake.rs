@@ -31,7 +31,7 @@ pub enum Mistake {
     Yaml {
         /// The message of the parser.
         message: String,
-        /// What to write instead, where a known slip stopped the parser.
+        /// Correction, where a known slip stopped the parser.
         help: Option<String>,
     },
     /// A value of another kind than its key needs.
@@ -41,7 +41,7 @@ pub enum Mistake {
         expected: &'static str,
         /// The kind of the value.
         found: &'static str,
-        /// What to write instead.
+        /// Correction of the value.
         instead: String,
     },
     /// An unknown key.
@@ -312,9 +312,7 @@ pub enum Mistake {
         namesake: Option<String>,
     },
     /// A client without a way to send a message.
-    #[error(
-        "the client '{client}' can't send: there is no gateway, and `systole run` sends as the client 'cli'"
-    )]
+    #[error("the client '{client}' can't send: there is no gateway, and `systole run` sends as the client 'cli'")]
     Mute {
         /// The client.
         client: Name,

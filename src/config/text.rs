@@ -20,7 +20,7 @@ pub enum Unread {
     Encoding {
         /// The place of the first invalid byte.
         at: Position,
-        /// That byte.
+        /// The invalid byte.
         byte: u8,
         /// The encoding that the file probably has.
         looks: &'static str,

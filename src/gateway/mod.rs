@@ -340,7 +340,7 @@ impl Work {
     }
 }
 
-/// A gateway that is served until this is dropped.
+/// A served gateway, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -350,13 +350,13 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// The address of the gateway.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The organism ends: nothing new is taken, and what waits for remote listeners waits for its next start. Answers
-    /// are still taken.
+    /// Announces the end of the organism: no further messages are accepted, and those for remote listeners wait for its
+    /// next start. Answers are still accepted.
     pub fn stop(&self) {
         self.mailboxes.stop();
     }

@@ -111,7 +111,7 @@ pub enum DeliveryError {
         id: MessageId,
         /// The part.
         part: &'static str,
-        /// Its length in bytes.
+        /// Length in bytes.
         len: usize,
         /// The limit in bytes.
         max: usize,
@@ -127,7 +127,7 @@ pub enum DeliveryError {
     Full {
         /// Deliveries that wait.
         deliveries: u64,
-        /// Their bytes.
+        /// Bytes of deliveries that wait.
         bytes: u64,
     },
     /// The outbox can't be written.

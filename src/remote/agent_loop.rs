@@ -1,4 +1,4 @@
-//! The loop of an agent: it sends heartbeats, handles messages, and ends when it is told to.
+//! The loop of an agent: it sends heartbeats, handles messages, and ends when an admin or its program stops it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

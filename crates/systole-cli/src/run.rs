@@ -30,7 +30,7 @@ use launch::{Launched, Stage};
 pub(super) const CLIENT: &str = "cli";
 /// Time limit of a drain, before the rest is cancelled.
 const DRAIN: Duration = Duration::from_secs(60);
-/// The same where agents elsewhere may take days: their messages wait in the journal.
+/// Time limit of a drain where agents elsewhere may take days: their messages wait in the journal.
 const REMOTE_DRAIN: Duration = Duration::from_secs(5);
 /// Time limit for the end of cancelled work.
 const GRACE: Duration = Duration::from_secs(2);

@@ -25,7 +25,7 @@ pub enum PushError {
         listener: Name,
         /// The file of the secret.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The problem of the secret.
         why: String,
     },
     /// No gateway format fits the declaration of a listener.
