@@ -293,11 +293,11 @@ mod tests {
     #[test]
     fn other_urls_are_not() {
         for (url, part) in [
-            ("", "is none"),
-            ("/relative", "is none"),
+            ("", "is malformed"),
+            ("/relative", "is malformed"),
             ("ftp://example.org", "'ftp'"),
             ("file:///etc/passwd", "'file'"),
-            ("http://", "is none"),
+            ("http://", "is malformed"),
             ("http://user@example.org", "a user or a password"),
             ("http://:secret@example.org", "a user or a password"),
             ("http://127.0.0.1/", "loopback"),

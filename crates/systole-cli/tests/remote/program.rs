@@ -22,7 +22,7 @@ impl Beside {
     /// Starts the program, and waits until its gateway knows it.
     fn start(command: Command) -> Self {
         let mut beside = Self::spawn(command);
-        beside.until("the agent is there");
+        beside.until("the gateway knows the agent");
         beside
     }
 
