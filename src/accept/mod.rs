@@ -4,8 +4,8 @@
 //! accept -> Room (admission) -> TLS -> Wire (answers of hyper itself) -> hyper -> Visit -> router
 //! ```
 //!
-//! - Connections are bounded in all, per address and per principal ([`Room`]). A connection without a call under way is
-//!   closed in favour of a new one, the oldest first: calls under way alone can use up the room, and a part of that is
+//! - Connections are bounded in all, per address and per principal ([`Room`]). A connection without a call in flight is
+//!   closed in favour of a new one, the oldest first: calls in flight alone can use up the room, and a part of that is
 //!   kept for admins.
 //! - A head, a handshake and an answer that is not read have a time limit. The reader of a body sets the body's.
 //! - Refusals of hyper itself become problem documents, too ([`Wire`]).
@@ -38,7 +38,7 @@ use room::Stay;
 pub(crate) use speak::Carrying;
 use speak::speak;
 
-/// Time for the requests under way when the entrance ends.
+/// Time for the requests in flight when the entrance ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Pause after a failed accept, at first and at most: the system may be out of file descriptors.
@@ -64,7 +64,7 @@ pub(crate) struct Times {
     pub(crate) stall: Duration,
 }
 
-/// Serves until `end` is true; then lets the requests under way end.
+/// Serves until `end` is true; then lets the requests in flight end.
 pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, mut end: watch::Receiver<bool>) {
     let Entrance { listener, tls, times } = entrance;
     let mut pause = PAUSE.0;

@@ -22,13 +22,13 @@ const FEW: usize = 16;
 /// Limits on the number of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Most connections with a call of a principal under way.
+    /// Most connections with a call of a principal in flight.
     pub(crate) connections: usize,
     /// Further places, for admins, for health and for clients that are not authenticated yet.
     pub(crate) reserve: usize,
-    /// Most connections of one address without a call of a principal under way.
+    /// Most connections of one address without a call of a principal in flight.
     pub(crate) per_address: usize,
-    /// Most connections of one principal with a call under way.
+    /// Most connections of one principal with a call in flight.
     pub(crate) per_principal: usize,
 }
 
@@ -36,21 +36,21 @@ pub(crate) struct Bounds {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
     /// An address has its most connections.
-    #[error("{most} connections of your address wait for an answer, as many as may: use fewer")]
+    #[error("{most} connections of your address wait for an answer, the most allowed: use fewer")]
     Address {
         /// The limit, in connections.
         most: usize,
     },
-    /// A principal has its most calls under way.
-    #[error("{name} has {most} calls under way, as many as may: wait for an answer")]
+    /// A principal has its most calls in flight.
+    #[error("{name} has {most} calls in flight, the most allowed: wait for an answer")]
     Principal {
         /// The principal.
         name: Name,
         /// The limit, in connections.
         most: usize,
     },
-    /// All principals together have their most calls under way.
-    #[error("{most} calls are under way, as many as may: try again later")]
+    /// All principals together have their most calls in flight.
+    #[error("{most} calls are in flight, the most allowed: try again later")]
     All {
         /// The limit, in connections.
         most: usize,
@@ -81,11 +81,11 @@ struct State {
     /// The number of the next connection.
     next: u64,
     connections: HashMap<u64, Connection>,
-    /// Connections without a call under way, by the time from which each may be closed.
+    /// Connections without a call in flight, by the time from which each may be closed.
     resting: BTreeSet<(Instant, u64)>,
     /// Number of connections of each address without a call of a principal.
     strangers: HashMap<Source, usize>,
-    /// Calls under way of each principal, and of all.
+    /// Calls in flight of each principal, and of all.
     callers: HashMap<Name, usize>,
     calls: usize,
 }
@@ -186,7 +186,7 @@ impl Room {
         (0..most).take_while(|_| state.evict_any(now)).count()
     }
 
-    /// Number of connections, and of calls of principals under way.
+    /// Number of connections, and of calls of principals in flight.
     pub(crate) fn figures(&self) -> (usize, usize) {
         let state = self.state();
         (state.connections.len(), state.calls)
@@ -287,7 +287,7 @@ impl Drop for Stay {
     }
 }
 
-/// A request of a connection, among the extensions of the request. It is under way until all clones are dropped.
+/// A request of a connection, among the extensions of the request. It is in flight until all clones are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit(Arc<Turn>);
 
@@ -371,7 +371,7 @@ mod tests {
         Name::parse(text).unwrap()
     }
 
-    /// Opens a connection of an address with a call of the principal `who` under way.
+    /// Opens a connection of an address with a call of the principal `who` in flight.
     fn call(room: &Arc<Room>, last: u8, who: &str, is_admin: bool) -> Result<Visit, Full> {
         let visit = Visit::begin(&room.let_in(source(last))?);
         visit.enter(&name(who), is_admin).map(|()| visit)

@@ -25,7 +25,7 @@ pub(super) enum Value {
     Nothing,
     Scalar(String),
     List(Vec<Node>),
-    /// In the order of the file; a key may stand more than once.
+    /// Entries in the order of the file; a key may be repeated.
     Map(Vec<(Key, Node)>),
 }
 

@@ -242,7 +242,7 @@ mod tests {
             prop_assert!(wait <= policy.backoff(u32::MAX, 1.0));
         }
 
-        /// However the attempts end, there are at most so many, all within the budget, and the delivery ends.
+        /// Checks that there are at most so many attempts, all within the budget, and that the delivery ends.
         #[test]
         fn a_delivery_ends_within_its_attempts_and_its_budget(
             policy in policies(), ends in proptest::collection::vec((outcomes(), 0..30_000_u64), 10), random in 0.0..1.0_f64

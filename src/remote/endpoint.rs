@@ -42,7 +42,7 @@ impl Endpoint {
     }
 }
 
-/// Serves until `end` is true; then lets the requests under way end.
+/// Serves until `end` is true; then lets the requests in flight end.
 pub(super) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>, end: watch::Receiver<bool>) {
     let PushOptions { connections, connections_per_address, header_time, body_time, .. } = endpoint.options;
     // The gateway is known by the signature of each message alone: all connections are unauthenticated, and bounded as

@@ -42,7 +42,7 @@ pub struct PushOptions {
     pub limits: XmlLimits,
     /// Messages that wait for a batch (64); more are refused with 503.
     pub queue: usize,
-    /// Most open connections (256). One without a request under way is closed for a new one; with none of them, further
+    /// Most open connections (256). One without a request in flight is closed for a new one; with none of them, further
     /// connections wait in the queue of the system.
     pub connections: usize,
     /// Most open connections of one address (an IPv4 address or an IPv6 /64) (256).

@@ -110,7 +110,7 @@ struct Example {
     envelope: bool,
 }
 
-/// Faster than the system's allocator where many threads hand messages to each other.
+/// The allocator of the program: faster than the system's where many threads hand messages to each other.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

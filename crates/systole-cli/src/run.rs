@@ -71,8 +71,8 @@ pub(super) struct Run {
     /// Number of shards; one per processor by default
     #[arg(long, value_name = "N", value_parser = shards)]
     shards: Option<u16>,
-    /// If the organism can't go on, because its disk is full for example, start it again from its journal as soon as
-    /// that can be written; by default the program exits with 3
+    /// Start the organism again from its journal when it can't go on, because its disk is full for example, as soon as
+    /// the journal can be written; by default the program exits with 3
     #[arg(long)]
     restart: bool,
     /// End the work in the journal of a listener or client that organism.yaml no longer has: without this, a start that

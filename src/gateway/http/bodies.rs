@@ -121,13 +121,12 @@ impl Held {
         let for_it = if own.saturating_add(bytes) <= SHARE { *most } else { (most - most / 4).max(*most_of_one) };
         if state.bytes.saturating_add(bytes) > for_it {
             let detail =
-                format!("the bodies of all calls under way have {for_it} bytes, as many as may: try again later");
+                format!("the bodies of all calls in flight have {for_it} bytes, the most allowed: try again later");
             return Err(Problem::bodies(StatusCode::SERVICE_UNAVAILABLE, detail));
         }
         if own.saturating_add(bytes) > *most_of_one {
             let detail = format!(
-                "the bodies of the calls of {} that are under way have {most_of_one} bytes, as many as may: send fewer \
-                 at once",
+                "the bodies of calls of {} in flight have {most_of_one} bytes, the most allowed: send fewer at once",
                 self.of
             );
             return Err(Problem::bodies(StatusCode::TOO_MANY_REQUESTS, detail));

@@ -22,7 +22,7 @@ pub(super) async fn call(about: About) -> Result<Response, Problem> {
     messages::may_send(&gate, &principal)?;
     let clock = gate.mailboxes.clock().ok_or_else(Problem::stopping)?;
     let session = gate.sessions.enter(&principal.name, &name, clock.now()).await.ok_or_else(|| {
-        let detail = format!("{} has {SESSIONS} sessions, as many as may be: end one of them", principal.name);
+        let detail = format!("{} has {SESSIONS} sessions, the most allowed: end one of them", principal.name);
         Problem::too_many("sessions", detail, 1)
     })?;
     let posted = messages::send(&gate, principal.name.clone(), request).await?;

@@ -89,7 +89,7 @@ pub(super) fn mail(gate: &Gate, mail: &StoredMail, reading: Reading) -> Value {
     })
 }
 
-/// For its reader, a message that was redriven waits like any other.
+/// The state for readers: a redriven message waits like any other.
 fn state_of(state: MailState) -> &'static str {
     match state {
         MailState::Redriven => MailState::Waiting.as_str(),

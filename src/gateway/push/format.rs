@@ -7,7 +7,7 @@ use systole_core::vocab::{MessageId, Name};
 
 use crate::shell::journal::StoredMail;
 
-/// Body of a delivery that is not the envelope, and its answer. What is read becomes a reply, which the pump judges.
+/// Body of a delivery that is not the envelope, and its answer. The pump judges the replies in it.
 pub(crate) trait PushFormat: fmt::Debug + Send + Sync {
     /// The media type of the body.
     fn media_type(&self) -> &'static str;
