@@ -2,8 +2,7 @@
 //! I/O.
 //!
 //! Only transport failures are retried. A status of HTTP is an answer, and an answer is final, with one exception, off
-//! by default: 429 and 503 with `Retry-After` (RFC 9110,
-//! section 10.2.3).
+//! by default: 429 and 503 with `Retry-After` (RFC 9110, section 10.2.3).
 
 use std::time::Duration;
 
@@ -92,8 +91,8 @@ pub enum Decision {
 }
 
 impl Policy {
-    /// Wait after the failed attempt number `failed`, counted from 0: `base` x 2^`failed`, at most `cap`,
-    /// give or take `jitter`. `random` is from 0 (the shortest) to 1 (the longest).
+    /// Wait after the failed attempt number `failed`, counted from 0: `base` x 2^`failed`, at most `cap`, give or take
+    /// `jitter`. `random` is from 0 (the shortest) to 1 (the longest).
     pub fn backoff(&self, failed: u32, random: f64) -> Duration {
         let factor = 2_u32.checked_pow(failed).unwrap_or(u32::MAX);
         let wait = self.base.saturating_mul(factor).min(self.cap);

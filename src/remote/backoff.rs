@@ -32,7 +32,7 @@ impl Backoff {
         done
     }
 
-    /// Wait before the next attempt: `calm` after a success.
+    /// Wait before the next attempt: `calm` without an error before.
     pub(super) fn wait(&self, calm: Duration) -> Duration {
         if self.failures == 0 { calm } else { self.wait }
     }

@@ -108,8 +108,8 @@ enum Keyboard {
 }
 
 impl Plan {
-    /// Chooses them: standard input is the keyboard where the organism has people and no file is named, else a source
-    /// of envelopes. Both at once need a terminal of their own.
+    /// Chooses them: standard input is the keyboard, unless `-` is named as a file; without people it is the source of
+    /// envelopes by default. People beside envelopes on standard input need a terminal of their own.
     fn new(args: &Run, config: &Config, people: bool) -> Result<Self, Failure> {
         let speaks = matches!(config.blueprint.party(CLIENT), Some(Party::Client(_)));
         if !speaks && !args.files.is_empty() {
