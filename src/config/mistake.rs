@@ -144,7 +144,7 @@ pub enum Mistake {
         program: String,
     },
     /// A script whose first line names a missing interpreter.
-    #[error("'{program}' can't be started: its first line names '{}', which isn't there", .interpreter.escape_debug())]
+    #[error("'{program}' can't be started: its first line names '{}', which doesn't exist", .interpreter.escape_debug())]
     NoInterpreter {
         /// The script as it is written.
         program: String,

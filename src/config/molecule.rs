@@ -55,7 +55,7 @@ pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
             Some(("the gateway doesn't serve agents of that platform", "add molecule: true to gateway"))
         } else if contract.accepts != text_alone {
             Some((
-                "it carries text alone, and this listener accepts something else",
+                "it carries text alone, and this listener accepts another payload",
                 "write accepts: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
             ))
         } else if contract.replies != text_alone {

@@ -38,7 +38,7 @@ pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) 
 pub fn journal(file: &Path) -> Result<(), String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        return Err("its folder isn't there".to_owned());
+        return Err("its folder doesn't exist".to_owned());
     }
     check_place(file).map_err(|error| error.problem.to_string())?;
     let is_denied = |path: &Path| path.exists() && access(path, Access::WRITE_OK).is_err();

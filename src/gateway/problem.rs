@@ -50,7 +50,7 @@ impl Problem {
 
     /// The agent that asks was removed, or its token was.
     pub(crate) fn removed() -> Self {
-        Self::not_found("no agent has that token any more: it was removed").with("deleted", true)
+        Self::not_found("the agent of that token was removed").with("deleted", true)
     }
 
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
@@ -112,12 +112,12 @@ impl Problem {
 
     pub(crate) fn stopping() -> Self {
         let detail = "the organism is stopping";
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Not at the moment", detail);
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
     }
 
     pub(crate) fn busy(detail: String) -> Self {
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Not at the moment", detail);
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
     }
 
@@ -147,7 +147,7 @@ impl From<ActError> for Problem {
         match error {
             ActError::Ending => Self::stopping(),
             ActError::Refused(Refused::Over(state)) => {
-                Self::conflict("settled", format!("the message is {} by now", state.as_str()))
+                Self::conflict("settled", format!("the message is already {}", state.as_str()))
             }
             ActError::Refused(Refused::Stale) => {
                 Self::conflict("stale_receipt", "that lease has ended: lease the message again")

@@ -103,11 +103,11 @@ impl Kind {
             Self::Read => "the connection probably broke, or the peer was restarted",
             Self::ReadTimeout => "the peer probably still works on it, or hangs",
             Self::Closed => "the peer ended the connection, probably because it failed or was restarted",
-            Self::Unparsable => "something that speaks no HTTP probably listens there",
+            Self::Unparsable => "the peer probably speaks another protocol than HTTP",
             Self::PeerError => "the peer's runtime reported an error without a word: see its log",
-            Self::AnswerTooLarge => "the peer probably answers with something else than it should",
+            Self::AnswerTooLarge => "the peer probably sends another document than the answer",
             Self::AddressRefused => "the address is private",
-            Self::NoSecret => "the target is probably not registered any more",
+            Self::NoSecret => "the target is probably no longer registered",
             Self::Bug => "this is probably a mistake in the program",
         }
     }

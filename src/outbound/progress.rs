@@ -71,8 +71,8 @@ impl Phase {
     fn limit(self, policy: &Policy) -> (Kind, &'static str, Duration) {
         match self {
             Self::Connecting => (Kind::ConnectTimeout, "there was no connection", policy.connect),
-            Self::Writing => (Kind::WriteTimeout, "the peer took nothing of the body", policy.write),
-            Self::Reading => (Kind::ReadTimeout, "nothing came from the peer", policy.read),
+            Self::Writing => (Kind::WriteTimeout, "the peer accepted no byte of the body", policy.write),
+            Self::Reading => (Kind::ReadTimeout, "no byte came from the peer", policy.read),
         }
     }
 }

@@ -77,7 +77,7 @@ impl Endpoint {
     /// Takes the message of a request, and waits for its outcome.
     async fn take(&self, request: Request) -> Result<Handled, Refused> {
         if request.uri().path() != self.options.path {
-            return Err((StatusCode::NOT_FOUND, "nothing is pushed to that path".to_owned()));
+            return Err((StatusCode::NOT_FOUND, "no push is accepted at that path".to_owned()));
         }
         if request.method() != Method::POST {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "a push is a POST".to_owned()));

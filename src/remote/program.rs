@@ -59,7 +59,7 @@ impl ProgramHandler {
             "" => Failed::new(failed.to_string()),
             said => Failed::new(format!("{failed}: {said}")),
         })?;
-        String::from_utf8(output.into()).map_err(|_| Failed::new("the command wrote something that is no UTF-8"))
+        String::from_utf8(output.into()).map_err(|_| Failed::new("the output of the command is no UTF-8"))
     }
 }
 

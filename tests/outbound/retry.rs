@@ -56,7 +56,7 @@ async fn a_peer_that_says_nothing_is_tried_again() {
         options.policy.read = Duration::from_millis(20);
         let error = outcome(options, delivery(7, &peer.url())).await.unwrap_err();
         assert_eq!((error.cause, error.attempts), (Cause::AttemptsExhausted, 3), "{error}");
-        assert_eq!(error.message, "nothing came from the peer for 20ms");
+        assert_eq!(error.message, "no byte came from the peer for 20ms");
         assert_eq!(peer.rest().len(), 3);
     }
 }
@@ -72,7 +72,7 @@ async fn a_peer_that_takes_no_body_is_tried_again() {
     let body = vec![b'x'; 64 << 20];
     let error = outcome(options, Delivery { body: body.into(), ..delivery(7, &peer.url()) }).await.unwrap_err();
     assert_eq!((error.cause, error.attempts), (Cause::AttemptsExhausted, 2), "{error}");
-    assert_eq!(error.message, "the peer took nothing of the body for 50ms");
+    assert_eq!(error.message, "the peer accepted no byte of the body for 50ms");
 }
 
 #[tokio::test]

@@ -184,7 +184,7 @@ impl Session {
                 let patience = if served { REMOTE_DRAIN } else { DRAIN };
                 let seconds = patience.as_secs();
                 self.screen.note(&format!(
-                    "stopping: what was begun goes on to its end, for {seconds} s at most; once more to stop at once"
+                    "stopping: work in flight goes on for {seconds} s at most; a second signal stops at once"
                 ));
                 self.drain(patience).await
             }

@@ -184,7 +184,7 @@ fn stale() -> Problem {
 }
 
 fn over(state: MailState) -> Problem {
-    Problem::conflict("settled", format!("the message is {} by now", state.as_str()))
+    Problem::conflict("settled", format!("the message is already {}", state.as_str()))
 }
 
 fn visibility(gate: &Gate, wanted: Option<Whole>) -> Result<Duration, Problem> {

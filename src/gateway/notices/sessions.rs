@@ -85,12 +85,12 @@ impl Sessions {
         let read = match ask(|| self.delegate.read(call)).await {
             Ok(read) => read.filter(|read| !read.rows.is_empty())?,
             Err(error) => {
-                tracing::error!(%error, "what is pending can't be told: the response goes without it");
+                tracing::error!(%error, "notices can't be read: the response goes without them");
                 return None;
             }
         };
         if let Err(error) = fits(&read, room) {
-            tracing::error!(%error, "what is pending can't be told: the response goes without it");
+            tracing::error!(%error, "notices can't be read: the response goes without them");
             self.release(session, Some(read.token)).await;
             return None;
         }

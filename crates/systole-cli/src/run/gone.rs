@@ -42,7 +42,7 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
     let counted: Vec<String> = gone.iter().map(|(name, count)| format!("'{name}' (open threads: {count})")).collect();
     let drop: Vec<String> = gone.keys().map(|name| format!("--drop {name}")).collect();
     Err(Failure::unusable(format!(
-        "the journal holds work of {}, which {} does not have as what it was: write it there again, or end that work with {}",
+        "the journal has open threads of {}, which {} no longer declares: declare it as before, or end them with {}",
         counted.join(" and "),
         args.organism.display(),
         drop.join(" ")
