@@ -1,8 +1,8 @@
 //! A conversation that waits for a person, and outlives the process that it waits in.
 //!
-//! `cargo run --example durable` starts an organism in a process of its own, sends it a request, kills it with `kill
-//! -9` while it asks a person, starts it again from the same journal, and answers as that person. The clerk's handler
-//! runs again, gets no answer twice, and its reply reaches the customer.
+//! `cargo run --example durable` starts an organism in a process of its own, sends it a request, kills it with
+//! `kill -9` while it asks a person, starts it again from the same journal, and answers as that person. The clerk's
+//! handler runs again, gets no answer twice, and its reply reaches the customer.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
