@@ -15,8 +15,8 @@ use super::address::Source;
 /// Time in which a new connection without a request isn't closed: a client may take so long to write its first head.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Calls of a principal that may use the last quarter of the places: a few principals with many calls can't keep the
-/// others out.
+/// Calls in flight below which a principal may use the last quarter of the places, too: a few principals with many
+/// calls can't keep the others out.
 const FEW: usize = 16;
 
 /// Limits on the number of connections.

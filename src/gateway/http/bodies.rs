@@ -16,8 +16,8 @@ use crate::gateway::problem::Problem;
 /// Bytes of messages that are read for answers at once.
 const READING: usize = 32 << 20;
 
-/// Bytes of a principal that may use the last quarter of the room: a few principals with much can't keep the others
-/// out.
+/// Most bytes of a principal that may use the last quarter of the room, too: a few principals with much can't keep
+/// the others out.
 const SHARE: usize = 1 << 20;
 
 /// The unit in which turns are taken, in bytes.
@@ -189,7 +189,7 @@ mod tests {
         let ada = bodies.hold(Name::parse("ada").unwrap());
         ada.more(1 << 20).unwrap();
         ada.more(1).unwrap_err();
-        // A limit of one principal that is the whole room holds.
+        // The limit of a principal may be the whole room.
         let bodies = Bodies::new(8 << 20, 8 << 20);
         bodies.hold(Name::parse("ada").unwrap()).more(8 << 20).unwrap();
     }
