@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(heard, [1, 2, 3]);
     let open = block_on(organism.snapshot()).threads;
     assert_eq!(open.iter().map(|thread| thread.path.to_string()).collect::<Vec<_>>(), ["root", "root/clock"]);
-    // The clock would tick for ever: a drain cancels what it waits for.
+    // The clock would tick for ever: a drain cancels its wait.
     let drained = block_on(organism.drain(Duration::from_secs(10)));
     assert!(drained.idle && drained.ended, "{drained:?}");
     println!("drained: {} message(s) delivered", drained.counts.delivered);

@@ -1,8 +1,8 @@
 //! A conversation that waits for a person, and outlives the process that it waits in.
 //!
-//! `cargo run --example durable` starts an organism in a process of its own, asks it something, kills it with
-//! `kill -9` while a person is being asked, starts it again from the same journal, and answers as that person. The
-//! clerk's handler runs again, is told nothing twice, and its reply reaches the customer.
+//! `cargo run --example durable` starts an organism in a process of its own, sends it a request, kills it with
+//! `kill -9` while it asks a person, starts it again from the same journal, and answers as that person. The clerk's
+//! handler runs again, gets no answer twice, and its reply reaches the customer.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
@@ -19,28 +19,28 @@ use systole::shell::journal::Durability;
 /// Asks for leave.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Leave {
-    /// From when to when.
+    /// First and last day.
     when: String,
 }
 
-/// Whether it is granted.
+/// The decision on a leave.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Decision {
-    /// In words.
+    /// The decision, in words.
     text: String,
 }
 
 /// Asks a manager.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Approve {
-    /// What it is about.
+    /// The request to decide on.
     what: String,
 }
 
-/// What a manager says.
+/// The verdict of a manager.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Verdict {
-    /// In words.
+    /// The verdict, in words.
     text: String,
 }
 
@@ -65,7 +65,8 @@ impl Handler<Delivery<Leave>> for Clerk {
 
     fn handle(&mut self, leave: Delivery<Leave>, _: &mut Context<Self>) -> Self::Result {
         Box::pin(async move {
-            // A re-run gets what was recorded here: between its awaits a handler must do the same each time.
+            // A handler that runs again gets the recorded value: between its awaits a handler must do the same each
+            // time.
             let number = leave.thread().record("number", async { std::process::id() }).await?;
             println!("clerk: case {number} is about {}", leave.when);
             let request = Approve { what: format!("leave {}", leave.when) };
@@ -75,7 +76,7 @@ impl Handler<Delivery<Leave>> for Clerk {
     }
 }
 
-/// The organism: it asks the person at its standard input, and says on standard output what reaches the customer.
+/// Runs the organism: it asks the person at its standard input, and prints the answers to the customer.
 fn serve(journal: &Path, ask: bool) -> Result<(), Box<dyn Error>> {
     let print: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(|text| {
         print!("{text}");
@@ -95,7 +96,7 @@ fn serve(journal: &Path, ask: bool) -> Result<(), Box<dyn Error>> {
         .start()?;
     let customer = organism.client("customer")?;
     if ask {
-        // Comes back when the journal has it: from then on nothing but an answer ends it.
+        // Returns when the journal has the request: from then on only an answer ends it.
         block_on(customer.post(Leave { when: "from 1 to 14 May".into() }))?;
         println!("customer: the request is taken");
     }
@@ -119,7 +120,7 @@ impl Office {
         Ok(Self { process, said })
     }
 
-    /// Passes on what it says, up to a line that contains something.
+    /// Prints the output of the process, up to a line that contains a text.
     fn listen(&mut self, until: &str) -> Result<String, Box<dyn Error>> {
         loop {
             let mut line = String::new();

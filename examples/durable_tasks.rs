@@ -1,6 +1,6 @@
 //! A task that outlives the organism it was submitted to.
 //!
-//! A writer submits a task and waits; its owner accepts it, and keeps how far it has read with it, in one transaction.
+//! A writer submits a task and waits; its owner accepts it, and stores its own progress with it, in one transaction.
 //! Then the organism ends. Another one starts from the same journal: the task, the owner's state and the writer's wait
 //! are there, and the result reaches the writer.
 
@@ -14,7 +14,7 @@ use systole::shell::journal::Durability;
 /// Tells the reviewer to go on.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Read {
-    /// Up to which page.
+    /// The page to read up to.
     page: u32,
 }
 
@@ -23,7 +23,7 @@ impl Payload for Read {
     const ROOT: &'static str = "read";
 }
 
-/// Owns the inbox; its state is the page that it has come to.
+/// Owns the inbox; its state is the page that it has read.
 struct Reviewer(Job);
 
 impl Actor for Reviewer {
@@ -37,7 +37,8 @@ impl Handler<Delivery<Read>> for Reviewer {
         let before = self.0.state().map_or("page 0".into(), |state| String::from_utf8_lossy(&state).into_owned());
         let page = read.page;
         println!("reviewer: was at {before}, is at page {page}");
-        // Once, however often this message is run: the task, the state and the note of it are one transaction.
+        // This happens once, however often this message is run: the task, the state and the note of it are one
+        // transaction.
         let moved = self.0.act(read.thread(), Some(format!("page {page}").into()), |inbox, now| {
             let owner = inbox.owner().expect("the job has one").clone();
             let task = inbox.tasks().next().expect("it was submitted");
@@ -74,7 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let (organism, reviews) = office(&journal)?;
     block_on(organism.client("writer")?.post(call_to("reviews", Submit::new("Read chapter 3, all 20 pages."))))?;
-    // A durable answer is one that a crash can't undo, so this is when the task was accepted for good.
+    // A durable answer can't be undone by a crash, so this is when the task was accepted for good.
     while reviews.read(|inbox| inbox.pending().count()) == 0 {
         std::thread::yield_now();
     }

@@ -1,5 +1,5 @@
-//! Every failure is an answer: panic, error, silence, timeout, a forbidden call and an unknown
-//! payload each end as a fault at whoever asked.
+//! Every failure is an answer: panic, error, silence, timeout, a forbidden call and an unknown payload each end as a
+//! fault at the caller.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ macro_rules! payload {
         $(#[$doc])*
         #[derive(Debug, Serialize, Deserialize, JsonSchema)]
         struct $type {
-            /// What is wanted.
+            /// The subject.
             what: String,
         }
 
@@ -27,17 +27,17 @@ payload!(
     "stunt"
 );
 payload!(
-    /// Says that it went well.
+    /// The reply of a stunt that went well.
     Applause,
     "applause"
 );
 payload!(
-    /// Opens the vault. Only the banker may be asked, and not by the stuntman.
+    /// Opens the vault. Only the banker may be called, and not by the stuntman.
     OpenVault,
     "open-vault"
 );
 payload!(
-    /// What nobody has ever heard of.
+    /// An undeclared payload.
     Gibberish,
     "gibberish"
 );

@@ -1,15 +1,15 @@
-# What the demos have in common: an organism in the folder that one is in, and who may speak to it. It is sourced.
+# Functions of the demos, to be sourced: an organism in the current folder, and tokens for its principals.
 systole=${SYSTOLE:-systole}
 work=$(mktemp -d)
 started=
 trap 'kill $started 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-# A copy of an organism.yaml, at a port that is free.
+# Copies an organism.yaml, with a free port.
 copy() { sed 's/127.0.0.1:8420/127.0.0.1:0/' "$1/organism.yaml" >organism.yaml; }
-# Runs it, and says in $url where it listens.
+# Runs the organism, and sets $url to its address.
 start() {
-    # The address of an earlier start must not be found in it.
+    # The log must not have the address of an earlier start.
     : >run.log
     "$systole" run organism.yaml </dev/null 2>>run.log &
     started=$!
@@ -18,7 +18,7 @@ start() {
         sleep 0.1
     done
 }
-# Ends it as a crash does.
+# Ends the organism as a crash does.
 crash() {
     kill -9 $started
     wait $started 2>/dev/null || :

@@ -1,4 +1,4 @@
-//! A delivery that outlives the process that sends it.
+//! A delivery that survives the process that sends it.
 //!
 //! `cargo run --example outbound` starts a peer that ends the connection on its first two requests, and a process that
 //! delivers to it. The process is killed with `kill -9` while it backs off, and again after the second attempt; the
@@ -18,11 +18,11 @@ use uuid::Uuid;
 
 const SECRET: &[u8] = b"what both sides know";
 
-/// The process that delivers: it says how far it has come, until it has.
+/// The process that delivers: it prints its progress until it has delivered.
 #[tokio::main(flavor = "current_thread")]
 async fn deliver(outbox: &Path, url: &str) -> Result<(), Box<dyn Error>> {
     let options = Options {
-        // This machine is a private address: nothing would be sent there otherwise.
+        // This machine has a private address, which is refused otherwise.
         guard: Guard::new().allow("127.0.0.0/8".parse()?),
         policy: Policy { base: std::time::Duration::from_millis(500), ..Policy::default() },
         secrets: std::sync::Arc::new(|_| Some(Secret::new(SECRET))),
@@ -32,7 +32,7 @@ async fn deliver(outbox: &Path, url: &str) -> Result<(), Box<dyn Error>> {
     let id = MessageId::from_uuid(Uuid::from_u128(0x67e5_5044_10b1_426f_9247_bb68_0e5f_e0c8));
     let envelope = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'>…</message>";
     let delivery = Delivery { signed: true, ..Delivery::new(id, "peer".parse()?, url, envelope) };
-    // The same message under the same id: taken once, however often it is sent.
+    // The same message under the same id: accepted once, however often it is sent.
     let mut handle = outbound.send(delivery).await?;
     let mut seen = 0;
     loop {
@@ -70,7 +70,7 @@ impl Sender {
         Ok(Self { process, said })
     }
 
-    /// Waits until it says something.
+    /// Waits for a line with a text.
     fn listen(&mut self, until: &str) -> Result<(), Box<dyn Error>> {
         let mut line = String::new();
         if self.said.read_line(&mut line)? == 0 {
@@ -81,7 +81,7 @@ impl Sender {
     }
 }
 
-/// Reads a request; its idempotency key, if the signature is right.
+/// Reads a request; returns its idempotency key, if the signature is right.
 fn read(stream: &mut TcpStream) -> Result<String, Box<dyn Error>> {
     let mut reader = BufReader::new(stream);
     let (mut key, mut signature, mut len) = (None, None, 0);
@@ -117,7 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut keys = Vec::new();
     for attempt in 1..=2 {
         let mut sender = Sender::start(&outbox, &url)?;
-        // It hangs up without an answer.
+        // The peer hangs up without an answer.
         keys.push(read(&mut peer.accept()?.0)?);
         sender.listen(&format!("attempt {attempt} failed"))?;
         sender.process.kill()?;

@@ -1,4 +1,4 @@
-//! An agent elsewhere: it reads the mailbox of `shouter` in `examples/remote`, and says everything louder.
+//! An agent elsewhere: it reads the mailbox of `shouter` in `examples/remote`, and replies with everything louder.
 //!
 //! ```sh
 //! systole run examples/remote/organism.yaml &
@@ -37,7 +37,7 @@ fn main() -> Result<ExitCode, Failure> {
     }
 }
 
-/// Says everything louder, until the gateway or somebody else ends it.
+/// Replies with everything louder, until an admin or its program stops it.
 #[tokio::main(flavor = "current_thread")]
 async fn agent(
     url: &str,
@@ -54,7 +54,7 @@ async fn agent(
 
 async fn shout(message: Inbound) -> Result<String, Failed> {
     let words = message.payload.split(['<', '>']).nth(2).unwrap_or_default();
-    // What is escaped stays so: references have lower case.
+    // Escaped characters stay so: references have lower case.
     let louder: Vec<String> = words
         .split(' ')
         .map(|word| match word.contains('&') {
@@ -96,7 +96,7 @@ fn ask(address: &str, token: &str, words: &str) -> Result<String, Failure> {
     Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).ok_or("the gateway hung up")?)
 }
 
-/// `examples/remote` in a folder of its own, in a process of its own; both end with this.
+/// `examples/remote` in a folder and a process of its own; both end with this value.
 struct Organism {
     process: Child,
     folder: PathBuf,
@@ -125,7 +125,7 @@ impl Organism {
             }
         }
         let address = line.rsplit('=').next().unwrap_or_default().trim().to_owned();
-        // Nobody may wait for us to read.
+        // The process must not wait for a reader of its log.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         Ok(Self { process, folder, address })
     }
@@ -139,7 +139,7 @@ impl Organism {
 /// The program `systole`.
 fn program() -> Result<PathBuf, Failure> {
     if let Some(program) = std::env::var_os("SYSTOLE") {
-        // It runs in another folder; what is no path is looked for on PATH.
+        // The process runs in another folder; a name without a path is searched on PATH.
         return Ok(fs::canonicalize(&program).unwrap_or(program.into()));
     }
     let example = std::env::current_exe()?;

@@ -7,7 +7,7 @@ use systole::core::EventKind;
 use systole::prelude::*;
 use systole::shell::Observed;
 
-/// Asks what something costs.
+/// A question about the price of something.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Question {
     /// The question, in words.
@@ -17,7 +17,7 @@ struct Question {
     prices: Vec<i64>,
 }
 
-/// What the researcher found.
+/// The finding of the researcher.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Finding {
     /// The answer, in words.
@@ -45,14 +45,14 @@ struct Sum {
 /// Asks a person for an opinion.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Opinion {
-    /// What it is about.
+    /// The subject.
     about: String,
 }
 
-/// What the person thinks.
+/// The view of a person.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct View {
-    /// In words.
+    /// The view, in words.
     text: String,
 }
 

@@ -12,7 +12,7 @@ use systole::prelude::*;
 use systole::shell::inbox::Job;
 use systole::vocab::TaskId;
 
-/// What the writer is to have reviewed.
+/// The book to review.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Book {
     /// The chapters, by title.
@@ -20,7 +20,7 @@ struct Book {
     chapter: Vec<String>,
 }
 
-/// What came of it.
+/// The outcome of a review.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Outcome {
     /// A line for each chapter.
@@ -28,7 +28,7 @@ struct Outcome {
     line: Vec<String>,
 }
 
-/// Tells the reviewer to see to its inbox.
+/// Tells the reviewer to handle its inbox.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Work;
 
@@ -76,7 +76,7 @@ impl Handler<Delivery<Question>> for Writer {
     }
 }
 
-/// Whatever the writer changes its mind about.
+/// Cancels a task when the writer changes its mind.
 impl Handler<Delivery<Cancel>> for Writer {
     type Result = ResponseFuture<Response>;
 
@@ -85,7 +85,7 @@ impl Handler<Delivery<Cancel>> for Writer {
     }
 }
 
-/// Owns the inbox. What it does with each task, a model might say.
+/// Owns the inbox. A model might decide the same about each task.
 struct Reviewer;
 
 impl Actor for Reviewer {

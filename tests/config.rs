@@ -1,4 +1,4 @@
-//! What an `organism.yaml` that is right turns into.
+//! Valid `organism.yaml` files and their configurations.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A writer has something to do for a job that isn't there yet. A reviewer registers, reads its inbox as a model would, takes
-# the task on and completes it; the pump is killed in between.
+# A writer submits a task for a job that isn't registered yet. A reviewer registers, reads its inbox as a model would,
+# accepts the task and completes it; the pump is killed in between.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../organism.sh"

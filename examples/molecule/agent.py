@@ -1,9 +1,9 @@
-"""An agent as Molecule AI's Python SDK makes them, with nothing but Python's standard library.
+"""An agent as Molecule AI's Python SDK makes them, with Python's standard library alone.
 
-`agent.py URL WORKSPACE TOKEN_FILE CURSOR_FILE [SECONDS]`: it registers, then says that it lives and asks for what came,
-every 5 seconds or as often as it is told. It says everything louder: to a person by `notify`, to a peer by `a2a`. Where
-it is stands in a file, which is replaced after each row. A lost cursor, a pump that is away for a while, 429 and 5xx are
-waited out; what it did is written on standard output.
+`agent.py URL WORKSPACE TOKEN_FILE CURSOR_FILE [SECONDS]`: it registers, then sends heartbeats and polls for rows, every
+5 seconds or at the given interval. It answers with everything louder: a person by `notify`, a peer by `a2a`. Its cursor
+is in a file, which is replaced after each row. A lost cursor, a pump that is away for a while, 429 and 5xx are waited
+out; its log goes to standard output.
 """
 
 import json
@@ -24,7 +24,7 @@ def main(url, workspace, token_file, cursor_file, seconds="5"):
         token = file.read().strip()
 
     def call(path, body=None, token=token):
-        """Asks until there is an answer that will not change."""
+        """Repeats a call until its answer is final."""
         while True:
             data = None if body is None else json.dumps(body).encode()
             headers = {"Content-Type": "application/json", "X-Workspace-ID": workspace}
@@ -42,7 +42,7 @@ def main(url, workspace, token_file, cursor_file, seconds="5"):
                 say("away")
                 time.sleep(pause)
 
-    # As the SDK does: without a token, which its operator has put in place.
+    # As the SDK does: without a token, since its operator has put one in place.
     card = {"id": workspace, "url": "remote://no-inbound", "agent_card": {"name": workspace}}
     say("registered", call("/registry/register", card, token=None)["status"])
     place = f"/workspaces/{urllib.parse.quote(workspace)}"
@@ -80,7 +80,7 @@ def answer(call, place, row):
             call(f"/workspaces/{row['source_id']}/a2a", request)
         say("answered", louder)
     except urllib.error.HTTPError as error:
-        # It has its answer, or nobody waits for it any more.
+        # The row has its answer, or its sender no longer waits.
         if error.code != 409:
             raise
         say("settled", louder)

@@ -1,8 +1,8 @@
-"""An agent as Molecule AI's Python SDK makes them with its `A2AServer`, with nothing but Python's standard library.
+"""An agent as Molecule AI's Python SDK makes them with its `A2AServer`, with Python's standard library alone.
 
 `pushed.py URL WORKSPACE TOKEN_FILE PORT`: it serves `POST /a2a/inbound` at that port of this machine, one connection after
-the other, and reports the place with its token. It says everything louder: what its handler returns is the answer. A task
-that comes again, after a crash of either side, gets the answer that it had. It ends when an admin pauses it.
+the other, and registers its URL with its token. It answers with everything louder: the result of its handler is the
+answer. A task that comes again, after a crash of either side, gets the same answer. It ends when an admin pauses it.
 """
 
 import http.server
@@ -56,7 +56,7 @@ def main(url, workspace, token_file, port):
 
     server = http.server.HTTPServer(("127.0.0.1", int(port)), Inbound)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    # The SDK's `register` shows no token by itself: give it a session that does.
+    # The SDK's `register` sends no token by itself: give it a session that does.
     place = f"http://127.0.0.1:{server.server_port}/a2a/inbound"
     card = {"id": workspace, "url": place, "agent_card": {"name": workspace}}
     said = call("/registry/register", card)

@@ -12,7 +12,7 @@ send() {
     curl --silent --show-error --fail --header "@$1.auth" --data "$envelope" "$url$2"
 }
 say() { send ada '/v1/sessions/laptop/call?wait=60' "<say xmlns='urn:example:office:v1'>hello</say>"; }
-# Calls until something rides on the response, and takes the token from its metadata.
+# Calls until a notice rides on the response, and reads the token from its metadata.
 told() {
     until response=$(say) && token=$(printf '%s' "$response" | sed -n 's/.*"notices":{"token":"\([^"]*\)".*/\1/p') &&
         [ -n "$token" ]; do :; done

@@ -1,8 +1,8 @@
-"""A remote listener with nothing but Python's standard library: `agent.py URL TOKEN_FILE CURSOR_FILE`.
+"""The agent of a remote listener, with Python's standard library alone: `agent.py URL TOKEN_FILE CURSOR_FILE`.
 
-It polls: one page after the other, each message once, in order. Where it is stands in a file that is replaced after
-each message, so that it goes on there when it is started again. A message that fails doesn't stop the others: its
-caller is told, and it is kept among the dead letters.
+It polls: one page after the other, each message once, in order. Its cursor is in a file that is replaced after each
+message, so that it continues there after a restart. A message that fails doesn't stop the others: its caller gets a
+fault, and it becomes a dead letter.
 """
 
 import json
@@ -32,7 +32,7 @@ def main(url, token_file, cursor_file):
         except urllib.error.HTTPError as error:
             if error.code != 410:
                 raise
-            # What stood there is forgotten: go on with what is left.
+            # The cursor is lost: go on with the messages that are left.
             os.remove(cursor_file)
             continue
         for item in page["items"]:
@@ -56,7 +56,7 @@ def answer(call, item):
         reply = f"<shouted xmlns='{SHOUT}'>{escape(words.upper())}!</shouted>"
         call(f"{place}/reply", reply.encode())
     except urllib.error.HTTPError as error:
-        # 409: it has an answer from before, or nobody waits any more.
+        # 409: it has an earlier answer, or its caller no longer waits.
         if error.code != 409:
             raise
     except Exception as error:

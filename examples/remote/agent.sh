@@ -1,6 +1,6 @@
 #!/bin/sh
 # A remote listener in shell: `agent.sh URL FILE`, where the file holds its `Authorization: Bearer TOKEN`.
-# It leases one message after the other, adds, replies and acknowledges. curl is all that it needs.
+# It leases one message after the other, adds, replies and acknowledges. It needs curl alone.
 set -eu
 url=$1 auth=$2
 

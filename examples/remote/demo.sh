@@ -1,6 +1,6 @@
 #!/bin/sh
-# An organism, an agent in shell and one in Python, each a process of its own; a client asks both with curl. Then any
-# command takes the place of the one in Python, by `systole agent`, and the one in Rust if AGENT names it.
+# An organism, an agent in shell and one in Python, each a process of its own; a client calls both with curl. Then any
+# command replaces the agent in Python, by `systole agent`, and the one in Rust if AGENT names it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../organism.sh"

@@ -1,7 +1,7 @@
-"""Splits a question up, asks in parallel, and puts the answers together.
+"""Splits a question up, calls in parallel, and joins the answers.
 
-One process for each message, so nothing is remembered here: which answers came before is in the
-file that SYSTOLE_HISTORY names, and SYSTOLE_REMAINING says how many are still to come.
+One process for each message, so no state is kept here: the earlier answers are in the file that
+SYSTOLE_HISTORY names, and SYSTOLE_REMAINING has the number of those still to come.
 """
 
 import os
@@ -28,7 +28,7 @@ def ask(question):
 
 
 def answer(messages):
-    """Writes the answer, once everything that was asked for is there."""
+    """Writes the answer, once all answers are there."""
     total = sum(int(message.get("value")) for message in messages if message.tag == SUM)
     title = next(message.text for message in messages if message.tag == TITLE)
     print(f"That's all of it:\n<answer><headline>{title}</headline><total>{total}</total></answer>")

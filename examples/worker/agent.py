@@ -1,4 +1,4 @@
-"""Two listeners in one program that stays: one adds, the other asks it, step by step, for the sum of many numbers."""
+"""Two listeners in one program that stays: one adds, the other calls it, step by step, for the sum of many numbers."""
 
 from dataclasses import dataclass
 

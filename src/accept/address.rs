@@ -1,3 +1,5 @@
+//! Source addresses of clients.
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

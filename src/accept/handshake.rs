@@ -1,4 +1,4 @@
-//! The beginning of a connection by TLS.
+//! The handshake of TLS at the beginning of a connection.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use tokio_rustls::server::TlsStream;
 
 use super::refusal::response;
 
-/// First byte of a handshake (RFC 8446, section 5.1); no request of HTTP begins so.
+/// First byte of a handshake (RFC 8446, section 5.1); no HTTP request begins with it.
 const HANDSHAKE: u8 = 22;
 
-/// For a client that speaks plain HTTP here.
+/// Refusal of a client that speaks plain HTTP to a TLS port.
 const PLAIN: &str = "this port speaks TLS: use https";
 
-/// Bytes that are read of what is no handshake: a connection that ends with some unread is torn down, and what it was
-/// told is lost.
+/// Most bytes that are read of a client that begins no handshake: a connection that is closed with bytes unread is
+/// reset, and its client may lose the refusal.
 const UNREAD: u64 = 1 << 20;
 
-/// Shakes hands, within that time. `None` if the other side doesn't, or speaks something else: then it is told so.
+/// Makes the handshake, within `time`. `None` if the client doesn't, or speaks another protocol, which is refused.
 pub(super) async fn handshake(stream: TcpStream, tls: &TlsAcceptor, time: Duration) -> Option<TlsStream<TcpStream>> {
-    // It has no more to say than that it can't be had.
+    // A refusal is all that such a client gets.
     tokio::time::timeout(time, begin(stream, tls)).await.ok()?
 }
 
@@ -44,7 +44,7 @@ async fn begin(mut stream: TcpStream, tls: &TlsAcceptor) -> Option<TlsStream<Tcp
     }
 }
 
-/// Says what is wrong. Whoever doesn't hear it has left.
+/// Refuses a client; one that doesn't read the refusal has left.
 async fn refuse(stream: &mut TcpStream) {
     let _ = stream.write_all(&response(StatusCode::BAD_REQUEST, "tls", PLAIN)).await;
     let _ = stream.shutdown().await;

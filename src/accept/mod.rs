@@ -1,14 +1,14 @@
 //! The accept loop of everything that is served over HTTP/1.1: the gateway and the endpoint of agents that get pushes.
 //!
 //! ```text
-//! accept -> Room (who may stay) -> TLS -> Wire (what hyper says by itself) -> hyper -> Visit -> router
+//! accept -> Room (admission) -> TLS -> Wire (answers of hyper itself) -> hyper -> Visit -> router
 //! ```
 //!
-//! - Connections are bounded in all, per address and per principal ([`Room`]). A connection on which no call is under
-//!   way gives its place to a new one, the oldest first, so that calls under way alone can use up the room; and of
-//!   these a part is kept for admins.
+//! - Connections are bounded in all, per address and per principal ([`Room`]). A connection without a call in flight is
+//!   closed in favour of a new one, the oldest first: calls in flight alone can use up the room, and a part of that is
+//!   kept for admins.
 //! - A head, a handshake and an answer that is not read have a time limit. The reader of a body sets the body's.
-//! - What hyper refuses by itself gets a problem document, too ([`Wire`]).
+//! - Refusals of hyper itself become problem documents, too ([`Wire`]).
 //!
 //! Not here: authentication. The router does that, and reports the principal with [`Visit::enter`].
 
@@ -38,19 +38,19 @@ use room::Stay;
 pub(crate) use speak::Carrying;
 use speak::speak;
 
-/// Time for requests that are under way when the entrance ends.
+/// Time for the requests in flight when the entrance ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Pause after a failed accept, at first and at most: the system may be out of files.
+/// Pause after a failed accept, at first and at most: the system may be out of file descriptors.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// Connections that are closed when the system is out of files.
+/// Connections that are closed when the system is out of file descriptors.
 const CLOSED: usize = 16;
 
 /// The listening socket and the protocol of its connections.
 pub(crate) struct Entrance {
     pub(crate) listener: TcpListener,
-    /// TLS, if they speak that.
+    /// TLS, if the connections use it.
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) times: Times,
 }
@@ -58,18 +58,18 @@ pub(crate) struct Entrance {
 /// Time limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// For a head, from the end of the answer before it on; and for a handshake.
+    /// Limit for a head, from the end of the answer before it; and for a handshake.
     pub(crate) header: Duration,
-    /// To read something of its answer.
+    /// Limit for a client to read a part of its answer.
     pub(crate) stall: Duration,
 }
 
-/// Serves until told to end; then lets requests that are under way end.
+/// Serves until `end` is true; then lets the requests in flight end.
 pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, mut end: watch::Receiver<bool>) {
     let Entrance { listener, tls, times } = entrance;
     let mut pause = PAUSE.0;
     loop {
-        // With no room left, connections wait with the system.
+        // With no room left, connections wait in the queue of the system.
         let entered = async {
             room.vacancy().await;
             listener.accept().await
@@ -86,7 +86,7 @@ pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, m
                     Ok(stay) => drop(tokio::spawn(connection(stream, tls, (stay, times), router, end))),
                     Err(full) => refuse(stream, tls.is_some(), full),
                 }
-                // It reads its head before others come, who could want its place.
+                // The connection reads its head before others come that could take its place.
                 tokio::task::yield_now().await;
             }
             Err(error) if is_exhausted(&error) => {
@@ -95,7 +95,7 @@ pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, m
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSE.1);
             }
-            // The client has left before it was let in.
+            // The client has left before it was accepted.
             Err(error) => {
                 tracing::debug!(%error, "a connection was lost before it was accepted");
                 tokio::task::yield_now().await;
@@ -106,7 +106,7 @@ pub(crate) async fn serve(entrance: Entrance, room: Arc<Room>, router: Router, m
     let _ = timeout(GRACE, room.emptied()).await;
 }
 
-/// Whether the process or the system has no descriptor or no memory left.
+/// Checks whether the process or the system has no descriptor or no memory left.
 fn is_exhausted(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
@@ -119,7 +119,7 @@ async fn connection(
     router: Router,
     end: watch::Receiver<bool>,
 ) {
-    // It only makes small answers wait for others.
+    // Nagle's algorithm would only delay small answers.
     let _ = stream.set_nodelay(true);
     let place = stay.clone();
     let served = async move {
@@ -138,10 +138,10 @@ async fn connection(
     }
 }
 
-/// Says that there is no room, as far as that takes no time.
+/// Refuses a connection for lack of room, as far as that takes no time.
 fn refuse(stream: TcpStream, encrypted: bool, full: Full) {
     if !encrypted {
-        // Whoever doesn't hear it has left.
+        // A client that doesn't read the refusal has left.
         let _ = stream.try_write(&refusal::response(full.status(), "connections", &full.to_string()));
     }
 }

@@ -1,8 +1,9 @@
-//! Refusals that no router makes: of hyper, of the accept loop, of the port itself. They have the shape of all others.
+//! Refusals that no router makes: of hyper, of the accept loop, of the port itself. They have the shape of all
+//! problems.
 
 use axum::http::StatusCode;
 
-/// Bytes of the head of a request: its line and its fields.
+/// Most bytes of the head of a request: its line and its fields.
 pub(super) const HEAD: usize = 64 << 10;
 
 /// A problem document (RFC 9457) without further members.
@@ -23,7 +24,7 @@ pub(super) fn response(status: StatusCode, code: &str, detail: &str) -> Vec<u8> 
     format!("{head}\r\n{retry}connection: close\r\n\r\n{body}").into_bytes()
 }
 
-/// The response in the place of a bare one that hyper wrote; `None` if those bytes are no response.
+/// The response that replaces a bare one of hyper; `None` if those bytes are no response.
 pub(super) fn instead_of(bare: &[u8]) -> Option<Vec<u8>> {
     let status = bare.strip_prefix(b"HTTP/1.1 ").or_else(|| bare.strip_prefix(b"HTTP/1.0 "))?.get(..3)?;
     let status = StatusCode::from_bytes(status).ok()?;

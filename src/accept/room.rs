@@ -1,4 +1,5 @@
-//! Admission of connections: their number, their owners, and the choice of the one that gives its place to a new one.
+//! Admission of connections: their number, their principals, and the choice of the connection that is closed for a new
+//! one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,46 +12,45 @@ use tokio::time::{Instant, timeout_at};
 
 use super::address::Source;
 
-/// Time for which a new connection keeps its place without a request: so long a client may take to write what it
-/// came for.
+/// Time in which a new connection without a request isn't closed: a client may take so long to write its first head.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A quarter of the places is kept for principals with fewer calls under way than this: a few with many can't keep the
-/// others out.
+/// Calls in flight below which a principal may use the last quarter of the places, too: a few principals with many
+/// calls can't keep the others out.
 const FEW: usize = 16;
 
 /// Limits on the number of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// With a call of a principal under way.
+    /// Most connections with a call of a principal in flight.
     pub(crate) connections: usize,
     /// Further places, for admins, for health and for clients that are not authenticated yet.
     pub(crate) reserve: usize,
-    /// Of one address, without a call of a principal under way.
+    /// Most connections of one address without a call of a principal in flight.
     pub(crate) per_address: usize,
-    /// Of one principal, with a call under way.
+    /// Most connections of one principal with a call in flight.
     pub(crate) per_principal: usize,
 }
 
 /// The limit that refuses a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
-    /// An address has as many connections as it may.
-    #[error("{most} connections of your address wait for an answer, as many as may: use fewer")]
+    /// An address has its most connections.
+    #[error("{most} connections of your address wait for an answer, the most allowed: use fewer")]
     Address {
         /// The limit, in connections.
         most: usize,
     },
-    /// A principal has as many calls under way as it may.
-    #[error("{name} has {most} calls under way, as many as may: wait for an answer")]
+    /// A principal has its most calls in flight.
+    #[error("{name} has {most} calls in flight, the most allowed: wait for an answer")]
     Principal {
         /// The principal.
         name: Name,
         /// The limit, in connections.
         most: usize,
     },
-    /// All have together.
-    #[error("{most} calls are under way, as many as may: try again later")]
+    /// All principals together have their most calls in flight.
+    #[error("{most} calls are in flight, the most allowed: try again later")]
     All {
         /// The limit, in connections.
         most: usize,
@@ -58,7 +58,7 @@ pub(crate) enum Full {
 }
 
 impl Full {
-    /// The status that says so.
+    /// The HTTP status of the refusal.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Address { .. } | Self::Principal { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -72,7 +72,7 @@ impl Full {
 pub(crate) struct Room {
     bounds: Bounds,
     state: Mutex<State>,
-    /// A place has become free, or can be taken.
+    /// Notification that a place has become free, or can be taken.
     changed: Notify,
 }
 
@@ -81,11 +81,11 @@ struct State {
     /// The number of the next connection.
     next: u64,
     connections: HashMap<u64, Connection>,
-    /// Connections on which nothing is under way, and from when on each may be closed, the first one first.
+    /// Connections without a call in flight, by the time from which each may be closed.
     resting: BTreeSet<(Instant, u64)>,
-    /// Connections of each address without a call of a principal.
+    /// Number of connections of each address without a call of a principal.
     strangers: HashMap<Source, usize>,
-    /// Calls under way of each principal, and of all.
+    /// Calls in flight of each principal, and of all.
     callers: HashMap<Name, usize>,
     calls: usize,
 }
@@ -99,11 +99,11 @@ struct Connection {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Doing {
-    /// Nothing is under way: it waits for a head or is slowed down, and may be closed from that moment on.
+    /// Waits for a head or is slowed down, and may be closed from that moment on.
     Rests(Instant),
-    /// A request without an authenticated principal.
+    /// Serves a request without an authenticated principal.
     Asks,
-    /// A call of a principal.
+    /// Serves a call of a principal.
     Calls(Name),
 }
 
@@ -120,7 +120,7 @@ impl Room {
         self.bounds.connections.saturating_add(self.bounds.reserve)
     }
 
-    /// Comes back once one more connection can be let in.
+    /// Waits until one more connection can be admitted.
     ///
     /// # Cancel safety
     /// Dropping it changes nothing.
@@ -137,14 +137,14 @@ impl Room {
             };
             match first {
                 Some(from) if from <= Instant::now() => return,
-                // A change comes earlier, or that one may be closed.
+                // A change comes earlier, or that connection may be closed.
                 Some(from) => drop(timeout_at(from, changed).await),
                 None => changed.await,
             }
         }
     }
 
-    /// Comes back once no connection is left.
+    /// Waits until no connection is left.
     pub(super) async fn emptied(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -156,11 +156,11 @@ impl Room {
         }
     }
 
-    /// Lets a connection in. Where there is no room, one that rests has to go: one of the same address if that has as
-    /// many as it may, else one of the address that has most.
+    /// Admits a connection. Where there is no room, a resting one is closed: one of the same address if that has its
+    /// most connections, else one of the address that has most.
     pub(super) fn let_in(self: &Arc<Self>, source: Source) -> Result<Arc<Stay>, Full> {
         let (mut state, most, now) = (self.state(), self.bounds.per_address, Instant::now());
-        // An address at its limit takes no place of other addresses: it has to choose among its own.
+        // An address at its limit takes no place of other addresses: one of its own connections is closed.
         let is_full = state.strangers.get(&source).is_some_and(|count| *count >= most);
         if is_full && !state.evict(&[source], now + GRACE) {
             return Err(Full::Address { most });
@@ -180,13 +180,13 @@ impl Room {
         Ok(Arc::new(Stay { room: self.clone(), number, source, evicted }))
     }
 
-    /// Closes some connections that rest; how many.
+    /// Closes some resting connections; returns their number.
     pub(super) fn make_room(&self, most: usize) -> usize {
         let (mut state, now) = (self.state(), Instant::now() + GRACE);
         (0..most).take_while(|_| state.evict_any(now)).count()
     }
 
-    /// Connections, and calls of principals that are under way.
+    /// Number of connections, and of calls of principals in flight.
     pub(crate) fn figures(&self) -> (usize, usize) {
         let state = self.state();
         (state.connections.len(), state.calls)
@@ -194,7 +194,7 @@ impl Room {
 }
 
 impl State {
-    /// A connection does something else. One that was evicted is not there any more.
+    /// Changes the state of a connection. One that was evicted is gone.
     fn turn(&mut self, number: u64, to: Doing) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let source = connection.source;
@@ -220,20 +220,20 @@ impl State {
     }
 
     fn leave(&mut self, number: u64) {
-        // What it does ends with it.
+        // Its call ends with it.
         self.turn(number, Doing::Asks);
         if let Some(connection) = self.connections.remove(&number) {
             less(&mut self.strangers, &connection.source);
         }
     }
 
-    /// The addresses that have most.
+    /// The addresses with the most connections.
     fn crowded(&self) -> Vec<Source> {
         let most = self.strangers.values().max().copied().unwrap_or_default();
         self.strangers.iter().filter(|(_, count)| **count == most).map(|(source, _)| *source).collect()
     }
 
-    /// Closes the connection of these addresses that rests for the longest time; whether there is one.
+    /// Closes the connection of these addresses that rests for the longest time; false if none rests.
     fn evict(&mut self, of: &[Source], now: Instant) -> bool {
         self.evict_where(now, |connection| of.contains(&connection.source))
     }
@@ -254,7 +254,7 @@ impl State {
     }
 }
 
-/// One less; who has none is forgotten.
+/// Counts down; a count of zero is removed.
 fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
@@ -264,7 +264,7 @@ fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     }
 }
 
-/// The place of a connection, until it is dropped.
+/// The place of a connection, until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Stay {
     room: Arc<Room>,
@@ -274,7 +274,7 @@ pub(super) struct Stay {
 }
 
 impl Stay {
-    /// Comes back when it has to go.
+    /// Waits until the connection has to be closed.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
@@ -287,7 +287,7 @@ impl Drop for Stay {
     }
 }
 
-/// A request of a connection, among the extensions of the request: until all clones are dropped, it is under way.
+/// A request of a connection, among the extensions of the request. It is in flight until all clones are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit(Arc<Turn>);
 
@@ -307,7 +307,7 @@ impl Visit {
         self.0.stay.source
     }
 
-    /// From now on it is a call of that principal.
+    /// Makes the request a call of that principal.
     ///
     /// # Errors
     /// [`Full`] if there are too many.
@@ -320,7 +320,7 @@ impl Visit {
             return Err(Full::Principal { name: name.clone(), most: per_principal });
         }
         let most = match is_admin {
-            // A part of the reserve stays free, so that a newcomer finds a place.
+            // A part of the reserve stays free, so that a new connection finds a place.
             true => connections.saturating_add(reserve - reserve.div_ceil(4)),
             false if own < FEW => connections,
             false => (connections - connections / 4).max(per_principal),
@@ -332,7 +332,7 @@ impl Visit {
         Ok(())
     }
 
-    /// Lets the connection be closed for another one from now on: its answer is made to wait.
+    /// Lets the connection be closed for another one from now on: its answer is delayed.
     pub(crate) fn rest(&self) {
         self.0.rest(Instant::now());
     }
@@ -371,7 +371,7 @@ mod tests {
         Name::parse(text).unwrap()
     }
 
-    /// A connection of an address with a call of `who` under way.
+    /// Opens a connection of an address with a call of the principal `who` in flight.
     fn call(room: &Arc<Room>, last: u8, who: &str, is_admin: bool) -> Result<Visit, Full> {
         let visit = Visit::begin(&room.let_in(source(last))?);
         visit.enter(&name(who), is_admin).map(|()| visit)
@@ -381,7 +381,7 @@ mod tests {
         !stay.room.state().connections.contains_key(&stay.number)
     }
 
-    /// All that rest may be closed.
+    /// Lets the time pass after which resting connections may be closed.
     async fn pass() {
         tokio::time::advance(GRACE).await;
     }
@@ -391,7 +391,7 @@ mod tests {
         let room = Room::new(BOUNDS);
         let other = room.let_in(source(2)).unwrap();
         let stays: Vec<_> = (0..3).map(|_| room.let_in(source(1)).unwrap()).collect();
-        // The first one has asked something since.
+        // The first one has made a request since.
         pass().await;
         drop(Visit::begin(&stays[0]));
         let _new = room.let_in(source(1)).unwrap();
@@ -406,11 +406,11 @@ mod tests {
         let visits: Vec<_> = stays.iter().map(Visit::begin).collect();
         assert_eq!(room.let_in(source(1)).unwrap_err(), Full::Address { most: 3 });
         room.let_in(source(2)).unwrap();
-        // One that is slowed down gives way.
+        // A connection that is slowed down is closed.
         visits[1].rest();
         room.let_in(source(1)).unwrap();
         assert!(is_evicted(&stays[1]));
-        // And keeps its place once it is answered.
+        // It keeps its place once it is answered.
         let third = room.let_in(source(1)).unwrap();
         let _visit = Visit::begin(&third);
         visits[2].rest();
@@ -453,7 +453,7 @@ mod tests {
         calls.extend((0..2).map(|at| call(&room, at, "boss", true).unwrap()));
         calls.push(call(&room, 1, "chief", true).unwrap());
         assert_eq!(call(&room, 1, "chief", true).unwrap_err(), Full::All { most: 7 });
-        // The last place is never a call's: newcomers have it, one after the other, and can ask after health.
+        // No call gets the last place: new connections have it, one after the other, and can ask for health.
         let mut stays = Vec::new();
         for last in 0..20 {
             let stay = room.let_in(source(last)).unwrap();
@@ -481,7 +481,7 @@ mod tests {
     async fn who_is_evicted_is_told() {
         let room = Room::new(Bounds { connections: 1, reserve: 0, ..BOUNDS });
         let first = room.let_in(source(1)).unwrap();
-        // Nobody comes in before it may be closed.
+        // No connection is admitted before the first may be closed.
         let waited = Instant::now();
         room.vacancy().await;
         assert_eq!(waited.elapsed(), GRACE);

@@ -25,7 +25,7 @@ use super::refusal::HEAD;
 use super::room::{Stay, Visit};
 use super::wire::{Progress, Wire};
 
-/// Speaks HTTP until the other side leaves, or this one ends.
+/// Serves HTTP until the client leaves, or the entrance ends.
 pub(super) async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     stay: Arc<Stay>,
@@ -62,13 +62,13 @@ pub(super) async fn speak(
     }
 }
 
-/// The answer to a visit, which ends with it.
+/// The answer to a visit, which ends when the answer is sent.
 fn tell(mut response: Response, visit: Visit, progress: Arc<Progress>) -> Response {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         progress.upgrade();
         return response;
     }
-    // No further request is read on a connection on which a body is left: whoever sent one is told so.
+    // A connection with an unread body takes no further request: its client learns that from the header.
     if progress.is_unread() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -102,16 +102,16 @@ impl HttpBody for Heard {
     }
 }
 
-/// Bytes of a body that are handed over at once.
+/// Most bytes of a body that are handed over at once.
 const PIECE: usize = 16 << 10;
 
-/// A body that drops something when it is sent, or nobody takes it.
+/// A body with a value that is dropped when the body is sent, or the client has left.
 ///
-/// It is handed over piece by piece: hyper takes as many as it has room for ([`HEAD`]), and a body that is handed over
-/// whole is in its memory until it is read.
+/// It is handed over piece by piece: hyper takes as many pieces as it has room for ([`HEAD`]), and would keep a body
+/// that is handed over whole in memory until the client has read it.
 pub(crate) struct Carrying<T> {
     body: Body,
-    /// What is left of the part that is being handed over.
+    /// The rest of the part that is being handed over.
     rest: Bytes,
     _until_sent: T,
 }
@@ -122,7 +122,7 @@ impl<T> Carrying<T> {
     }
 }
 
-/// The end of an answer, when it is dropped.
+/// The end of an answer, noted when this value is dropped.
 struct End {
     progress: Arc<Progress>,
     _visit: Visit,
@@ -150,7 +150,7 @@ impl<T: Unpin> HttpBody for Carrying<T> {
             }
         }
         let length = self.rest.len().min(PIECE);
-        // A copy: a part of the rest would keep all of it in memory.
+        // A copy: a slice of the rest would keep all of it in memory.
         let piece = Bytes::copy_from_slice(&self.rest.split_to(length));
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -184,7 +184,7 @@ mod tests {
 
     const TIMES: Times = Times { header: Duration::from_secs(10), stall: Duration::from_secs(30) };
 
-    /// A client, and the connection that it speaks on, with so many bytes between them.
+    /// A client and its connection, with a buffer of so many bytes between them.
     fn connect(bytes: usize) -> (DuplexStream, Arc<Room>, JoinHandle<()>) {
         let router = Router::new()
             .route("/small", get(async || "small"))
@@ -269,11 +269,11 @@ mod tests {
     async fn a_client_whose_body_is_not_read_can_write_it_and_reads_its_answer() {
         let (mut client, _, served) = connect(4096);
         client.write_all(b"POST /blind HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await.unwrap();
-        // More than the connection holds.
+        // More bytes than the connection holds.
         client.write_all(&vec![b'x'; 1_000_000]).await.unwrap();
         assert!(all(client).await.ends_with("not read"));
         served.await.unwrap();
-        // One that never ends it is left, too.
+        // A client that never ends its body is disconnected, too.
         let (mut client, _, served) = connect(4096);
         client.write_all(b"POST /blind HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx").await.unwrap();
         let began = Instant::now();

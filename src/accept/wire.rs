@@ -1,8 +1,9 @@
-//! The bytes of a connection below hyper: what hyper refuses by itself becomes a problem document, what a client sent
-//! and no handler read is read before the end, and the wait for a client that reads nothing has a limit.
+//! The bytes of a connection below hyper: refusals of hyper itself become problem documents, bytes of a client that no
+//! handler read are read before the end, and the wait for a client that reads nothing has a limit.
 //!
-//! hyper answers a head that it can't read before any router sees it, with a status and nothing else. Such an answer is
-//! told from others by its moment: nothing is being answered ([`Phase::Clean`]), and yet something is written. One
+//! hyper answers a head that it can't parse before any router sees it, with a status and nothing else. Such an answer
+//! is recognized by its moment: no request is being answered ([`Phase::Clean`]), and yet bytes are written. One
+//! exception is left as it is: a bad head behind a request whose answer its client has not read yet.
 //! exception is left as it is: a bad head behind a request whose answer its client has not read yet.
 
 use std::future::Future;
@@ -23,20 +24,20 @@ use super::refusal::instead_of;
 /// unread is reset, and its client may lose the answer (RFC 9112, section 9.6).
 const LINGER: (Duration, usize) = (Duration::from_secs(2), 8 << 20);
 
-/// Bytes of that which are read at a time.
+/// Bytes of that rest that are read at a time.
 const SIP: usize = 4096;
 
-/// The state of the writing side of a connection.
+/// State of the writing side of a connection: what it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
-    /// Nothing: all that was answered is written.
+    /// Nothing: all answers are written.
     Clean,
     /// An answer.
     Answering,
     /// The rest of an answer that is complete.
     Ended,
-    /// Whatever the protocol says that took the place of HTTP.
+    /// The bytes of the protocol that replaced HTTP.
     Through,
 }
 
@@ -44,7 +45,7 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Progress {
     phase: AtomicU8,
-    /// Something of the request was not read.
+    /// True while a part of the request is unread.
     unread: AtomicBool,
 }
 
@@ -53,7 +54,7 @@ impl Progress {
         Arc::new(Self { phase: AtomicU8::new(Phase::Clean as u8), unread: AtomicBool::new(false) })
     }
 
-    /// A request has come.
+    /// Notes that a request has come.
     pub(super) fn begin(&self, has_body: bool) {
         self.set(Phase::Answering);
         self.unread.store(has_body, Ordering::Relaxed);
@@ -64,7 +65,7 @@ impl Progress {
         self.unread.store(false, Ordering::Relaxed);
     }
 
-    /// Whether something of the request was not read.
+    /// Checks whether a part of the request is unread.
     pub(super) fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
@@ -74,7 +75,7 @@ impl Progress {
         self.set(Phase::Ended);
     }
 
-    /// The connection speaks something else from now on.
+    /// Notes that the connection speaks another protocol from now on.
     pub(super) fn upgrade(&self) {
         self.set(Phase::Through);
     }
@@ -103,7 +104,7 @@ pub(super) struct Wire<S> {
     linger: Option<Linger>,
 }
 
-/// The end of a connection of which not all was read.
+/// The end of a connection of which some bytes are unread.
 struct Linger {
     until: Pin<Box<Sleep>>,
     left: usize,
@@ -114,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Self { stream, progress, instead: Bytes::new(), time, stalled: None, ended: false, linger: None }
     }
 
-    /// Writes by `write`, which has to come to something in time.
+    /// Writes by `write`, which must make progress in time.
     fn in_time<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -133,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
     }
 
-    /// Writes what stands in the place of what hyper wrote.
+    /// Writes the bytes that replace those of hyper.
     fn poll_instead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
             let rest = self.instead.clone();
@@ -146,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Takes an answer of hyper's own; whether it is one.
+    /// Takes an answer of hyper itself; false if the bytes are none.
     fn replaces(&mut self, bytes: &[u8]) -> bool {
         let instead = if self.progress.is(Phase::Clean) { instead_of(bytes) } else { None };
         let Some(instead) = instead else { return false };
@@ -155,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         true
     }
 
-    /// Reads what the client still sends, and drops it.
+    /// Reads and drops the bytes that the client still sends.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let linger = self.linger.get_or_insert_with(|| Linger { until: Box::pin(sleep(LINGER.0)), left: LINGER.1 });
         if linger.until.as_mut().poll(cx).is_ready() {
@@ -199,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_instead(cx))?;
-        // An answer of its own is one slice.
+        // An answer of hyper itself is one slice.
         if let [only] = slices
             && self.replaces(only)
         {

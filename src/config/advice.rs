@@ -18,7 +18,7 @@ pub enum Advice {
     Silent(String),
 }
 
-/// Reports where the advice differs from what the engine found.
+/// Reports where the advice differs from the verdict of the engine.
 pub(super) fn report(reader: &mut Reader, listed: &[Listed], accepted: bool, advice: Advice) {
     let Some(first) = listed.first() else { return };
     match advice {
@@ -29,7 +29,7 @@ pub(super) fn report(reader: &mut Reader, listed: &[Listed], accepted: bool, adv
         Advice::Opinion(Opinion { by, objections }) if objections.is_empty() => {
             reader.report(Mistake::Lenient { by }, first.by.span);
         }
-        // Both refuse, or there is none.
+        // Both refuse, or there is no opinion.
         Advice::Opinion(_) | Advice::Unasked => {}
         Advice::Silent(why) => reader.report(Mistake::NoOpinion { why }, first.by.span),
     }

@@ -1,5 +1,5 @@
-//! What only the whole organism shows: names that clash, calls that nobody accepts, payloads
-//! without a schema, programs that aren't there.
+//! Checks of the organism as a whole: clashes of names, calls that no listener accepts, payloads without a schema,
+//! missing programs.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::schemas::Schemas;
 use super::tasks::{Tasks, TasksOf};
 use crate::settings::{Format, Mode, Push};
 
-/// The blueprint of what the file describes.
+/// Makes the blueprint that the file describes.
 pub(super) fn blueprint(organism: &Organism) -> Blueprint {
     let listeners = organism.listeners.iter().map(|listener| listener.contract.clone()).collect();
     let clients = organism.clients.iter().map(super::organism::Speaker::client).collect();
@@ -29,7 +29,7 @@ pub(super) fn blueprint(organism: &Organism) -> Blueprint {
     blueprint
 }
 
-/// Payloads that no schema declares; the pump declares its own.
+/// Reports payloads that no schema declares; the pump declares its own.
 pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &Schemas) {
     let catalog = &schemas.catalog;
     let listed = organism.listeners.iter().flat_map(lists).chain(organism.clients.iter().map(|c| &c.calls)).flatten();
@@ -44,12 +44,12 @@ pub(super) fn declarations(reader: &mut Reader, organism: &Organism, schemas: &S
     }
 }
 
-/// Whether a payload is one that the pump speaks itself.
+/// Checks for a payload of the pump itself.
 pub(super) fn is_the_pumps(payload: &QName) -> bool {
     matches!(payload.namespace(), ns::CORE | ns::META | ns::ENVELOPE)
 }
 
-/// Programs and scripts that aren't there.
+/// Reports missing programs and scripts.
 pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std::path::Path) {
     for listener in &organism.listeners {
         let (Written::Command(called) | Written::Worker { program: called, .. }) = &listener.kind else { continue };
@@ -65,7 +65,7 @@ pub(super) fn programs(reader: &mut Reader, organism: &Organism, directory: &std
     }
 }
 
-/// Deliveries whose receiver can't tell who sent them, though it could check a signature. `A2AServer` checks none.
+/// Reports pushes without a signature to receivers that could check one. `A2AServer` checks none.
 pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
     for listener in &organism.listeners {
         if let Written::Remote(Mode::Push(Push { secret: None, format: Format::Envelope, .. })) = &listener.kind {
@@ -74,7 +74,7 @@ pub(super) fn signed(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// A second listener with which jobs register.
+/// Reports a second registry of jobs.
 pub(super) fn registries(reader: &mut Reader, organism: &Organism) {
     let is_registry =
         |kind: &Written| matches!(kind, Written::Tasks { tasks: Tasks { of: TasksOf::Registered(_), .. }, .. });
@@ -82,7 +82,7 @@ pub(super) fn registries(reader: &mut Reader, organism: &Organism) {
     registries.skip(1).for_each(|listener| reader.report(Mistake::TwoRegistries, listener.name.span));
 }
 
-/// Jobs whose owners aren't there.
+/// Reports jobs with unknown owners.
 pub(super) fn owners(reader: &mut Reader, organism: &Organism) {
     for listener in organism.listeners.iter().filter(|_| organism.complete) {
         let Written::Tasks { owner: Some(owner), .. } = &listener.kind else { continue };
@@ -93,7 +93,7 @@ pub(super) fn owners(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// What remote agents and clients were promised must survive the process.
+/// Reports messages of remote agents and clients that would not survive the process.
 pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
     let remote = || organism.listeners.iter().filter(|listener| matches!(listener.kind, Written::Remote(_)));
     if organism.gateway.is_none() {
@@ -106,7 +106,7 @@ pub(super) fn durable(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// A message must be able to come in: `systole run` speaks as the client `cli`, others through the gateway.
+/// Reports clients that can't send: `systole run` sends as the client `cli`, others need the gateway.
 pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
     if organism.gateway.is_some() || !organism.complete {
         return;
@@ -118,7 +118,7 @@ pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
         .listeners
         .iter()
         .any(|listener| listener.accepts.iter().any(|accepted| accepted.value == boot_qname()));
-    // What is elsewhere needs a gateway, which is told by itself.
+    // The missing gateway of a remote listener is reported by itself.
     let remote = organism.listeners.iter().any(|listener| matches!(listener.kind, Written::Remote(_)));
     if organism.clients.is_empty() && !boots && !remote {
         let first = organism.listeners.first().map(|listener| listener.name.span);
@@ -126,7 +126,7 @@ pub(super) fn speakers(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// The mailboxes that are those of clients.
+/// The mailboxes of clients.
 pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Name, Name> {
     let is_remote = |name| {
         find(organism, name).is_some_and(|found| matches!(found.kind, Written::Remote(Mode::Poll | Mode::Stream)))
@@ -142,7 +142,7 @@ pub(super) fn mailboxes(reader: &mut Reader, organism: &Organism) -> BTreeMap<Na
     owned
 }
 
-/// The problems of a blueprint, each at the place in the file that has it.
+/// Reports the problems of a blueprint, each at its place in the file.
 pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<Problem>) {
     let mut repeats = Vec::new();
     for problem in problems {
@@ -150,10 +150,10 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
         repeats.push(problem.clone());
         let (span, other) = place(organism, &problem, nth);
         let moot = match problem {
-            // Whoever accepts it may be among what can't be read.
+            // A listener that couldn't be read may accept it.
             Problem::Unanswered { .. } => !organism.complete || reader.is_marked(span),
             Problem::Reserved { .. } => reader.is_marked(span),
-            // Two of one name are told as that.
+            // Two listeners with one name are reported as that.
             Problem::Ambiguous { ref first, ref second, .. } => first == second,
             Problem::DuplicateName { .. }
             | Problem::NoSlot { .. }
@@ -174,7 +174,7 @@ pub(super) fn problems(reader: &mut Reader, organism: &Organism, problems: Vec<P
 
 type Other = Option<(Span, &'static str)>;
 
-/// Where the `nth` problem that reads like this one is.
+/// The place of the `nth` problem with the same text.
 fn place(organism: &Organism, problem: &Problem, nth: usize) -> (Span, Other) {
     let listed = |list: &[At<QName>], payload: &QName| {
         list.iter().filter(|at| at.value == *payload).map(|at| at.span).collect::<Vec<_>>()

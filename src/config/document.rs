@@ -1,7 +1,7 @@
-//! An `organism.yaml` as a tree of nodes that know where they stand.
+//! An `organism.yaml` as a tree of nodes with their places.
 //!
-//! Every scalar is text here, as it was written: what it has to be is for its reader to say, so
-//! that `command: [sleep, 1.50]` and `name: on` mean what they look like.
+//! Every scalar is text here, as it was written: its reader decides its type, so that `command: [sleep, 1.50]` and
+//! `name: on` mean what they look like.
 
 use std::fmt;
 
@@ -21,11 +21,11 @@ pub(super) struct Node {
 
 #[derive(Debug)]
 pub(super) enum Value {
-    /// Nothing at all, `null` or `~`.
+    /// No value, `null` or `~`.
     Nothing,
     Scalar(String),
     List(Vec<Node>),
-    /// In the order of the file; a key may stand more than once.
+    /// Entries in the order of the file; a key may be repeated.
     Map(Vec<(Key, Node)>),
 }
 
@@ -35,17 +35,17 @@ pub(super) struct Key {
     pub(super) span: Span,
 }
 
-/// Why a text is no YAML document.
+/// Reason why a text is no YAML document.
 #[derive(Debug)]
 pub(super) struct YamlError {
     pub(super) message: String,
-    /// What to write instead, where a known slip stopped the scanner.
+    /// Correction, where a known slip stopped the scanner.
     pub(super) help: Option<String>,
     pub(super) span: Span,
 }
 
 impl Value {
-    /// What it is, for "expected …, found …".
+    /// The kind of the value, for "expected …, found …".
     pub(super) fn what(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -56,7 +56,7 @@ impl Value {
     }
 }
 
-/// Reads the one document of a text.
+/// Parses the one document of a text.
 pub(super) fn parse(source: &str) -> Result<Node, YamlError> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
@@ -74,7 +74,7 @@ pub(super) fn parse(source: &str) -> Result<Node, YamlError> {
     Ok(spanned.into_node(source))
 }
 
-/// What the deserializer makes of a node; typed scalars still have to be read from the source.
+/// The deserializer's form of a node; typed scalars still have to be read from the source.
 enum Parsed {
     Nothing,
     Typed,

@@ -1,3 +1,5 @@
+//! Mistakes with their places.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use systole_core::vocab::{Position, Span};
 use super::Mistake;
 use crate::shell::terminal::{Escaped, defuse};
 
-/// A mistake and the place of it in its file.
+/// A mistake with its place in a file.
 #[derive(Debug, Clone)]
 pub struct Finding {
     mistake: Mistake,
@@ -17,11 +19,11 @@ pub struct Finding {
 struct Place {
     file: Arc<File>,
     span: Span,
-    /// Another place that has to do with it, and why.
+    /// Another place that concerns the mistake, and its reason.
     other: Option<(Span, &'static str)>,
 }
 
-/// A text with the name that its findings call it by.
+/// A text with its name in findings.
 #[derive(Debug)]
 pub(super) struct File {
     name: String,
@@ -33,7 +35,7 @@ impl Finding {
         Self { mistake, place: Some(Place { file: file.clone(), span, other: None }) }
     }
 
-    /// A mistake that is in no place of any file: the file isn't there.
+    /// Makes a finding without a place: the file is missing.
     pub(super) fn nowhere(mistake: Mistake) -> Self {
         Self { mistake, place: None }
     }
@@ -45,28 +47,28 @@ impl Finding {
         self
     }
 
-    /// What is wrong.
+    /// The mistake.
     pub fn mistake(&self) -> &Mistake {
         &self.mistake
     }
 
-    /// The name of the file that it is in, and where there.
+    /// The name of the file, and the place in it.
     pub fn place(&self) -> Option<(&str, Position)> {
         let place = self.place.as_ref()?;
         Some((&place.file.name, Position::of(place.file.text.as_bytes(), place.span.start)))
     }
 
-    /// The text of that file, and where in it the mistake is.
+    /// The text of the file, and the span of the mistake in it.
     pub fn source(&self) -> Option<(&str, Span)> {
         self.place.as_ref().map(|place| (&*place.file.text, place.span))
     }
 
-    /// Another place of that file that has to do with the mistake, and why.
+    /// Another place of that file that concerns the mistake, and its reason.
     pub fn other(&self) -> Option<(Span, &'static str)> {
         self.place.as_ref().and_then(|place| place.other)
     }
 
-    /// Where it is, if it is in that file.
+    /// The span of the mistake, if it is in that file.
     pub(super) fn span_in(&self, file: &Arc<File>) -> Option<Span> {
         self.place.as_ref().filter(|place| Arc::ptr_eq(&place.file, file)).map(|place| place.span)
     }

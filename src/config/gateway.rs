@@ -1,4 +1,4 @@
-//! `gateway:`: where an organism is served over HTTP.
+//! `gateway:`: the settings of an organism that is served over HTTP.
 
 use std::net::SocketAddr;
 
@@ -9,8 +9,8 @@ use super::reader::{At, Reader};
 use super::tls;
 use crate::settings::GatewaySettings;
 
-/// Messages of one remote listener that are handed over at once, unless its `concurrency` says otherwise; the others
-/// wait in the pump.
+/// Messages of one remote listener that are in its mailbox at once, unless its `concurrency` says otherwise; further
+/// ones wait in the pump.
 pub(super) const WAITING: u32 = 10_000;
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<At<GatewaySettings>> {

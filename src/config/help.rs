@@ -1,4 +1,4 @@
-//! What to do about a mistake: one sentence for each, with what to write instead.
+//! Remedies for mistakes: one sentence for each, with what to write instead.
 
 use systole_core::core::Problem;
 
@@ -7,7 +7,7 @@ use super::check::is_the_pumps;
 use super::units;
 
 impl Mistake {
-    /// What to do about it.
+    /// The remedy of the mistake.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Self::UnknownKey { near: Some(near), .. } | Self::Choice { near: Some(near), .. } => {

@@ -1,14 +1,14 @@
-//! What to write where another kind of value belongs: the value that stands there, in the right form.
+//! Corrections of values of a wrong kind: the same value in the right form.
 
 use super::document::Value;
 
-/// The longest text that a help repeats.
+/// Longest text that a help repeats, in bytes.
 const SHOWN: usize = 60;
 
 /// The first key of the file.
 pub(super) const ROOT: &str = "organism";
 
-/// Where a mapping belongs whose first key is `lead`.
+/// Correction of a value in the place of a mapping whose first key is `lead`.
 pub(super) fn mapping(value: &Value, lead: Option<&str>) -> String {
     match (value, lead) {
         (_, Some(ROOT)) => "write organism: { name: demo }, and listeners: below it".into(),
@@ -19,7 +19,7 @@ pub(super) fn mapping(value: &Value, lead: Option<&str>) -> String {
     }
 }
 
-/// Where a list belongs.
+/// Correction of a value in the place of a list.
 pub(super) fn list(value: &Value) -> String {
     match value {
         Value::Scalar(text) if text.len() <= SHOWN => format!("write [{}]", quoted(text)),
@@ -28,7 +28,7 @@ pub(super) fn list(value: &Value) -> String {
     }
 }
 
-/// Where a command and its arguments belong.
+/// Correction of a value in the place of a command and its arguments.
 pub(super) fn command(value: &Value) -> String {
     const SHELL: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?', '"', '\'', '\\', '(', '~'];
     match value {
@@ -43,7 +43,7 @@ pub(super) fn command(value: &Value) -> String {
     }
 }
 
-/// Where a single value belongs.
+/// Correction of a value in the place of a single value.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Map(_) => "write one value; a text with ': ' or with braces needs quotes".into(),

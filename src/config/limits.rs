@@ -1,5 +1,5 @@
-//! The keys below `limits:`. All bounds of [`Limits`] and of [`XmlLimits`](systole_core::vocab::XmlLimits)
-//! can be set; what is left out keeps its default.
+//! The keys below `limits:`. All bounds of [`Limits`] and of [`XmlLimits`](systole_core::vocab::XmlLimits) can be set;
+//! keys that are left out keep their default.
 
 use systole_core::vocab::Limits;
 
@@ -7,7 +7,7 @@ use super::document::Node;
 use super::reader::{Fields, Reader};
 
 const MANY: u64 = u32::MAX as u64;
-/// 1 TiB: more than any machine that this runs on has to give.
+/// 1 TiB: more than any machine that this runs on has.
 const BIG: u64 = 1 << 40;
 
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Limits {

@@ -27,7 +27,7 @@ pub(super) struct Listener {
     pub(super) kind: Written,
 }
 
-/// A program as it is written; it isn't looked for yet.
+/// A program as it is written; it isn't searched yet.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) words: Vec<At<String>>,
@@ -45,10 +45,10 @@ pub(super) enum Written {
     Tasks { tasks: Tasks, owner: Option<At<Name>>, place: Span },
 }
 
-/// Processes of a worker at most.
+/// Most processes of a worker.
 const MAX_PROCESSES: u64 = 1024;
 
-/// Reads an entry. `None` if something is missing without which the others can't be judged.
+/// Reads an entry. `None` if it lacks a key without which the others can't be judged.
 pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<Listener> {
     let before = reader.findings.len();
     let mut fields = reader.fields(node, Some("name"))?;
@@ -90,7 +90,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node, limits: &Limits) -> Option<
     Some(Listener { name, contract, accepts, replies, calls, returns, schemas, kind })
 }
 
-/// A listener that has its contract from what it is.
+/// Makes a listener whose kind determines its contract.
 fn with_tasks(name: At<Name>, contract: Contract, place: Span, kind: Written) -> Listener {
     let at = |list: &[QName]| list.iter().map(|qname| At { value: qname.clone(), span: place }).collect();
     let (accepts, replies, calls) = (at(&contract.accepts), at(&contract.replies), at(&contract.calls));
@@ -112,7 +112,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
         }
         Some(Written::Human) => {
             contract.timeout = None;
-            // What a person calls is awaited and shown below the question.
+            // A call of a person is awaited, and its answer shown below the question.
             contract.can_park = true;
         }
         Some(Written::Remote(_)) => {
@@ -121,7 +121,7 @@ fn defaults(name: Name, kind: Option<&Written>, limits: &Limits) -> Contract {
             contract.outlives = true;
         }
         Some(Written::Tasks { .. }) => contract.routing = tasks::ROUTING,
-        // It has no state: each shard answers by itself.
+        // It has no state: each shard replies by itself.
         Some(Written::Echo) => contract.stateless = true,
         None => {}
     }
@@ -210,7 +210,7 @@ fn program(reader: &mut Reader, command: &Node, env: Option<&Node>) -> Option<Pr
     Some(Program { words, env })
 }
 
-/// Whether `human:` or `echo:` says true.
+/// Reads `human:` or `echo:`, which must be true.
 fn marked(reader: &mut Reader, key: &'static str, node: &Node) -> bool {
     match reader.flag(node) {
         Some(true) => true,
@@ -222,7 +222,7 @@ fn marked(reader: &mut Reader, key: &'static str, node: &Node) -> bool {
     }
 }
 
-/// What an echo replies with: by default all that it accepts; at least that.
+/// The replies of an echo: by default all that it accepts, and never less.
 fn echoed(reader: &mut Reader, accepts: &[At<QName>], replies: Option<Vec<At<QName>>>) -> Vec<At<QName>> {
     let heard = accepts.iter().filter(|payload| payload.value.namespace() != ns::CORE);
     let Some(replies) = replies else { return heard.cloned().collect() };

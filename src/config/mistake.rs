@@ -1,3 +1,5 @@
+//! Mistakes in an `organism.yaml`.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,97 +9,97 @@ use systole_xml::schema::{ContractError, DocumentProblem};
 
 use super::text::Unread;
 
-/// What can be wrong with an `organism.yaml`.
+/// A mistake in an `organism.yaml`.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mistake {
     /// The file, or a schema that it names, can't be read.
     #[error("can't read {}{}: {why}", .what, .path.display())]
     Unreadable {
-        /// What the file is, before its name.
+        /// The kind of the file, before its name.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: Unread,
     },
     /// An organism without a listener.
     #[error("the organism has no listener: it can do nothing")]
     NoListener,
-    /// It is no YAML.
-    #[error("this is no YAML: {message}")]
+    /// Invalid YAML.
+    #[error("invalid YAML: {message}")]
     Yaml {
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
-        /// What to write instead, where a known slip stopped the parser.
+        /// Correction, where a known slip stopped the parser.
         help: Option<String>,
     },
-    /// Another kind of value belongs here.
+    /// A value of another kind than its key needs.
     #[error("expected {expected}, found {found}")]
     Kind {
-        /// What belongs here.
+        /// The kind that the key needs.
         expected: &'static str,
-        /// What stands here.
+        /// The kind of the value.
         found: &'static str,
-        /// What to write instead.
+        /// Correction of the value.
         instead: String,
     },
-    /// A key that nobody knows here.
+    /// An unknown key.
     #[error("unknown key '{key}'")]
     UnknownKey {
         /// The key.
         key: String,
         /// The key that may be meant.
         near: Option<&'static str>,
-        /// All keys that can stand here.
+        /// All keys of the mapping.
         known: Vec<&'static str>,
     },
-    /// A key that stands twice in one mapping.
-    #[error("the key '{key}' stands here twice")]
+    /// A key that is repeated in one mapping.
+    #[error("duplicate key '{key}'")]
     DuplicateKey {
         /// The key.
         key: String,
     },
-    /// A key that has to be there.
+    /// A missing key.
     #[error("{owner} needs a key '{key}'")]
     MissingKey {
-        /// Whose key.
+        /// The owner of the key.
         owner: &'static str,
         /// The key.
         key: &'static str,
     },
-    /// No name.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// No qualified name.
+    /// An invalid qualified name.
     #[error(transparent)]
     QName(#[from] QNameError),
-    /// A word that is not among those that can stand here.
-    #[error("'{found}' can't stand here")]
+    /// A word that the key doesn't allow.
+    #[error("'{found}' is not allowed here")]
     Choice {
         /// The word.
         found: String,
         /// The word that may be meant.
         near: Option<&'static str>,
-        /// All words that can stand here.
+        /// All words that the key allows.
         choices: Vec<&'static str>,
     },
-    /// No whole number.
+    /// An invalid whole number.
     #[error("'{text}' is no whole number")]
     Number {
-        /// What stands there.
+        /// The text.
         text: String,
     },
-    /// No size.
+    /// An invalid size.
     #[error("'{text}' is no size")]
     Size {
-        /// What stands there.
+        /// The text.
         text: String,
     },
-    /// No duration.
+    /// An invalid duration.
     #[error("'{text}' is no duration")]
     Duration {
-        /// What stands there.
+        /// The text.
         text: String,
     },
     /// A number out of its bounds.
@@ -110,14 +112,14 @@ pub enum Mistake {
         /// The most.
         max: u64,
     },
-    /// A listener that is neither a command nor a worker nor a person nor an echo nor remote.
+    /// A listener without a kind: neither a command nor a worker nor a person nor an echo nor remote.
     #[error("this listener has no kind")]
     NoKind,
-    /// A listener that is more than one of them.
+    /// A listener of several kinds.
     #[error("a listener is a command, a worker, human, echo, remote, a job or jobs, only one of them")]
     TwoKinds,
     /// `human: false` or `echo: false`.
-    #[error("'{key}: false' says nothing")]
+    #[error("'{key}: false' has no effect")]
     FalseKind {
         /// The key.
         key: &'static str,
@@ -125,31 +127,31 @@ pub enum Mistake {
     /// A command without a program.
     #[error("the command is empty")]
     EmptyCommand,
-    /// A program that isn't there.
+    /// A missing program.
     #[error("there is no program '{program}'")]
     NoProgram {
         /// The program as it is written.
         program: String,
-        /// Whether it was looked for on `PATH`.
+        /// True if it was searched on `PATH`.
         on_path: bool,
-        /// Whether a file of that name is beside the organism's file.
+        /// True if a file of that name is beside the organism's file.
         beside: bool,
     },
-    /// A program that may not be run.
+    /// A program that is not executable.
     #[error("'{program}' is no program: it is not executable")]
     NotExecutable {
         /// The program as it is written.
         program: String,
     },
-    /// A script whose first line names an interpreter that isn't there.
-    #[error("'{program}' can't be started: its first line names '{}', which isn't there", .interpreter.escape_debug())]
+    /// A script whose first line names a missing interpreter.
+    #[error("'{program}' can't be started: its first line names '{}', which doesn't exist", .interpreter.escape_debug())]
     NoInterpreter {
         /// The script as it is written.
         program: String,
         /// The interpreter as the first line names it.
         interpreter: String,
     },
-    /// A script that isn't there.
+    /// A missing script.
     #[error("there is no file '{script}' for '{program}' to run")]
     NoScript {
         /// The program.
@@ -166,18 +168,18 @@ pub enum Mistake {
     /// A variable that the pump sets itself.
     #[error("variables whose names start with SYSTOLE_ are set by the pump")]
     ReservedVariable,
-    /// A key that means nothing for a listener of this kind.
-    #[error("'{key}' means nothing for a listener that is {kind}")]
+    /// A key that does not apply to a listener of this kind.
+    #[error("'{key}' does not apply to a listener that is {kind}")]
     Pointless {
         /// The key.
         key: &'static str,
-        /// What the listener is.
+        /// The kind of the listener.
         kind: &'static str,
     },
     /// A second registry of jobs.
     #[error("jobs register with one listener of an organism, and there is one already")]
     TwoRegistries,
-    /// A job that belongs to nobody who is there.
+    /// A job of an unknown owner.
     #[error("the job belongs to '{owner}', but no listener and no client has that name")]
     NoOwner {
         /// The owner.
@@ -185,13 +187,13 @@ pub enum Mistake {
         /// A name that may be meant.
         near: Option<String>,
     },
-    /// A remote listener that nobody can reach.
-    #[error("a remote listener comes in through the gateway, and there is none")]
+    /// A remote listener without a gateway.
+    #[error("a remote listener needs a gateway, and there is none")]
     NoGateway,
-    /// A gateway, or a listener behind it, whose messages would be forgotten.
-    #[error("what comes in over the network must not be forgotten, but nothing here is durable")]
+    /// A gateway, or a listener behind it, whose messages are not durable.
+    #[error("messages over the network must be durable, but durability is off")]
     NotDurable,
-    /// What this program was built without.
+    /// A key of a feature without which this program was built.
     #[error("'{key}' needs a systole with the feature '{feature}', and this one was built without")]
     NotBuilt {
         /// The key.
@@ -199,77 +201,77 @@ pub enum Mistake {
         /// The feature.
         feature: &'static str,
     },
-    /// The mailbox of a client that nobody has.
+    /// A mailbox that no listener has.
     #[error("'{name}' has no mailbox to read: it is no remote listener, or is pushed to")]
     NoMailbox {
-        /// Whose it should be.
+        /// The name of the mailbox.
         name: Name,
     },
-    /// A place that nothing is pushed to.
+    /// A URL that messages can't be pushed to.
     #[error("the URL {problem}")]
     Url {
-        /// What is wrong with it.
+        /// The problem of the URL.
         problem: String,
-        /// Whether it only has to be allowed.
+        /// True if it only has to be allowed.
         private: bool,
     },
-    /// Deliveries that could be anybody's.
-    #[error("what is pushed to this listener is not signed: it can't know whom it is from")]
+    /// Pushes without a signature.
+    #[error("pushes to this listener are not signed: it can't verify their sender")]
     Unsigned,
-    /// A listener that is sent text in another platform's format, and can't be.
+    /// A listener that can't get pushes in another platform's format.
     #[error("'format: molecule' can't be used here: {problem}")]
     TextAlone {
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
-        /// What to do about it.
+        /// The remedy.
         help: &'static str,
     },
-    /// A file with something that has to be in order, and is not.
+    /// A file with unusable content.
     #[error("the {what} {} can't be used: {why}", .path.display())]
     File {
-        /// What is in it.
+        /// The content.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem of the content.
         why: String,
     },
-    /// An address that another process listens at.
+    /// An address at which another process listens.
     #[error("another process listens at {address}")]
     AddressInUse {
         /// The address.
         address: SocketAddr,
     },
-    /// An address of another machine, or a port that this user can't have.
+    /// An address of another machine, or a port that this user can't bind.
     #[error("nothing can listen at {address}: {why}")]
     NoAddress {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A text that is no address.
+    /// An invalid address.
     #[error("'{text}' is no address with a port")]
     Address {
-        /// What stands there.
+        /// The text.
         text: String,
     },
-    /// An echo that may not say what it hears.
-    #[error("an echo answers with what it gets, but {payload} is not in its replies")]
+    /// An echo whose replies lack a payload that it accepts.
+    #[error("an echo replies with what it accepts, but {payload} is not in its replies")]
     EchoReply {
         /// The payload.
         payload: QName,
     },
-    /// A schema file that is no usable schema.
+    /// An unusable schema file.
     #[error("{problem}")]
     Document {
-        /// What is wrong with it.
+        /// The problem of the file.
         problem: DocumentProblem,
     },
     /// A schema that can't be a contract.
     #[error(transparent)]
     Schema(#[from] ContractError),
-    /// A second opinion refuses what the engine accepts.
+    /// A second opinion that refuses what the engine accepts.
     #[error("{by} refuses {what}, which the engine accepts: {message}")]
     Objection {
         /// The validator.
@@ -285,7 +287,7 @@ pub enum Mistake {
         /// The validator.
         by: String,
     },
-    /// Valid markup of a schema that rarely means what its author thinks.
+    /// Valid markup of a schema that rarely means what its author expects.
     #[error("{message}")]
     Pitfall {
         /// The effect of the markup.
@@ -296,7 +298,7 @@ pub enum Mistake {
     /// There is no second opinion on the schemas.
     #[error("libxml2 gives no second opinion on the schemas: {why}")]
     NoOpinion {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A payload without a schema.
@@ -306,18 +308,16 @@ pub enum Mistake {
         payload: QName,
         /// The declared payload that may be meant.
         near: Option<QName>,
-        /// What has that name and declares no payload: where it is, and what to write.
+        /// The declaration that has the name and is no payload: its place, and what to write instead.
         namesake: Option<String>,
     },
-    /// A client that can't send a message.
-    #[error(
-        "nobody can speak as the client '{client}': there is no gateway, and `systole run` speaks as the client 'cli'"
-    )]
+    /// A client without a way to send a message.
+    #[error("the client '{client}' can't send: there is no gateway, and `systole run` sends as the client 'cli'")]
     Mute {
         /// The client.
         client: Name,
     },
-    /// What the organism as a whole gets wrong.
+    /// A problem of the organism as a whole.
     #[error(transparent)]
     Organism(Problem),
 }
@@ -325,7 +325,7 @@ pub enum Mistake {
 systole_core::vocab::debug_is_display!(Mistake);
 
 impl Mistake {
-    /// Whether the organism can run in spite of it.
+    /// Checks whether the organism can run in spite of the mistake.
     pub fn is_warning(&self) -> bool {
         match self {
             Self::NoScript { .. } | Self::AddressInUse { .. } | Self::Unsigned | Self::NoListener => true,

@@ -1,8 +1,7 @@
-//! `organism.yaml`: what it may say, and what is wrong with it.
+//! `organism.yaml`: its keys, and the mistakes in it.
 //!
-//! [`Config::load`] reads the file and the schemas that it names. Everything that is wrong is
-//! found at once, each thing with its place in the file and what to do about it; an organism with
-//! an error never starts. Paths are relative to the file.
+//! [`Config::load`] reads the file and the schemas that it names. All mistakes are found at once, each with its place
+//! in the file and its remedy; an organism with an error never starts. Paths are relative to the file.
 //!
 //! ```yaml
 #![doc = include_str!("reference.yaml")]
@@ -10,12 +9,12 @@
 //!
 //! - Sizes are whole numbers of bytes, with or without a unit: `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`,
 //!   `GiB`. Durations have a unit: `ms`, `s`, `m` or `min`, `h`.
-//! - A program with a `/` is relative to the file, another one is looked for on `PATH`. It runs in
-//!   the directory of the file. `env` lists `NAME`, which is passed on from the pump's own
-//!   environment, and `NAME=value`; see [`command`](crate::shell::command) for all that a program gets.
+//! - A program with a `/` is relative to the file, another one is searched on `PATH`. It runs in the directory of the
+//!   file. `env` lists `NAME`, which is passed on from the pump's own environment, and `NAME=value`;
+//!   [`command`](crate::shell::command) has all that a program gets.
 //! - A schema that one listener lists is known to all.
 //!
-//! Not here: running anything. [`Config::kinds`] says what each listener is.
+//! Not here: running anything. [`Config::kinds`] has the kind of each listener.
 
 mod advice;
 mod check;
@@ -67,36 +66,36 @@ pub const REFERENCE: &str = include_str!("reference.yaml");
 /// Gives a second opinion on schema documents that are given together.
 pub type Adviser<'a> = &'a dyn Fn(&[XsdDocument]) -> Advice;
 
-/// The adviser of who wants none.
+/// The adviser that gives no opinion.
 const UNADVISED: Adviser<'static> = &|_| Advice::Unasked;
 
 /// An organism, ready to be built.
 #[derive(Debug)]
 pub struct Config {
-    /// Who is there, and who may say what to whom.
+    /// The listeners and the clients, with their contracts.
     pub blueprint: Blueprint,
     /// The schemas of all payloads.
     pub catalog: Catalog,
-    /// What each listener is, in the order of the blueprint.
+    /// The kind of each listener, in the order of the blueprint.
     pub kinds: Vec<Kind>,
-    /// Where what must survive is kept, if anything must.
+    /// The journal, if the organism is durable.
     pub journal: Option<Journaled>,
-    /// Where it is served over HTTP, if it is.
+    /// The gateway, if the organism has one.
     pub gateway: Option<GatewaySettings>,
-    /// What is odd, but doesn't keep it from running.
+    /// Mistakes that don't keep the organism from running.
     pub warnings: Vec<Finding>,
 }
 
-/// What a listener is.
+/// Kind of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A program that runs once for each message.
     Command(CommandSpec),
-    /// A program that stays, and gets one message after the other.
+    /// A program that stays, and handles many messages.
     Worker(WorkerSpec),
     /// A person at the terminal.
     Human,
-    /// It answers with what it gets.
+    /// An echo: it replies with the payload that it gets.
     Echo,
     /// An agent elsewhere, which gets its messages over HTTP.
     Remote(Mode),
@@ -108,13 +107,12 @@ impl Config {
     /// Reads an `organism.yaml` and everything it names.
     ///
     /// # Errors
-    /// Everything that is wrong, in the order of the file, warnings included; at least one of
-    /// them is an error.
+    /// All mistakes, in the order of the file, warnings included; at least one of them is an error.
     pub fn load(path: &Path) -> Result<Self, Vec<Finding>> {
         Self::load_advised(path, UNADVISED)
     }
 
-    /// As [`load`](Self::load), with a second opinion on the schemas: where it differs, that is a warning.
+    /// Reads as [`load`](Self::load), with a second opinion on the schemas: where it differs, that is a warning.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -123,8 +121,8 @@ impl Config {
         read(&name, &source, &directory, advise, Look::File)
     }
 
-    /// As [`load_advised`](Self::load_advised), and looks at what a start would find on this machine: the place of the
-    /// journal, the address of the gateway.
+    /// Reads as [`load_advised`](Self::load_advised), and checks this machine for a start: the place of the journal,
+    /// the address of the gateway.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -133,7 +131,7 @@ impl Config {
         read(&name, &source, &directory, advise, Look::Machine)
     }
 
-    /// The name of a file for messages, its text, and its directory.
+    /// Opens a file: its name for messages, its text, and its directory.
     fn open(path: &Path) -> Result<(String, String, PathBuf), Vec<Finding>> {
         let source = text::read(path)
             .map_err(|why| vec![Finding::nowhere(Mistake::Unreadable { what: "", path: path.to_owned(), why })])?;
@@ -148,28 +146,28 @@ impl Config {
     }
 }
 
-/// Reads a size as it is written in an `organism.yaml`: bytes, or with a unit such as `MiB`.
+/// Parses a size in the notation of an `organism.yaml`: bytes, or with a unit such as `MiB`.
 ///
 /// # Errors
-/// [`Mistake::Size`] if it is none.
+/// [`Mistake::Size`] if the text is no size.
 pub fn parse_size(text: &str) -> Result<usize, Mistake> {
     units::size(text).ok_or_else(|| Mistake::Size { text: text.to_owned() })
 }
 
-/// Reads a duration as it is written in an `organism.yaml`: with a unit such as `30s` or `7d`.
+/// Parses a duration in the notation of an `organism.yaml`: with a unit such as `30s` or `7d`.
 ///
 /// # Errors
-/// [`Mistake::Duration`] if it is none.
+/// [`Mistake::Duration`] if the text is no duration.
 pub fn parse_duration(text: &str) -> Result<Duration, Mistake> {
     units::duration(text).ok_or_else(|| Mistake::Duration { text: text.to_owned() })
 }
 
-/// What is looked at.
+/// The extent of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// The file and what it names.
+    /// The file and the files that it names.
     File,
-    /// The place of the journal and the address of the gateway, too.
+    /// Also the place of the journal and the address of the gateway.
     Machine,
 }
 
@@ -260,7 +258,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/config")
     }
 
-    /// What is wrong with a text: each finding with a place in it.
+    /// The mistakes of a text, each with its place.
     fn findings(source: &str) -> Vec<Finding> {
         let findings = match read("o.yaml", source, &directory(), UNADVISED, Look::File) {
             Ok(config) => config.warnings,
@@ -318,7 +316,7 @@ mod tests {
         }
         assert!(right.is_empty(), "{right:?}");
         assert!(findings(&organism(on, "format: molecule, url: \"https://agents.example/a2a\"", contract)).is_empty());
-        // Where a listener may be has to be said before it says where it is.
+        // A listener that reports its URL needs the list of allowed ones.
         let open = findings(&organism(on, "format: molecule, url: reported", contract));
         assert!(open.iter().any(|it| matches!(it.mistake(), Mistake::MissingKey { key: "allowed", .. })), "{open:?}");
         let inside = reported.replace("agents.example", "10.0.0.7");

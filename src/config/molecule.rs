@@ -1,5 +1,5 @@
-//! `gateway: { molecule: true }`, and what comes with it: a payload that nobody lists, a client for each workspace, and a
-//! format of pushes.
+//! `gateway: { molecule: true }`, and its effects: a payload without a listed schema, a client for each workspace, and
+//! a format of pushes.
 
 use systole_core::vocab::Span;
 use systole_xml::schema::PayloadSchema;
@@ -17,7 +17,7 @@ use crate::settings::{Mode, Push};
 
 const FEATURE: &str = "compat-molecule";
 
-/// Whether agents of that SDK are served.
+/// Reads whether agents of that SDK are served.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> bool {
     let wanted = reader.flag(node).unwrap_or_default();
     if wanted {
@@ -26,7 +26,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> bool {
     wanted
 }
 
-/// The format of pushes.
+/// Reads the format of pushes.
 pub(super) fn format(reader: &mut Reader, node: &Node) -> Option<Format> {
     let format = reader.choice(node, &[("envelope", Format::Envelope), ("molecule", Format::Molecule)])?;
     if format == Format::Molecule {
@@ -41,7 +41,7 @@ fn built(reader: &mut Reader, key: &'static str, node: &Node) {
     }
 }
 
-/// Listeners that get pushes in that format: text is all that they can be sent, and all that they can answer.
+/// Checks listeners that get pushes in that format: they must accept and reply with text alone.
 #[cfg(feature = "compat-molecule")]
 pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
     let is_on = organism.gateway.as_ref().is_some_and(|gateway| gateway.value.molecule);
@@ -55,7 +55,7 @@ pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
             Some(("the gateway doesn't serve agents of that platform", "add molecule: true to gateway"))
         } else if contract.accepts != text_alone {
             Some((
-                "it carries text alone, and this listener accepts something else",
+                "it carries text alone, and this listener accepts another payload",
                 "write accepts: [\"{urn:systole:chat:v1}said\"], or leave 'format' out",
             ))
         } else if contract.replies != text_alone {
@@ -74,15 +74,15 @@ pub(super) fn pushed(reader: &mut Reader, organism: &Organism) {
     }
 }
 
-/// The schemas that come with it, and the place that says so.
+/// The schemas of the façade, and the place of the key that adds them.
 #[cfg(feature = "compat-molecule")]
 pub(super) fn schemas(organism: &Organism) -> impl Iterator<Item = (&'static PayloadSchema, Span)> {
     let place = organism.gateway.as_ref().filter(|gateway| gateway.value.molecule).map(|gateway| gateway.span);
     place.into_iter().flat_map(|place| crate::molecule::schemas().iter().map(move |schema| (schema, place)))
 }
 
-/// The clients by which workspaces speak first: one for each remote listener that calls `said`, but for those that are
-/// sent envelopes.
+/// The clients by which workspaces open conversations: one for each remote listener that calls `said`, but for those
+/// that get envelopes pushed.
 #[cfg(feature = "compat-molecule")]
 pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker> {
     use super::reader::At;
@@ -108,7 +108,7 @@ pub(super) fn voices(reader: &mut Reader, listeners: &[Listener]) -> Vec<Speaker
     listeners.iter().filter(is_workspace).filter_map(speaks).filter_map(speaker).collect()
 }
 
-/// Nothing comes with it in a program that was built without.
+/// Without the feature no schemas are added.
 #[cfg(not(feature = "compat-molecule"))]
 pub(super) fn schemas(_: &Organism) -> impl Iterator<Item = (&'static PayloadSchema, Span)> {
     std::iter::empty()

@@ -23,7 +23,7 @@ pub(super) struct Organism {
     pub(super) gateway: Option<At<GatewaySettings>>,
     pub(super) clients: Vec<Speaker>,
     pub(super) listeners: Vec<Listener>,
-    /// Whether each listener could be read: else nobody can say what is missing.
+    /// True if each listener could be read: else no missing listener is reported.
     pub(super) complete: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Speaker {
     pub(super) name: At<Name>,
     pub(super) calls: Vec<At<QName>>,
     pub(super) admin: bool,
-    /// The remote listener whose mailbox is the client's.
+    /// The remote listener whose mailbox belongs to the client.
     pub(super) mailbox: Option<At<Name>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn read(reader: &mut Reader, root: &Node) -> Option<Organism> {
     Some(Organism { name, scheduling, limits, meta, journal, gateway, clients, listeners, complete })
 }
 
-/// What the file says of its journal; its path as it is written.
+/// The declaration of the journal, with its path as written.
 #[derive(Debug, Clone)]
 pub(super) struct Keep {
     pub(super) durability: Durability,

@@ -1,4 +1,4 @@
-//! What a start would find on this machine: the file of the journal, the address of the gateway.
+//! Checks of this machine for a start: the file of the journal, the address of the gateway.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use super::organism::Organism;
 use super::reader::Reader;
 use crate::shell::journal::check_place;
 
-/// Reports what a start would be refused for.
+/// Reports reasons for which a start would be refused.
 pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) {
     if let Some(keep) = &organism.journal
         && let Err(why) = journal(&directory.join(&keep.file.value))
@@ -21,7 +21,7 @@ pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) 
     }
     let Some(gateway) = organism.gateway.as_ref().filter(|gateway| gateway.value.listen.port() != 0) else { return };
     let address = gateway.value.listen;
-    // It is free again at once: nobody was let in.
+    // The address is free again at once: no connection was accepted.
     match TcpListener::bind(address) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -31,14 +31,14 @@ pub(super) fn judge(reader: &mut Reader, organism: &Organism, directory: &Path) 
     }
 }
 
-/// Whether a journal can be at a path, as far as can be seen without opening it.
+/// Checks whether a journal can be at a path, as far as can be seen without opening it.
 ///
 /// # Errors
-/// Why it can't.
+/// The reason why it can't, as a sentence about the journal.
 pub fn journal(file: &Path) -> Result<(), String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        return Err("its folder isn't there".to_owned());
+        return Err("its folder doesn't exist".to_owned());
     }
     check_place(file).map_err(|error| error.problem.to_string())?;
     let is_denied = |path: &Path| path.exists() && access(path, Access::WRITE_OK).is_err();

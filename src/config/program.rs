@@ -1,4 +1,4 @@
-//! Finds the program of a command listener.
+//! Search for the program of a command listener.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ pub(super) fn find(program: &str, directory: &Path) -> Option<PathBuf> {
         .find(|path| is_executable(path))
 }
 
-/// Why a program can't be run, as far as can be seen without running it.
+/// The reason why a program can't be run, as far as can be seen without running it.
 pub(super) fn mistake(program: &str, directory: &Path) -> Option<Mistake> {
     let Some(path) = find(program, directory) else {
         let (on_path, file) = (!program.contains('/'), directory.join(program));
@@ -34,7 +34,7 @@ pub(super) fn mistake(program: &str, directory: &Path) -> Option<Mistake> {
     Some(Mistake::NoInterpreter { program: program.to_owned(), interpreter })
 }
 
-/// The interpreter that the first line of a script names, if it isn't there: `#!PATH`, or `#!/usr/bin/env NAME`.
+/// The interpreter in the first line of a script, if it is missing: `#!PATH`, or `#!/usr/bin/env NAME`.
 fn missing_interpreter(script: &Path) -> Option<String> {
     // Linux reads no more of the line.
     const LINE: u64 = 255;
@@ -53,7 +53,7 @@ fn missing_interpreter(script: &Path) -> Option<String> {
     find(named, Path::new("/")).is_none().then(|| named.to_owned())
 }
 
-/// Whether an argument looks like a script that the program is to run, but isn't there.
+/// Checks for an argument that looks like a script for the program, and is missing.
 pub(super) fn is_missing_script(argument: &str, directory: &Path) -> bool {
     let extension = Path::new(argument).extension().and_then(|extension| extension.to_str());
     !argument.starts_with('-')

@@ -1,4 +1,4 @@
-//! Reads nodes into values. What is wrong is collected, never thrown: one run shows all of it.
+//! Reads nodes into values. Mistakes are collected, never thrown: one run shows all of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ pub(super) struct Reader {
     pub(super) file: Arc<File>,
     /// The directory of the file, as messages name it.
     pub(super) base: PathBuf,
-    /// The same, to look for files in.
+    /// The directory of the file, to search files in.
     pub(super) directory: PathBuf,
     pub(super) findings: Vec<Finding>,
 }
 
-/// A value with the place that says it.
+/// A value with its place.
 #[derive(Debug, Clone)]
 pub(super) struct At<T> {
     pub(super) value: T,
     pub(super) span: Span,
 }
 
-/// The entries of a mapping, taken out one by one; what is left at the end is unknown.
+/// The entries of a mapping, taken out one by one; keys that are left at the end are unknown.
 pub(super) struct Fields<'n> {
     entries: Vec<&'n (Key, Node)>,
     known: Vec<&'static str>,
-    /// Where to point when something is missing.
+    /// The place to point at when a key is missing.
     pub(super) span: Span,
 }
 
@@ -40,17 +40,17 @@ impl Reader {
         self.findings.push(Finding::new(mistake, &self.file, span));
     }
 
-    /// How messages name a file whose path is relative to this one.
+    /// The name in messages of a file whose path is relative to this one.
     pub(super) fn beside(&self, path: &str) -> PathBuf {
         self.base.join(path)
     }
 
-    /// Whether something was found wrong at this very place already.
+    /// Checks for an earlier mistake at this very place.
     pub(super) fn is_marked(&self, span: Span) -> bool {
         self.findings.iter().any(|finding| finding.span_in(&self.file) == Some(span))
     }
 
-    /// The entries of a mapping; each key once. A single value is most likely meant for the key `lead`.
+    /// The entries of a mapping; each key once. A single value is probably meant for the key `lead`.
     pub(super) fn fields<'n>(&mut self, node: &'n Node, lead: Option<&str>) -> Option<Fields<'n>> {
         let Value::Map(map) = &node.value else {
             self.kind("a mapping", instead::mapping(&node.value, lead), node);
@@ -68,7 +68,7 @@ impl Reader {
         Some(Fields { entries, known: Vec::new(), span })
     }
 
-    /// Reports the entries that nobody took.
+    /// Reports the unknown entries.
     pub(super) fn finish(&mut self, fields: Fields<'_>) {
         for (key, _) in fields.entries {
             let near = near::key(&key.text, &fields.known);
@@ -121,7 +121,7 @@ impl Reader {
         self.choice(node, &[("true", true), ("false", false)])
     }
 
-    /// One of some words.
+    /// Reads one of some words.
     pub(super) fn choice<T: Copy>(&mut self, node: &Node, choices: &[(&'static str, T)]) -> Option<T> {
         let chosen = self.parsed(node, |text| {
             choices.iter().find(|(word, _)| *word == text).map(|&(_, value)| value).ok_or_else(|| {
@@ -193,7 +193,7 @@ impl<'n> Fields<'n> {
     /// The value of a key that has to be there.
     pub(super) fn require(&mut self, key: &'static str, owner: &'static str, reader: &mut Reader) -> Option<&'n Node> {
         let node = self.take(key);
-        // A misspelt key is told as that, by `finish`.
+        // `finish` reports a misspelt key.
         let is_misspelt = self.entries.iter().any(|(entry, _)| near::nearest(&entry.text, [key]).is_some());
         if node.is_none() && !is_misspelt {
             reader.report(Mistake::MissingKey { owner, key }, self.span);

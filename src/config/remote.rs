@@ -1,4 +1,4 @@
-//! `remote:`, where it says how a listener that is elsewhere gets its messages.
+//! `remote:`, with the way in which a remote listener gets its messages.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ enum Way {
     Push,
 }
 
-/// What stands behind `remote:`.
+/// Reads the value of `remote:`.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mode> {
     let mut fields = reader.fields(node, Some("mode"))?;
     let ways = [("poll", Way::Poll), ("stream", Way::Stream), ("push", Way::Push)];
@@ -78,7 +78,7 @@ fn judge(url: &str, allow_private: bool) -> Result<(), String> {
     check_url(url, &if allow_private { Guard::private() } else { Guard::new() })
 }
 
-/// Nothing is sent by a program that was built without its gateway.
+/// A program that was built without its gateway sends nothing.
 #[cfg(not(feature = "gateway"))]
 fn judge(_: &str, _: bool) -> Result<(), String> {
     Ok(())

@@ -1,4 +1,4 @@
-//! Reads the schema files that listeners name, and makes their payloads known.
+//! The schema files that listeners list, and the catalog of their payloads.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::organism::Organism;
 use super::reader::{At, Reader};
 use super::{Adviser, Mistake, advice, molecule, text};
 
-/// A schema file that could be read.
+/// A readable schema file.
 pub(super) struct Listed {
-    /// Where the organism's file names it first.
+    /// The first entry in the organism's file that names it.
     pub(super) by: At<String>,
     pub(super) document: XsdDocument,
 }
@@ -28,13 +28,13 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// What has the name of a payload in the files and declares none: where it is, and what to write.
+    /// The declaration in the files that has the name of a payload and is none: its place, and what to write instead.
     pub(super) fn namesake(&self, payload: &QName) -> Option<String> {
         self.set.as_ref()?.namesake(payload)
     }
 }
 
-/// Every payload that the files declare; `None` if one of them can't be used.
+/// Loads every payload that the files declare; `None` if one of the files can't be used.
 pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, advise: Adviser<'_>) -> Option<Schemas> {
     let before = reader.findings.len();
     let listed = read(reader, organism, directory);
@@ -63,7 +63,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
         Written::Tasks { place, .. } => Some(*place),
         _ => None,
     });
-    // They come with the listener.
+    // The schemas of tasks come with the listener.
     if let Some(place) = tasks {
         for schema in payload::schemas() {
             if let Err(error) = catalog.add(schema.clone()) {
@@ -84,7 +84,7 @@ pub(super) fn load(reader: &mut Reader, organism: &Organism, directory: &Path, a
     usable.then_some(Schemas { catalog, set: files })
 }
 
-/// The files in the order in which they are named, each once.
+/// Reads the files in the order in which they are named, each once.
 fn read(reader: &mut Reader, organism: &Organism, directory: &Path) -> Vec<Listed> {
     let mut seen: HashSet<PathBuf> = HashSet::new();
     let mut listed = Vec::new();
@@ -131,7 +131,7 @@ fn report(reader: &mut Reader, listed: &[Listed], error: ContractError) {
     }
 }
 
-/// Reports what its author may not know of a schema file.
+/// Reports a pitfall in a schema file.
 fn warn(reader: &mut Reader, listed: &[Listed], pitfall: Pitfall) {
     let Pitfall { document, at, message, help } = pitfall;
     if let Some(file) = listed.iter().find(|file| file.document.name == document) {
@@ -146,7 +146,7 @@ pub(super) fn note(reader: &mut Reader, file: &Listed, at: Position, mistake: Mi
     reader.findings.push(Finding::new(mistake, &place, markup_at(text, at)));
 }
 
-/// The tag or the attribute at a place; what else stands there up to the end of its line, without the white space around.
+/// The tag or the attribute at a place; of other text, the rest of its line without the white space around.
 fn markup_at(text: &str, at: Position) -> Span {
     let mut start = 0;
     for line in text.split_inclusive('\n').take(at.line.saturating_sub(1) as usize) {
@@ -179,7 +179,7 @@ fn markup(line: &str) -> &str {
     line
 }
 
-/// Whether a text is a name as a document writes it, with its prefix.
+/// Checks for a name as a document writes it, with its prefix.
 fn is_name(text: &str) -> bool {
     text.split(':').all(is_ncname)
 }

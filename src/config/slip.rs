@@ -1,11 +1,11 @@
-//! The slip behind an error of the YAML scanner: what to write instead, read off the lines around the place where the
-//! scanner stopped. At most [`LINES`] lines before it are looked at, and no line longer than [`WIDTH`].
+//! Causes of errors of the YAML scanner: what to write instead, by the lines around the place where the scanner
+//! stopped. At most [`LINES`] lines before it are examined, and no line longer than [`WIDTH`].
 
-/// The lines before the stop that are looked at.
+/// Lines before the stop that are examined.
 const LINES: usize = 64;
-/// The bytes of a line beyond which it is not looked at.
+/// Longest line that is examined, in bytes.
 const WIDTH: usize = 1000;
-/// The longest text that a help repeats.
+/// Longest text that a help repeats, in bytes.
 const SHOWN: usize = 80;
 
 /// Names the slip that stopped the scanner at the byte `at`, and what to write instead.
@@ -57,7 +57,8 @@ fn braces(line: &str) -> Option<String> {
     })
 }
 
-/// Brackets and quotes that are open where the scanner stopped, a bracket too many, and text behind a quoted value.
+/// Brackets and quotes that are open where the scanner stopped, a closing bracket too many, and text behind a quoted
+/// value.
 fn brackets(before: &[&str], line: &str, first: usize) -> Option<String> {
     let mut open: Vec<(char, usize)> = Vec::new();
     for (number, line) in (first..).zip(before.iter().chain([&line]).copied()) {
@@ -132,7 +133,7 @@ fn colon(line: &str) -> Option<String> {
     }
 }
 
-/// A line whose key stands below no key above it.
+/// A line whose key is indented like no key above it.
 fn indentation(before: &[&str], line: &str) -> Option<String> {
     let above = before.iter().rev().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))?;
     let (own, wanted) = (key_column(line), key_column(above));
@@ -143,7 +144,7 @@ fn indentation(before: &[&str], line: &str) -> Option<String> {
     is_slip.then(|| format!("indent it by {wanted} blanks, as '{key}' above, or by those of a key further up"))
 }
 
-/// Where the key of a line stands: behind the blanks and the dashes of lists.
+/// The column of the key of a line: behind the blanks and the dashes of lists.
 fn key_column(line: &str) -> usize {
     let mut rest = line.trim_start_matches(' ');
     while let Some(entry) = rest.strip_prefix("- ") {
@@ -152,14 +153,14 @@ fn key_column(line: &str) -> usize {
     line.len() - rest.len()
 }
 
-/// Whether a value begins behind this part of a line.
+/// Checks whether a value begins behind this part of a line.
 fn begins_value(before: &str) -> bool {
     let trimmed = before.trim_end();
     let apart = trimmed.len() < before.len();
     trimmed.is_empty() || trimmed.ends_with(['[', '{', ',']) || apart && trimmed.ends_with([':', '-'])
 }
 
-/// Whether a bracket behind this part of a line closes one more than are open.
+/// Checks whether a bracket behind this part of a line closes one more than are open.
 fn begins_closed(before: &str) -> bool {
     before.trim_end().ends_with([']', '}'])
 }

@@ -10,36 +10,36 @@ use super::reader::{At, Fields, Reader};
 use crate::shell::OrganismBuilder;
 use crate::shell::inbox::{Job, JobRegistry};
 
-/// A listener with tasks; `docs/tasks.md` says what it does.
+/// A listener with tasks: `docs/tasks.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tasks {
-    /// Whose they are.
+    /// The job or the registry.
     pub of: TasksOf,
-    /// Whether the results of detached tasks are sent to their submitters.
+    /// True if the results of detached tasks are sent to their submitters.
     pub results: bool,
-    /// Whether the events of watched tasks are.
+    /// True if the events of watched tasks are sent to their submitters.
     pub events: bool,
-    /// Whether questions are.
+    /// True if questions are sent to submitters.
     pub questions: bool,
 }
 
-/// Whose tasks a listener has.
+/// The jobs whose tasks a listener has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TasksOf {
-    /// Those of one job, by its owner.
+    /// One job, by its owner.
     Owner(Name),
-    /// Those of all jobs that register, and what becomes of those for jobs that don't.
+    /// All jobs that register, and the treatment of tasks for jobs that don't.
     Registered(Absent),
 }
 
-/// A listener with tasks, as it is in the organism.
+/// A listener with tasks, as the organism runs it.
 enum Listener {
     Job(Job),
     Registry(JobRegistry),
 }
 
 impl Tasks {
-    /// Registers it, under the name, the description and the routing of a contract.
+    /// Registers the listener, with the name, the description and the routing of a contract.
     #[must_use]
     pub fn install(&self, builder: OrganismBuilder, contract: &Contract) -> OrganismBuilder {
         match self.listener(contract) {
@@ -48,7 +48,7 @@ impl Tasks {
         }
     }
 
-    /// The contract that it has, with the name, the description and the routing of another one.
+    /// The contract of the listener, with the name, the description and the routing of another one.
     pub(super) fn contract(&self, contract: &Contract) -> Contract {
         match self.listener(contract) {
             Listener::Job(job) => job.contract(),
@@ -76,7 +76,7 @@ impl Tasks {
     }
 }
 
-/// What stands behind `job:`, and its owner, with the place.
+/// Reads the value of `job:`, and its owner, with the place.
 pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
     let mut fields = reader.fields(node, Some("owner"))?;
     let owner = fields.require("owner", "a job", reader).and_then(|node| reader.name(node));
@@ -85,7 +85,7 @@ pub(super) fn job(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<
     owner.map(|owner| (sends(TasksOf::Owner(owner.value.clone())), Some(owner)))
 }
 
-/// What stands behind `jobs:`.
+/// Reads the value of `jobs:`.
 pub(super) fn jobs(reader: &mut Reader, node: &Node) -> Option<(Tasks, Option<At<Name>>)> {
     const ABSENT: [(&str, Absent); 2] = [("keep", Absent::Keep), ("refuse", Absent::Refuse)];
     let mut fields = reader.fields(node, None)?;
@@ -101,10 +101,10 @@ fn sends(reader: &mut Reader, fields: &mut Fields<'_>) -> impl FnOnce(TasksOf) -
     move |of| Tasks { of, results, events, questions }
 }
 
-/// How payloads that name no listener find one with tasks, unless it says so.
+/// Routing of payloads that name no listener to one with tasks, by default.
 pub(super) const ROUTING: Routing = Routing::Addressed;
 
-/// Keys that say what a job says of itself.
+/// Keys whose values the kind of the listener determines.
 const OWN: [&str; 10] = [
     "schemas",
     "accepts",
@@ -118,7 +118,7 @@ const OWN: [&str; 10] = [
     "concurrency",
 ];
 
-/// Refuses what is the same for every listener with tasks.
+/// Refuses the keys that are the same for every listener with tasks.
 pub(super) fn refuse_own(reader: &mut Reader, fields: &mut Fields<'_>) {
     for key in OWN {
         if let Some(node) = fields.take(key) {

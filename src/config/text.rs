@@ -1,4 +1,4 @@
-//! Files of an organism as text: UTF-8, and nothing else.
+//! Files of an organism as text, which must be UTF-8.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -6,23 +6,23 @@ use std::path::Path;
 
 use systole_core::vocab::Position;
 
-/// Why a file can't be read as text.
+/// Reason why a file can't be read as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unread {
-    /// The system refuses it.
+    /// The system refuses to read the file.
     Io {
-        /// Its kind of error.
+        /// The kind of the error.
         kind: ErrorKind,
-        /// What it says.
+        /// The message of the error.
         message: String,
     },
-    /// It is no UTF-8.
+    /// The file is no UTF-8.
     Encoding {
-        /// Where the first byte that is none stands.
+        /// The place of the first invalid byte.
         at: Position,
-        /// That byte.
+        /// The invalid byte.
         byte: u8,
-        /// What the file looks like instead.
+        /// The encoding that the file probably has.
         looks: &'static str,
     },
 }
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path) -> Result<String, Unread> {
 }
 
 impl Unread {
-    /// What to do about it. A file that is `named` in another one is relative to that.
+    /// The remedy. A file that is `named` in another one is relative to that.
     pub(super) fn help(&self, named: bool) -> Option<&'static str> {
         match self {
             Self::Encoding { .. } => Some("save the file as UTF-8"),

@@ -4,7 +4,7 @@ use super::document::Node;
 use super::reader::{At, Reader};
 use crate::settings::Tls;
 
-/// Reads what stands behind `tls:`, and looks at the files.
+/// Reads the value of `tls:`, and the files.
 pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Tls> {
     let mut fields = reader.fields(node, None)?;
     let [cert, key] = ["cert", "key"].map(|file| {
@@ -30,6 +30,6 @@ fn look(reader: &mut Reader, tls: &Tls, cert: &At<&str>, key: &At<&str>) {
     reader.report(Mistake::File { what, path: at.value.into(), why }, at.span);
 }
 
-/// Nobody comes in to a program that was built without its gateway.
+/// A program that was built without its gateway has no TLS.
 #[cfg(not(feature = "gateway"))]
 fn look(_: &mut Reader, _: &Tls, _: &At<&str>, _: &At<&str>) {}

@@ -16,20 +16,20 @@ const SIZES: [(&str, u64); 8] = [
 const DURATIONS: [(&str, u64); 6] =
     [("ms", 1), ("s", 1000), ("m", 60_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// Reads a number of bytes: a whole number with `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB` or no unit.
+/// Parses a number of bytes: a whole number with `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB` or no unit.
 pub(super) fn size(text: &str) -> Option<usize> {
     let (number, unit) = split(text)?;
     let factor = if unit.is_empty() { 1 } else { factor(&SIZES, unit)? };
     usize::try_from(number.checked_mul(factor)?).ok()
 }
 
-/// Reads a duration: a whole number with `ms`, `s`, `m`, `min`, `h` or `d`. The unit can't be left out.
+/// Parses a duration: a whole number with `ms`, `s`, `m`, `min`, `h` or `d`. The unit can't be left out.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     number.checked_mul(factor(&DURATIONS, unit)?).map(Duration::from_millis)
 }
 
-/// The duration that a text means whose unit is missing or written out: `5s` for `5 seconds`.
+/// The duration that is probably meant by a text whose unit is missing or written out: `5s` for `5 seconds`.
 pub(super) fn short(text: &str) -> Option<String> {
     const LONG: [(&[&str], &str); 5] = [
         (&["", "sec", "secs", "second", "seconds", "S"], "s"),
@@ -43,7 +43,7 @@ pub(super) fn short(text: &str) -> Option<String> {
     Some(format!("{number}{unit}"))
 }
 
-/// Reads a whole number; `_` may stand between digits.
+/// Parses a whole number; `_` may stand between digits.
 pub(super) fn number(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
     let clean = digits.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('_') && !text.ends_with('_');

@@ -1,4 +1,4 @@
-//! Places in a mailbox, for readers: opaque, good in that mailbox alone, and nobody can make one.
+//! Cursors of readers: places in a mailbox. A cursor is opaque, valid in that mailbox alone, and can't be forged.
 
 use systole_core::vocab::Name;
 
@@ -8,16 +8,16 @@ const SEAL: usize = 16;
 /// A place in a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Place {
-    /// Behind that message.
+    /// Sequence number of the message before the place.
     pub(super) seq: u64,
-    /// Up to where something had been forgotten when the place was told: its reader knows of that.
+    /// Sequence number up to which messages were forgotten when the cursor was made: the reader knows of that loss.
     pub(super) mark: u64,
-    /// Whether its reader has seen everything before it: it reads in order, and leaves nothing out.
+    /// True for a reader that reads in order and has seen every message before the place.
     pub(super) order: bool,
 }
 
 impl Place {
-    /// Whether something that was to come behind it is forgotten by now.
+    /// Checks whether a message behind the place was forgotten without the knowledge of its reader.
     pub(super) fn is_lost(self, pruned: u64) -> bool {
         pruned > self.seq.max(self.mark)
     }
@@ -30,7 +30,7 @@ pub(super) fn write(key: &[u8; 32], mailbox: &Name, place: Place) -> String {
     format!("{order}{seq:016x}{mark:016x}{seal:032x}")
 }
 
-/// The place that a cursor means; `None` if it was not made for that mailbox.
+/// Reads a cursor; `None` if it was not made for that mailbox.
 pub(super) fn read(key: &[u8; 32], mailbox: &Name, cursor: &str) -> Option<Place> {
     let number = |text: Option<&str>| u64::from_str_radix(text?, 16).ok();
     let order = match cursor.get(..1)? {

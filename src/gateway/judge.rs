@@ -1,5 +1,5 @@
-//! Looks at what clients send before it is submitted, and at the answers of remote listeners before they end a message. A
-//! long document is judged on a thread of its own, so that it holds up no other request.
+//! Precheck of the messages of clients before they are submitted, and of the answers of remote listeners before they
+//! end a message. A long document is judged on a thread of its own, so that it holds up no other request.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,15 @@ use tokio::sync::oneshot;
 
 use crate::shell::Organism;
 
-/// Documents of so many bytes are judged on the thread that asks: that takes less than the way to another one.
+/// Largest document, in bytes, that is judged on the calling thread: that takes less than the way to another thread.
 const SHORT: usize = 16 << 10;
 
-/// Judges documents before the pump does.
+/// Prechecks documents.
 pub(super) struct Judge {
     organism: Arc<Organism>,
-    /// Validators that nobody uses.
+    /// Validators that are not in use.
     idle: Mutex<Vec<Validator>>,
-    /// The thread for long documents; none on a simulated clock, where nothing may happen elsewhere.
+    /// The thread for long documents; none on a simulated clock, where nothing may run on another thread.
     thread: Option<Sender<Case>>,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Judge {
 }
 
 impl Judge {
-    /// A judge of what comes to an organism.
+    /// Makes a judge of the documents of an organism, with a thread for long ones.
     pub(super) fn of(organism: Arc<Organism>) -> io::Result<Self> {
         let (sender, cases) = channel::<Case>();
         let vital = organism.vital("gateway-judge");
@@ -53,7 +53,7 @@ impl Judge {
         Ok(Self { thread: Some(sender), ..Self::here(organism) })
     }
 
-    /// A judge that works where it is asked.
+    /// Makes a judge that works on the calling thread.
     pub(super) fn here(organism: Arc<Organism>) -> Self {
         Self { organism, idle: Mutex::default(), thread: None }
     }
@@ -97,7 +97,7 @@ impl Judge {
         };
         let (tell, told) = oneshot::channel();
         let case = move |blueprint: &Blueprint, validator: &mut Validator| {
-            // The request may have gone.
+            // The request may have been dropped.
             let _ = tell.send(look(blueprint, validator));
         };
         thread.send(Box::new(case)).ok()?;

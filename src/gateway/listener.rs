@@ -1,3 +1,5 @@
+//! The handler of a remote listener: its messages wait in a mailbox for the answers of an agent.
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,15 +16,15 @@ use crate::shell::{LocalBoxFuture, RawListener, RunContext, Thread};
 
 /// A listener that is elsewhere: each of its messages waits in its mailbox until the listener answers there.
 ///
-/// The answer is judged like anything that a listener emits, and is durable in the same step as what follows from it.
-/// After a crash the pump runs a message without an answer again, and finds it in the mailbox.
+/// The answer is judged like any emission, and is durable in the same step as its effects. After a crash the pump runs
+/// a message without an answer again, and finds it in the mailbox.
 #[derive(Debug, Clone)]
 pub struct RemoteListener {
     mailboxes: MailboxService,
 }
 
 impl RemoteListener {
-    /// A listener whose mailbox is among these, under the name of its contract.
+    /// Makes a listener whose mailbox is among these, under the name of its contract.
     pub fn new(mailboxes: MailboxService) -> Self {
         Self { mailboxes }
     }
@@ -59,7 +61,8 @@ impl RawListener for RemoteListener {
     }
 }
 
-/// A message while its handler waits. If the handler is dropped, the pump waits for the end of the message no more.
+/// A message while its handler waits. Dropping it deregisters the handler: the pump no longer waits for the end of the
+/// message.
 struct Stay<'a> {
     mailboxes: &'a MailboxService,
     id: MessageId,

@@ -1,12 +1,13 @@
 //! The entrance over HTTP: clients send messages, and agents elsewhere are listeners of the organism.
 //!
 //! A remote listener is declared in the configuration like any other: its contract is the operator's, and the pump
-//! stays the trust boundary. In the pump it is a [`RemoteListener`], whose messages wait in a mailbox until somebody
-//! answers there; what is answered is judged like any emission.
+//! stays the trust boundary. In the pump it is a [`RemoteListener`], whose messages wait in a mailbox until its agent
+//! answers them; an answer is judged like any emission.
 //!
-//! - Nothing is acknowledged before it is as durable as the journal. What a client sent is handed to the organism once,
-//!   also if the process ends in between; what a remote listener has is at least once, and answered once.
-//! - Whoever comes in shows a token; `from` is who that says.
+//! - Nothing is acknowledged before it is as durable as the journal. The message of a client is handed to the organism
+//!   once, also if the process ends in between; the message of a remote listener is delivered at least once, and
+//!   answered once.
+//! - Each request carries a token; the principal of the token is the `from` of its messages.
 //! - Everything that can grow has a bound with an error of its own.
 //!
 //! `docs/gateway.md` has the calls.
@@ -52,7 +53,8 @@ use push::{MailStore, Places, PushFormat, Pusher};
 use submissions::Submissions;
 use systole_core::vocab::{IdKey, Name};
 
-/// Connections that wait with the system, as far as it lets them: past it they come late, by its timers.
+/// Length of the system's queue of connections that are not accepted yet, as far as the system allows. Connections past
+/// it come late, after retransmissions.
 const BACKLOG: i32 = 4096;
 
 /// A gateway that waits for its organism.
@@ -64,14 +66,14 @@ pub struct Gateway {
     places: Option<Places>,
     /// The format of pushes that a façade brings.
     format: Option<Arc<dyn PushFormat>>,
-    /// Clients whose answers are put into a mailbox, too.
+    /// Mailboxes that also get the answers to a client, by client.
     letters: HashMap<Name, Name>,
-    /// Routes besides its own calls.
+    /// Routes besides the gateway's own calls.
     more: http::Routes,
-    /// Paths at which an unknown token is told 404.
+    /// Paths that answer 404 for an unknown token.
     obituary: fn(&str) -> bool,
     door: Option<Door>,
-    /// Descriptions of those routes (OpenAPI).
+    /// Descriptions of the additional routes (OpenAPI).
     descriptions: Vec<&'static str>,
 }
 
@@ -141,7 +143,7 @@ impl Gateway {
         })
     }
 
-    /// Takes the address, before the organism starts: connections wait until it is served.
+    /// Binds the address before the organism starts: connections wait until the gateway is served.
     ///
     /// # Errors
     /// [`GatewayError`] if the address or the certificate can't be used.
@@ -156,7 +158,7 @@ impl Gateway {
         builder.resident(self.mailboxes.resident())
     }
 
-    /// Asks another delegate for what rides on responses, instead of the one that reads the mailboxes of clients.
+    /// Sets the delegate that gives the notices of responses, instead of the one that reads the mailboxes of clients.
     ///
     /// # Examples
     /// ```
@@ -164,7 +166,7 @@ impl Gateway {
     /// use systole::settings::GatewaySettings;
     /// use systole::shell::journal::{Durability, Journaled, Retention};
     ///
-    /// /// Nothing is ever pending; `QueueDelegate` shows one that has something to say.
+    /// /// A delegate without notices; the example of `QueueDelegate` has some.
     /// struct Quiet;
     ///
     /// impl QueueDelegate for Quiet {
@@ -194,16 +196,16 @@ impl Gateway {
         Self { delegate: Some(Arc::new(delegate)), ..self }
     }
 
-    /// The mailboxes of its remote listeners.
+    /// The mailboxes of the gateway's remote listeners.
     pub fn mailboxes(&self) -> &MailboxService {
         &self.mailboxes
     }
 
-    /// Takes the address of the gateway, and serves an organism there on a thread of its own. `others` are clients whose
-    /// answers go elsewhere.
+    /// Serves an organism at the address of the gateway, on a thread of its own. `others` are clients whose answers go
+    /// elsewhere.
     ///
     /// # Errors
-    /// [`GatewayError`] if the address can't be had, or the journal can't be read.
+    /// [`GatewayError`] if the address can't be bound, or the journal can't be read.
     pub fn serve(mut self, organism: &Arc<Organism>, others: &[&str]) -> Result<Serving, GatewayError> {
         let door = self.door.take();
         let Door { listener, tls } = door.map_or_else(|| Door::open(&self.settings), Ok)?;
@@ -223,7 +225,7 @@ impl Gateway {
                     Ok(listener) => serve(Entrance { listener, tls, times }, room, router, ended).await,
                     Err(error) => vital.fail(error),
                 }
-                // A panic of it is in the log.
+                // The log has a panic of the work already.
                 let _ = work.await;
             });
             runtime.shutdown_background();
@@ -232,7 +234,7 @@ impl Gateway {
         Ok(Serving { address, mailboxes, end, thread: Some(thread) })
     }
 
-    /// Joins the gateway to its organism, which runs.
+    /// Connects the gateway with its running organism.
     fn attach(self, organism: &Arc<Organism>, others: &[&str]) -> Result<Attached, GatewayError> {
         let clock = self.mailboxes.clock().ok_or(GatewayError::NotInstalled)?;
         // On a simulated clock nothing may happen on other threads.
@@ -291,8 +293,8 @@ impl Door {
 }
 
 impl Gateway {
-    /// Joins the gateway to an organism on a simulated clock: its calls, and the work besides them, which runs until the
-    /// sender is told so or dropped. On the runtime of the organism.
+    /// Connects the gateway with an organism on a simulated clock, on the runtime of the organism. The router has the
+    /// calls; the background work ends when the sender sends true or is dropped.
     #[cfg(feature = "testing")]
     pub(crate) fn simulate(
         self,
@@ -306,14 +308,14 @@ impl Gateway {
     }
 }
 
-/// A gateway that has its organism.
+/// A gateway that is connected with its organism.
 struct Attached {
     gate: Arc<Gate>,
     router: Router,
     work: Work,
 }
 
-/// Work of a gateway besides its requests.
+/// Background work of a gateway.
 struct Work {
     mailboxes: MailboxService,
     submissions: Arc<Submissions>,
@@ -323,7 +325,7 @@ struct Work {
 }
 
 impl Work {
-    /// Runs until it is told to end.
+    /// Runs until `end` is true or its sender is dropped.
     async fn run(self, mut end: watch::Receiver<bool>) {
         self.submissions.start();
         tokio::spawn(self.submissions.take_over(self.takeover));
@@ -338,7 +340,7 @@ impl Work {
     }
 }
 
-/// A gateway that is served until this is dropped.
+/// A served gateway, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -348,13 +350,13 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// The address of the gateway.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The organism ends: nothing new is taken, and what waits for remote listeners waits for its next start. Answers
-    /// are still taken.
+    /// Announces the end of the organism: no further messages are accepted, and those for remote listeners wait for its
+    /// next start. Answers are still accepted.
     pub fn stop(&self) {
         self.mailboxes.stop();
     }
@@ -365,7 +367,7 @@ impl Drop for Serving {
         self.stop();
         self.end.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // What it said in a panic stands in the log.
+            // The log has a panic of the thread already.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Every error has one shape: problem details (RFC 9457).
+//! Errors of the gateway, all in one shape: problem details (RFC 9457).
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -22,11 +22,11 @@ pub(super) const PROBLEM: &str = "application/problem+json";
 /// The code of a body that is encoded.
 const ENCODING: &str = "content_encoding";
 
-/// What is wrong with a request.
+/// A refusal of a request, as problem details.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
-    /// Short, for machines: the last part of `type`.
+    /// Short code for machines: the last part of `type`.
     code: &'static str,
     title: &'static str,
     detail: String,
@@ -45,12 +45,12 @@ impl Problem {
 
     pub(crate) fn unauthorized() -> Self {
         let detail = "send 'Authorization: Bearer TOKEN' with a token of 'systole token new'";
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "Nobody is known by that token", detail)
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "The token is unknown", detail)
     }
 
-    /// The agent that asks is removed, or its token is.
+    /// The agent that asks was removed, or its token was.
     pub(crate) fn removed() -> Self {
-        Self::not_found("no agent has that token any more: it was removed").with("deleted", true)
+        Self::not_found("the agent of that token was removed").with("deleted", true)
     }
 
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
@@ -58,20 +58,20 @@ impl Problem {
     }
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "Not there", detail)
+        Self::new(StatusCode::NOT_FOUND, "not_found", "Not found", detail)
     }
 
     pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, code, "Something else came first", detail)
+        Self::new(StatusCode::CONFLICT, code, "Conflict with an earlier change", detail)
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::over(format!("a body may have {limit} bytes"))
     }
 
-    /// A message that is larger as the organism gets it: canonical, with an id and a thread.
+    /// A message that is too large as re-encoded: canonical, with an id and a thread.
     pub(crate) fn too_large_as_written(bytes: usize, limit: usize) -> Self {
-        Self::over(format!("the message has {bytes} bytes as the organism gets it, and may have {limit}: send less"))
+        Self::over(format!("the message has {bytes} bytes as re-encoded, and may have {limit}: send a shorter one"))
     }
 
     fn over(detail: String) -> Self {
@@ -99,7 +99,7 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ENCODING, title, detail)
     }
 
-    /// There is no room for a call.
+    /// No room for a call.
     pub(crate) fn full(full: &Full) -> Self {
         let problem = Self::new(full.status(), "connections", "Too much at once", full.to_string());
         Self { retry_after: Some(1), ..problem }
@@ -112,16 +112,16 @@ impl Problem {
 
     pub(crate) fn stopping() -> Self {
         let detail = "the organism is stopping";
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Not at the moment", detail);
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
     }
 
     pub(crate) fn busy(detail: String) -> Self {
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Not at the moment", detail);
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Temporarily unavailable", detail);
         Self { retry_after: Some(1), ..problem }
     }
 
-    /// Says one thing more.
+    /// Adds a member to the problem.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.more.insert(key.to_owned(), value.into());
         self
@@ -130,7 +130,7 @@ impl Problem {
 
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
-        let title = "Nothing can be looked up";
+        let title = "The journal can't be read";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
         Self { retry_after: Some(1), ..problem }
     }
@@ -147,7 +147,7 @@ impl From<ActError> for Problem {
         match error {
             ActError::Ending => Self::stopping(),
             ActError::Refused(Refused::Over(state)) => {
-                Self::conflict("settled", format!("the message is {} by now", state.as_str()))
+                Self::conflict("settled", format!("the message is already {}", state.as_str()))
             }
             ActError::Refused(Refused::Stale) => {
                 Self::conflict("stale_receipt", "that lease has ended: lease the message again")
@@ -178,18 +178,18 @@ impl From<SubmitError> for Problem {
     }
 }
 
-/// What was to be confirmed may come again.
+/// A failed confirmation: its notices may come again.
 impl From<Trouble> for Problem {
     fn from(error: Trouble) -> Self {
-        let title = "Nothing can be kept";
+        let title = "The confirmation can't be kept";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", title, error.to_string());
         Self { retry_after: Some(1), ..problem }
     }
 }
 
-/// What the pump would have said.
+/// Faults of the pump as problems.
 impl Problem {
-    /// What keeps an answer from being taken. A payload that nobody takes is a mistake in the answer, not in the path.
+    /// Reason why an answer is refused. A payload that no listener accepts is a mistake in the answer, not in the path.
     pub(super) fn of_answer(fault: Fault) -> Self {
         match fault.code {
             FaultCode::Route => Self::unprocessable("route", &*fault.message),
@@ -201,7 +201,7 @@ impl Problem {
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let mut problem = match fault.code {
-            FaultCode::Route => Self::new(StatusCode::NOT_FOUND, "route", "Nobody takes it", &*fault.message),
+            FaultCode::Route => Self::new(StatusCode::NOT_FOUND, "route", "No receiver", &*fault.message),
             other => Self::unprocessable(other.as_str(), &*fault.message),
         };
         let Some(rule) = fault.rule else { return problem };
@@ -216,7 +216,7 @@ impl From<Fault> for Problem {
     }
 }
 
-/// What the inbox of a job says to it.
+/// Errors of the inbox of a job.
 impl From<JobError> for Problem {
     fn from(error: JobError) -> Self {
         let detail = error.to_string();

@@ -1,7 +1,7 @@
-//! What a façade over the gateway is made of: routes of its own, which judge, keep and deliver as the gateway's do.
+//! The parts of a façade over the gateway: routes of its own, which judge, store and deliver as the gateway's do.
 //!
-//! Whoever is above hands its routes over with [`Gateway::with_routes`]; they see the [`Gate`], and what can be done
-//! there is here. A façade can't let anybody in, nor reach a mailbox otherwise than the calls of the gateway do.
+//! A façade hands its routes over with [`Gateway::with_routes`]; its handlers see the [`Gate`], whose operations are
+//! here. A façade can't admit a caller, nor reach a mailbox otherwise than the calls of the gateway do.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,17 +32,19 @@ impl Gateway {
         Self { more: self.more.merge(routes), ..self }
     }
 
-    /// Says 404 with `deleted: true` at these paths where a token is unknown: agents that ask there end on it.
+    /// Answers 404 with `deleted: true` at these paths where a token is unknown: agents that ask there stop at that
+    /// answer.
     pub(crate) fn with_obituary(self, is_it: fn(&str) -> bool) -> Self {
         Self { obituary: is_it, ..self }
     }
 
-    /// Sends messages in this format to the listeners that want that of a façade.
+    /// Sets the format of pushes to the listeners that are declared with a façade's format.
     pub(crate) fn with_format(self, format: Arc<dyn PushFormat>) -> Self {
         Self { format: Some(format), ..self }
     }
 
-    /// Puts what comes back to a client into a mailbox, too, as a message that wants no answer.
+    /// Puts the answers to these clients also into mailboxes, as messages that expect no answer; the map has the
+    /// mailbox of each client.
     pub(crate) fn with_letters(mut self, letters: HashMap<Name, Name>) -> Self {
         self.letters.extend(letters);
         self
@@ -63,34 +65,34 @@ pub(crate) async fn long_document(
 }
 
 impl Caller {
-    /// Who it is.
+    /// The principal that calls.
     pub(crate) fn who(&self) -> &Principal {
         &self.0
     }
 }
 
 impl Gate {
-    /// What time it is.
+    /// The time of the organism.
     pub(crate) fn now(&self) -> Time {
         self.mailboxes.now()
     }
 
-    /// Whether a listener asks for its messages; else they are sent to it, or it is not remote.
+    /// Checks whether a listener fetches its messages; otherwise they are pushed, or it is not remote.
     pub(crate) fn is_pulled(&self, name: &Name) -> bool {
         matches!(self.mailboxes.mode(name), Some(Mode::Poll | Mode::Stream))
     }
 
-    /// Whether an agent is told to rest.
+    /// Checks whether an agent is paused.
     pub(crate) fn is_paused(&self, name: &Name) -> bool {
         self.mailboxes.look(|machine| machine.is_paused(name))
     }
 
-    /// Whether a listener of the organism is remote.
+    /// Checks whether a listener of the organism is remote.
     pub(crate) fn is_remote(&self, name: &Name) -> bool {
         self.mailboxes.mode(name).is_some()
     }
 
-    /// The body of a request, as long as a message may be.
+    /// Reads the body of a request, at most as long as a message may be.
     pub(crate) async fn body(&self, request: Request) -> Result<Bytes, Problem> {
         http::body(self, request).await
     }
@@ -106,17 +108,18 @@ impl Gate {
         Ok(mode)
     }
 
-    /// Looks through a mailbox. Also says whether there is more of it.
+    /// Reads a page of a mailbox; true if more messages follow it.
     pub(crate) async fn history(&self, of: History) -> Result<(Vec<StoredMail>, bool), Problem> {
         Ok(self.query.history(of).await?)
     }
 
-    /// Whom a listener's answers without an addressee are for, once that is fixed: somebody, or nobody.
+    /// The addressee of a listener's answers that name none, once that is fixed: a person, or none.
     pub(crate) fn addressee(&self, mailbox: &Name) -> Option<Option<Name>> {
         self.mailboxes.look(|machine| machine.addressee(mailbox).cloned())
     }
 
-    /// Fixes, durably, whom a listener's answers without an addressee are for, unless that is fixed.
+    /// Fixes, durably, the addressee of a listener's answers that name none, unless it is fixed already. Returns the
+    /// addressee that holds.
     pub(crate) async fn address(&self, mailbox: &Name, person: Name) -> Result<Option<Name>, Problem> {
         self.mailboxes.act(Input::Address { mailbox: mailbox.clone(), person })?.durable().await?;
         Ok(self.addressee(mailbox).flatten())
@@ -135,7 +138,7 @@ impl Gate {
         }
     }
 
-    /// Ends messages of a mailbox that its listener has read and goes on without an answer, durably.
+    /// Ends messages, durably, that their listener has read and leaves without an answer.
     pub(crate) async fn skip(&self, mailbox: Name, ids: Vec<MessageId>) -> Result<(), Problem> {
         Ok(self.mailboxes.act(Input::Skipped { mailbox, ids })?.durable().await?)
     }
@@ -145,7 +148,7 @@ impl Gate {
         http::conclude(self, id, Settlement::Reply(payload)).await
     }
 
-    /// First answer to a message that a client sent, if it comes in time, and its id as a message of a mailbox.
+    /// The first answer to a client's message, if it comes within `wait`, with its id as a message of a mailbox.
     pub(crate) async fn answer(
         &self,
         id: MessageId,
@@ -155,7 +158,7 @@ impl Gate {
         Ok(first.map(|answer| (self.submissions.letter_id(id, answer.number), answer)))
     }
 
-    /// Sends an envelope of a client, durably: it is judged first, and handed over once.
+    /// Judges and submits an envelope of a client, durably, once for each key.
     pub(crate) async fn send(
         self: &Arc<Self>,
         from: Name,
@@ -170,17 +173,17 @@ impl Gate {
 }
 
 impl Principal {
-    /// Whether it sees to every mailbox.
+    /// Checks for an admin, which has access to every mailbox.
     pub(crate) fn is_admin(&self) -> bool {
         self.kind == Kind::Admin
     }
 
-    /// Whether it sees to the mailbox of its name.
+    /// Checks for a remote listener, which has access to the mailbox of its name.
     pub(crate) fn is_listener(&self) -> bool {
         self.kind == Kind::Listener
     }
 
-    /// Whether it sends messages.
+    /// Checks for a client, which sends messages.
     pub(crate) fn is_client(&self) -> bool {
         self.kind == Kind::Client
     }

@@ -1,8 +1,8 @@
 //! The mailboxes of remote listeners at work: the machine of [`systole_core::mailbox`], the journal that its changes go into,
 //! the handlers that wait for ends, and the readers that wait for messages.
 //!
-//! A request asks by [`MailboxService::act`] and awaits [`Acted::durable`]; nothing depends on whether it still does.
-//! Whatever follows from a change happens when the change is durable, on the thread that made it so.
+//! A request asks by [`MailboxService::act`] and awaits [`Acted::durable`]; dropping the request changes nothing. The
+//! effects of a change happen when the change is durable, on the thread that made it so.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -26,7 +26,7 @@ pub struct MailboxService(Arc<Inner>);
 struct Inner {
     modes: HashMap<Name, Mode>,
     machine: Mutex<Mailboxes>,
-    /// None before the organism starts.
+    /// Unset before the organism starts.
     ledger: OnceLock<Ledger>,
     taken_up: TakenUp,
     /// Handlers that wait for the end of a message.
@@ -34,11 +34,11 @@ struct Inner {
     /// Ends on their way into the journal, and requests that wait for them.
     settling: Mutex<HashMap<MessageId, Vec<oneshot::Sender<()>>>>,
     bells: HashMap<Name, Notify>,
-    /// Rings when a time at which a lease ends may have changed.
+    /// Notification that the next end of a lease may have changed.
     deadline: Notify,
     pushes: mpsc::UnboundedSender<Push>,
     pushed: Mutex<Option<mpsc::UnboundedReceiver<Push>>>,
-    /// Whether the organism ends.
+    /// True once the organism ends.
     stopping: watch::Sender<bool>,
 }
 
@@ -53,13 +53,13 @@ pub(super) struct Ended {
 /// News for the sender of pushed messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Push {
-    /// A listener may have something to be sent to it.
+    /// A listener may have a message to send.
     Wake(Name),
-    /// A message is broken off.
+    /// The delivery of a message is cancelled.
     Withdraw(Name, MessageId),
-    /// A message is not tried again after the attempt that runs.
+    /// A message gets no attempt after the one in flight.
     Answered(Name, MessageId),
-    /// A listener may be somewhere else.
+    /// The endpoint of a listener may have changed.
     Move(Name),
 }
 
@@ -69,12 +69,12 @@ pub(super) struct Acted {
     durable: Vec<oneshot::Receiver<()>>,
 }
 
-/// The organism ends, and its journal takes nothing more: what was asked may have happened, or not.
+/// The organism ends, and its journal takes no more changes: the requested change may have happened, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the organism ends: ask again after its next start")]
 pub(super) struct Ending;
 
-/// Reason why something could not be done.
+/// Reason why an input had no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActError {
     Refused(Refused),
@@ -131,12 +131,12 @@ impl MailboxService {
         }))
     }
 
-    /// The resident that takes the mailboxes up from the journal of an organism.
+    /// The resident that recovers the mailboxes from the journal of an organism.
     pub(crate) fn resident(&self) -> Arc<dyn Resident> {
         self.0.clone()
     }
 
-    /// Says that the organism ends: readers that wait are answered.
+    /// Announces the end of the organism: waiting readers get their answers.
     pub(super) fn stop(&self) {
         self.0.stopping.send_replace(true);
         self.0.bells.values().for_each(Notify::notify_waiters);
@@ -159,17 +159,17 @@ impl MailboxService {
         matches!(self.mode(name), Some(Mode::Push(_)))
     }
 
-    /// The notification of a mailbox: something can be read, or leased.
+    /// The notification of a mailbox: a message can be read, or leased.
     pub(super) fn bell(&self, name: &Name) -> Option<&Notify> {
         self.0.bells.get(name)
     }
 
-    /// News of pushed messages; for one taker.
+    /// The news of pushed messages; `None` for all callers but the first.
     pub(super) fn pushes(&self) -> Option<mpsc::UnboundedReceiver<Push>> {
         lock(&self.0.pushed).take()
     }
 
-    /// Looks at the machine.
+    /// Reads the state of the machine.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Mailboxes) -> T) -> T {
         look(&lock(&self.0.machine))
     }
@@ -197,13 +197,13 @@ impl MailboxService {
         self.0.act(input)
     }
 
-    /// Ends leases when their time has come; runs until it is dropped.
+    /// Expires leases; runs until the future is dropped.
     pub(super) async fn lapse(self) {
         loop {
             let changed = self.0.deadline.notified();
             let next = self.look(Mailboxes::next_deadline);
             let left = next.zip(self.clock()).map_or(Duration::MAX, |(next, clock)| clock.until(next));
-            // Whichever comes first: the machine looks at the time with any input.
+            // The earlier of the two: the machine checks the time at any input.
             if tokio::time::timeout(left, changed).await.is_err() {
                 // The organism may have ended.
                 drop(self.act(Input::Tick));
@@ -211,7 +211,7 @@ impl MailboxService {
         }
     }
 
-    /// Has the pump wait for the end of a message that came for a listener.
+    /// Puts a message into the mailbox of its listener; the receiver gets the end of the message.
     pub(super) fn arrive(&self, mail: systole_core::journal::MailRecord) -> Result<oneshot::Receiver<Ended>, ActError> {
         let id = mail.id;
         let (tell, told) = oneshot::channel();
@@ -225,7 +225,7 @@ impl MailboxService {
         }
     }
 
-    /// A handler waits no more. What it was told and did not pass on is written without it.
+    /// Deregisters a dropped handler. An end that the handler got and did not pass on is written without it.
     pub(super) fn leave(&self, id: MessageId, mut told: oneshot::Receiver<Ended>) {
         lock(&self.0.handlers).remove(&id);
         told.close();
@@ -238,14 +238,14 @@ impl MailboxService {
         }
     }
 
-    /// Has changes written that a handler could not attach to its end.
+    /// Appends changes that a handler could not attach to its end.
     pub(super) fn append_attached(&self, attachment: Attachment) {
         if let Some(ledger) = self.0.ledger.get() {
             ledger.append_attached(attachment);
         }
     }
 
-    /// Mailbox of a message that is remembered, and its thread.
+    /// Mailbox and thread of a message that the machine still knows.
     pub(super) fn place_of(&self, id: MessageId) -> Option<(Name, ThreadId)> {
         self.look(|machine| machine.place_of(id).map(|(name, thread)| (name.clone(), thread)))
     }
@@ -271,7 +271,7 @@ impl Inner {
         for end in ends {
             self.conclude(ledger, end, Some(&mut durable).filter(|_| done.is_ok()));
         }
-        // The same end once more is acknowledged when the first one is durable.
+        // A repeated end is acknowledged when the first one is durable.
         let same = asked.filter(|_| change.repeated).and_then(|id| {
             let (tell, told) = oneshot::channel();
             lock(&self.settling).get_mut(&id)?.push(tell);
@@ -290,7 +290,7 @@ impl Inner {
                 Box::new(move || {
                     inner.ring(&rings);
                     inner.forget(&ended);
-                    // The request may have gone.
+                    // The request may have been dropped.
                     let _ = tell.send(());
                 }),
             );
@@ -309,7 +309,7 @@ impl Inner {
         Ok(Acted { change, durable })
     }
 
-    /// Hands the end of a message to its handler, or has it written where the handler has gone.
+    /// Hands the end of a message to its handler, or appends it where the handler was dropped.
     fn conclude(self: &Arc<Self>, ledger: &Ledger, end: End, durable: Option<&mut Vec<oneshot::Receiver<()>>>) {
         let End { id, settlement, ops } = end;
         let mut waiters = Vec::new();
@@ -331,13 +331,13 @@ impl Inner {
         }
     }
 
-    /// The step that has the end of a message is durable, or will not be.
+    /// Acknowledges the end of a message once its step is durable (`taken`), or fails the requests that wait for it.
     fn settled(&self, id: MessageId, taken: bool) {
         let waiters = lock(&self.settling).remove(&id).unwrap_or_default();
         if taken {
             self.forget(&[id]);
             for tell in waiters {
-                // A request may have gone.
+                // A request may have been dropped.
                 let _ = tell.send(());
             }
         }
@@ -366,7 +366,7 @@ impl Inner {
 
     fn tell(&self, news: impl IntoIterator<Item = Push>) {
         for push in news {
-            // Nobody sends once the gateway has ended.
+            // The receiver is gone once the gateway has ended.
             let _ = self.pushes.send(push);
         }
     }
@@ -396,7 +396,7 @@ impl Resident for Inner {
         (!over.is_empty()).then(|| -> Following {
             Box::new(move || {
                 for id in over {
-                    // Nothing waits for it: a handler that had it has said so.
+                    // No handler waits for the message: one that had it was deregistered.
                     let _ = self.act(Input::Abandoned { id });
                 }
             })
@@ -416,7 +416,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Place of no message: the machine gives places.
+/// Sequence number of a message that has none yet: the machine assigns it.
 pub(super) const UNPLACED: Number = 0;
 
 impl std::fmt::Debug for MailboxService {

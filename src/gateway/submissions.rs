@@ -1,8 +1,8 @@
 //! Messages that clients submit, on their way into the organism, and their answers.
 //!
 //! A submission is the injected message: the step of the core that takes it writes the submission, its idempotency key
-//! and the threads that it opens, all of them or none, and is acknowledged then. Its answers are what left its
-//! conversation; the journal keeps both.
+//! and the threads that it opens, all of them or none, and is acknowledged then. The answers to a submission are the
+//! messages that left its conversation; the journal keeps both.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ pub(super) struct Submissions {
     query: JournalQuery,
     ids: IdKey,
     clients: HashMap<Name, Client>,
-    /// Clients whose answers are put into a mailbox, too.
+    /// Mailboxes that also get the answers to a client, by client.
     letters: HashMap<Name, Name>,
     /// Keys of submissions that are not durable yet.
     keys: Mutex<HashMap<Key, Pending>>,
@@ -37,11 +37,11 @@ pub(super) struct Submissions {
 #[derive(Default)]
 struct Watched {
     notify: Notify,
-    /// Those that came meanwhile.
+    /// Answers since the first request began to wait.
     answers: Mutex<Vec<SentAnswer>>,
 }
 
-/// Pause before a message is offered again that the organism has no room for, at first and at most.
+/// Pause before a message is offered again to a full organism, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// Client and idempotency key.
@@ -51,7 +51,7 @@ type Key = (Name, Arc<str>);
 #[derive(Clone)]
 struct Pending {
     digest: [u8; 32],
-    /// Id of the message once it is durable; closed if it never will be.
+    /// The submission once it is durable; closed if it fails.
     kept: watch::Receiver<Option<Kept>>,
 }
 
@@ -66,13 +66,13 @@ pub(super) struct Kept {
 /// Effect of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Submitted {
-    /// The message is durable, this one or one that came before under the same key and with the same body.
+    /// The message is durable: this one, or an earlier one with the same key and body.
     Kept(Kept),
-    /// One under the same key, with another body, came before.
+    /// An earlier submission has the same key and another body.
     KeyReused,
 }
 
-/// Reason why a submission has no effect.
+/// Reason why a submission failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SubmitError {
     #[error(transparent)]
@@ -101,7 +101,7 @@ impl Submissions {
         Arc::new(Self { mailboxes, query, ids, clients, letters, keys: Mutex::default(), watched: Mutex::default() })
     }
 
-    /// Whether a client speaks through here.
+    /// Checks whether a client submits messages through the gateway.
     pub(super) fn knows(&self, client: &Name) -> bool {
         self.clients.contains_key(client)
     }
@@ -111,15 +111,15 @@ impl Submissions {
         lock(&self.keys).len() + lock(&self.watched).len()
     }
 
-    /// Collects answers; on the runtime that this is called in, until the organism ends.
+    /// Starts to collect the answers of all clients, on the current runtime, until the organism ends.
     pub(super) fn start(self: &Arc<Self>) {
         for client in self.clients.values() {
             tokio::spawn(self.clone().collect(client.clone()));
         }
     }
 
-    /// Hands over what an older gateway had accepted, and sets its files aside when all of it is durable. What is left
-    /// by then is handed over by the next start.
+    /// Hands over the messages that an older gateway accepted, and sets its files aside when all of them are durable.
+    /// After a failure the next start hands over the rest.
     pub(super) async fn take_over(self: Arc<Self>, mut takeover: Takeover) {
         for (submission, envelope) in std::mem::take(&mut takeover.accepted) {
             let (id, client) = (submission.id, submission.client.clone());
@@ -147,14 +147,14 @@ impl Submissions {
     /// Submits a message, once for each idempotency key.
     ///
     /// # Cancel safety
-    /// Once called, it goes on to its end.
+    /// Once polled, the submission goes on to its end.
     pub(super) async fn submit(
         self: &Arc<Self>,
         submission: SubmissionRecord,
         envelope: Bytes,
     ) -> Result<Submitted, SubmitError> {
         let whole = tokio::spawn(self.clone().take(submission, envelope));
-        // It ends early only with its runtime.
+        // The task ends early only with its runtime.
         whole.await.unwrap_or(Err(SubmitError::Send(SendError::Closed)))
     }
 
@@ -173,11 +173,11 @@ impl Submissions {
                     {
                         return Ok(Submitted::Kept(kept));
                     }
-                    // That one failed: this one takes its place.
+                    // The pending submission failed: this one takes its place.
                 }
             }
         };
-        // Nobody else submits under this key meanwhile.
+        // The key is reserved: no other request submits under it meanwhile.
         if let Some(known) = self.query.submission_of_key(key.0.clone(), key.1.clone()).await? {
             let same = known.key.is_some_and(|(_, known)| known == digest);
             let kept = Kept { id: known.id, root: known.root };
@@ -213,13 +213,14 @@ impl Submissions {
         }
     }
 
-    /// An answer is in the journal already: it is read with that.
+    /// Delivers an answer, which the journal has already, to its mailbox and to the requests that wait for it.
     fn keep(&self, client: &Client, unread: Unread) {
         let answered: Option<MessageId> = unread.egress().in_reply_to.as_deref().and_then(|label| label.parse().ok());
         let mailbox = self.letters.get(client.name());
         if let (Some(id), Some(mailbox)) = (answered, mailbox) {
             let letter = self.letter(mailbox.clone(), id, unread.egress());
-            // Written before the answer counts as read. Where nothing can be written any more, it comes again.
+            // The letter is written before the answer counts as read. Where the journal takes nothing more, the answer
+            // comes again.
             if self.mailboxes.act(Input::Letter(letter)).is_err() {
                 return;
             }
@@ -231,7 +232,7 @@ impl Submissions {
         }
     }
 
-    /// An answer as a message of a mailbox: it wants none itself.
+    /// Makes an answer a message of a mailbox; it expects no answer.
     fn letter(&self, mailbox: Name, answered: MessageId, egress: &Egress) -> MailRecord {
         let id = self.letter_id(answered, egress.number);
         MailRecord {
@@ -259,7 +260,7 @@ impl Submissions {
     }
 }
 
-/// A key that is taken until this is dropped.
+/// A key that is reserved until this value is dropped.
 struct Reserved {
     submissions: Arc<Submissions>,
     key: Key,
@@ -280,12 +281,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Rings when an answer comes.
+    /// The notification that an answer came.
     pub(super) fn notify(&self) -> &Notify {
         &self.watched.notify
     }
 
-    /// The answers that have come since it is watched, in their order.
+    /// The answers since the watch began, in order of arrival.
     pub(super) fn answers(&self) -> Vec<SentAnswer> {
         lock(&self.watched.answers).clone()
     }
@@ -294,7 +295,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let mut watched = lock(&self.submissions.watched);
-        // This one and the map's.
+        // This watch and the map have one reference each.
         if watched.get(&self.id).is_some_and(|watched| Arc::strong_count(watched) <= 2) {
             watched.remove(&self.id);
         }

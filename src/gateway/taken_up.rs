@@ -1,5 +1,5 @@
-//! Messages of mailboxes that a start takes up, and that the pump may end before a handler has them again: their caller or
-//! listener is gone from the configuration, or their payload is refused by the schemas of today.
+//! Messages of mailboxes that a start recovers, and that the pump may end before a handler has them again: their caller
+//! or listener is gone from the configuration, or the schemas of today refuse their payload.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use systole_core::journal::{MailState, Number, Op, Recovered};
 use systole_core::vocab::MessageId;
 
-/// Messages of an earlier run that wait in mailboxes, by what a core calls them.
+/// Messages of an earlier run that wait in mailboxes, by their numbers in a core.
 #[derive(Debug, Default)]
 pub(super) struct TakenUp {
-    /// Whether there is any: each step asks.
+    /// True while there are any: each step reads it.
     is_any: AtomicBool,
     state: Mutex<State>,
 }
@@ -24,7 +24,7 @@ struct State {
 }
 
 impl TakenUp {
-    /// Notes what a journal holds.
+    /// Notes the waiting messages of a recovered journal.
     pub(super) fn fill(&self, recovered: &Recovered) {
         let waits = recovered.mail.iter().filter(|mail| mail.status.state == MailState::Waiting);
         let waiting: HashSet<MessageId> = waits.map(|mail| mail.id).collect();
@@ -36,7 +36,7 @@ impl TakenUp {
         self.is_any.store(!state.messages.is_empty(), Ordering::Release);
     }
 
-    /// Those that the step of a core ends.
+    /// Takes out the messages that a step of a core ends.
     pub(super) fn over(&self, ops: &[Op]) -> Vec<MessageId> {
         if !self.is_any.load(Ordering::Acquire) {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Somebody says something to a listener: `POST /workspaces/{id}/a2a`.
+//! Text to a listener: `POST /workspaces/{id}/a2a`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +20,25 @@ use super::said;
 use super::said::Said;
 use crate::gateway::seam::{Gate, Problem, SentAnswer, StoredMail, document};
 
-/// Code of an error within (JSON-RPC 2.0, section 5.1).
+/// Code of an internal error (JSON-RPC 2.0, section 5.1).
 const INTERNAL_ERROR: i32 = -32603;
 
-/// Time for which a request waits for a listener in the organism or one that is pushed to, which may answer at once.
+/// Time for which a request waits for a listener that may answer at once: one in the organism, or one that is pushed
+/// to.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Bytes of an idempotency key at most.
+/// Longest idempotency key, in bytes.
 const KEY: usize = 128;
 
 /// `POST /workspaces/{id}/a2a`
 ///
-/// To the id of a row of the sender it answers that row; to a listener it opens a conversation.
+/// Sent to the id of a row of the workspace, the text answers that row; sent to a listener, it opens a conversation.
 pub(super) async fn send(room: Room) -> Result<Response, Problem> {
     let (to, target) = (room.id.clone(), room.facade.people.find(&room.id).cloned());
     let (speaker, person) = (room.speaker(), room.person());
     match &speaker {
         Some(own) => room.is_claimed(own)?,
-        None if person.is_none() => return Err(Problem::forbidden("only workspaces and clients say something")),
+        None if person.is_none() => return Err(Problem::forbidden("only workspaces and clients send text")),
         None => {}
     }
     let (said, request) = room.asked().await?;
@@ -67,7 +68,7 @@ struct Delegation {
     idempotency_key: Option<String>,
 }
 
-/// `POST /workspaces/{id}/delegate`: a workspace has a peer do something, which is what it says to the peer.
+/// `POST /workspaces/{id}/delegate`: a workspace gives a peer a task, as a text to the peer.
 pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
     let own = room.speaker().ok_or_else(|| Problem::forbidden("only workspaces delegate"))?;
     room.is_claimed(&own)?;
@@ -84,7 +85,7 @@ pub(super) async fn delegate(room: Room) -> Result<Response, Problem> {
     Ok(document(&json!({ "status": "queued", "delegation_id": id, "target_id": target.id.to_string() })))
 }
 
-/// Answers a row, or opens a conversation: then it gives back the message that opened it.
+/// Answers a row, or opens a conversation: then it returns the message that opened it.
 async fn say(
     said: &room::Said,
     own: &Listener,
@@ -129,7 +130,7 @@ fn result(request: &Value, row: MessageId, answer: &SentAnswer) -> Value {
     }
 }
 
-/// Whether an answer to a row goes where it is sent: to the row's own id, or to the listener that sent the row.
+/// Checks the receiver of an answer to a row: the row's own id, or the listener that sent the row.
 fn is_between(facade: &Facade, item: &StoredMail, to: &str, target: Option<&Listener>) -> bool {
     match target {
         Some(target) => facade.people.speaker(&item.record.from).is_some_and(|sender| sender.name == target.name),
@@ -142,7 +143,7 @@ fn no_row(to: &str) -> Problem {
 }
 
 fn nobody() -> Problem {
-    Problem::not_found("nobody of that id takes what is said")
+    Problem::not_found("no listener with that id accepts text")
 }
 
 fn mute(own: &Listener) -> Problem {
@@ -154,7 +155,7 @@ fn keyed(send: Send) -> (String, Option<String>) {
     (send.text, send.id.map(|id| format!("a2a:{id}")))
 }
 
-/// Opens a conversation. What its sender knows by the same id opens it once.
+/// Opens a conversation, once for each id that its sender gives it.
 async fn open(
     gate: &Arc<Gate>,
     from: &Name,
@@ -172,10 +173,10 @@ async fn open(
     gate.send(from.clone(), Bytes::from(envelope), key).await
 }
 
-/// A text that says something.
+/// Checks that a text is not blank.
 pub(super) fn spoken(text: String) -> Result<String, Problem> {
     if text.trim().is_empty() {
-        return Err(Problem::bad_request("'message' is blank: say something"));
+        return Err(Problem::bad_request("'message' is blank: send a text"));
     }
     Ok(text)
 }

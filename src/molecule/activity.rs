@@ -1,4 +1,4 @@
-//! What came for a workspace: `GET /workspaces/{id}/activity`.
+//! Rows for a workspace: `GET /workspaces/{id}/activity`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use super::rows::{BYTES, ERROR, RECEIVED, Row, rows};
 use super::said;
 use crate::gateway::seam::{Gate, History, Of, Problem, document, long_document};
 
-/// Rows of a page, unless something else is asked for, and at most.
+/// Rows of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
 
 /// Parameters that leave rows out: a request with one is a search, not a read in order.
 const FILTERS: [&str; 3] = ["peer_id", "before_ts", "since_secs"];
 
-/// How far back `since_secs` looks at most: 30 days.
+/// Longest time that `since_secs` looks back: 30 days.
 const SINCE: u64 = 30 * 24 * 60 * 60;
 
 /// `GET /workspaces/{id}/activity`: strictly behind the cursor, oldest first.
 ///
-/// A workspace that asks without a filter reads in order: rows up to its cursor are done, answered or not.
+/// A workspace that asks without a filter reads in order: it has handled the rows up to its cursor, answered or not.
 pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     let (own, query) = (room.workspace()?, room.query()?);
     let (gate, facade) = (&room.gate, &room.facade);
     room.heard(&own);
     let is_own = room.speaker().is_some_and(|speaker| speaker.name == own.name);
-    // What is pushed is not read in order, by its rows.
+    // Pushed messages are not read in order, by the rows.
     let is_reader = is_own && gate.is_pulled(&own.name);
     let Some(of) = history(gate, facade, &own, &query).await? else { return Ok(document(&json!([]))) };
     let held = room.known.room(gate);
@@ -53,7 +53,7 @@ pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     held.weigh(bytes, long_document(gate, value).await?)
 }
 
-/// The next rows for a workspace, and which of them `notify` answers.
+/// The next rows for a workspace; also the rows that `notify` answers.
 async fn read_on(
     gate: &Gate,
     facade: &Facade,
@@ -82,7 +82,7 @@ async fn read_on(
     let mut page = rows(gate, &facade.people, of, |_| true).await?;
     let first = page.iter().find(|row| row.is_open() && facade.people.is_person(&row.item.record.from));
     if let (None, Some(row)) = (is_fixed, first) {
-        // The first person whose row is shown, and never another one: a copy of the agent may be at it for long.
+        // The first person whose row is shown, and never another one: a copy of the agent may work on it for long.
         person = gate.address(own, row.item.record.from.clone()).await?;
     }
     let is_persons = |row: &Row| row.is_open() && person.as_ref() == Some(&row.item.record.from);
@@ -95,7 +95,7 @@ async fn read_on(
     Ok((first.map(|(_, id)| id).filter(|id| facade.turns.show(own, *id)), page))
 }
 
-/// What a query asks for; none if there is nothing of that type.
+/// The history that a query asks for; none if there is nothing of that type.
 async fn history(
     gate: &Gate,
     facade: &Facade,
@@ -128,7 +128,8 @@ async fn history(
     Ok(Some(History { mailbox, after, limit, bytes: BYTES, of, senders, since, before, waiting: false }))
 }
 
-/// Names by which a peer may have sent something. It is told by its id, or by the `source_id` of a row.
+/// Names of the clients or listeners that a peer may have sent by. The peer is given by its id, or by the `source_id`
+/// of a row.
 async fn senders(gate: &Gate, facade: &Facade, own: &Listener, peer: Uuid) -> Result<Vec<Name>, Problem> {
     let known = facade.people.senders(peer);
     if !known.is_empty() {
@@ -139,7 +140,7 @@ async fn senders(gate: &Gate, facade: &Facade, own: &Listener, peer: Uuid) -> Re
     Ok(peer.map(|peer| facade.people.senders(peer.id)).unwrap_or_default())
 }
 
-/// The place of a row. What is nowhere and what is somebody else's are told alike.
+/// The place of a row. An unknown row and one of another workspace look alike.
 async fn behind(gate: &Gate, own: &Name, id: &str) -> Result<u64, Problem> {
     let item = match id.parse() {
         Ok(id) => gate.mail(own, id).await?,
@@ -147,15 +148,15 @@ async fn behind(gate: &Gate, own: &Name, id: &str) -> Result<u64, Problem> {
     };
     item.map(|mail| mail.record.seq).ok_or_else(|| {
         let detail = "no row of this workspace has that 'since_id', or it was forgotten: go on without one";
-        Problem::new(StatusCode::GONE, "cursor_lost", "That place is lost", detail)
+        Problem::new(StatusCode::GONE, "cursor_lost", "The cursor is lost", detail)
     })
 }
 
-/// A whole number from 1 on.
+/// Parses a whole number from 1 on.
 fn number(query: &HashMap<String, String>, key: &str) -> Result<Option<u64>, Problem> {
     let Some(text) = query.get(key) else { return Ok(None) };
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // What is too large for a number is more than may be asked for, like others.
+    // A number that is too large for its type is above every limit, too.
     let number = digits.then(|| text.parse().unwrap_or(u64::MAX)).filter(|number| *number > 0);
     number.map(Some).ok_or_else(|| Problem::bad_request(format!("'{key}' has to be a whole number of at least 1")))
 }

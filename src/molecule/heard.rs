@@ -1,4 +1,4 @@
-//! Agents that were heard of, and when.
+//! Time of the last call of each agent.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,12 +11,12 @@ use crate::gateway::seam::Gate;
 /// Time for which an agent counts as online after its last call: the time to live of that platform.
 const ONLINE: Duration = Duration::from_secs(60);
 
-/// Time at which each agent was heard of last, in this process.
+/// Time of the last call of each agent, in this process.
 #[derive(Default)]
 pub(super) struct Heard(Mutex<HashMap<Name, Time>>);
 
 impl Heard {
-    /// Notes that an agent has asked something.
+    /// Notes a call of an agent.
     pub(super) fn note(&self, gate: &Gate, agent: &Name) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.clone(), gate.now());
     }

@@ -1,10 +1,10 @@
-//! Ids of workspaces: UUIDs, made of the names of listeners and nothing else.
+//! Ids of workspaces: UUIDs, made of the names of listeners alone.
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use systole_core::vocab::Name;
 use uuid::{Builder, Uuid};
 
-/// What a name is written behind before it is hashed.
+/// Prefix of a name before it is hashed.
 const PREFIX: &str = "urn:systole:workspace:";
 
 /// The id of a listener or a client: its name, if that is a UUID; else the UUID of version 5 (RFC 9562, section 5.5) of
@@ -18,7 +18,7 @@ pub(super) fn id_of(name: &Name) -> Uuid {
     })
 }
 
-/// A UUID as it is written, with hyphens.
+/// Parses a UUID with hyphens.
 pub(super) fn parse(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }

@@ -1,9 +1,9 @@
 //! Agents written for another platform's SDK, Molecule AI's, unmodified: its calls over HTTP as a façade over the gateway.
 //!
-//! A workspace of that platform is a remote listener that polls or is pushed to. What is said travels as `said`
+//! A workspace of that platform is a remote listener that polls or is pushed to. Text travels as `said`
 //! (`schemas/chat.xsd`) through the pump, judged like everything: to a workspace it comes as a message of its mailbox,
-//! which the workspace sees as a row of its activity; what the workspace sends to that row answers it, and what it sends
-//! to a listener opens a conversation, by a client of its own (`NAME.voice`).
+//! which the workspace sees as a row of its activity; what the workspace sends to that row answers it, and what it
+//! sends to a listener opens a conversation, by a client of its own (`NAME.voice`).
 //!
 //! Always: a request has a token of the gateway, and a workspace reads and answers its own rows alone; an answer
 //! reaches the sender of the row that it names, or is refused; a row's id is the id of its message, which a restart
@@ -45,7 +45,7 @@ use systole_core::vocab::{Name, QName};
 use systole_xml::schema::{Payload, PayloadSchema};
 use turns::Turns;
 
-/// What all of its calls know.
+/// State that all calls share.
 struct Facade {
     people: People,
     turns: Turns,
@@ -57,7 +57,7 @@ pub(crate) fn said() -> QName {
     Said::qname()
 }
 
-/// The schemas that come with it, from `schemas/chat.xsd`.
+/// The schemas of the façade, from `schemas/chat.xsd`.
 pub(crate) fn schemas() -> &'static [PayloadSchema] {
     static ALL: LazyLock<Vec<PayloadSchema>> = LazyLock::new(|| {
         // The document is part of the program, and its tests compile it.
@@ -75,10 +75,10 @@ pub fn serve(gateway: Gateway, blueprint: &Blueprint) -> Gateway {
     gateway.with_routes(routes().layer(Extension(facade)), DESCRIPTION)
 }
 
-/// The façade's calls, as `/openapi.json` shows them.
+/// The description of the façade's calls, for `/openapi.json`.
 const DESCRIPTION: &str = include_str!("openapi.json");
 
-/// Every route: its path, its method, who sees to it. The description names these and no others.
+/// Every route: path, method, handler. The description names these and no others.
 fn calls() -> [(&'static str, Method, MethodRouter<Arc<Gate>>); 15] {
     [
         ("/registry/register", Method::POST, post(registry::register)),

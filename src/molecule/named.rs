@@ -1,8 +1,8 @@
-//! Rows that a document of an agent names, in whatever field.
+//! Rows that a document of an agent names, in any field.
 //!
 //! What agents call the id of a task differs (`task_id`, `taskId`, `contextId`, `in_reply_to`, …), and they have ids of
-//! their own in the same fields. So each string that is an id counts, and those that are rows of the workspace are told
-//! apart from all others by its mailbox.
+//! their own in the same fields. So each string that is an id counts, and the mailbox of the workspace tells its rows
+//! from all others.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use systole_core::vocab::MessageId;
 
 use crate::gateway::seam::Problem;
 
-/// Fields whose string is what is said: an id there names nothing.
+/// Fields whose string is a text: an id there names nothing.
 const TEXTS: [&str; 3] = ["text", "message", "result"];
 
 /// The ids in a document, but for one.
@@ -32,7 +32,7 @@ pub(super) fn others(document: &Value, own: MessageId) -> Vec<MessageId> {
     found.into_iter().collect()
 }
 
-/// An answer to a row that names another row of the same workspace, too.
+/// Refusal of an answer to a row that names another row of the same workspace, too.
 pub(super) fn ambiguous(other: MessageId) -> Problem {
     let detail = format!("the answer names the row {other}, too: say which one row it answers, and no other");
     Problem::conflict("ambiguous", detail)

@@ -1,4 +1,4 @@
-//! Things of that platform that are not kept here: plugins, files, and a log of what agents do.
+//! Resources of that platform that are not kept here: plugins, files, and a log of what agents do.
 
 use axum::response::Response;
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use super::room::Room;
 use crate::gateway::seam::{Problem, document};
 
-/// `GET /workspaces/{id}/plugins` and `…/files`: there are none.
+/// `GET /workspaces/{id}/plugins` and `…/files`: an empty list.
 pub(super) async fn list(room: Room) -> Result<Response, Problem> {
     room.workspace()?;
     Ok(document(&json!([])))
 }
 
-/// `GET /workspaces/{id}/plugins/{name}/download`: no such plugin. `POST …/plugins` and `…/activity`: nothing is recorded,
-/// and so nothing is acknowledged; the SDK goes on without it.
+/// `GET /workspaces/{id}/plugins/{name}/download`: 404. `POST …/plugins` and `…/activity`: nothing is recorded, and so
+/// nothing is acknowledged; the SDK goes on without it.
 pub(super) async fn none(room: Room) -> Result<Response, Problem> {
     room.workspace()?;
     Err(Problem::not_found("plugins, files and a log of what agents do are not kept here"))

@@ -1,4 +1,4 @@
-//! A workspace answers a row: `POST /workspaces/{id}/notify` for the one that is shown as a person's.
+//! Answers of a workspace to rows: `POST /workspaces/{id}/notify` for the row that is shown as a person's.
 
 use axum::response::Response;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::gateway::seam::{Gate, MailState, Problem, StoredMail, document};
 #[derive(Deserialize)]
 struct Notice {
     message: String,
-    /// The row that it answers; the SDK doesn't say.
+    /// The row that it answers; the SDK leaves it out.
     in_reply_to: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn row(gate: &Gate, own: &Listener, id: &str) -> Result<Option<
     }
 }
 
-/// Answers a row with a text, which stands in that request.
+/// Answers a row with a text of that request.
 pub(super) async fn answer(
     gate: &Gate,
     facade: &Facade,

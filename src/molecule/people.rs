@@ -1,4 +1,5 @@
-//! Who is there: workspaces, listeners within the organism, people, and by which name each of them speaks.
+//! The parties of an organism: workspaces, listeners within the organism, people, and the names by which each of them
+//! speaks.
 
 use std::collections::HashMap;
 
@@ -12,15 +13,15 @@ use super::said::Said;
 use crate::gateway::seam::StoredMail;
 use crate::remote::{Source, SourceKind};
 
-/// What the client of a workspace is called behind the workspace's name.
+/// Suffix of the client of a workspace, behind the workspace's name.
 const VOICE: &str = ".voice";
 
-/// The client by which a workspace speaks of its own accord: in the pump only clients begin conversations.
+/// The client by which a workspace opens conversations: in the pump only clients do.
 pub(crate) fn voice(workspace: &Name) -> Result<Name, NameError> {
     Name::parse(&format!("{workspace}{VOICE}"))
 }
 
-/// Who is there.
+/// The parties of an organism.
 pub(super) struct People {
     listeners: HashMap<Name, Listener>,
     by_id: HashMap<Uuid, Name>,
@@ -35,19 +36,19 @@ pub(super) struct Listener {
     pub(super) name: Name,
     pub(super) id: Uuid,
     pub(super) description: String,
-    /// Whether it takes what is said to it unasked.
+    /// True if it accepts text.
     pub(super) takes: bool,
-    /// Whether it may answer with what it says.
+    /// True if it may reply with text.
     pub(super) replies: bool,
-    /// The client by which it begins conversations, if it may.
+    /// The client by which it opens conversations, if it may.
     pub(super) voice: Option<Name>,
 }
 
-/// Who sent a row.
+/// The sender of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) kind: SourceKind,
-    /// The name of a listener, or what a person is known by.
+    /// The name of a listener, or the id of a person.
     pub(super) name: String,
 }
 
@@ -71,41 +72,41 @@ impl People {
         Self { listeners, by_id, voices, clients }
     }
 
-    /// Each voice, and whose it is.
+    /// Each voice with its workspace.
     pub(super) fn voices(&self) -> impl Iterator<Item = (Name, Name)> + use<> {
         self.voices.clone().into_iter()
     }
 
-    /// Whom a text means: a name, or an id.
+    /// The listener that a text names, by its name or its id.
     pub(super) fn find(&self, text: &str) -> Option<&Listener> {
         let by_name = Name::parse(text).ok().and_then(|name| self.listeners.get(&name));
         by_name.or_else(|| self.listeners.get(self.by_id.get(&parse(text)?)?))
     }
 
-    /// Everybody who takes what is said, by name.
+    /// All listeners that accept text, by name.
     pub(super) fn all(&self) -> Vec<&Listener> {
         let mut all: Vec<_> = self.listeners.values().filter(|listener| listener.takes).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
 
-    /// Whether that is a client, and no voice of a workspace.
+    /// Checks for a client that is no voice of a workspace.
     pub(super) fn is_person(&self, name: &Name) -> bool {
         self.clients.contains(name)
     }
 
-    /// Names by which a listener may have sent something.
+    /// Names by which a listener may have sent a message.
     pub(super) fn senders(&self, of: Uuid) -> Vec<Name> {
         let listener = self.by_id.get(&of).and_then(|name| self.listeners.get(name));
         listener.into_iter().flat_map(|one| std::iter::once(one.name.clone()).chain(one.voice.clone())).collect()
     }
 
-    /// Listener that speaks by a name: its own, or that of its voice.
+    /// The listener that speaks by a name: its own, or that of its voice.
     pub(super) fn speaker(&self, name: &Name) -> Option<&Listener> {
         self.listeners.get(self.voices.get(name).unwrap_or(name))
     }
 
-    /// Who sent a message: as the pump stamped it. A listener may speak for a person, and for nobody else.
+    /// The sender of a message, as the pump stamped it. A listener may speak for a person, and for no other party.
     pub(super) fn sender(&self, item: &StoredMail, said: &Said) -> Sender {
         let from = item.record.from.clone();
         if let Some(workspace) = self.voices.get(&from) {
@@ -125,7 +126,7 @@ impl People {
 }
 
 impl Listener {
-    /// Whether a text means it: its name, or its id.
+    /// Checks whether a text names the listener, by its name or its id.
     pub(super) fn is_called(&self, text: &str) -> bool {
         text == self.name.as_str() || parse(text) == Some(self.id)
     }

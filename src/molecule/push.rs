@@ -1,4 +1,4 @@
-//! Messages of a workspace as its `A2AServer` takes them, and what that answers.
+//! Messages of a workspace in the format of its `A2AServer`, and the answers of that.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::said::Said;
 use super::{Facade, named, rpc};
 use crate::gateway::seam::{PushFormat, StoredMail};
 
-/// Results within results that are looked into: that of the server, of JSON-RPC, and a task's message.
+/// Depth of nested results that are searched: that of the server, of JSON-RPC, and a task's message.
 const DEPTH: usize = 4;
 
 /// States of a task that failed (A2A, `TaskState`).
@@ -22,8 +22,8 @@ impl PushFormat for Facade {
         "application/json"
     }
 
-    /// The task that the server's documentation shows, and the JSON-RPC request that agents send each other: handlers are
-    /// written for one or the other.
+    /// Writes the task of the server's documentation, and the JSON-RPC request that agents send each other: handlers
+    /// are written for one or the other.
     fn write(&self, mail: &StoredMail) -> Option<Bytes> {
         let row = Row::of(&self.people, mail.clone()).filter(Row::is_said)?;
         let shown = row.show(&self.people, false);
@@ -59,8 +59,8 @@ impl PushFormat for Facade {
     }
 }
 
-/// What says in an answer that it is not that of this row: the id of JSON-RPC, which is that of the request (JSON-RPC 2.0,
-/// section 5), or those of the task.
+/// The field of an answer that shows that it is not for this row: the id of JSON-RPC, which is that of the request
+/// (JSON-RPC 2.0, section 5), or an id of the task.
 fn of_another(answer: &Value, row: &str) -> Option<&'static str> {
     let results = std::iter::successors(Some(answer), |answer| answer.get("result")).take(DEPTH + 1);
     results.into_iter().enumerate().find_map(|(depth, answer)| {
@@ -70,15 +70,15 @@ fn of_another(answer: &Value, row: &str) -> Option<&'static str> {
         let is_another = |(name, id): &(&'static str, Option<&Value>)| match id {
             None | Some(Value::Null) => false,
             Some(Value::String(id)) => id != row,
-            // Ours is a text. What a handler returns may be a response that it got elsewhere.
+            // The id of a request of ours is a text. A handler may return a response that it got elsewhere.
             Some(_) => depth == 0 && *name == "id",
         };
         named.into_iter().find(is_another).map(|(name, _)| name)
     })
 }
 
-/// The text of an answer: of the server, of JSON-RPC, a message or a task of A2A, or `text` or `message` as the SDK reads
-/// them; none if there is nothing in it.
+/// The text of an answer: of the server, of JSON-RPC, a message or a task of A2A, or `text` or `message` as the SDK
+/// reads them; none if the answer is empty.
 fn text(answer: &Value, depth: usize) -> Result<Option<String>, String> {
     let unknown = || {
         let known = "return a text, {\"text\": …}, or a message or task of A2A; or None for no answer";
@@ -117,7 +117,7 @@ fn text(answer: &Value, depth: usize) -> Result<Option<String>, String> {
     }
 }
 
-/// What an error says.
+/// The text of an error.
 fn error_text(error: &Value) -> String {
     let said = error.as_str().or_else(|| error.get("message").and_then(Value::as_str));
     said.map_or_else(|| "an error without a message".to_owned(), crate::outbound::readable)
@@ -169,9 +169,9 @@ mod tests {
             assert_eq!(of_another(&answer, "a"), Some(name), "{answer}");
             assert_eq!(of_another(&answer, "b"), None, "{answer}");
         }
-        // Ours is a text.
+        // The id of a request of ours is a text.
         assert_eq!(of_another(&json!({ "jsonrpc": "2.0", "id": 7, "result": "hi" }), "7"), Some("id"));
-        // What a handler got elsewhere has an id of its own there, and that of a message is the agent's.
+        // A response that a handler got elsewhere has an id of its own, and that of a message is the agent's.
         let message = json!({ "kind": "message", "messageId": "m", "id": "m", "parts": [] });
         let own = json!({ "status": "ok", "result": { "jsonrpc": "2.0", "id": 1, "result": message } });
         assert_eq!(of_another(&own, "a"), None);

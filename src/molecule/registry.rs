@@ -1,4 +1,4 @@
-//! Who is there: a workspace says that it is, asks how it stands, and who its peers are.
+//! `/registry` and the state of workspaces: registration, heartbeats, peers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::people::Listener;
 use super::room::Room;
 use crate::gateway::seam::{Gate, Problem, document};
 
-/// Where nobody can be reached but by way of here: the SDK's own word for it.
+/// URL of a workspace that is reached through the gateway alone: the SDK's own word for it.
 const NO_INBOUND: &str = "remote://no-inbound";
 
 #[derive(Deserialize)]
@@ -29,9 +29,8 @@ struct Registration {
 
 /// `POST /registry/register`
 ///
-/// The SDK shows no token here, and expects one in the answer unless it has one. It gets none: tokens are made by
-/// operators. So of a request without one nothing is read, and it changes nothing: least of all where messages are
-/// sent to.
+/// The SDK sends no token here, and expects one in the answer unless it has one. It gets none: operators make tokens.
+/// So a request without a token is not read and changes nothing, least of all the URL that messages are sent to.
 pub(super) async fn register(State(gate): State<Arc<Gate>>, request: Request) -> Result<Response, Problem> {
     if !request.headers().contains_key(AUTHORIZATION) {
         return Ok(document(&json!({ "status": "unverified" })));
@@ -59,7 +58,8 @@ impl Registration {
         Ok(())
     }
 
-    /// The URL that it reports: `remote://no-inbound` and the like are none, and one of an agent that polls is not used.
+    /// The URL that the workspace reports: `remote://no-inbound` and the like are none, and the URL of an agent that
+    /// polls is not used.
     fn reported(&self) -> Option<&str> {
         let is_url = self.url.starts_with("http://") || self.url.starts_with("https://");
         Some(&*self.url).filter(|_| is_url && self.delivery_mode.as_deref() != Some("poll"))
@@ -83,14 +83,14 @@ pub(super) async fn heartbeat(room: Room) -> Result<Response, Problem> {
     Ok(document(&json!({ "status": status })))
 }
 
-/// Whether a path is that of [`state`].
+/// Checks whether a path is that of [`state`].
 pub(super) fn is_state(path: &str) -> bool {
     path.strip_prefix("/workspaces/").and_then(|rest| rest.strip_suffix("/state")).is_some_and(|id| !id.contains('/'))
 }
 
 /// `GET /workspaces/{id}/state`
 ///
-/// The SDK ends on 404. An agent hears it whose listener or whose token was removed.
+/// The SDK ends on 404. An agent gets it if its listener or its token was removed.
 pub(super) async fn state(room: Room) -> Result<Response, Problem> {
     if room.is_removed() {
         return Err(Problem::removed());
@@ -111,14 +111,14 @@ pub(super) async fn secrets(room: Room) -> Result<Response, Problem> {
 
 /// `GET /registry/discover/{id}`, by the id of a listener or of a row that it sent.
 pub(super) async fn discover(room: Room) -> Result<Response, Problem> {
-    let own = room.speaker().ok_or_else(|| Problem::forbidden("only a workspace looks for others"))?;
+    let own = room.speaker().ok_or_else(|| Problem::forbidden("only a workspace discovers others"))?;
     let people = &room.facade.people;
     let found = match people.find(&room.id) {
         Some(found) => Some(found),
         None => row(&room.gate, &own, &room.id).await?.and_then(|row| people.speaker(&row.record.from)),
     };
     let found = found.filter(|found| found.takes);
-    let found = found.ok_or_else(|| Problem::not_found("nobody of that id takes what is said"))?;
+    let found = found.ok_or_else(|| Problem::not_found("no listener with that id accepts text"))?;
     Ok(document(&show(&room, found)))
 }
 

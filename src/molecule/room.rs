@@ -1,4 +1,4 @@
-//! What most calls begin with: who asks, which workspace it is about, what the body says.
+//! The beginning of most calls: the caller, the workspace, the body.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::people::Listener;
 use super::{Facade, rpc};
 use crate::gateway::seam::{Caller, Gate, Known, Problem};
 
-/// The headers by which a workspace says who it is, besides its token.
+/// Headers by which a workspace names itself, besides its token.
 const CLAIMS: [&str; 2] = ["x-source-workspace-id", "x-workspace-id"];
 
-/// A request of somebody who has shown a token.
+/// A request with a token.
 pub(super) struct Room {
     pub(super) gate: Arc<Gate>,
     pub(super) facade: Arc<Facade>,
@@ -43,16 +43,16 @@ impl FromRequest<Arc<Gate>> for Room {
 }
 
 impl Room {
-    /// The workspace that a text means, if it is the caller's own.
+    /// The workspace that a text names, if it is the caller's own.
     pub(super) fn own(&self, id: &str) -> Result<Listener, Problem> {
         let who = self.caller.who();
         let found = self.facade.people.find(id).filter(|found| found.takes && self.gate.is_remote(&found.name));
         match found {
             Some(found) if who.is_admin() || self.speaks_as(found) => Ok(found.clone()),
             None if who.is_admin() => {
-                Err(Problem::not_found(format!("'{id}' is no workspace: no remote listener that accepts what is said")))
+                Err(Problem::not_found(format!("'{id}' is no workspace: no remote listener that accepts text")))
             }
-            _ => Err(Problem::forbidden("that workspace is somebody else's")),
+            _ => Err(Problem::forbidden("that workspace belongs to another principal")),
         }
     }
 
@@ -67,13 +67,13 @@ impl Room {
         found.filter(|found| found.takes && self.speaks_as(found)).cloned()
     }
 
-    /// Whether the caller was the agent of a workspace that the organism has no more.
+    /// Checks whether the caller is the agent of a workspace that the organism no longer has.
     pub(super) fn is_removed(&self) -> bool {
         let own = self.speaker().filter(|own| self.gate.is_remote(&own.name));
         self.caller.who().is_listener() && own.is_none()
     }
 
-    /// Notes that a workspace was heard of, if it is the caller.
+    /// Notes a call of a workspace, if it is the caller.
     pub(super) fn heard(&self, own: &Listener) {
         if self.speaks_as(own) {
             self.facade.heard.note(&self.gate, &own.name);
@@ -86,7 +86,7 @@ impl Room {
         Some(who.name.clone()).filter(|name| who.is_client() && self.facade.people.is_person(name))
     }
 
-    /// Whether what the headers say of the caller is true of that workspace.
+    /// Checks that the claims of the headers name that workspace.
     pub(super) fn is_claimed(&self, by: &Listener) -> Result<(), Problem> {
         let claims = CLAIMS.iter().flat_map(|header| self.headers().get_all(*header));
         match claims.map(|claim| claim.to_str().unwrap_or_default()).find(|claim| !by.is_called(claim)) {
@@ -99,27 +99,27 @@ impl Room {
         self.request.headers()
     }
 
-    /// The parameters of the query, each once; what nobody knows is left unread, as the platform does.
+    /// Parses the query, each parameter once; unknown ones are ignored, as the platform does.
     pub(super) fn query(&self) -> Result<HashMap<String, String>, Problem> {
         let read = Query::<Vec<(String, String)>>::try_from_uri(self.request.uri());
         let Query(pairs) = read.map_err(|error| Problem::bad_request(error.body_text()))?;
         let mut query = HashMap::new();
         for (key, value) in pairs {
             if query.insert(key.clone(), value).is_some() {
-                return Err(Problem::bad_request(format!("the parameter '{key}' stands there twice")));
+                return Err(Problem::bad_request(format!("the parameter '{key}' is repeated: send it once")));
             }
         }
         Ok(query)
     }
 
-    /// The body, and the rest.
+    /// Parses the body; also returns the rest of the request.
     pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Said, T), Problem> {
         let Self { gate, facade, known, request, .. } = self;
         let body = read(&gate, request).await?;
         Ok((Said { gate, facade, known }, body))
     }
 
-    /// What the body says, in JSON-RPC.
+    /// Parses the body as JSON-RPC; also returns the rest of the request.
     pub(super) async fn asked(self) -> Result<(Said, Value), Problem> {
         let Self { gate, facade, known, request, .. } = self;
         let bytes = gate.body(request).await?;
@@ -132,14 +132,14 @@ impl Room {
     }
 }
 
-/// What is left of a request that was read.
+/// The rest of a request whose body was read.
 pub(super) struct Said {
     pub(super) gate: Arc<Gate>,
     pub(super) facade: Arc<Facade>,
     pub(super) known: Arc<Known>,
 }
 
-/// A JSON document; what nobody knows in it is left unread, as the platform does.
+/// Parses a JSON document; unknown fields are ignored, as the platform does.
 pub(super) async fn read<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
     let bytes = gate.body(request).await?;
     serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))

@@ -10,16 +10,16 @@ use super::said::{self, Said};
 use crate::gateway::seam::{Gate, History, Problem, StoredMail};
 use crate::remote::SourceKind;
 
-/// Bytes of text in a page, at least one row of which is in it.
+/// Bytes of text in a page, which has at least one row.
 pub(super) const BYTES: usize = 1 << 20;
 
 /// Characters of a summary.
 const SUMMARY: usize = 80;
 
-/// The type of what somebody says.
+/// The type of a row with a text.
 pub(super) const RECEIVED: &str = "a2a_receive";
 
-/// The type of what became of something that the workspace said, and went wrong.
+/// The type of a row with the failure of a message that the workspace sent.
 pub(super) const ERROR: &str = "error";
 
 /// A message of a workspace's mailbox.
@@ -42,17 +42,17 @@ impl Row {
         Some(Self { item, sender, kind: ERROR, text: fault.message.to_string() })
     }
 
-    /// Whether it is text, and no failure.
+    /// Checks for a text, and no failure.
     pub(super) fn is_said(&self) -> bool {
         self.kind == RECEIVED
     }
 
-    /// Whether it waits for an answer.
+    /// Checks whether the row waits for an answer.
     pub(super) fn is_open(&self) -> bool {
         self.item.status.state.is_open()
     }
 
-    /// Whether a person sent it.
+    /// Checks whether a person sent the row.
     pub(super) fn is_persons(&self) -> bool {
         self.sender.kind == SourceKind::Person
     }
@@ -68,7 +68,7 @@ impl Row {
         };
         let role = if peer.is_some() { "agent" } else { "user" };
         let (id, workspace) = (item.record.id.to_string(), id_of(&item.record.mailbox).to_string());
-        // The SDK sends its answer there: an id of this row alone, so that the answer can be for no other one.
+        // The SDK sends its answer there: the id names this row alone, so that the answer can be for no other one.
         let source_id = Some(&id).filter(|_| !notified);
         let listener = peer.as_ref().and_then(|name| people.speaker(name));
         let described = listener.map_or("", |listener| listener.description.as_str());
@@ -105,7 +105,7 @@ impl Row {
     }
 }
 
-/// The rows that are wanted, oldest first, as many as `of` says at most.
+/// The rows of a history, oldest first, at most as many as `of` says.
 pub(super) async fn rows(
     gate: &Gate,
     people: &People,

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, of which one method is known: `message/send`.
+//! JSON-RPC 2.0 with one method: `message/send`.
 
 use serde_json::Value;
 
@@ -13,20 +13,20 @@ const INVALID_PARAMS: i32 = -32602;
 /// The one method.
 pub(super) const METHOD: &str = "message/send";
 
-/// The longest id of a message.
+/// Longest id of a message, in bytes.
 const ID: usize = 255;
 
-/// What is to be sent.
+/// A request to send a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Send {
     pub(super) text: String,
-    /// What its sender knows it by.
+    /// The sender's id of the message.
     pub(super) id: Option<String>,
-    /// The row that it answers; the SDK doesn't say.
+    /// The row that it answers; the SDK leaves it out.
     pub(super) in_reply_to: Option<String>,
 }
 
-/// Reads the body of a request.
+/// Parses the body of a request.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(body).map_err(|error| refused(&Value::Null, PARSE_ERROR, &format!("the body: {error}")))
 }
@@ -38,7 +38,7 @@ fn refused(request: &Value, code: i32, detail: &str) -> Problem {
 }
 
 impl Send {
-    /// Reads a request.
+    /// Parses a request.
     pub(super) fn read(request: &Value) -> Result<Self, Problem> {
         let refused = |code, detail: &str| refused(request, code, detail);
         if request.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {

@@ -1,3 +1,5 @@
+//! The payload `said`, in which text travels.
+
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,23 +10,23 @@ use systole_xml::schema::{ContractError, Payload, PayloadSchema, decode_canonica
 use super::schemas;
 use crate::gateway::seam::Problem;
 
-/// Somebody said something. It is answered by what is said back.
+/// A text of a sender. Its reply is a text of the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Said {
-    /// Who says it.
+    /// The speaker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Speaker>,
-    /// What is said.
+    /// The text.
     pub text: String,
 }
 
-/// Who says something. The pump says who a sender is: this counts where a listener speaks for a person.
+/// The speaker of a text. The pump stamps the sender: this counts where a listener speaks for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Speaker {
     /// `canvas_user` or `user` for a person, `peer_agent` for an agent.
     #[serde(rename = "@kind")]
     pub kind: String,
-    /// Whom it is known by.
+    /// The id of the speaker.
     #[serde(rename = "@id", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -40,25 +42,25 @@ impl Payload for Said {
 }
 
 impl Said {
-    /// What somebody says.
+    /// Makes a text with a speaker.
     pub(super) fn by(kind: &str, id: &str, text: String) -> Self {
         Self { source: Some(Speaker { kind: kind.to_owned(), id: Some(id.to_owned()) }), text }
     }
 
-    /// It as a payload.
+    /// Encodes the payload.
     pub(super) fn write(&self) -> Result<Canonical, Problem> {
         encode(self).map_err(|error| Problem::unprocessable("payload", format!("the text: {error}")))
     }
 
-    /// What an envelope of the pump says.
+    /// Decodes the payload of an envelope of the pump.
     pub(super) fn read(envelope: &Bytes) -> Option<Self> {
         decode_canonical(&payload(envelope)?).ok()
     }
 }
 
-/// What an envelope of the pump holds.
+/// The payload of an envelope of the pump.
 pub(super) fn payload(envelope: &Bytes) -> Option<Canonical> {
-    // The pump wrote it: it has no limits any more.
+    // The pump wrote the envelope: no limits apply.
     let canonical = strict::canonicalize(envelope, &XmlLimits::UNLIMITED).ok()?;
     Some(Envelope::open(canonical).ok()?.into_parts().1)
 }

@@ -1,9 +1,9 @@
-//! The row that an answer without a name is for, if there is exactly one that it can be for.
+//! The row that an answer without a row is for, if there is exactly one that it can be for.
 //!
-//! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. It
-//! answers a person with `notify`, which has no addressee. So `canvas_user` is said of the rows of one person per
-//! workspace alone, whom the journal has ([`AddresseeRecord`](systole_core::journal::AddresseeRecord)), and of one row at a
-//! time; rows of other people are answered at their `source_id`, like those of peers. `notify` without a name can't
+//! The SDK answers a peer at the `source_id` of a row. That is the row's own id, so such an answer names its row. The
+//! SDK answers a person with `notify`, which has no addressee. So `canvas_user` is shown on the rows of one person per
+//! workspace alone, whom the journal has ([`AddresseeRecord`](systole_core::journal::AddresseeRecord)), and on one row
+//! at a time; rows of other people are answered at their `source_id`, like those of peers. `notify` without a row can't
 //! reach another person.
 //!
 //! When that person's row was passed over without an answer, or was shown twice before it had one, a later `notify` can
@@ -20,9 +20,9 @@ pub(super) struct Turns(Mutex<HashMap<Name, Turn>>);
 
 #[derive(Default)]
 struct Turn {
-    /// Row that was shown so, and has no answer by way of here.
+    /// The row that was shown as the person's, and has no answer yet.
     shown: Option<Shown>,
-    /// Whether a `notify` without a name can be meant for a row that is not `shown`.
+    /// True if a `notify` without a row can be meant for a row that is not `shown`.
     doubtful: bool,
 }
 
@@ -33,7 +33,7 @@ struct Shown {
 }
 
 impl Turns {
-    /// Notes that the workspace is shown the oldest unanswered row of that person. Returns whether `notify` answers it.
+    /// Notes that the workspace is shown the oldest unanswered row of that person. Returns true if `notify` answers it.
     pub(super) fn show(&self, workspace: &Name, row: MessageId) -> bool {
         self.with(workspace, |turn| {
             match &mut turn.shown {
@@ -45,12 +45,12 @@ impl Turns {
         })
     }
 
-    /// Notes that a row of that person was passed over without an answer.
+    /// Notes that a row of that person was skipped without an answer.
     pub(super) fn pass(&self, workspace: &Name) {
         self.with(workspace, Turn::doubt);
     }
 
-    /// Row that `notify` answers without a name.
+    /// The row that `notify` answers without naming it.
     pub(super) fn shown(&self, workspace: &Name) -> Option<MessageId> {
         self.with(workspace, |turn| turn.shown.map(|shown| shown.row))
     }

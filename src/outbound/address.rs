@@ -1,37 +1,37 @@
-//! Where nothing is sent to: the addresses that a name from outside must not lead to (CWE-918).
+//! Refused addresses: those to which a name from outside must not lead (CWE-918).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// Which addresses may be sent to. All public ones, and those that are allowed by name.
+/// The addresses that may be sent to: all public ones, and those that are allowed by name.
 ///
-/// It is asked with the address that is connected to, after the name was resolved; so a name that resolves to something
-/// else each time is no way around it.
+/// The guard checks the address that is connected to, after the name was resolved; so a name that resolves to another
+/// address each time can't get around it.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     allowed: Vec<IpNet>,
 }
 
-/// An address that nothing is sent to.
+/// An address that is not allowed.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is {what}: nothing is sent there unless its network is allowed")]
 pub struct AddressRefused {
     /// The address.
     pub address: IpAddr,
-    /// What is there.
+    /// The purpose of the address, by the registry.
     pub what: &'static str,
 }
 
 systole_core::vocab::debug_is_display!(AddressRefused);
 
 impl Guard {
-    /// Public addresses only.
+    /// Allows public addresses only.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Public addresses, and those of networks that belong to somebody: loopback, private, shared and unique-local ones.
+    /// Allows public addresses, and those of private networks: loopback, private, shared and unique-local ones.
     /// Link-local ones are not among them: there clouds keep the secrets of their machines.
     pub fn private() -> Self {
         let v4 = [
@@ -58,7 +58,7 @@ impl Guard {
     /// Judges an address.
     ///
     /// # Errors
-    /// [`AddressRefused`] says what it is.
+    /// [`AddressRefused`] says what the address is for.
     pub fn check(&self, address: IpAddr) -> Result<(), AddressRefused> {
         let what = match address {
             IpAddr::V4(v4) => what_v4(v4),
@@ -73,7 +73,7 @@ impl Guard {
     }
 }
 
-/// What is special about an address: the registry of RFC 6890 as IANA keeps it, all but what is reachable globally.
+/// The special purpose of an address, by the registry of RFC 6890 as IANA keeps it: all but what is reachable globally.
 fn what_v4(address: Ipv4Addr) -> Option<&'static str> {
     Some(match address.octets() {
         [0, ..] => "unspecified",
@@ -107,7 +107,7 @@ fn what_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0xfe80..=0xfebf, ..] => "link-local",
         [0xfec0..=0xfeff, ..] => "site-local",
         [0xff00..=0xffff, ..] => "multicast",
-        // Everything else that is reachable has an address in 2000::/3.
+        // Any other reachable address is in 2000::/3.
         [0x2000..=0x3fff, ..] => return None,
         _ => "reserved",
     })
@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        /// What the standard library calls special is special here too.
+        /// Addresses that are special for the standard library are special here, too.
         #[test]
         fn the_standard_library_agrees(v4: [u8; 4], v6: [u16; 8]) {
             let address = Ipv4Addr::from(v4);

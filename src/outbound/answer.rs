@@ -1,14 +1,14 @@
-//! What the answer of a peer says: from its status, its type and its bytes alone.
+//! Meaning of a peer's answer, by its status, its media type and its bytes alone.
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::failure::{Failure, Kind, readable};
 
-/// A peer has taken a delivery.
+/// The answer of a peer that accepted a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it is done, or only taken.
+    /// State of the delivery at the peer: answered, or only queued.
     pub taken: Taken,
     /// The status of HTTP, 200 to 299.
     pub status: u16,
@@ -18,41 +18,41 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// What a peer has done with a delivery that it took.
+/// Effect of a delivery on the peer that accepted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It has dealt with it; the body is its result.
+    /// The peer has handled it; the body is its result.
     Answered,
-    /// It will: it said 202, or `{"status":"queued"}`.
+    /// The peer will handle it: it answered 202, or `{"status":"queued"}`.
     Queued,
 }
 
-/// What an answer means for the message that it is an answer to.
+/// Meaning of an answer for the message that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// That is its reply.
+    /// The reply.
     Reply(Bytes),
-    /// It is done, and there is no reply.
+    /// The message is handled, and there is no reply.
     Nothing,
-    /// The peer has it, and answers by itself.
+    /// The peer has the message, and answers by itself later.
     Later,
 }
 
-/// What JSON is, among media types: RFC 8259, section 11, and RFC 6839, section 3.1.
+/// Checks for JSON among media types: RFC 8259, section 11, and RFC 6839, section 3.1.
 fn is_json(content_type: Option<&str>) -> bool {
     content_type.is_some_and(|media| media == "application/json" || media.ends_with("+json"))
 }
 
-/// The media type of a `Content-Type`, without parameters, in lower case.
+/// Parses the media type of a `Content-Type`, without parameters, in lower case.
 pub(crate) fn media_type(header: &str) -> String {
     header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 impl Answer {
-    /// Reads an answer whose status is 200 to 299. Only JSON is looked into: any other body is for whoever asked.
+    /// Parses an answer whose status is 200 to 299. Only JSON is parsed further: any other body is left to the caller.
     ///
     /// # Errors
-    /// [`Kind::Unparsable`] if it says that it is JSON and is not, [`Kind::PeerError`] if it has an `error`, or a
+    /// [`Kind::Unparsable`] if its type is JSON and its body is not, [`Kind::PeerError`] if it has an `error`, or a
     /// `status` of `error` or `failed`.
     pub(crate) fn read(status: u16, content_type: Option<String>, body: Bytes) -> Result<Self, Failure> {
         let said = if is_json(content_type.as_deref()) && !body.is_empty() { json(&body)? } else { Value::Null };
@@ -65,7 +65,7 @@ impl Answer {
         Ok(Self { taken, status, content_type, body })
     }
 
-    /// What it says, wherever a message was sent to a listener: pushed by a gateway, or forwarded by an agent.
+    /// Meaning of the answer where a message was sent to a listener: pushed by a gateway, or forwarded by an agent.
     pub(crate) fn said(self) -> Said {
         match self.taken {
             Taken::Queued => Said::Later,
@@ -89,7 +89,7 @@ fn message(error: Option<&Value>, said: &Value) -> String {
     error.and_then(text).or_else(|| text(said)).unwrap_or_default()
 }
 
-/// What a refusal says, for people: its status, and the beginning of its body if that is text.
+/// Describes a refusal: its status, and the beginning of its body if that is text.
 pub(crate) fn refusal(status: u16, reason: Option<&str>, body: &[u8]) -> String {
     let reason = reason.map(|reason| format!(" {reason}")).unwrap_or_default();
     let said = std::str::from_utf8(body).map(readable).unwrap_or_default();

@@ -1,30 +1,32 @@
+//! Causes of undelivered messages.
+
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a delivery was given up.
+/// Reason why a delivery was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Every attempt failed on its way.
+    /// Every attempt failed in the transport.
     AttemptsExhausted,
-    /// All that it may take was taken.
+    /// The time budget of the delivery is used up.
     TotalBudgetExhausted,
-    /// The peer said no: a status that is not 2xx.
+    /// The peer refused: the status is not 2xx.
     Rejected,
-    /// Somebody who had asked for it did not want it any more.
+    /// The delivery was cancelled.
     Cancelled,
-    /// The circuit of its target stays open for longer than the delivery may take.
+    /// The circuit of its target stays open for longer than the budget lasts.
     CircuitOpen,
-    /// The address of its target is one that nothing is sent to.
+    /// The address of its target is not allowed.
     AddressRefused,
-    /// What came is no HTTP, or a body that is not what it says it is.
+    /// The answer is not HTTP, or its body is not what its head says.
     Unparsable,
     /// The peer's runtime reported an error.
     PeerError,
-    /// The answer is longer than an answer may be.
+    /// The answer is longer than the limit.
     AnswerTooLarge,
-    /// It is to be signed, and there is no secret for its target.
+    /// The delivery has to be signed, and there is no secret for its target.
     NoSecret,
-    /// Its request can't be made.
+    /// The request can't be made.
     Bug,
 }
 
@@ -36,7 +38,7 @@ pub struct UnknownCause;
 systole_core::vocab::debug_is_display!(UnknownCause);
 
 impl Cause {
-    /// All there are.
+    /// All causes.
     pub const ALL: [Self; 11] = [
         Self::AttemptsExhausted,
         Self::TotalBudgetExhausted,
@@ -51,7 +53,7 @@ impl Cause {
         Self::Bug,
     ];
 
-    /// Its name.
+    /// The name of the cause.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AttemptsExhausted => "attempts_exhausted",

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use systole_core::vocab::Time;
 
-/// When a circuit opens, and for how long.
+/// Policy of circuits: when they open, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
     /// Transport failures in a row that open it; 0 never opens it.
     pub failures: u32,
-    /// How long it stays open.
+    /// Time for which it stays open.
     pub cool_down: Duration,
 }
 
@@ -24,11 +24,11 @@ impl Default for CircuitPolicy {
 /// The state of a circuit at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CircuitState {
-    /// Everything passes.
+    /// Attempts may begin.
     Closed,
-    /// Nothing passes before that moment.
+    /// No attempt may begin before that moment.
     Open(Time),
-    /// What passes next decides.
+    /// The next attempt decides.
     HalfOpen,
 }
 
@@ -48,12 +48,12 @@ impl Circuit {
         }
     }
 
-    /// The target has answered, whatever it said.
+    /// Notes an answer of the target, whatever it is.
     pub(super) fn answered(&mut self) {
         *self = Self::default();
     }
 
-    /// The transport has failed. Whether that opens the circuit.
+    /// Notes a transport failure. Returns true if that opens the circuit.
     pub(super) fn failed(&mut self, policy: CircuitPolicy, now: Time) -> bool {
         self.failures = self.failures.saturating_add(1);
         let opens = policy.failures > 0 && self.failures >= policy.failures;
@@ -63,12 +63,12 @@ impl Circuit {
         opens
     }
 
-    /// Whether nothing has failed since the last answer.
+    /// Checks that there was no failure since the last answer.
     pub(super) fn is_untouched(&self) -> bool {
         self.failures == 0
     }
 
-    /// Whether little is lost if it is forgotten: nothing would pass that should not.
+    /// Checks that the circuit can be forgotten: an open one can't.
     pub(super) fn is_forgettable(&self, policy: CircuitPolicy, now: Time) -> bool {
         !matches!(self.state(policy, now), CircuitState::Open(_))
     }

@@ -1,6 +1,6 @@
-//! One attempt over HTTP: from a delivery to an answer, or what was wrong.
+//! One attempt over HTTP: from a delivery to an answer, or a failure.
 //!
-//! Redirects are answers, no proxy is asked, and every address that is connected to was judged before.
+//! Redirects are answers, no proxy is used, and every address is checked before the connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,26 +28,26 @@ use super::{retry_after, tls};
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
 
-/// Of the body of a refusal so many bytes are read.
+/// Most bytes that are read of the body of a refusal.
 const REFUSAL: usize = 4 << 10;
 
-/// What sends.
+/// Clients of all targets.
 #[derive(Debug)]
 pub(super) struct Client {
     way: Way,
-    /// Of targets that have a guard or connections of their own.
+    /// Clients of targets that have a guard of their own or no pooled connections.
     ways: HashMap<Target, Way>,
     answer: usize,
 }
 
-/// A client, and the guard that its addresses are judged by.
+/// A client, and the guard that checks its addresses.
 #[derive(Debug)]
 struct Way {
     http: http::Client,
     guard: Arc<Guard>,
 }
 
-/// An attempt that brought no answer that says yes.
+/// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setback {
     pub(super) ended: Ended,
@@ -61,7 +61,8 @@ impl From<Failure> for Setback {
 }
 
 impl Client {
-    /// A client that trusts the roots of the system and those of the options, and reads answers up to their limit.
+    /// Makes a client that trusts the roots of the system and those of the options, and reads answers up to their
+    /// limit.
     pub(super) fn new(options: &Options) -> Result<Self, OutboundError> {
         let tls = tls::config(&options.certificates)?;
         let way = |guard: &Guard, reuse| Way::new(guard.clone(), tls.clone(), reuse);
@@ -88,7 +89,7 @@ impl Client {
             .map_err(|error| failure(&error, progress.phase()))?;
         progress.note(Phase::Reading);
         if !response.status().is_success() {
-            // What it says besides its status is good to know, and no more: it may come in part, or never.
+            // The body of a refusal is informative alone: it may come in part, or never.
             let said = progress.within(policy, read(&mut response, &progress, REFUSAL)).await;
             let said = said.map_or(Bytes::new(), |said| said.unwrap_or_else(|(said, _)| said));
             return Err(refused(&response, &said, now));
@@ -139,7 +140,7 @@ impl Way {
     }
 }
 
-/// Reads at most `most` bytes of a body; or what there was of them until it broke.
+/// Reads at most `most` bytes of a body; an error carries the bytes before it.
 async fn read(response: &mut Response, progress: &Progress, most: usize) -> Result<Bytes, (Bytes, HttpError)> {
     let mut body = BytesMut::new();
     loop {
@@ -180,7 +181,7 @@ fn refused(response: &Response, said: &[u8], now: Time) -> Setback {
     }
 }
 
-/// How long a 429 or 503 asks to be left alone.
+/// The pause that a 429 or 503 asks for.
 pub(crate) fn wait_of(response: &Response, now: Time) -> Option<Duration> {
     let waits = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
     let after = text(response.headers(), header::RETRY_AFTER).filter(|_| waits)?;
@@ -191,12 +192,12 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// What an error of the client is, once the request was sent.
+/// The failure that an error of the client is, once the request was sent.
 pub(crate) fn unanswered(error: &HttpError) -> Failure {
     failure(error, Phase::Reading)
 }
 
-/// What an error of the client is, by its innermost sources.
+/// The failure that an error of the client is, by its innermost sources.
 fn failure(error: &HttpError, phase: Phase) -> Failure {
     if let Some(refused) = chain(error).find(|cause| cause.is::<AddressRefused>()) {
         return Failure::new(Kind::AddressRefused, refused.to_string());
@@ -225,7 +226,7 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
     }
     let error = cause.downcast_ref::<io::Error>()?;
     match error.kind() {
-        // What TLS finds damaged was damaged on its way; what hyper finds, the peer wrote.
+        // Data that TLS finds damaged was damaged on its way; data that hyper finds wrong was written so by the peer.
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if !of_tls(error) => Some(Kind::Unparsable),
         io::ErrorKind::UnexpectedEof => Some(Kind::Closed),
         _ => None,

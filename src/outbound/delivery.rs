@@ -1,3 +1,5 @@
+//! Deliveries: what is sent, and the checks before.
+
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use systole_core::vocab::{MessageId, Name};
@@ -7,47 +9,47 @@ use super::address::{AddressRefused, Guard};
 use super::error::OutboxError;
 use super::signature;
 
-/// Something that is to be sent: the body of a `POST`.
+/// A message to send: the body of a `POST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The id of the message. It is the idempotency key of all attempts, too.
+    /// The id of the message, which is also the idempotency key of all attempts.
     pub id: MessageId,
-    /// Whom it is for: deliveries to one target are sent one after the other, in the order in which they came.
+    /// The target: deliveries to one target are sent one after the other, in the order in which they came.
     pub target: Name,
-    /// Where it is sent: `http` or `https`, without a user or a password.
+    /// The URL: `http` or `https`, without a user or a password.
     pub url: String,
-    /// Headers that go with it. They are written to the outbox: no place for secrets. Without a `Content-Type` among
+    /// Headers of the request. They are written to the outbox: no place for secrets. Without a `Content-Type` among
     /// them it is `application/xml`.
     pub headers: Vec<(String, String)>,
     /// The body: the envelope, unless another format is agreed.
     pub body: Bytes,
-    /// Whether it is signed with the secret of its target.
+    /// True to sign the delivery with the secret of its target.
     pub signed: bool,
 }
 
 impl Delivery {
-    /// A delivery without headers of its own, not signed.
+    /// Makes a delivery without further headers, not signed.
     pub fn new(id: MessageId, target: Name, url: impl Into<String>, body: impl Into<Bytes>) -> Self {
         Self { id, target, url: url.into(), headers: Vec::new(), body: body.into(), signed: false }
     }
 }
 
-/// How much may be sent, and wait. Bytes are those of the bodies.
+/// Limits on what is sent, and on what waits. Bytes are those of the bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboundLimits {
-    /// The body of one delivery.
+    /// Bytes of the body of one delivery.
     pub body: usize,
-    /// The body of an answer.
+    /// Bytes of the body of an answer.
     pub answer: usize,
-    /// The URL of one delivery.
+    /// Bytes of the URL of one delivery.
     pub url: usize,
-    /// Names and values of all headers of one delivery.
+    /// Bytes of the names and values of all headers of one delivery.
     pub headers: usize,
-    /// Deliveries that are not over.
+    /// Open deliveries.
     pub deliveries: u64,
-    /// Bytes of those.
+    /// Bytes of open deliveries.
     pub bytes: u64,
-    /// Attempts that run at the same time.
+    /// Attempts at the same time.
     pub attempts: usize,
 }
 
@@ -67,18 +69,18 @@ impl Default for OutboundLimits {
     }
 }
 
-/// Why a delivery is not taken. Nothing of it was written.
+/// Reason why a delivery is refused. Nothing of it was written.
 #[derive(Clone, thiserror::Error)]
 pub enum DeliveryError {
-    /// The URL is none that something is sent to.
+    /// The URL can't be sent to.
     #[error("the URL of delivery {id} {problem}")]
     Url {
         /// The delivery.
         id: MessageId,
-        /// What is wrong with it.
+        /// The problem of the URL.
         problem: String,
     },
-    /// The URL has an address that nothing is sent to.
+    /// The URL has an address that is not allowed.
     #[error("delivery {id}: {source}")]
     Address {
         /// The delivery.
@@ -93,39 +95,39 @@ pub enum DeliveryError {
         id: MessageId,
         /// The header.
         name: String,
-        /// What is wrong with it.
+        /// The problem of the header.
         problem: &'static str,
     },
-    /// It has no body.
+    /// The body is empty.
     #[error("delivery {id} has an empty body: send an envelope")]
     Empty {
         /// The delivery.
         id: MessageId,
     },
-    /// A part of it is too long.
+    /// A part of the delivery is too long.
     #[error("the {part} of delivery {id} has {len} bytes, at most {max} are sent")]
     TooLong {
         /// The delivery.
         id: MessageId,
-        /// Which part.
+        /// The part.
         part: &'static str,
-        /// Its bytes.
+        /// Length in bytes.
         len: usize,
-        /// How many there may be.
+        /// The limit in bytes.
         max: usize,
     },
-    /// Another delivery was taken under this id.
+    /// The id belongs to another delivery.
     #[error("delivery {id} was taken with another target, URL, header or body: use a new id for another message")]
     IdTaken {
         /// The id.
         id: MessageId,
     },
-    /// Too much waits.
+    /// The outbox is full.
     #[error("the outbox is full: {deliveries} deliveries with {bytes} bytes wait; try again later")]
     Full {
         /// Deliveries that wait.
         deliveries: u64,
-        /// Their bytes.
+        /// Bytes of deliveries that wait.
         bytes: u64,
     },
     /// The outbox can't be written.
@@ -135,7 +137,7 @@ pub enum DeliveryError {
 
 systole_core::vocab::debug_is_display!(DeliveryError);
 
-/// Headers that are ours, or those of the connection.
+/// Headers that the sender sets itself, or that belong to the connection.
 const RESERVED: [&str; 14] = [
     "connection",
     "content-encoding",
@@ -178,7 +180,7 @@ impl Delivery {
         })
     }
 
-    /// What two deliveries share that say the same.
+    /// Hash of everything but the id: the same for deliveries with the same content.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         let texts = self.headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
@@ -191,19 +193,19 @@ impl Delivery {
     }
 }
 
-/// Whether something may be sent to a URL, as far as that can be told before its name is looked up; why not, as the end
-/// of a sentence about it.
+/// Checks whether a URL may be sent to, as far as that can be told before its name is looked up. The error ends a
+/// sentence that begins with the URL.
 pub(crate) fn check_url(text: &str, guard: &Guard) -> Result<(), String> {
     let most = OutboundLimits::default().url;
     if text.len() > most {
         return Err(format!("has {} bytes, at most {most} are sent", text.len()));
     }
     let url = parse_url(text)?;
-    check_literal(&url, guard).map_err(|refused| format!("leads inside: {refused}"))
+    check_literal(&url, guard).map_err(|refused| format!("is refused: {refused}"))
 }
 
-/// Whether a URL stands below another one: the same scheme, host and port, and a path that goes on behind whole segments.
-/// A path that servers may read in more than one way stands below nothing: one with an escape of anything but a
+/// Checks whether a URL is below another one: the same scheme, host and port, and a path that continues behind whole
+/// segments. A path that servers may read in more than one way is below nothing: one with an escape of anything but a
 /// character beyond ASCII, an empty segment, or a segment that begins with two dots.
 pub(crate) fn is_below(text: &str, above: &str) -> bool {
     let (Ok(url), Ok(above)) = (parse_url(text), parse_url(above)) else { return false };
@@ -215,7 +217,7 @@ pub(crate) fn is_below(text: &str, above: &str) -> bool {
         && url.path().split('/').all(is_plain)
 }
 
-/// Whether all that is escaped in a path are characters beyond ASCII, in the one form that UTF-8 has for each.
+/// Checks that a path escapes nothing but characters beyond ASCII, in the one form that UTF-8 has for each.
 fn has_plain_escapes(segment: &str) -> bool {
     let bytes: Vec<u8> = percent_encoding::percent_decode_str(segment).collect();
     let escaped = segment.matches('%').count();
@@ -223,9 +225,9 @@ fn has_plain_escapes(segment: &str) -> bool {
     escaped == beyond && std::str::from_utf8(&bytes).is_ok()
 }
 
-/// A URL that something may be sent to, whatever its host is.
+/// Parses a URL that may be sent to, whatever its host is.
 pub(super) fn parse_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("is none: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("is malformed: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("has the scheme '{}': use http or https", url.scheme().escape_debug()));
     }
@@ -235,7 +237,7 @@ pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Judges the host of a URL if it is an address: no name is looked up for it.
+/// Checks the host of a URL if it is an address: no name is looked up.
 pub(super) fn check_literal(url: &Url, guard: &Guard) -> Result<(), AddressRefused> {
     let host = url.host_str().unwrap_or_default();
     match host.trim_start_matches('[').trim_end_matches(']').parse() {
@@ -244,7 +246,7 @@ pub(super) fn check_literal(url: &Url, guard: &Guard) -> Result<(), AddressRefus
     }
 }
 
-/// The URL as it is shown: a query may hold what is nobody's business.
+/// The URL for texts, without its query, which may hold secrets.
 pub(super) fn shown(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return "?".to_owned() };
     url.set_query(None);
@@ -252,7 +254,7 @@ pub(super) fn shown(url: &str) -> String {
     url.into()
 }
 
-/// Headers as they are sent; or the name of one that can't be, and why.
+/// Makes the headers of a request; an error has the name of one that can't be sent, and the reason.
 pub(super) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, (String, &'static str)> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
@@ -291,11 +293,11 @@ mod tests {
     #[test]
     fn other_urls_are_not() {
         for (url, part) in [
-            ("", "is none"),
-            ("/relative", "is none"),
+            ("", "is malformed"),
+            ("/relative", "is malformed"),
             ("ftp://example.org", "'ftp'"),
             ("file:///etc/passwd", "'file'"),
-            ("http://", "is none"),
+            ("http://", "is malformed"),
             ("http://user@example.org", "a user or a password"),
             ("http://:secret@example.org", "a user or a password"),
             ("http://127.0.0.1/", "loopback"),

@@ -1,4 +1,4 @@
-//! Sending: deliveries of a store, to each target one after the other, until each has ended.
+//! The engine that sends the deliveries of a store, to each target one after the other, until each has ended.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use super::options::Options;
 use super::store::DeliveryStore;
 use crate::shell::clock::Clock;
 
-/// Sender of the deliveries of a store. When it is dropped, everything stops where it is, as in a crash.
+/// Sender of the deliveries of a store. When it is dropped, all sending stops at once, as in a crash.
 #[derive(Debug)]
 pub(crate) struct Engine {
     shared: Arc<Shared>,
-    /// The lines; dropped with this, they end.
+    /// The tasks of the targets; they end when this is dropped.
     lines: Mutex<JoinSet<()>>,
 }
 
 impl Engine {
-    /// Makes a sender for a store of one's own. It runs on the tokio runtime that it is used in.
+    /// Starts a sender for a store, on the current tokio runtime.
     ///
     /// # Errors
     /// [`OutboundError`] if TLS can't be set up.
@@ -53,7 +53,7 @@ impl Engine {
         &self.shared
     }
 
-    /// Sees to it that what waits for a target is sent.
+    /// Starts to send the deliveries that wait for a target.
     pub(crate) fn wake(&self, target: Name) {
         let shared = &self.shared;
         if shared.lines.wake(&target, shared.options.circuit, shared.clock.now()) {
@@ -63,28 +63,29 @@ impl Engine {
         }
     }
 
-    /// Breaks off a delivery whose message has ended.
+    /// Cancels a delivery whose message has ended.
     pub(crate) fn stop(&self, target: &Name, id: MessageId) {
         self.shared.lines.stop(target, id);
     }
 
-    /// Ends a delivery after the attempt that runs.
+    /// Ends a delivery after the attempt in flight.
     pub(crate) fn finish(&self, target: &Name, id: MessageId) {
         self.shared.lines.finish(target, id);
     }
 
-    /// Sends to a target that is somewhere else now: its circuit closes, and what is sent is looked up anew.
+    /// Sends to the new endpoint of a target: its circuit closes, and its delivery is read anew.
     pub(crate) fn move_target(&self, target: &Name) {
         self.shared.lines.answered(target);
         self.shared.lines.restart(target);
     }
 
-    /// Begins nothing any more, and waits so long for the attempts that run. What waits goes on at the next start.
+    /// Starts no further attempt, and waits at most `grace` for those in flight. Deliveries that wait go on at the next
+    /// start.
     pub(crate) async fn close(&self, grace: Duration) {
         self.shared.closing.send_replace(true);
         let mut lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
         let ended = async { while lines.join_next().await.is_some() {} };
-        // What runs for longer is counted as an attempt that failed.
+        // An attempt that takes longer counts as failed.
         let _ = tokio::time::timeout(grace, ended).await;
         lines.shutdown().await;
     }

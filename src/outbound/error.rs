@@ -1,3 +1,5 @@
+//! Errors of deliveries and of the outbox.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,58 +10,58 @@ use super::answer::Answer;
 use super::cause::Cause;
 use crate::shell::sqlite::Problem;
 
-/// How a delivery has ended.
+/// The end of a delivery.
 pub type Outcome = Result<Answer, Undelivered>;
 
-/// A delivery that was given up.
+/// The report on a delivery that was given up.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("delivery {id} to {target} at {url}: {cause} after {attempts}/{limit} attempts in {elapsed:.1?}: {message}")]
 pub struct Undelivered {
     /// The delivery.
     pub id: MessageId,
-    /// Whom it was for.
+    /// The target.
     pub target: Name,
-    /// Where it was sent, without the query.
+    /// The URL without its query.
     pub url: String,
-    /// Why it was given up.
+    /// Reason why the delivery was given up.
     pub cause: Cause,
-    /// What was said last; never empty.
+    /// The last message; never empty.
     pub message: String,
     /// Attempts that were begun.
     pub attempts: u32,
-    /// Attempts that it had.
+    /// Attempts that were allowed.
     pub limit: u32,
-    /// What it took of its budget.
+    /// Time that the delivery took of its budget.
     pub elapsed: Duration,
 }
 
 systole_core::vocab::debug_is_display!(Undelivered);
 
-/// Why an outbox can't be opened, read or written.
+/// Reason why an outbox can't be opened, read or written.
 #[derive(Clone, thiserror::Error)]
 pub enum OutboxError {
-    /// Its file is not in order.
+    /// The file of the outbox is unusable.
     #[error("outbox {}: {problem}", .file.display())]
     Store {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// The problem, and its remedy.
         problem: Arc<Problem>,
     },
-    /// It was closed.
+    /// The outbox was closed.
     #[error("the outbox is closed: what waits goes on when it is opened again")]
     Closed,
 }
 
 systole_core::vocab::debug_is_display!(OutboxError);
 
-/// Why nothing can be sent.
+/// Reason why nothing can be sent.
 #[derive(thiserror::Error)]
 pub enum OutboundError {
-    /// Its outbox can't be opened.
+    /// The outbox can't be opened.
     #[error(transparent)]
     Outbox(#[from] OutboxError),
-    /// What is to be trusted is no certificate.
+    /// The certificates to trust can't be read.
     #[error("the certificates to trust can't be read: give them as PEM: {0}")]
     Certificates(String),
     /// TLS or HTTP can't be set up.

@@ -1,15 +1,17 @@
+//! Failures of attempts.
+
 use std::error::Error;
 use std::fmt;
 
 use super::cause::Cause;
 use crate::shell::terminal::{Escaped, shorten};
 
-/// What was wrong with an attempt that brought no answer that can be used.
+/// Failure of an attempt without a usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Which kind of failure it is.
+    /// The kind of the failure.
     pub kind: Kind,
-    /// What was said about it; never empty.
+    /// The message; never empty.
     pub message: String,
 }
 
@@ -22,21 +24,21 @@ pub enum Kind {
     ConnectTimeout,
     /// The request could not be written.
     Write,
-    /// The connection took nothing of the body for too long.
+    /// The connection took no byte of the body for too long.
     WriteTimeout,
     /// The answer could not be read.
     Read,
-    /// Nothing came for too long.
+    /// No byte came for too long.
     ReadTimeout,
     /// The peer ended the connection before its answer was whole.
     Closed,
-    /// What came is no HTTP, or a body that is not what it says it is.
+    /// The answer is not HTTP, or its body is not what its head says.
     Unparsable,
     /// The peer's runtime reported an error.
     PeerError,
-    /// The answer is longer than an answer may be.
+    /// The answer is longer than the limit.
     AnswerTooLarge,
-    /// The address is one that nothing is sent to.
+    /// The address is not allowed.
     AddressRefused,
     /// There is no secret to sign with.
     NoSecret,
@@ -45,7 +47,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::Connect,
         Self::ConnectTimeout,
@@ -62,17 +64,17 @@ impl Kind {
         Self::Bug,
     ];
 
-    /// Whether it happened to bytes on their way: only that is tried again.
+    /// Checks for a failure of the transport: only that is retried.
     pub fn is_transport(self) -> bool {
         self.ends_with().is_none()
     }
 
-    /// Whether the peer has said something, though nothing that can be used.
+    /// Checks whether the peer has answered, though with nothing usable.
     pub(super) fn is_of_peer(self) -> bool {
         matches!(self, Self::Unparsable | Self::PeerError | Self::AnswerTooLarge)
     }
 
-    /// The cause with which it ends a delivery; none if it doesn't.
+    /// The cause with which the failure ends a delivery; none if it doesn't.
     fn ends_with(self) -> Option<Cause> {
         match self {
             Self::Connect
@@ -91,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// What is likely behind it, where nobody says more.
+    /// The likely reason, where no message says more.
     fn likely(self) -> &'static str {
         match self {
             Self::Connect => "the peer is probably down, or its name or port is wrong",
@@ -101,31 +103,31 @@ impl Kind {
             Self::Read => "the connection probably broke, or the peer was restarted",
             Self::ReadTimeout => "the peer probably still works on it, or hangs",
             Self::Closed => "the peer ended the connection, probably because it failed or was restarted",
-            Self::Unparsable => "something that speaks no HTTP probably listens there",
+            Self::Unparsable => "the peer probably speaks another protocol than HTTP",
             Self::PeerError => "the peer's runtime reported an error without a word: see its log",
-            Self::AnswerTooLarge => "the peer probably answers with something else than it should",
+            Self::AnswerTooLarge => "the peer probably sends another document than the answer",
             Self::AddressRefused => "the address is private",
-            Self::NoSecret => "the target is probably not registered any more",
+            Self::NoSecret => "the target is probably no longer registered",
             Self::Bug => "this is probably a mistake in the program",
         }
     }
 }
 
 impl Failure {
-    /// A failure; where the message is empty, the kind and a likely reason stand for it.
+    /// Makes a failure; an empty message is replaced by the kind and a likely reason.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let message = readable(&message.into());
         let message = if message.is_empty() { format!("{kind:?}: {}", kind.likely()) } else { message };
         Self { kind, message }
     }
 
-    /// A failure of which an error tells: the innermost of its sources that says something.
+    /// Makes a failure of an error: the message is that of the innermost source that has one.
     pub(crate) fn of(kind: Kind, error: &(dyn Error + 'static)) -> Self {
         let messages = chain(error).map(ToString::to_string);
         Self::new(kind, messages.filter(|message| !message.trim().is_empty()).last().unwrap_or_default())
     }
 
-    /// The cause with which it ends a delivery; none if it is tried again.
+    /// The cause with which the failure ends a delivery; none if the delivery is retried.
     pub(super) fn ends_with(&self) -> Option<Cause> {
         self.kind.ends_with()
     }
@@ -147,7 +149,7 @@ pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item 
     })
 }
 
-/// What is shown of a text from outside: its first 300 characters on one line, nothing that commands a terminal.
+/// Makes a text from outside printable: its first 300 characters on one line, without commands for a terminal.
 pub(crate) fn readable(text: &str) -> String {
     Escaped::line(&shorten(text.trim(), 300)).to_string()
 }

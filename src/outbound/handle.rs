@@ -1,3 +1,5 @@
+//! Handles of deliveries, and their states.
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,30 +8,30 @@ use tokio::sync::watch;
 
 use super::error::{OutboxError, Outcome};
 
-/// How far a delivery has come.
+/// State of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It waits for its turn, for a free attempt, or for the circuit of its target.
+    /// The delivery waits for its turn, for a free attempt, or for the circuit of its target.
     Waiting,
-    /// An attempt runs.
+    /// An attempt is in flight.
     Attempting {
-        /// Its number, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
     /// An attempt has failed; the next one comes.
     BackingOff {
         /// Attempts so far.
         attempts: u32,
-        /// When the next one begins, at the earliest.
+        /// The earliest begin of the next attempt.
         until: Time,
-        /// What was said when the last one failed.
+        /// The message of the last failure.
         error: String,
     },
-    /// It has ended.
+    /// The delivery has ended.
     Settled(Outcome),
 }
 
-/// A delivery that was taken. Dropping it changes nothing about the delivery.
+/// A handle of an accepted delivery. Dropping it changes nothing about the delivery.
 #[derive(Debug, Clone)]
 pub struct Handle {
     id: MessageId,
@@ -37,7 +39,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// One of a delivery that has ended.
+    /// Makes a handle of an ended delivery.
     pub(super) fn settled(id: MessageId, outcome: Outcome) -> Self {
         Self { id, state: watch::channel(State::Settled(outcome)).1 }
     }
@@ -47,29 +49,29 @@ impl Handle {
         self.id
     }
 
-    /// How far it has come.
+    /// The present state.
     pub fn state(&self) -> State {
         self.state.borrow().clone()
     }
 
-    /// Waits until it has come to a state.
+    /// Waits until the delivery is in a state.
     ///
     /// # Errors
-    /// [`OutboxError::Closed`] if nothing is sent any more before that; the next start goes on.
+    /// [`OutboxError::Closed`] if sending stops before that; the next start goes on.
     ///
     /// # Cancel safety
-    /// It can be dropped and called again.
+    /// The future can be dropped, and the method called again.
     pub async fn wait_for(&mut self, is: impl FnMut(&State) -> bool) -> Result<State, OutboxError> {
         self.state.wait_for(is).await.map(|state| state.clone()).map_err(|_| OutboxError::Closed)
     }
 
-    /// Waits until it has ended.
+    /// Waits until the delivery has ended.
     ///
     /// # Errors
-    /// [`OutboxError::Closed`] if nothing is sent any more before that; the next start goes on.
+    /// [`OutboxError::Closed`] if sending stops before that; the next start goes on.
     ///
     /// # Cancel safety
-    /// It can be dropped and called again.
+    /// The future can be dropped, and the method called again.
     pub async fn outcome(&mut self) -> Result<Outcome, OutboxError> {
         match self.wait_for(|state| matches!(state, State::Settled(_))).await? {
             State::Settled(outcome) => Ok(outcome),
@@ -78,7 +80,7 @@ impl Handle {
     }
 }
 
-/// The deliveries of this process that somebody may have a handle of.
+/// The deliveries of this process that may have handles.
 #[derive(Debug, Default)]
 pub(super) struct Handles(Mutex<HashMap<MessageId, watch::Sender<State>>>);
 
@@ -87,14 +89,14 @@ impl Handles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A handle of a delivery that is open, or about to be.
+    /// Makes a handle of a delivery that is open, or about to be.
     pub(super) fn of(&self, id: MessageId) -> Handle {
         let mut handles = self.lock();
         let sender = handles.entry(id).or_insert_with(|| watch::Sender::new(State::Waiting));
         Handle { id, state: sender.subscribe() }
     }
 
-    /// Forgets a delivery that was not taken, unless another has a handle of it.
+    /// Forgets a refused delivery, unless it has another handle.
     pub(super) fn release(&self, handle: Handle) {
         let mut handles = self.lock();
         let id = handle.id;
@@ -104,12 +106,12 @@ impl Handles {
         }
     }
 
-    /// Whether somebody has a handle of it.
+    /// Checks whether a delivery has a handle.
     pub(super) fn has(&self, id: MessageId) -> bool {
         self.lock().get(&id).is_some_and(|sender| sender.receiver_count() > 0)
     }
 
-    /// Says how far a delivery has come.
+    /// Sets the state of a delivery.
     pub(super) fn tell(&self, id: MessageId, state: State) {
         let mut handles = self.lock();
         let over = matches!(state, State::Settled(_));
@@ -121,7 +123,7 @@ impl Handles {
         }
     }
 
-    /// Lets all who wait know that nothing comes any more.
+    /// Ends the waits of all handles.
     pub(super) fn close(&self) {
         self.lock().clear();
     }

@@ -1,8 +1,8 @@
-//! A client of HTTP/1.1 over TCP and TLS. Connections are kept and used again; redirects are answers, no proxy is asked,
-//! and nothing is sent again by itself.
+//! A client of HTTP/1.1 over TCP and TLS. Connections are pooled; redirects are answers, no proxy is used, and no
+//! request is repeated by the client itself.
 //!
-//! It is hyper's pool over a connector of ours. A client library whose cargo features choose the TLS of all its clients
-//! would choose for those of the whole program, a user's own among them.
+//! The client is hyper's pool over a connector of our own. A client library whose cargo features choose the TLS of all
+//! its clients would choose for those of the whole program, a user's own among them.
 
 use std::convert::Infallible;
 use std::io;
@@ -59,7 +59,7 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(crate) struct Response(hyper::Response<Incoming>);
 
-/// Why there is no answer, or no more of it.
+/// Reason why there is no answer, or no more of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     #[error("the URL can't be sent to")]
@@ -71,13 +71,13 @@ pub(crate) enum HttpError {
 }
 
 impl Client {
-    /// A client that trusts what `tls` does and connects within `connect`, if that is given, to addresses that the guard
-    /// lets pass.
+    /// Makes a client that trusts what `tls` does and connects, within `connect` if that is given, to addresses that
+    /// the guard allows.
     pub(crate) fn new(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>, connect: Option<Duration>) -> Self {
         Self::keeping(usize::MAX, tls, guard, connect)
     }
 
-    /// The same, but each request has a connection of its own, which is closed behind the answer.
+    /// Makes such a client without a pool: each request has a connection of its own, which is closed after the answer.
     pub(crate) fn unpooled(tls: rustls::ClientConfig, guard: Option<Arc<Guard>>) -> Self {
         Self::keeping(0, tls, guard, None)
     }
@@ -123,7 +123,7 @@ impl Response {
         self.0.headers()
     }
 
-    /// The length of the body, where the head says it.
+    /// The length of the body, where the head has it.
     pub(crate) fn content_length(&self) -> Option<u64> {
         self.0.body().size_hint().exact()
     }
@@ -140,12 +140,12 @@ impl Response {
 }
 
 impl HttpError {
-    /// Whether the request can't be made: nothing was sent.
+    /// Checks whether the request can't be made: nothing was sent.
     pub(super) fn is_of_request(&self) -> bool {
         matches!(self, Self::Url(_))
     }
 
-    /// Whether there was no connection.
+    /// Checks whether there was no connection.
     pub(super) fn is_connect(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_connect())
     }
@@ -192,7 +192,7 @@ async fn connect<E: Into<BoxError>>(
     Ok(Stream::new(tls.connect(ServerName::try_from(host.to_owned())?, tcp).await?))
 }
 
-/// Looks names up, and keeps back the addresses that the guard refuses. Literal addresses don't come here.
+/// Looks names up, and drops the addresses that the guard refuses. Literal addresses don't come here.
 #[derive(Debug, Clone)]
 struct Resolver(Option<Arc<Guard>>);
 
@@ -214,7 +214,7 @@ impl Service<Name> for Resolver {
     }
 }
 
-/// The addresses that may be connected to; why not, if that is none.
+/// The addresses that may be connected to; an error if there are none.
 fn allowed(found: impl Iterator<Item = SocketAddr>, guard: Option<&Guard>) -> Result<Vec<SocketAddr>, BoxError> {
     let mut refused: Option<AddressRefused> = None;
     let mut check = |address: &SocketAddr| match guard.map_or(Ok(()), |guard| guard.check(address.ip())) {

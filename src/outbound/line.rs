@@ -1,4 +1,4 @@
-//! The line of one target: its deliveries one after the other, each until it has ended.
+//! The queue of one target: its deliveries one after the other, each until it has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::store::{DeliveryStore, Job};
 use crate::shell::clock::Clock;
 use crate::shell::entropy::Entropy;
 
-/// What all lines have in common.
+/// State that the queues of all targets share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: Options,
@@ -31,19 +31,19 @@ pub(super) struct Shared {
     pub(super) lines: Lines,
     /// Attempts that may begin.
     pub(super) slots: Semaphore,
-    /// How many deliveries have ended.
+    /// Number of deliveries that have ended.
     pub(super) settled: watch::Sender<u64>,
-    /// Whether nothing is to begin any more.
+    /// True once no further attempt may begin.
     pub(super) closing: watch::Sender<bool>,
 }
 
-/// Why a delivery is not sent any further.
+/// Reason why a delivery is not sent any further.
 pub(super) enum Stopped {
-    /// Nothing is to begin any more.
+    /// No further attempt may begin.
     Closing,
-    /// Somebody else has ended the delivery, and told whoever waits.
+    /// Another party has ended the delivery, and told its handles.
     Ended,
-    /// The outbox has failed, and said so.
+    /// The outbox has failed, and logged it.
     Outbox,
 }
 
@@ -53,7 +53,7 @@ impl From<OutboxError> for Stopped {
     }
 }
 
-/// Sends what waits for a target until nothing does.
+/// Sends the deliveries to a target until none waits.
 pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
     loop {
         shared.lines.look(&target);
@@ -71,7 +71,7 @@ pub(super) async fn drain(shared: Arc<Shared>, target: Name) {
 }
 
 impl Shared {
-    /// Sends a delivery until it has ended, by itself or by somebody else.
+    /// Sends a delivery until it has ended, here or elsewhere.
     async fn serve(&self, target: &Name, job: Job) -> Result<(), Stopped> {
         let (stop, enough) = self.lines.run(target, job.delivery.id);
         tokio::select! {
@@ -80,7 +80,7 @@ impl Shared {
         }
     }
 
-    /// Says how a delivery has ended, to whoever waits for it.
+    /// Tells the handles of a delivery its end.
     pub(super) fn tell_settled(&self, id: MessageId, outcome: Outcome) {
         self.handles.tell(id, State::Settled(outcome));
         self.settled.send_modify(|settled| *settled += 1);
@@ -97,19 +97,19 @@ impl Shared {
     }
 }
 
-/// One delivery on its way.
+/// A delivery in flight.
 struct Course<'a> {
     shared: &'a Shared,
     delivery: Delivery,
     tried: Tried,
     due: Option<Time>,
     last_error: Option<String>,
-    /// Rings when it is not to be tried any further.
+    /// Notified when no further attempt may begin.
     enough: Arc<Notify>,
 }
 
 impl<'a> Course<'a> {
-    /// It goes on where it was: the time in which nobody sent anything doesn't count.
+    /// Goes on with a delivery: the time in which no process sent it doesn't count.
     fn of(shared: &'a Shared, job: Job, enough: Arc<Notify>) -> Self {
         let since = shared.clock.now().as_nanos().saturating_sub(job.spent.as_nanos().try_into().unwrap_or(u64::MAX));
         let tried = Tried { attempts: job.attempts, since: Time::from_nanos(since) };
@@ -118,7 +118,7 @@ impl<'a> Course<'a> {
 
     async fn run(mut self) -> Result<(), Stopped> {
         if let Some(due) = self.due.take() {
-            // A clock that was set back must not make it wait for longer than it would have.
+            // A clock that was set back must not lengthen the wait.
             self.shared.sleep(self.shared.clock.until(due).min(self.left()), &self.enough).await?;
         }
         loop {
@@ -137,7 +137,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Waits until an attempt may begin, or why none will.
+    /// Waits until an attempt may begin; the inner error is the cause why none will.
     async fn ready(&mut self) -> Result<Result<(), Cause>, Stopped> {
         loop {
             let now = self.shared.clock.now();
@@ -152,12 +152,12 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Makes an attempt: how the delivery ends by it, if it does; else it is time for the next one.
+    /// Makes an attempt; returns the end of the delivery, or none if another attempt follows.
     async fn attempt(&mut self) -> Result<Option<Result<Answer, Cause>>, Stopped> {
         let shared = self.shared;
         let asked = shared.clock.now();
         let Ok(slot) = shared.slots.acquire().await else { return Err(Stopped::Closing) };
-        // Waiting for others is not its fault.
+        // Waiting for a slot doesn't count against the budget.
         self.tried.since = self.tried.since.after(shared.clock.now().since(asked));
         if *shared.closing.borrow() {
             return Err(Stopped::Closing);
@@ -211,7 +211,7 @@ impl<'a> Course<'a> {
         match shared.options.policy.decide(self.tried, &setback.ended, now, Entropy::Real.fraction()) {
             Decision::GiveUp(cause) => Ok(Some(Err(cause))),
             Decision::Wait(wait) => self.back_off(wait, now).await.map(|()| None),
-            // What is accepted came back above.
+            // An accepted attempt returned above.
             Decision::Done => Ok(Some(Err(Cause::Bug))),
         }
     }
@@ -247,7 +247,7 @@ impl<'a> Course<'a> {
 
     fn undelivered(&self, cause: Cause) -> Undelivered {
         let unsaid = || match (cause, self.tried.attempts) {
-            (Cause::CircuitOpen, _) => format!("{} has not answered others before", self.delivery.target),
+            (Cause::CircuitOpen, _) => format!("earlier attempts to {} failed", self.delivery.target),
             (_, 0) => "its turn came too late".to_owned(),
             (_, attempts) => format!("the process ended during attempt {attempts}"),
         };

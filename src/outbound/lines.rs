@@ -1,3 +1,5 @@
+//! Queues of the targets, and their circuits.
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,31 +8,31 @@ use tokio::sync::Notify;
 
 use super::circuit::{Circuit, CircuitPolicy, CircuitState};
 
-/// Past so many targets those that nothing waits for are forgotten, unless their circuit is open.
+/// Most targets that are kept: past it, those without deliveries are forgotten, unless their circuit is open.
 const KEPT: usize = 1024;
 
-/// What is known of each target: whether somebody drains its line, what runs there, and its circuit.
+/// State of each target: whether a task drains its queue, the delivery in flight, the circuit.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Mutex<HashMap<Name, Line>>);
 
 #[derive(Debug, Default)]
 struct Line {
     drained: bool,
-    /// Whether something came since the one who drains it looked.
+    /// True if a delivery came since the draining task looked.
     news: bool,
     running: Option<Running>,
-    /// What was stopped since then, while nothing ran: the next one may be among it.
+    /// Deliveries that were stopped since then, with none in flight: the next one may be among them.
     stopped: Vec<MessageId>,
     circuit: Circuit,
 }
 
-/// The delivery that is sent now.
+/// The delivery in flight.
 #[derive(Debug)]
 struct Running {
     id: MessageId,
-    /// Breaks it off.
+    /// Cuts the delivery off.
     stop: Arc<Notify>,
-    /// Ends it after the attempt that runs.
+    /// Ends the delivery after the attempt in flight.
     enough: Arc<Notify>,
 }
 
@@ -39,7 +41,7 @@ impl Lines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something waits for a target. Whether the caller has to see to it that its line is drained.
+    /// Notes that a delivery waits for a target. Returns true if the caller has to start a task that drains the queue.
     pub(super) fn wake(&self, target: &Name, policy: CircuitPolicy, now: Time) -> bool {
         let mut lines = self.lock();
         if lines.len() >= KEPT && !lines.contains_key(target) {
@@ -50,7 +52,7 @@ impl Lines {
         !std::mem::replace(&mut line.drained, true)
     }
 
-    /// Whoever drains a line is about to look into the outbox.
+    /// Notes that the draining task is about to read the store.
     pub(super) fn look(&self, target: &Name) {
         if let Some(line) = self.lock().get_mut(target) {
             line.news = false;
@@ -59,7 +61,8 @@ impl Lines {
         }
     }
 
-    /// Whoever drains a line found it empty. Whether that is still so: then somebody else drains it next.
+    /// Notes that the draining task found the queue empty. Returns true if that still holds: then another task drains
+    /// it next.
     pub(super) fn leave(&self, target: &Name) -> bool {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(target) else { return true };
@@ -74,8 +77,8 @@ impl Lines {
         true
     }
 
-    /// A delivery is the one that is sent to a target now. The first bell breaks it off, the second one ends it after
-    /// the attempt that runs.
+    /// Notes the delivery in flight to a target. The first notification cuts it off, the second one ends it after the
+    /// attempt in flight.
     pub(super) fn run(&self, target: &Name, id: MessageId) -> (Arc<Notify>, Arc<Notify>) {
         let (stop, enough) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         if let Some(line) = self.lock().get_mut(target) {
@@ -87,7 +90,7 @@ impl Lines {
         (stop, enough)
     }
 
-    /// Ends what is sent to a target, if it is this delivery.
+    /// Cuts off the delivery in flight to a target, if it is this one.
     pub(super) fn stop(&self, target: &Name, id: MessageId) {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(target) else { return };
@@ -99,7 +102,7 @@ impl Lines {
         }
     }
 
-    /// Ends what is sent to a target after the attempt that runs, if it is this delivery.
+    /// Ends the delivery in flight to a target after its attempt, if it is this one.
     pub(super) fn finish(&self, target: &Name, id: MessageId) {
         if let Some(running) = self.lock().get(target).and_then(|line| line.running.as_ref())
             && running.id == id
@@ -108,7 +111,7 @@ impl Lines {
         }
     }
 
-    /// Breaks off whatever is sent to a target: it is looked up anew.
+    /// Cuts off the delivery in flight to a target: it is read anew.
     pub(super) fn restart(&self, target: &Name) {
         if let Some(running) = self.lock().get(target).and_then(|line| line.running.as_ref()) {
             running.stop.notify_one();
@@ -120,14 +123,14 @@ impl Lines {
         self.lock().get(target).map_or(CircuitState::Closed, |line| line.circuit.state(policy, now))
     }
 
-    /// A target has answered.
+    /// Notes an answer of a target.
     pub(super) fn answered(&self, target: &Name) {
         if let Some(line) = self.lock().get_mut(target) {
             line.circuit.answered();
         }
     }
 
-    /// The transport to a target has failed. Whether that opens its circuit.
+    /// Notes a transport failure of a target. Returns true if that opens its circuit.
     pub(super) fn failed(&self, target: &Name, policy: CircuitPolicy, now: Time) -> bool {
         self.lock().get_mut(target).is_some_and(|line| line.circuit.failed(policy, now))
     }
@@ -182,7 +185,7 @@ mod tests {
     fn targets_that_nothing_waits_for_are_forgotten_unless_their_circuit_is_open() {
         let lines = Lines::default();
         for number in 0..3 * KEPT as u64 {
-            // Each fails a minute after the one before.
+            // Each one fails a minute after the one before.
             let now = Time::default().after(std::time::Duration::from_secs(60 * number));
             let target = format!("peer-{number}").parse().unwrap();
             lines.wake(&target, POLICY, now);

@@ -1,13 +1,13 @@
-//! The one way out: whatever is sent to a network goes through [`Outbound`], by way of a durable outbox.
+//! The one way to other machines: all deliveries go through [`Outbound`], by way of a durable outbox.
 //!
-//! A [`Delivery`] is written to the outbox before anything is sent. Then it is sent until the peer has answered, or it
-//! is given up for a [`Cause`]; a process that is killed meanwhile goes on at its next start, with the attempts already
-//! made. All attempts carry the id of the message as their idempotency key, so a peer can tell that they are one.
-//! Deliveries to one target are sent one after the other, those to different targets at the same time.
+//! A [`Delivery`] is written to the outbox before it is sent. Then it is sent until the peer has answered, or it is
+//! given up for a [`Cause`]; after a crash the next start goes on, with the attempts counted that were made. All
+//! attempts carry the id of the message as their idempotency key, so that a peer can recognize them as one. Deliveries
+//! to one target are sent one after the other, those to different targets at the same time.
 //!
-//! `docs/outbound.md` says what is tried again and why, with all limits; [`retry`] decides it.
+//! `docs/outbound.md` has the rules of retries, with all limits; [`retry`] implements them.
 //!
-//! Not here: who may send what to whom. Whoever has an `Outbound` may send anywhere that its [`Guard`] allows.
+//! Not here: permissions. A program with an `Outbound` may send anywhere that its [`Guard`] allows.
 
 mod address;
 mod answer;
@@ -67,7 +67,7 @@ use line::Shared;
 use outbox::{Keeper, Outbox, Put};
 use systole_core::vocab::{MessageId, Name, Time};
 
-/// What sends. Clones are the same; when the last one is dropped, everything stops where it is, as in a crash.
+/// The sender. Clones share it; when the last one is dropped, all sending stops at once, as in a crash.
 #[derive(Debug, Clone)]
 pub struct Outbound(Arc<Inner>);
 
@@ -75,17 +75,17 @@ pub struct Outbound(Arc<Inner>);
 struct Inner {
     engine: Engine,
     keeper: Keeper,
-    /// Task of the keeper.
+    /// Task of the outbox writer.
     keeping: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Outbound {
-    /// Opens an outbox, or makes one where there is no file, and goes on with what waits in it. It runs on the tokio
-    /// runtime that this is called in, which needs time and I/O.
+    /// Opens an outbox, or creates its file, and goes on with the deliveries that wait in it. It runs on the current
+    /// tokio runtime, which needs time and I/O.
     ///
     /// # Errors
-    /// [`OutboundError`] if the outbox is in use, no outbox, a later program's, damaged, or can't be written (it is left
-    /// as it was), or if TLS can't be set up.
+    /// [`OutboundError`] if the outbox is in use, of another format or a later version, damaged, or can't be written
+    /// (it is left as it was), or if TLS can't be set up.
     pub async fn start(file: &Path, options: Options) -> Result<Self, OutboundError> {
         let clock = Clock::of_runtime();
         let client = Client::new(&options)?;
@@ -101,14 +101,15 @@ impl Outbound {
         self.0.engine.shared()
     }
 
-    /// Takes a delivery: it is in the outbox when this returns, and will be sent. The same delivery under the same id
-    /// is taken once, however often it comes; the handle is one of the first, also if that has ended and is still kept.
+    /// Accepts a delivery: it is in the outbox when this returns, and will be sent. A repeated delivery with the same
+    /// id and content is accepted once; the handle is one of the first, also if that has ended and is still kept.
     ///
     /// # Errors
-    /// [`DeliveryError`] says what is wrong with it, or that the outbox is full, or can't be written.
+    /// [`DeliveryError`] if the delivery is invalid, or the outbox is full or can't be written.
     ///
     /// # Cancel safety
-    /// If it is dropped, the delivery is taken or not; if it is, it is sent. It can be sent again under its id.
+    /// If the future is dropped, the delivery may have been accepted or not; if it was, it is sent. It can be sent
+    /// again under its id.
     pub async fn send(&self, delivery: Delivery) -> Result<Handle, DeliveryError> {
         let shared = self.shared();
         delivery.check(&shared.options.limits, shared.options.guard(&delivery.target))?;
@@ -137,14 +138,14 @@ impl Outbound {
         taken
     }
 
-    /// Ends a delivery that isn't wanted any more, with [`Cause::Cancelled`]; an attempt that runs is broken off, but
-    /// may have reached the peer. Whether the delivery was open until now.
+    /// Ends an open delivery with [`Cause::Cancelled`]; an attempt in flight is cut off, but may have reached the peer.
+    /// Returns false if the delivery was not open.
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be written, or is closed.
     ///
     /// # Cancel safety
-    /// If it is dropped, the delivery is cancelled all the same.
+    /// If the future is dropped, the delivery is cancelled all the same.
     pub async fn cancel(&self, id: MessageId) -> Result<bool, OutboxError> {
         let outbound = self.clone();
         whole(async move { outbound.try_cancel(id).await }).await
@@ -160,28 +161,29 @@ impl Outbound {
         Ok(true)
     }
 
-    /// Forgets a delivery that has ended, before its retention is over: its id can be taken again. Whether there was one.
+    /// Forgets an ended delivery before its retention is over: its id can be used again. Returns false if there was
+    /// none.
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be written, or is closed.
     ///
     /// # Cancel safety
-    /// If it is dropped, the delivery is forgotten all the same.
+    /// If the future is dropped, the delivery is forgotten all the same.
     pub async fn forget(&self, id: MessageId) -> Result<bool, OutboxError> {
         self.0.keeper.run(move |outbox| outbox.forget(id)).await
     }
 
-    /// Deletes what has had its retention; when the next of what is left will have had it, if anything is left.
+    /// Deletes deliveries past their retention; returns the time at which the next one will be, if any is left.
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be written, or is closed.
     ///
     /// # Cancel safety
-    /// It can be dropped and called again.
+    /// The future can be dropped, and the method called again.
     pub async fn tidy(&self) -> Result<Option<Time>, OutboxError> {
         let shared = self.shared();
         loop {
-            // A little in each transaction: nobody waits long for it.
+            // Few in each transaction: no other caller waits long for it.
             let now = shared.clock.now();
             if let Some(due) = self.0.keeper.run(move |outbox| outbox.tidy(now)).await? {
                 return Ok(due);
@@ -197,7 +199,7 @@ impl Outbound {
         self.0.keeper.run(|outbox| outbox.open_ids()).await
     }
 
-    /// What is known of a delivery; nothing if it never came, or its retention is over.
+    /// The report on a delivery; none if it never came, or its retention is over.
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
@@ -205,12 +207,13 @@ impl Outbound {
         self.0.keeper.run(move |outbox| outbox.report(id)).await
     }
 
-    /// The deliveries that have ended and that nobody has heard of, from the oldest on.
+    /// The ended deliveries that no handle has seen, from the oldest on.
     pub fn outcomes(&self) -> Outcomes {
         Outcomes::new(self.0.keeper.clone(), self.shared().settled.subscribe())
     }
 
-    /// Notes that somebody has dealt with the end of a delivery, so that it doesn't come again. Whether that is news.
+    /// Notes that the caller has handled the end of a delivery, so that it doesn't come again. Returns false for a
+    /// repeated note.
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be written, or is closed.
@@ -224,31 +227,31 @@ impl Outbound {
         shared.lines.circuit(target, shared.options.circuit, shared.clock.now())
     }
 
-    /// Closes the circuit to a target, because it is somewhere else now. A delivery that waits for it already waits on;
-    /// what comes next, or again after it was cancelled and forgotten, doesn't.
+    /// Closes the circuit to a target whose endpoint has changed. A delivery that already waits for the circuit waits
+    /// on; one that comes next, or again after it was cancelled and forgotten, doesn't.
     pub fn close_circuit(&self, target: &Name) {
         self.shared().lines.answered(target);
     }
 
-    /// Begins nothing any more, waits so long for the attempts that run, and closes the outbox. What waits goes on at
-    /// the next start. Clones that are left take nothing.
+    /// Starts no further attempt, waits at most `grace` for those in flight, and closes the outbox. Deliveries that
+    /// wait go on at the next start. Clones that are left accept nothing.
     pub async fn close(&self, grace: Duration) {
         self.0.engine.close(grace).await;
         self.0.keeper.close().await;
         let keeping = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeping) = keeping {
-            // A panic of it is in the log.
+            // The log has a panic of the task already.
             let _ = keeping.await;
         }
         self.shared().handles.close();
     }
 }
 
-/// Does something to its end, even if nobody waits for it any more.
+/// Runs work to its end, even if its caller is dropped.
 async fn whole<T: Send + 'static, E: From<OutboxError> + Send + 'static>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> Result<T, E> {
-    // It ends early only with its runtime.
+    // The task ends early only with its runtime.
     tokio::spawn(work).await.unwrap_or_else(|_| Err(OutboxError::Closed.into()))
 }
 

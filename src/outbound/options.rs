@@ -1,3 +1,5 @@
+//! Options of an outbox and its engine.
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -11,38 +13,38 @@ use super::retry::Policy;
 use super::signature::Secret;
 use crate::shell::sqlite::{Durability, Retention};
 
-/// Where the secrets of targets come from. It is asked at each attempt.
+/// Source of the secrets of targets, called at each attempt.
 pub type Secrets = Arc<dyn Fn(&Name) -> Option<Secret> + Send + Sync>;
 
-/// How deliveries are sent and kept.
+/// Options of deliveries: how they are sent and kept.
 #[derive(Clone)]
 pub struct Options {
-    /// When an attempt is made again.
+    /// Retries of failed attempts.
     pub policy: Policy,
-    /// When a target is left alone.
+    /// Circuits of targets.
     pub circuit: CircuitPolicy,
-    /// How much is sent, and waits.
+    /// Limits on sizes and numbers.
     pub limits: OutboundLimits,
-    /// Which addresses are sent to; public ones only, unless it says otherwise.
+    /// Addresses that may be sent to; public ones only by default.
     pub guard: Guard,
-    /// Which addresses are sent to for these targets, in the place of `guard`.
+    /// Addresses that may be sent to for these targets, in the place of `guard`.
     pub guards: HashMap<Name, Guard>,
     /// Targets for which each attempt opens a connection of its own, and closes it: for peers that serve one connection
     /// after the other.
     pub unpooled: HashSet<Name>,
-    /// What survives once a delivery is taken.
+    /// Durability of a delivery that was accepted.
     pub durability: Durability,
-    /// How long what is over is kept. It goes when the next delivery comes, with [`Outbound::tidy`](super::Outbound::tidy),
-    /// or at the next start.
+    /// Retention of ended deliveries. They are deleted when the next delivery comes, by
+    /// [`Outbound::tidy`](super::Outbound::tidy), or at the next start.
     pub retention: Retention,
-    /// What deliveries are signed with; by default nothing is there.
+    /// Secrets to sign deliveries with; none by default.
     pub secrets: Secrets,
     /// Certificates to trust besides those of the system, as PEM.
     pub certificates: Vec<u8>,
 }
 
 impl Options {
-    /// Which addresses are sent to for a target.
+    /// The addresses that may be sent to for a target.
     pub(super) fn guard(&self, target: &Name) -> &Guard {
         self.guards.get(target).unwrap_or(&self.guard)
     }

@@ -1,9 +1,11 @@
+//! Ends of deliveries that no handle has seen.
+
 use tokio::sync::watch;
 
 use super::error::OutboxError;
 use super::outbox::{Keeper, Settled};
 
-/// Deliveries that ended while nobody had a handle of them: it was dropped, or held by a process that is gone.
+/// Deliveries that ended without a handle: it was dropped, or held by a process that has ended.
 ///
 /// Each comes at least once: again after each start, until it is acknowledged with
 /// [`Outbound::acknowledge`](super::Outbound::acknowledge) or its retention is over.
@@ -11,7 +13,7 @@ use super::outbox::{Keeper, Settled};
 pub struct Outcomes {
     keeper: Keeper,
     news: watch::Receiver<u64>,
-    /// The turn of the last one that came.
+    /// The turn of the last outcome that came.
     turn: i64,
 }
 
@@ -20,13 +22,13 @@ impl Outcomes {
         Self { keeper, news, turn: 0 }
     }
 
-    /// The next one, in the order in which they ended; waits until there is one.
+    /// The next outcome, in the order in which the deliveries ended; waits until there is one.
     ///
     /// # Errors
     /// [`OutboxError`] if the outbox can't be read, or is closed.
     ///
     /// # Cancel safety
-    /// It can be dropped and called again.
+    /// The future can be dropped, and the method called again.
     pub async fn next(&mut self) -> Result<Settled, OutboxError> {
         loop {
             self.news.borrow_and_update();

@@ -1,3 +1,5 @@
+//! The time limits of an attempt, by its phase.
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,21 +13,21 @@ use tokio::time::Instant;
 use super::failure::{Failure, Kind};
 use super::retry::Policy;
 
-/// The body is given to the connection in pieces of that many bytes, so that it is seen whether it takes them.
+/// Bytes of the pieces in which a body is given to the connection, so that its progress is seen.
 const PIECE: usize = 16 << 10;
 
-/// Where an attempt is.
+/// Phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Until the connection asks for the body.
     Connecting,
-    /// Until it has all of it.
+    /// Until the connection has all of the body.
     Writing,
     /// Until the answer is whole.
     Reading,
 }
 
-/// How an attempt gets on: its phase, and when something last happened in it.
+/// Progress of an attempt: its phase, and the time of the last event in it.
 #[derive(Debug, Clone)]
 pub(super) struct Progress(watch::Sender<(Phase, Instant)>);
 
@@ -38,12 +40,12 @@ impl Progress {
         self.0.borrow().0
     }
 
-    /// Something has happened.
+    /// Notes an event.
     pub(super) fn note(&self, phase: Phase) {
         self.0.send_replace((phase, Instant::now()));
     }
 
-    /// What comes of a future, unless nothing happens for as long as the phase allows.
+    /// Awaits a future, which fails if no event comes within the limit of the phase.
     pub(super) async fn within<T>(&self, policy: &Policy, future: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             done = future => Ok(done),
@@ -57,7 +59,7 @@ impl Progress {
             let (phase, since) = *news.borrow_and_update();
             let (kind, what, limit) = phase.limit(policy);
             tokio::select! {
-                // Its sender is here.
+                // Its sender is `self`.
                 _ = news.changed() => {}
                 () = tokio::time::sleep_until(since + limit) => return Failure::new(kind, format!("{what} for {limit:?}")),
             }
@@ -69,13 +71,13 @@ impl Phase {
     fn limit(self, policy: &Policy) -> (Kind, &'static str, Duration) {
         match self {
             Self::Connecting => (Kind::ConnectTimeout, "there was no connection", policy.connect),
-            Self::Writing => (Kind::WriteTimeout, "the peer took nothing of the body", policy.write),
-            Self::Reading => (Kind::ReadTimeout, "nothing came from the peer", policy.read),
+            Self::Writing => (Kind::WriteTimeout, "the peer accepted no byte of the body", policy.write),
+            Self::Reading => (Kind::ReadTimeout, "no byte came from the peer", policy.read),
         }
     }
 }
 
-/// The body of a request, which says how far it was taken.
+/// The body of a request, which notes how far the connection took it.
 pub(super) struct Outgoing {
     rest: Bytes,
     progress: Progress,

@@ -1,8 +1,8 @@
-//! What is tried again, when, and when it is given up: without a clock, randomness or I/O.
+//! Decisions on retries: which failures are retried, when, and when a delivery is given up. No clock, randomness or
+//! I/O.
 //!
-//! Only transport failures are tried again: what happens to bytes on their way. A status of HTTP is an answer, and an
-//! answer is final, with one exception that has to be asked for: 429 and 503 that say when to come again (RFC 9110,
-//! section 10.2.3).
+//! Only transport failures are retried. A status of HTTP is an answer, and an answer is final, with one exception, off
+//! by default: 429 and 503 with `Retry-After` (RFC 9110, section 10.2.3).
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use systole_core::vocab::Time;
 use super::cause::Cause;
 use super::failure::Failure;
 
-/// How often, how long and how patiently a delivery is tried.
+/// Policy of retries: attempts, waits and time limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// Attempts, the first one included; at least 1.
     pub attempts: u32,
-    /// How long it waits after the first failed attempt; twice as long after each further one.
+    /// Wait after the first failed attempt; doubled after each further one.
     pub base: Duration,
     /// The longest wait, before jitter.
     pub cap: Duration,
-    /// By which part of itself a wait is made longer or shorter at random: 0.25 is up to a quarter.
+    /// Part of a wait by which it is lengthened or shortened at random: 0.25 is up to a quarter.
     pub jitter: f64,
-    /// What all attempts and the waits between them may take together. It also ends the attempt that runs.
+    /// Limit on all attempts and the waits between them together. It also ends the attempt in flight.
     pub budget: Duration,
-    /// Until a connection is there: looking up the name, TCP and TLS.
+    /// Limit on connecting: looking up the name, TCP and TLS.
     pub connect: Duration,
-    /// Without a byte from the peer, once it has the request.
+    /// Limit without a byte from the peer, once it has the request.
     pub read: Duration,
-    /// Without the connection taking a part of the body.
+    /// Limit without the connection taking a part of the body.
     pub write: Duration,
-    /// Whether a 429 or 503 with `Retry-After` is tried again.
+    /// Turns on retries of a 429 or 503 with `Retry-After`.
     pub retry_after: bool,
 }
 
@@ -52,47 +52,47 @@ impl Default for Policy {
     }
 }
 
-/// How far a delivery has come.
+/// Progress of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
     /// Attempts that were begun.
     pub attempts: u32,
-    /// When its budget began to run.
+    /// Begin of its budget.
     pub since: Time,
 }
 
-/// What came of an attempt.
+/// Result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// An answer that says yes.
+    /// The peer accepted.
     Accepted,
-    /// An answer that says no, with what it says of `Retry-After`.
+    /// The peer refused.
     Refused {
         /// The status of HTTP.
         status: u16,
-        /// How long the peer wants to be left alone.
+        /// The wait that the peer asks for.
         retry_after: Option<Duration>,
     },
-    /// No answer, or none that can be used.
+    /// No answer, or no usable one.
     Failed(Failure),
-    /// The budget ended while it ran.
+    /// The budget ended during the attempt.
     OutOfTime,
 }
 
-/// What is to be done after an attempt.
+/// Decision after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Try again after so long.
+    /// Retry after this time.
     Wait(Duration),
-    /// It is delivered.
+    /// The delivery has ended well.
     Done,
-    /// It will not be.
+    /// The delivery is given up.
     GiveUp(Cause),
 }
 
 impl Policy {
-    /// How long to wait after the failed attempt number `failed`, counted from 0: `base` x 2^`failed`, at most `cap`,
-    /// give or take `jitter`. `random` is from 0 (the shortest) to 1 (the longest).
+    /// Wait after the failed attempt number `failed`, counted from 0: `base` x 2^`failed`, at most `cap`, give or take
+    /// `jitter`. `random` is from 0 (the shortest) to 1 (the longest).
     pub fn backoff(&self, failed: u32, random: f64) -> Duration {
         let factor = 2_u32.checked_pow(failed).unwrap_or(u32::MAX);
         let wait = self.base.saturating_mul(factor).min(self.cap);
@@ -100,12 +100,12 @@ impl Policy {
         Duration::try_from_secs_f64(wait.as_secs_f64() * (1.0 + part)).unwrap_or(Duration::MAX)
     }
 
-    /// What is left of the budget.
+    /// The rest of the budget.
     pub fn left(&self, tried: Tried, now: Time) -> Duration {
         self.budget.saturating_sub(now.since(tried.since))
     }
 
-    /// Whether another attempt may begin; else why not.
+    /// Checks whether another attempt may begin.
     ///
     /// # Errors
     /// The cause with which the delivery ends.
@@ -119,8 +119,8 @@ impl Policy {
         }
     }
 
-    /// What is to be done after attempt number `tried.attempts` has ended like that. A wait always ends before the
-    /// budget does: one that would not is not begun.
+    /// Decides what follows attempt number `tried.attempts`. A wait always ends before the budget does: a longer one is
+    /// not begun.
     pub fn decide(&self, tried: Tried, ended: &Ended, now: Time, random: f64) -> Decision {
         let backoff = self.backoff(tried.attempts.saturating_sub(1), random);
         match ended {
@@ -241,7 +241,7 @@ mod tests {
             prop_assert!(wait <= policy.backoff(u32::MAX, 1.0));
         }
 
-        /// However the attempts end: there are at most so many, all within the budget, and it ends.
+        /// Checks that there are at most so many attempts, all within the budget, and that the delivery ends.
         #[test]
         fn a_delivery_ends_within_its_attempts_and_its_budget(
             policy in policies(), ends in proptest::collection::vec((outcomes(), 0..30_000_u64), 10), random in 0.0..1.0_f64
@@ -257,7 +257,7 @@ mod tests {
                 let (outcome, took) = ends.next().expect("10 is more than any policy allows");
                 let left = policy.left(tried, now);
                 let took = Duration::from_millis(*took);
-                // What runs is cut off when the budget ends.
+                // The end of the budget cuts off an attempt in flight.
                 let outcome = if took >= left { &Ended::OutOfTime } else { outcome };
                 now = now.after(took.min(left));
                 match policy.decide(tried, outcome, now, random) {

@@ -1,3 +1,5 @@
+//! The header `Retry-After`.
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -5,14 +7,14 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use systole_core::vocab::Time;
 
-/// The three ways to write a date of HTTP: RFC 9110, section 5.6.7.
+/// The three formats of a date in HTTP: RFC 9110, section 5.6.7.
 const DATES: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
-/// How long a `Retry-After` asks for (RFC 9110, section 10.2.3): seconds, or a date; none if it is neither.
+/// Parses a `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date; none if it is neither.
 pub(super) fn parse(header: &str, now: Time) -> Option<Duration> {
     let header = header.trim();
     if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
-        // What has more digits than a number is longer than anybody waits.
+        // A number too large for `u64` is longer than any delivery waits.
         return Some(Duration::from_secs(header.parse().unwrap_or(u64::MAX)));
     }
     let date = DATES.iter().find_map(|format| DateTime::strptime(format, header).ok())?;

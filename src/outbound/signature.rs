@@ -1,7 +1,7 @@
-//! Signatures of what is pushed, so that its receiver knows who sent it and when.
+//! Signatures of pushed messages, so that a receiver knows their sender and their time.
 //!
 //! `Systole-Signature: t=<unix seconds>,v1=<hex>`, where the hexadecimal digits are HMAC-SHA256 (RFC 2104, FIPS 180-4)
-//! of `<t>.<body>` with the secret that both sides have. The time is signed too: what is replayed later is refused.
+//! of `<t>.<body>` with the secret that both sides have. The time is signed too: a later replay is refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use systole_core::vocab::Time;
 /// The name of the header.
 pub const HEADER: &str = "systole-signature";
 
-/// How far the clocks of both sides may be apart, and how long a delivery may be under way: 5 minutes.
+/// Largest difference between the clocks of both sides plus the time of a delivery: 5 minutes.
 pub const TOLERANCE: Duration = Duration::from_secs(300);
 
-/// A secret that two sides have. It is never shown, and not written to the outbox.
+/// A secret that two sides share. It is never shown, and not written to the outbox.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
-/// Why a signature is refused.
+/// Reason why a signature is refused.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// It is not written as one.
+    /// The header is malformed.
     #[error("no signature: write t=SECONDS,v1=HEX")]
     Malformed,
-    /// Its time is too far from now.
+    /// The time of the signature is too far from now.
     #[error("its time is {apart} s from now, at most {most} s are allowed: set the clocks of both sides")]
     Time {
-        /// How far, in seconds.
+        /// The difference, in seconds.
         apart: u64,
-        /// How far it may be, in seconds.
+        /// The tolerance, in seconds.
         most: u64,
     },
-    /// Somebody else signed it, or something else.
+    /// The signature has another secret or another body.
     #[error("it was not made with this secret for this body")]
     Mismatch,
 }
@@ -41,12 +41,12 @@ pub enum SignatureError {
 systole_core::vocab::debug_is_display!(SignatureError);
 
 impl Secret {
-    /// A secret of these bytes; 32 random ones are best.
+    /// Makes a secret of these bytes; 32 random ones are best.
     pub fn new(secret: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// The value of the header for a body that is sent at a moment.
+    /// Makes the value of the header for a body that is sent at a moment.
     pub fn sign(&self, at: Time, body: &[u8]) -> String {
         let seconds = seconds(at);
         let mut context = hmac::Context::with_key(&self.0);
@@ -56,11 +56,11 @@ impl Secret {
         format!("t={seconds},v1={hex}")
     }
 
-    /// Checks the value of the header for a body that came at a moment. Of several `v1` one has to be right, so that
-    /// secrets can be changed; parts of other names say nothing.
+    /// Checks the value of the header for a body that came at a moment. One of several `v1` has to be right, so that
+    /// secrets can be changed; parts of other names are ignored.
     ///
     /// # Errors
-    /// [`SignatureError`] says what is wrong. Signatures are compared in constant time.
+    /// [`SignatureError`] has the reason. Signatures are compared in constant time.
     pub fn verify(&self, header: &str, body: &[u8], now: Time, tolerance: Duration) -> Result<(), SignatureError> {
         let (at, tags) = in_time(header, now, tolerance)?;
         let signed = [format!("{at}.").as_bytes(), body].concat();
@@ -71,7 +71,7 @@ impl Secret {
     }
 }
 
-/// Checks what can be checked of a signature before its body is there: how it is written, and its time.
+/// Checks a signature as far as that goes before the body is there: its format and its time.
 pub(crate) fn check_time(header: &str, now: Time, tolerance: Duration) -> Result<(), SignatureError> {
     in_time(header, now, tolerance).map(drop)
 }
@@ -95,7 +95,7 @@ fn seconds(at: Time) -> u64 {
     at.as_nanos() / 1_000_000_000
 }
 
-/// The time and the signatures of a header.
+/// Parses the time and the signatures of a header.
 fn parse(header: &str) -> Option<(u64, Vec<[u8; 32]>)> {
     let mut at = None;
     let mut tags = Vec::new();

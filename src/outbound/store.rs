@@ -1,3 +1,5 @@
+//! The store of deliveries that an engine sends.
+
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,31 +14,31 @@ pub(crate) type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, OutboxErro
 
 /// Durable state of deliveries, as far as sending them needs it: the outbox, or the mailboxes of an organism.
 ///
-/// What a future says is durable when it is ready; once polled it happens, whether it is awaited or not.
+/// The effect of a future is durable when it is ready; once polled it happens, whether it is awaited or not.
 pub(crate) trait DeliveryStore: fmt::Debug + Send + Sync + 'static {
-    /// The delivery to a target whose turn it is.
+    /// The next delivery to a target.
     fn head(&self, target: Name) -> Stored<'_, Option<Job>>;
 
-    /// Notes that an attempt begins, before it does; `false` if the delivery is not wanted any more.
+    /// Notes that an attempt begins, before it does; `false` if the delivery was ended elsewhere.
     fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Stored<'_, bool>;
 
     /// Notes that an attempt failed, and the time of the next one; `false` as above.
     fn back_off(&self, id: MessageId, until: Time, error: String, spent: Duration) -> Stored<'_, bool>;
 
-    /// Notes the end of a delivery; `false` as above. `told`: whether its sender hears of it now.
+    /// Notes the end of a delivery; `false` as above. `told` says that its sender learns of it now.
     fn settle(&self, id: MessageId, outcome: Outcome, spent: Duration, now: Time, told: bool) -> Stored<'_, bool>;
 }
 
-/// A delivery whose turn has come.
+/// A delivery that is next for its target.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) delivery: Delivery,
     /// Attempts that were begun.
     pub(crate) attempts: u32,
-    /// Time that it took of its budget.
+    /// Time that the delivery took of its budget.
     pub(crate) spent: Duration,
-    /// Time of its next attempt; none if at once.
+    /// Time of the next attempt; none if at once.
     pub(crate) next: Option<Time>,
-    /// Reason why its last attempt failed.
+    /// Reason why the last attempt failed.
     pub(crate) last_error: Option<String>,
 }

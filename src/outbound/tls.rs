@@ -1,3 +1,5 @@
+//! The TLS configuration of clients.
+
 use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
@@ -7,7 +9,7 @@ use rustls_platform_verifier::Verifier;
 
 use super::error::OutboundError;
 
-/// TLS 1.2 and 1.3 by ring, which trusts the roots of the system and these, in PEM.
+/// Makes a configuration of TLS 1.2 and 1.3 by ring that trusts the roots of the system and these, in PEM.
 pub(crate) fn config(roots: &[u8]) -> Result<ClientConfig, OutboundError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed = |error: rustls::Error| OutboundError::Http(error.to_string());

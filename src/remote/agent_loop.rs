@@ -1,4 +1,4 @@
-//! The life of an agent: it says that it is there, takes what comes, and ends when it is told to.
+//! The loop of an agent: it sends heartbeats, handles messages, and ends when an admin or its program stops it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use super::handler::{Failed, Handled, Handler, contained};
 use super::inbound::Inbound;
 use super::presence::{AgentState, Presence};
 
-/// The shortest wait after an error, whatever a delivery says.
+/// Shortest wait after an error, whatever the delivery says.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Something that an agent does of itself, once in each round.
+/// Tasks that an agent does unasked, once in each round.
 pub type Tasks<'a> = Box<dyn Fn() -> BoxFuture<'a, Result<(), Failed>> + Send + Sync + 'a>;
 
-/// How an agent lives.
+/// Options of the loop of an agent.
 pub struct LoopOptions<'a> {
-    /// How often it says that it is there: every 30 s.
+    /// Interval of heartbeats (30 s).
     pub heartbeat: Duration,
-    /// After how many rounds it ends; never, unless it is set.
+    /// Number of rounds after which the loop ends; none by default.
     pub iterations: Option<u64>,
-    /// What it does of itself at the start of each round.
+    /// Tasks at the start of each round.
     pub tasks: Option<Tasks<'a>>,
-    /// Ends it once this is true: a message that is being handled is handled to its end.
+    /// Ends the loop once this is true: a message that is being handled is handled to its end.
     pub stop: Option<watch::Receiver<bool>>,
 }
 
@@ -43,28 +43,28 @@ impl std::fmt::Debug for LoopOptions<'_> {
     }
 }
 
-/// Why the loop of an agent has ended.
+/// Reason why the loop of an agent has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopEnd {
-    /// The gateway told it to rest.
+    /// An admin paused the agent.
     Paused,
-    /// It is let in no more: its token was revoked, or its listener is declared no longer.
+    /// The agent was removed: its token was revoked, or its listener is no longer declared.
     Removed,
-    /// The mailbox is none for it: it is another's, or its messages are pushed.
+    /// The gateway refuses the mailbox: it belongs to another principal, or its messages are pushed.
     Refused,
-    /// It had as many rounds as it was to have.
+    /// The loop had its rounds.
     MaxIterations,
-    /// Its own program told it to, by [`LoopOptions::stop`].
+    /// The program of the agent stopped it, by [`LoopOptions::stop`].
     Stopped,
 }
 
-/// Lives the life of an agent. Each round: its own tasks, a heartbeat if one is due, one batch, a look at its state, and
-/// a wait for as long as the delivery says. An error in one of them is logged, and the round goes on.
+/// Runs the loop of an agent. Each round: its tasks, a heartbeat if one is due, one batch, a check of its state, and a
+/// wait for as long as the delivery says. An error in one of them is logged, and the round goes on.
 ///
-/// However it ends, the delivery is stopped.
+/// However the loop ends, the delivery is stopped.
 ///
 /// # Cancel safety
-/// If it is dropped, no message is lost, and the delivery is not stopped.
+/// If the future is dropped, no message is lost, and the delivery is not stopped.
 pub async fn run_agent_loop(
     delivery: &mut dyn InboundDelivery,
     handler: &dyn Handler,
@@ -80,9 +80,9 @@ pub async fn run_agent_loop(
 struct Life<'p, 'o> {
     presence: &'p dyn Presence,
     state: AgentState,
-    /// Whether the mailbox was refused.
+    /// True once the mailbox was refused.
     refused: bool,
-    /// When it last said that it is there.
+    /// Time of the last heartbeat.
     said: Option<Instant>,
     options: LoopOptions<'o>,
 }
@@ -134,7 +134,7 @@ impl Life<'_, '_> {
         }
     }
 
-    /// Takes a batch; gives back how long to wait for the next one.
+    /// Handles a batch; returns the wait before the next one.
     async fn batch(&mut self, delivery: &mut dyn InboundDelivery, handler: &dyn Handler) -> Duration {
         let watched = Watched { handler, began: AtomicBool::new(false) };
         let done = {
@@ -143,7 +143,7 @@ impl Life<'_, '_> {
                 done = &mut batch => done,
                 () = stopped(self.options.stop.clone()) => match watched.began.load(Ordering::Acquire) {
                     true => batch.await,
-                    // It waits for something to come: nothing is lost.
+                    // The batch waits for a message: nothing is lost.
                     false => Ok(0),
                 },
             }
@@ -181,7 +181,7 @@ impl Life<'_, '_> {
     }
 }
 
-/// Comes back when it is to end; never, if nobody can say so.
+/// Waits until the loop has to end; for ever if nothing can end it.
 async fn stopped(stop: Option<watch::Receiver<bool>>) {
     let Some(mut stop) = stop else { return std::future::pending().await };
     if stop.wait_for(|stop| *stop).await.is_err() {
@@ -189,7 +189,7 @@ async fn stopped(stop: Option<watch::Receiver<bool>>) {
     }
 }
 
-/// A handler that says whether it was asked.
+/// A handler that notes whether it was called.
 struct Watched<'a> {
     handler: &'a dyn Handler,
     began: AtomicBool,

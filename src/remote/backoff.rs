@@ -1,4 +1,4 @@
-//! How long to wait after what went wrong in a row: by the policy of everything that is sent.
+//! Waits after errors in a row, by the policy of all that is sent.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::error::RemoteError;
 use crate::outbound::retry::Policy;
 use crate::shell::entropy::Entropy;
 
-/// Counts what goes wrong in a row.
+/// Counter of errors in a row.
 #[derive(Debug)]
 pub(super) struct Backoff {
     policy: Policy,
@@ -19,7 +19,7 @@ impl Backoff {
         Self { policy, failures: 0, wait: Duration::ZERO }
     }
 
-    /// Notes how something has gone.
+    /// Notes a result.
     pub(super) fn note<T>(&mut self, done: Result<T, RemoteError>) -> Result<T, RemoteError> {
         match &done {
             Ok(_) => (self.failures, self.wait) = (0, Duration::ZERO),
@@ -32,7 +32,7 @@ impl Backoff {
         done
     }
 
-    /// How long to wait before the next time: `calm` while nothing is wrong.
+    /// Wait before the next attempt: `calm` without an error before.
     pub(super) fn wait(&self, calm: Duration) -> Duration {
         if self.failures == 0 { calm } else { self.wait }
     }

@@ -1,4 +1,4 @@
-//! The place in a mailbox, in memory and on disk: a file that is there whole, the old one or the new one.
+//! The cursor of a mailbox, in memory and on disk: its file is whole, either the old one or the new one.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use super::error::RemoteError;
 /// The longest cursor, in bytes: a file with more holds something else.
 const MOST: usize = 4096;
 
-/// Where a reader is.
+/// The place of a reader.
 #[derive(Debug)]
 pub(super) struct Cursor {
     file: Option<PathBuf>,
@@ -17,12 +17,12 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// A place that is forgotten with the process: it begins with the oldest message.
+    /// Makes a cursor that ends with the process: it begins with the oldest message.
     pub(super) fn in_memory() -> Self {
         Self { file: None, place: None }
     }
 
-    /// The place in a file; where there is none, or an empty one, it begins with the oldest message.
+    /// Opens the cursor in a file; where the file is missing or empty, it begins with the oldest message.
     pub(super) fn open(file: &Path) -> Result<Self, RemoteError> {
         let place = read(file).map_err(|cause| RemoteError::Cursor { file: file.to_owned(), cause })?;
         Ok(Self { file: Some(file.to_owned()), place })
@@ -32,14 +32,14 @@ impl Cursor {
         self.place.as_deref()
     }
 
-    /// Moves on. In memory it has moved also if the file can't be written.
+    /// Moves the cursor. In memory it has moved also if the file can't be written.
     pub(super) async fn move_to(&mut self, place: &str) -> Result<(), RemoteError> {
         self.place = Some(place.to_owned());
         let place = place.to_owned();
         self.on_disk(move |file| write(file, &place)).await
     }
 
-    /// Forgets the place, also on disk.
+    /// Clears the cursor, also on disk.
     pub(super) async fn clear(&mut self) -> Result<(), RemoteError> {
         self.place = None;
         self.on_disk(remove).await
@@ -65,7 +65,7 @@ fn read(file: &Path) -> io::Result<Option<String>> {
     Ok(Some(place.to_owned()).filter(|place| !place.is_empty()))
 }
 
-/// The new file takes the place of the old one at once, and is on disk before it does.
+/// Replaces the old file at once by the new one, which is on disk before.
 fn write(file: &Path, place: &str) -> io::Result<()> {
     let new = beside(file);
     let mut out = File::create(&new)?;
@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(Cursor::open(&file).unwrap().place(), Some(place));
         }
         assert!(!beside(&file).exists());
-        // What a crash left of the next one is no place.
+        // The remains of a crashed write are no cursor.
         fs::write(beside(&file), "thr").unwrap();
         assert_eq!(Cursor::open(&file).unwrap().place(), Some("two"));
         cursor.move_to("three").await.unwrap();

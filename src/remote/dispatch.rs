@@ -1,8 +1,8 @@
-//! From an item to its outcome: shared by all who read a mailbox in order, with a cursor.
+//! From an item to its outcome: shared by all deliveries that read a mailbox in order, with a cursor.
 //!
-//! The cursor moves past a message once its outcome is said, also when it failed: nothing blocks those behind it. An
-//! outcome that can't be said now, because the gateway is away, is kept and said first thing in the next batch; its
-//! handler doesn't run again.
+//! The cursor moves past a message once its outcome is reported, also when it failed: no message blocks those behind
+//! it. An outcome that can't be reported, because the gateway is away, is kept and reported at the begin of the next
+//! batch; its handler doesn't run again.
 
 use serde_json::Value;
 use systole_core::vocab::MessageId;
@@ -14,21 +14,21 @@ use super::inbound::{Inbound, Item};
 use super::mailbox::Mailbox;
 use super::source::Source;
 
-/// How often an outcome is refused without a good reason before it is given up: nothing may block a mailbox for ever.
+/// Refusals of an outcome, without a final reason, before it is given up: no message may block a mailbox for ever.
 const REFUSALS: u32 = 5;
 
-/// What becomes of a message.
+/// Outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     Reply(String),
     Fail(String),
-    /// There is none.
+    /// The message ends without a reply.
     Nothing,
-    /// Somebody else says it.
+    /// The handler's program answers later.
     Later,
 }
 
-/// Something that is still to be said of a message.
+/// An outcome that is not reported yet.
 #[derive(Debug)]
 struct Unsaid {
     id: MessageId,
@@ -37,7 +37,7 @@ struct Unsaid {
     refusals: u32,
 }
 
-/// Handles items one after the other, and remembers where it is.
+/// Handles items one after the other, and keeps the cursor.
 #[derive(Debug)]
 pub(super) struct Dispatcher {
     pub(super) mailbox: Mailbox,
@@ -50,7 +50,7 @@ impl Dispatcher {
         Self { mailbox, cursor, unsaid: None }
     }
 
-    /// Handles an item, if it waits for that; whether it did.
+    /// Handles an item if it waits; false if it doesn't.
     pub(super) async fn dispatch(&mut self, item: &Value, handler: &dyn Handler) -> Result<bool, RemoteError> {
         self.catch_up().await?;
         let Item { id, cursor, waits, message } = Item::read(item);
@@ -73,7 +73,7 @@ impl Dispatcher {
         Ok(dispatched)
     }
 
-    /// Says what could not be said before, and moves on.
+    /// Reports the outcome that could not be reported before, and moves on.
     pub(super) async fn catch_up(&mut self) -> Result<(), RemoteError> {
         let Some(unsaid) = &mut self.unsaid else { return Ok(()) };
         if let Err(error) = say(&self.mailbox, unsaid.id, &unsaid.outcome).await {
@@ -81,15 +81,15 @@ impl Dispatcher {
             if error.is_unauthorized() || unsaid.refusals < REFUSALS {
                 return Err(error);
             }
-            tracing::error!(id = %unsaid.id, %error, "what became of a message can't be said: its caller is not told");
+            tracing::error!(id = %unsaid.id, %error, "an outcome can't be reported: its caller gets no answer");
         }
         let cursor = self.unsaid.take().and_then(|unsaid| unsaid.cursor);
         self.pass(cursor).await
     }
 
-    /// The place is lost: the next batch begins with what is left.
+    /// Drops a lost cursor: the next batch begins with the messages that are left.
     pub(super) async fn begin_anew(&mut self) -> Result<(), RemoteError> {
-        tracing::warn!("the place in the mailbox is lost: it goes on with the oldest message that is left");
+        tracing::warn!("the cursor is lost: reading goes on with the oldest message that is left");
         self.cursor.clear().await
     }
 
@@ -106,7 +106,7 @@ async fn outcome(handler: &dyn Handler, message: Inbound) -> Outcome {
     of(handle(handler, message).await, &source)
 }
 
-/// What a handler's result is: a reply needs a source that it can go to.
+/// The outcome of a handler's result: a reply needs a source that it can go to.
 pub(super) fn of(handled: Result<Handled, Failed>, source: &Source) -> Outcome {
     match handled {
         Ok(Handled::Later) => Outcome::Later,
@@ -118,8 +118,8 @@ pub(super) fn of(handled: Result<Handled, Failed>, source: &Source) -> Outcome {
     }
 }
 
-/// Says what became of a message. One that has another answer by now, or that nobody waits for, is no error; a reply
-/// that is refused for good becomes a failure.
+/// Reports the outcome of a message. A message that has another answer by now, or whose caller no longer waits, is no
+/// error; a reply that is refused for good becomes a failure.
 pub(super) async fn say(mailbox: &Mailbox, id: MessageId, outcome: &Outcome) -> Result<(), RemoteError> {
     let said = match outcome {
         Outcome::Nothing => mailbox.done(id).await,
@@ -135,7 +135,7 @@ pub(super) async fn say(mailbox: &Mailbox, id: MessageId, outcome: &Outcome) -> 
     };
     match said {
         Err(error) if error.is_final() => {
-            tracing::warn!(%id, %error, "nobody waits for the answer to a message, or it has another one");
+            tracing::warn!(%id, %error, "no caller waits for the answer to a message, or it has another one");
             Ok(())
         }
         said => said,

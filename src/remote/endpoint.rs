@@ -23,12 +23,12 @@ use crate::shell::clock::Clock;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What every request can see.
+/// State of the endpoint, which every request can see.
 pub(super) struct Endpoint {
     options: PushOptions,
     queue: mpsc::Sender<Pushed>,
     clock: Clock,
-    /// Bytes of bodies that there is room for.
+    /// Bytes of bodies that have room.
     room: Arc<Semaphore>,
 }
 
@@ -42,10 +42,11 @@ impl Endpoint {
     }
 }
 
-/// Serves until told to end; then lets requests that are under way end.
+/// Serves until `end` is true; then lets the requests in flight end.
 pub(super) async fn serve(listener: TcpListener, endpoint: Arc<Endpoint>, end: watch::Receiver<bool>) {
     let PushOptions { connections, connections_per_address, header_time, body_time, .. } = endpoint.options;
-    // Whoever signs is known by each message alone: all are strangers, and bounded as such.
+    // The gateway is known by the signature of each message alone: all connections are unauthenticated, and bounded as
+    // such.
     let bounds = Bounds {
         connections: connections.max(1),
         reserve: 0,
@@ -73,19 +74,19 @@ async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Resp
 }
 
 impl Endpoint {
-    /// From a request to what came of its message.
+    /// Takes the message of a request, and waits for its outcome.
     async fn take(&self, request: Request) -> Result<Handled, Refused> {
         if request.uri().path() != self.options.path {
-            return Err((StatusCode::NOT_FOUND, "nothing is pushed to that path".to_owned()));
+            return Err((StatusCode::NOT_FOUND, "no push is accepted at that path".to_owned()));
         }
         if request.method() != Method::POST {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "a push is a POST".to_owned()));
         }
         let (head, body) = request.into_parts();
-        // Nor is a body read without a valid signature of now.
+        // No body is read without a valid, recent signature.
         let signature = self.signature(&head.headers)?;
         let (body, _held) = self.body(&head.headers, body).await?;
-        // Nothing of a body that somebody else wrote is looked at.
+        // No body with a wrong signature is parsed.
         self.verify(signature, &body)?;
         let message = self.message(&head.headers, &body)?;
         let (tell, told) = oneshot::channel();
@@ -99,7 +100,7 @@ impl Endpoint {
         }
     }
 
-    /// A body, and the room that its bytes take.
+    /// Reads a body; also returns the room that its bytes take.
     async fn body(&self, headers: &HeaderMap, body: Body) -> Result<(Bytes, OwnedSemaphorePermit), Refused> {
         let most = self.options.limits.message_bytes;
         let too_large = || (StatusCode::PAYLOAD_TOO_LARGE, format!("a body may have {most} bytes"));
@@ -131,7 +132,7 @@ impl Endpoint {
         }
     }
 
-    /// The one signature that is shown, if pushes are signed: it may be good, as far as its time goes.
+    /// The one signature of the request, if pushes are signed; its time is checked.
     fn signature<'h>(&self, headers: &'h HeaderMap) -> Result<&'h str, Refused> {
         if self.options.secret.is_none() {
             return Ok("");

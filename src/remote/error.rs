@@ -1,3 +1,5 @@
+//! Errors of an agent at its gateway.
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,7 +8,7 @@ use std::time::Duration;
 use super::source::UnknownSource;
 use crate::outbound::{Failure, OutboundError};
 
-/// Why something could not be done at the gateway.
+/// Reason why a call to the gateway failed.
 #[derive(thiserror::Error)]
 pub enum RemoteError {
     /// The URL of the gateway can't be used.
@@ -14,62 +16,62 @@ pub enum RemoteError {
     Url {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The problem of the URL.
         problem: String,
     },
     /// The token can't be sent.
-    #[error("the token is none: it is empty, or has characters that no token has")]
+    #[error("the token is empty, or has characters that no token has: make one with 'systole token new'")]
     Token,
     /// TLS or HTTP can't be set up.
     #[error(transparent)]
     Setup(#[from] OutboundError),
-    /// No answer came, however often it was tried.
+    /// No answer came, after all attempts.
     #[error("{what}: {failure}")]
     Unanswered {
         /// The call.
         what: String,
-        /// What happened to it.
+        /// The failure of the last attempt.
         failure: Failure,
     },
-    /// The gateway says no.
+    /// The gateway refused the call.
     #[error("{what}: {status} {code}: {detail}")]
     Refused {
         /// The call.
         what: String,
         /// The status of HTTP.
         status: u16,
-        /// The code of the problem, or what HTTP calls the status.
+        /// The code of the problem, or the name of the status.
         code: String,
-        /// What the gateway says of it.
+        /// The explanation of the gateway.
         detail: String,
-        /// How long it wants to be left alone.
+        /// The wait that the gateway asks for.
         retry_after: Option<Duration>,
     },
-    /// What came is not what a gateway answers.
+    /// The answer is not one of a gateway.
     #[error("{what}: the answer can't be used: {problem}")]
     Unusable {
         /// The call.
         what: String,
-        /// What is wrong with it.
+        /// The problem of the answer.
         problem: String,
     },
-    /// The place in the mailbox can't be kept.
+    /// The cursor can't be written or read.
     #[error("the cursor can't be kept in {}: {cause}", .file.display())]
     Cursor {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// A reply has nowhere to go.
+    /// A reply has no receiver.
     #[error(transparent)]
     Source(#[from] UnknownSource),
-    /// Nothing can be listened to there.
+    /// The address can't be bound.
     #[error("can't listen at {address}: {cause}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
 }
@@ -77,28 +79,28 @@ pub enum RemoteError {
 systole_core::vocab::debug_is_display!(RemoteError);
 
 impl RemoteError {
-    /// The status with which the gateway refused, if it did.
+    /// The status of the refusal, if the gateway refused.
     pub fn status(&self) -> Option<u16> {
         if let Self::Refused { status, .. } = self { Some(*status) } else { None }
     }
 
-    /// Whether nobody is known by the token any more.
+    /// Checks whether the token is unknown.
     pub fn is_unauthorized(&self) -> bool {
         self.status() == Some(401)
     }
 
-    /// Whether the gateway has said no once and for all: the same again would be refused again.
+    /// Checks for a final refusal: the same call would be refused again.
     pub(super) fn is_final(&self) -> bool {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 409 | 410 | 411 | 413 | 414 | 415 | 422 | 431))
     }
 
-    /// Whether no answer came, which the connection of the agent has reported.
+    /// Checks whether no answer came; the agent's connection has logged that.
     pub fn is_unanswered(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }
 
-    /// Whether the mailbox is none for this agent, as long as the configuration of the organism stays as it is: it is
-    /// another's, or its messages are pushed.
+    /// Checks whether the mailbox is not for this agent, as long as the configuration of the organism stays as it is:
+    /// it belongs to another principal, or its messages are pushed.
     pub(super) fn is_of_mailbox(&self) -> bool {
         matches!(self, Self::Refused { status, code, .. } if *status == 403 || code == "pushed")
     }

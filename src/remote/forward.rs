@@ -1,4 +1,4 @@
-//! A server as a handler: each message is a request to it, as a push would be.
+//! A server as a handler: each message is a request to the server, as a push would be.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::outbound::signature::{HEADER, Secret};
 use crate::outbound::{Answer, Said, media_type, refusal, tls, unanswered};
 use crate::shell::clock::Clock;
 
-/// Bytes of an answer.
+/// Most bytes of an answer.
 const ANSWER: usize = 1 << 20;
 
-/// Sends each message on to a server, as a gateway would push it: `POST` with the envelope, `Idempotency-Key`, and
-/// `Systole-Signature` if there is a secret. What it answers with 200 is the reply; with 202 it has the message, and
+/// Forwards each message to a server, as a gateway would push it: `POST` with the envelope, `Idempotency-Key`, and
+/// `Systole-Signature` if there is a secret. An answer with 200 is the reply; with 202 the server has the message, and
 /// replies by itself ([`Handled::Later`]).
 ///
-/// A server that is away, or says 429 or 503, gets the message again: a lease gives it back. Every other answer is one,
-/// and one that says no fails the message.
+/// A server that can't be reached, or answers 429 or 503, gets the message again: a lease gives it back. Every other
+/// answer is final, and a refusal fails the message.
 #[derive(Debug)]
 pub struct ForwardHandler {
     http: Client,
@@ -35,7 +35,7 @@ pub struct ForwardHandler {
 }
 
 impl ForwardHandler {
-    /// A handler that sends to a URL; `timeout` is how long the server may take.
+    /// Makes a handler that sends to a URL; `timeout` is the time limit of the server.
     ///
     /// # Errors
     /// [`RemoteError`] if the URL can't be sent to, or HTTP can't be set up.
@@ -43,7 +43,7 @@ impl ForwardHandler {
         let refused = |problem: String| RemoteError::Url { url: url.to_owned(), problem };
         let url = Url::parse(url).map_err(|error| refused(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(refused("its scheme is another".to_owned()));
+            return Err(refused("its scheme is not http or https".to_owned()));
         }
         Ok(Self { http: Client::unpooled(tls(&[])?, None), url, secret, timeout })
     }
@@ -102,7 +102,7 @@ async fn read(response: &mut Response) -> Result<Bytes, Failed> {
     Ok(body.freeze())
 }
 
-/// What happens on the way may go well the next time.
+/// A failure of the transport, which may not happen the next time.
 fn away(error: &HttpError) -> Failed {
     let failure = unanswered(error);
     let why = format!("the server gave no answer: {failure}");

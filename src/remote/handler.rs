@@ -1,4 +1,4 @@
-//! What an agent does with a message.
+//! Handlers: the code of an agent for its messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -7,13 +7,13 @@ use std::task::Poll;
 use super::BoxFuture;
 use super::inbound::Inbound;
 
-/// What an agent does with a message. Closures from [`Inbound`] to a future of a text, or of what was [`Handled`], are
+/// The code of an agent for its messages. Closures from [`Inbound`] to a future of a text or of [`Handled`] are
 /// handlers. A panic is a failure of that message alone.
 pub trait Handler: Send + Sync {
     /// Handles a message. It may come again after a crash, under the same id.
     ///
     /// # Errors
-    /// [`Failed`]: the caller gets an `agent-error` with its words.
+    /// [`Failed`]: the caller gets an `agent-error` with its text.
     fn handle<'a>(&'a self, message: Inbound) -> BoxFuture<'a, Result<Handled, Failed>>;
 }
 
@@ -29,13 +29,14 @@ where
     }
 }
 
-/// What came of a message.
+/// Result of handling a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handled {
-    /// Its reply: one payload or several, dirty or not. A blank text is none.
+    /// The reply: one payload or several, dirty or not. A blank text is none.
     Reply(String),
-    /// It was taken, and is answered later, by whoever has it: with [`Mailbox::reply`](super::Mailbox::reply) or
-    /// [`fail`](super::Mailbox::fail). Until then it has no time but its caller's deadline, and nobody else gets it.
+    /// The message was taken, and is answered later by its program: with [`Mailbox::reply`](super::Mailbox::reply) or
+    /// [`fail`](super::Mailbox::fail). Until then it has no time limit but its caller's deadline, and no other worker
+    /// gets it.
     Later,
 }
 
@@ -45,22 +46,22 @@ impl From<String> for Handled {
     }
 }
 
-/// Why a message could not be handled. Every error becomes one with `?`.
+/// Reason why a message could not be handled. Every error becomes one with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// What the caller is told.
+    /// Text for the caller.
     pub why: String,
-    /// Whether the same may go well later. A lease gives the message back then; everything else fails it.
+    /// True if the same may succeed later. A lease gives the message back then; everything else fails it.
     pub later: bool,
 }
 
 impl Failed {
-    /// It failed.
+    /// Makes a final failure.
     pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), later: false }
     }
 
-    /// It can't be done now: somebody may try again.
+    /// Makes a failure for now: the message may be handled again.
     pub fn for_now(why: impl Into<String>) -> Self {
         Self { why: why.into(), later: true }
     }
@@ -72,7 +73,7 @@ impl<E: std::error::Error> From<E> for Failed {
     }
 }
 
-/// Handles a message; a panic is a failure like others.
+/// Handles a message; a panic is a failure like any other.
 pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<Handled, Failed> {
     let id = message.id;
     let handled = contained(async move { handler.handle(message).await }).await;
@@ -82,10 +83,10 @@ pub(super) async fn handle(handler: &dyn Handler, message: Inbound) -> Result<Ha
     })
 }
 
-/// What comes of a future, or what it said in its panic.
+/// Awaits a future; an error has the text of its panic.
 pub(super) async fn contained<T>(future: impl Future<Output = T>) -> Result<T, String> {
     let mut future = pin!(future);
-    // It is not asked again after a panic.
+    // The future is not polled again after a panic.
     let polled =
         std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(Poll::Pending) => Poll::Pending,

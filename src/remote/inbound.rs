@@ -1,4 +1,4 @@
-//! A message as an agent gets it: an item of a mailbox, or an envelope that was pushed.
+//! A message for an agent: an item of a mailbox, or a pushed envelope.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use systole_xml::ladder::{Claim, Envelope, strict};
 
 use super::source::Source;
 
-/// A message for this agent. Its envelope was taken apart; what it says was judged by the gateway's organism.
+/// A message for this agent, with the parts of its envelope. The organism of the gateway has judged them.
 #[derive(Debug, Clone)]
 pub struct Inbound {
-    /// The id of the message: the same in each delivery of it, so it is the key by which to do a thing once.
+    /// The id of the message: the same in each delivery, so it is the key by which to do a thing once.
     pub id: MessageId,
-    /// The thread that it belongs to.
+    /// The thread of the message.
     pub thread: ThreadId,
-    /// Who sent it, as the pump stamped it.
+    /// The sender, as the pump stamped it.
     pub from: String,
-    /// What that is.
+    /// The kind and the id of the sender.
     pub source: Source,
     /// The name of the payload's root.
     pub payload_type: QName,
@@ -26,22 +26,22 @@ pub struct Inbound {
     pub envelope: String,
     /// The message that this one answers.
     pub in_reply_to: Option<MessageId>,
-    /// When its caller waits no longer.
+    /// The time past which the caller no longer waits.
     pub deadline: Option<Time>,
-    /// How often it was leased, this time included; 0 where nothing is leased.
+    /// Number of leases of the message, this one included; 0 where it is not leased.
     pub deliveries: u32,
 }
 
-/// What is wrong with an item or an envelope.
+/// Problem of an item or an envelope.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenInbound {
-    /// It has no id, or none that is one.
+    /// The item has no id, or an invalid one.
     #[error("the message has no id")]
     NoId,
-    /// It has no text.
+    /// The item has no text.
     #[error("the message has no text")]
     NoText,
-    /// Its text is no envelope.
+    /// The text is no envelope.
     #[error("the message is no envelope: {0}")]
     Envelope(String),
 }
@@ -49,15 +49,15 @@ pub enum BrokenInbound {
 systole_core::vocab::debug_is_display!(BrokenInbound);
 
 impl Inbound {
-    /// The key under which to do a thing once, however often the message comes.
+    /// The key by which to do a thing once, however often the message comes.
     pub fn idempotency_key(&self) -> String {
         self.id.to_string()
     }
 
-    /// Reads an envelope; `id` counts where the envelope has none.
+    /// Parses an envelope; `id` counts where the envelope has none.
     ///
     /// # Errors
-    /// [`BrokenInbound`] if it is none, or nobody says its id.
+    /// [`BrokenInbound`] if the text is no envelope, or has no id.
     pub fn read(envelope: &str, id: Option<MessageId>, limits: &XmlLimits) -> Result<Self, BrokenInbound> {
         if envelope.trim().is_empty() {
             return Err(BrokenInbound::NoText);
@@ -87,15 +87,15 @@ impl Inbound {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) id: Option<MessageId>,
-    /// The place behind it.
+    /// The cursor behind the item.
     pub(super) cursor: Option<String>,
-    /// Whether it waits for an answer; where nothing says so, it does.
+    /// True if the item waits for an answer, or doesn't tell.
     pub(super) waits: bool,
     pub(super) message: Result<Inbound, BrokenInbound>,
 }
 
 impl Item {
-    /// Reads an item. Whatever is wrong with it stays its own matter.
+    /// Parses an item. An invalid one is an error of its message alone.
     pub(super) fn read(item: &Value) -> Self {
         let text = |key: &str| item.get(key).and_then(Value::as_str);
         let id: Option<MessageId> = text("id").and_then(|id| id.parse().ok());

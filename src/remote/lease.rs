@@ -1,4 +1,4 @@
-//! Leases: one message after the other, each this worker's alone while it works on it.
+//! Leases: one message after the other, each for one worker alone while it works on it.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use super::inbound::{Inbound, Item};
 use super::mailbox::{LONGEST_WAIT, Leased, Mailbox};
 use crate::outbound::retry::Policy;
 
-/// How long a message is a worker's, unless it says that it takes longer.
+/// Time of a lease, unless it is extended.
 const VISIBILITY: Duration = Duration::from_secs(30);
 
-/// Takes one message at a time, for a while that is extended for as long as its handler runs.
+/// Leases one message at a time, and extends the lease for as long as its handler runs.
 ///
 /// - Several workers share a mailbox: each message is handled by one of them at a time.
-/// - At least once: a worker that dies gives its message to the next one when its time is over (30 s), 5 times in all;
-///   then it is a dead letter, and its caller gets an `agent-error`.
-/// - A handler without a reply ends the message: by the contract's `silence` its caller is told or not.
-/// - One that answers later ([`Handled::Later`](super::Handled::Later)) holds it: no time runs, nobody else gets it, also
-///   after a start of the gateway or the end of this worker.
+/// - At least once: the message of a worker that dies is leased to the next one when its lease expires (30 s), 5 times
+///   in all; then it is a dead letter, and its caller gets an `agent-error`.
+/// - A handler without a reply ends the message: the contract's `silence` says whether its caller is notified.
+/// - A handler that answers later ([`Handled::Later`](super::Handled::Later)) holds the message: no lease runs, no
+///   other worker gets it, also after a start of the gateway or the end of this worker.
 /// - [`Failed::for_now`] gives a message back, to come again after a back-off; every other failure ends it.
-/// - A handler is dropped when its message is lost: its caller has gone, or somebody else has it by now.
+/// - A handler is dropped when its message is lost: its caller has gone, or another worker has leased it.
 #[derive(Debug)]
 pub struct LeaseDelivery {
     mailbox: Mailbox,
@@ -37,24 +37,24 @@ pub struct LeaseDelivery {
 }
 
 impl LeaseDelivery {
-    /// How short and how long a lease may be.
+    /// Shortest and longest lease.
     pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(12 * 3600);
 
-    /// Waits 60 s for a message, and has it for 30 s at a time.
+    /// Makes a delivery that waits 60 s for a message, and leases it for 30 s at a time.
     pub fn new(mailbox: Mailbox) -> Self {
         let policy = mailbox.options().policy.clone();
         let backoff = Backoff::new(policy.clone());
         Self { mailbox, visibility: VISIBILITY, wait: LONGEST_WAIT, policy, backoff }
     }
 
-    /// How long a message is this worker's at a time, in whole seconds: at least 1, at most 12 h.
+    /// Time of a lease, in whole seconds: at least 1, at most 12 h.
     #[must_use]
     pub fn visibility(self, visibility: Duration) -> Self {
         let visibility = visibility.clamp(*Self::LEASES.start(), *Self::LEASES.end());
         Self { visibility, ..self }
     }
 
-    /// How long the gateway waits for a message, in whole seconds: 60 at most.
+    /// Time for which the gateway waits for a message, in whole seconds: 60 at most.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait: wait.min(LONGEST_WAIT), ..self }
@@ -103,7 +103,7 @@ impl LeaseDelivery {
         }
     }
 
-    /// Extends a lease again and again; comes back when it is lost.
+    /// Extends a lease again and again; returns when it is lost.
     async fn keep(&self, id: MessageId, receipt: &str) -> RemoteError {
         loop {
             tokio::time::sleep(self.visibility / 3).await;
@@ -116,7 +116,7 @@ impl LeaseDelivery {
     }
 }
 
-/// Somebody else may have ended it, or have it by now.
+/// Ignores a final refusal: the message may have ended, or another worker may have it.
 fn settled(id: MessageId, done: Result<(), RemoteError>) -> Result<(), RemoteError> {
     match done {
         Err(error) if error.is_final() => {

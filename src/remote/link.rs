@@ -1,4 +1,4 @@
-//! One call to a gateway: tried again as far as the policy says, until there is an answer.
+//! One call to a gateway, retried as far as the policy says until there is an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,18 +18,18 @@ use crate::outbound::{Failure, Kind, readable, tls, unanswered, wait_of};
 use crate::shell::clock::Clock;
 use crate::shell::entropy::Entropy;
 
-/// Of the body of a refusal so many bytes are read.
+/// Most bytes that are read of the body of a refusal.
 const REFUSAL: usize = 16 << 10;
 
-/// How a gateway is talked to.
+/// Options of calls to a gateway.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// When a call that got no answer is made again. The defaults are those of [`Policy`], but for `budget` (60 s),
+    /// Policy of retries for calls without an answer. The defaults are those of [`Policy`], but for `budget` (60 s),
     /// `read` (30 s, and the time that the call asks to wait) and `retry_after`, which is followed.
     pub policy: Policy,
-    /// What is trusted besides the roots of the system: certificates in PEM.
+    /// Certificates to trust besides the roots of the system, as PEM.
     pub certificates: Vec<u8>,
-    /// Bytes of an answer, at most (64 MiB).
+    /// Most bytes of an answer (64 MiB).
     pub answer: usize,
 }
 
@@ -45,18 +45,18 @@ impl Default for Options {
     }
 }
 
-/// Where a gateway is, and the token that it is shown.
+/// The URL of a gateway, and the token for it.
 #[derive(Debug)]
 pub(super) struct Link {
     http: Client,
     base: Url,
     token: HeaderValue,
     pub(super) options: Options,
-    /// Attempts in a row that got no answer, of all that share it.
+    /// Attempts in a row without an answer, of all that share the link.
     unanswered: AtomicU32,
 }
 
-/// What is asked of it.
+/// A call to the gateway.
 #[derive(Debug, Clone)]
 pub(super) struct Call<'a> {
     method: Method,
@@ -64,7 +64,7 @@ pub(super) struct Call<'a> {
     query: Vec<(&'static str, String)>,
     header: Option<(HeaderName, HeaderValue)>,
     body: Option<(&'static str, Bytes)>,
-    /// How long the gateway may wait before it answers.
+    /// Time for which the gateway may wait before it answers.
     wait: Duration,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// What it is called in errors.
+    /// The name of the call in errors.
     pub(super) fn name(&self) -> String {
         format!("{} /{}", self.method, self.path.join("/"))
     }
@@ -107,7 +107,7 @@ impl Link {
         let refused = |problem: &str| RemoteError::Url { url: url.to_owned(), problem: problem.to_owned() };
         let base = Url::parse(url).map_err(|error| refused(&error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(refused("its scheme is another"));
+            return Err(refused("its scheme is not http or https"));
         }
         if !base.username().is_empty() || base.password().is_some() {
             return Err(refused("it has a user or a password: the token says who it is"));
@@ -123,7 +123,7 @@ impl Link {
         Ok(Arc::new(Self { http, base, token, options, unanswered: AtomicU32::new(0) }))
     }
 
-    /// Makes a call until there is an answer, and reads it.
+    /// Makes a call, with retries, and reads its answer.
     pub(super) async fn ask(&self, call: &Call<'_>) -> Result<Bytes, RemoteError> {
         let clock = Clock::of_runtime();
         let policy = &self.options.policy;
@@ -148,14 +148,14 @@ impl Link {
         }
     }
 
-    /// Makes a call until there is an answer, and reads it as JSON.
+    /// Makes a call, with retries, and reads its answer as JSON.
     pub(super) async fn ask_json(&self, call: &Call<'_>) -> Result<Value, RemoteError> {
         let body = self.ask(call).await?;
         serde_json::from_slice(&body)
             .map_err(|error| RemoteError::Unusable { what: call.name(), problem: format!("it is no JSON: {error}") })
     }
 
-    /// Says that the gateway doesn't answer: at once, then after 2, 4, 8… attempts in a row; and that it answers again.
+    /// Logs that the gateway doesn't answer: at once, then after 2, 4, 8… attempts in a row; and that it answers again.
     fn note<T>(&self, attempt: &Result<T, RemoteError>) {
         match attempt {
             Err(error) if error.is_unanswered() => {
@@ -171,7 +171,7 @@ impl Link {
         }
     }
 
-    /// Makes a call once; what comes back is read by the caller, for as long as it takes.
+    /// Makes a call once; the caller reads the answer, for as long as that takes.
     pub(super) async fn open(&self, call: &Call<'_>) -> Result<Response, RemoteError> {
         let opened = self.open_once(call).await;
         self.note(&opened);
@@ -238,7 +238,7 @@ impl Link {
     async fn refused(&self, call: &Call<'_>, mut response: Response, clock: &Clock) -> RemoteError {
         let status = response.status();
         let retry_after = wait_of(&response, clock.now());
-        // What it says besides its status is good to know, and no more.
+        // The body of a refusal is informative alone.
         let said = read(&mut response, REFUSAL).await.unwrap_or_default();
         let problem: Value = serde_json::from_slice(&said).unwrap_or_default();
         let field = |key: &str| problem.get(key).and_then(Value::as_str).map(readable);
@@ -253,7 +253,7 @@ impl Link {
     }
 }
 
-/// How an attempt has ended, for the policy; nothing of what is no matter of the way there.
+/// The end of an attempt, for the policy; none for errors that are not of the transport.
 fn ended(error: &RemoteError) -> Option<Ended> {
     match error {
         RemoteError::Unanswered { failure, .. } => Some(Ended::Failed(failure.clone())),

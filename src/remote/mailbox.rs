@@ -1,4 +1,4 @@
-//! The mailbox of a remote listener, and what its agent does there: the calls of `docs/gateway.md`.
+//! The mailbox of a remote listener, and the calls of its agent: those of `docs/gateway.md`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,38 +15,38 @@ use super::link::{Call, Link, Options};
 use super::presence::{AgentState, Presence};
 use crate::outbound::http::Response;
 
-/// The longest that the gateway waits for a message: 60 s.
+/// Longest time for which the gateway waits for a message: 60 s.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The mailbox of a remote listener at its gateway. Clones are the same.
+/// The mailbox of a remote listener at its gateway. Clones share it.
 ///
-/// What is said of a message counts once: the same said again changes nothing, so each call may be made again after a
-/// failure. A call that gets no answer is made again by the policy of its [`Options`].
+/// Each call counts once for a message: a repeated call changes nothing, so each may be repeated after a failure. A
+/// call that gets no answer is repeated by the policy of its [`Options`].
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     link: Arc<Link>,
     name: Name,
 }
 
-/// A message that is this reader's for a while.
+/// A message that this reader has leased.
 #[derive(Debug)]
 pub(super) struct Leased {
     pub(super) item: Item,
     pub(super) receipt: String,
 }
 
-/// Some messages, oldest first.
+/// Messages, oldest first.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) items: Vec<Value>,
-    /// The place behind the last of them.
+    /// The cursor behind the last of them.
     pub(super) next: Option<String>,
 }
 
 impl Mailbox {
-    /// The mailbox of that listener at the gateway of that URL; nothing is sent yet.
+    /// Makes the mailbox of that listener at the gateway of that URL; nothing is sent yet.
     ///
     /// # Errors
     /// [`RemoteError`] if the URL, the token or the certificates can't be used.
@@ -54,7 +54,7 @@ impl Mailbox {
         Ok(Self { link: Link::new(url, token, options)?, name })
     }
 
-    /// Whose it is.
+    /// The name of the listener.
     pub fn name(&self) -> &Name {
         &self.name
     }
@@ -63,39 +63,38 @@ impl Mailbox {
         &self.link.options
     }
 
-    /// Says that the agent is there; `mode` is `poll` or `stream`, for what is pushed it is
-    /// [`register_push`](Self::register_push).
+    /// Registers the agent; `mode` is `poll` or `stream`, for pushes call [`register_push`](Self::register_push).
     ///
     /// # Errors
-    /// [`RemoteError`]: 401 for a token that nobody has, 404 if the organism declares no such listener, 409 if the token
-    /// is another one's.
+    /// [`RemoteError`]: 401 for an unknown token, 404 if the organism declares no such listener, 409 if the token
+    /// belongs to another principal.
     pub async fn register(&self, mode: &str) -> Result<(), RemoteError> {
         let body = json!({ "name": self.name.as_str(), "mode": mode });
         self.link.ask(&Call::json(&["v1", "listeners"], &body)).await.map(drop)
     }
 
-    /// Says that the agent is there, and where its messages are to be pushed to: the URL of its
-    /// [`PushDelivery`](super::PushDelivery), as its gateway reaches it. What isn't delivered is sent there, too.
+    /// Registers the agent for pushes to the URL of its [`PushDelivery`](super::PushDelivery), as its gateway reaches
+    /// it. Messages that were not delivered yet go there, too.
     ///
     /// # Errors
-    /// As [`register`](Self::register); 400 if the listener isn't declared with `mode: push`, or nothing is sent to
-    /// that URL.
+    /// As [`register`](Self::register); 400 if the listener isn't declared with `mode: push`, or the URL is not
+    /// allowed.
     pub async fn register_push(&self, url: &str) -> Result<(), RemoteError> {
         let body = json!({ "name": self.name.as_str(), "mode": "push", "url": url });
         self.link.ask(&Call::json(&["v1", "listeners"], &body)).await.map(drop)
     }
 
-    /// Answers a message: `payloads` is one or several, dirty or not. The pump judges them and takes them to whoever
-    /// asked: a person or a client is told, a peer finds it in its own mailbox.
+    /// Answers a message: `payloads` is one or several, dirty or not. The pump judges them and takes them to the
+    /// sender: a person or a client is notified, a peer finds the reply in its own mailbox.
     ///
     /// # Errors
-    /// [`RemoteError`]: 409 if it has another answer or nobody waits any more, 413, 422 if it is blank.
+    /// [`RemoteError`]: 409 if it has another answer or its caller no longer waits, 413, 422 if it is blank.
     pub async fn reply(&self, id: MessageId, payloads: impl Into<Bytes>) -> Result<(), RemoteError> {
         let id = id.to_string();
         self.link.ask(&Call::post(&["v1", "messages", &id, "reply"], "application/xml", payloads)).await.map(drop)
     }
 
-    /// Says that a message failed: its caller gets an `agent-error`, and it is a dead letter.
+    /// Fails a message: its caller gets an `agent-error`, and it is a dead letter.
     ///
     /// # Errors
     /// As [`reply`](Self::reply).
@@ -105,7 +104,7 @@ impl Mailbox {
         self.link.ask(&Call::json(&["v1", "messages", &id, "fail"], &body)).await.map(drop)
     }
 
-    /// The messages behind a place, oldest first; waits for one.
+    /// The messages behind a cursor, oldest first; waits for one.
     pub(super) async fn page(&self, after: Option<&str>, limit: u32, wait: Duration) -> Result<Page, RemoteError> {
         let path = ["v1", "mailboxes", self.name.as_str(), "messages"];
         let call = Call::get(&path).with("after", after).with("limit", Some(limit)).with("wait", Some(wait.as_secs()));
@@ -115,7 +114,7 @@ impl Mailbox {
         Ok(Page { items: array(&call, answer)?, next })
     }
 
-    /// Takes the oldest message that nobody has, for a while; waits for one.
+    /// Leases the oldest free message; waits for one.
     pub(super) async fn lease(&self, visibility: Duration, wait: Duration) -> Result<Option<Leased>, RemoteError> {
         let path = ["v1", "mailboxes", self.name.as_str(), "lease"];
         let body = json!({ "max": 1, "wait": wait.as_secs(), "visibility": visibility.as_secs().max(1) });
@@ -127,17 +126,17 @@ impl Mailbox {
         Ok(Some(Leased { item: Item::read(item), receipt: receipt.ok_or_else(no_receipt)? }))
     }
 
-    /// It takes longer.
+    /// Extends a lease.
     pub(super) async fn extend(&self, id: MessageId, receipt: &str, by: Duration) -> Result<(), RemoteError> {
         self.handle(id, "extend", &json!({ "receipt": receipt, "visibility": by.as_secs().max(1) })).await
     }
 
-    /// It is done, without a reply.
+    /// Acknowledges a leased message, without a reply.
     pub(super) async fn ack(&self, id: MessageId, receipt: &str) -> Result<(), RemoteError> {
         self.handle(id, "ack", &json!({ "receipt": receipt })).await
     }
 
-    /// It is answered later, by whoever has it now: nobody else gets it.
+    /// Holds a leased message, to answer it later: no other reader gets it.
     pub(super) async fn hold(&self, id: MessageId, receipt: &str) -> Result<(), RemoteError> {
         self.handle(id, "hold", &json!({ "receipt": receipt })).await
     }
@@ -147,12 +146,12 @@ impl Mailbox {
         self.handle(id, "ack", &json!({})).await
     }
 
-    /// Holds a message that is not leased, to answer it later: until then no reader passes over it.
+    /// Holds a message that is not leased, to answer it later: until then no reader skips it.
     pub(super) async fn keep(&self, id: MessageId) -> Result<(), RemoteError> {
         self.handle(id, "hold", &json!({})).await
     }
 
-    /// It can't be done now: somebody may have it again after a while.
+    /// Gives a leased message back: it can be leased again after a delay.
     pub(super) async fn nack(
         &self,
         id: MessageId,
@@ -170,7 +169,7 @@ impl Mailbox {
         self.link.ask(&Call::json(&path, body)).await.map(drop)
     }
 
-    /// What comes behind a place, for as long as the connection lasts.
+    /// Opens the stream of the messages behind a cursor.
     pub(super) async fn stream(&self, after: Option<&str>) -> Result<Response, RemoteError> {
         let path = ["v1", "mailboxes", self.name.as_str(), "stream"];
         let last = after.and_then(|place| HeaderValue::from_str(place).ok());
@@ -184,7 +183,7 @@ impl Presence for Mailbox {
             let path = ["v1", "listeners", self.name.as_str(), "heartbeat"];
             let call = Call::json(&path, &json!({}));
             let answer = match self.link.ask_json(&call).await {
-                // Nobody is known by the token any more, or the organism declares the listener no more.
+                // The token is unknown, or the organism no longer declares the listener.
                 Err(error) if matches!(error.status(), Some(401 | 404)) => return Ok(AgentState::Removed),
                 answer => answer?,
             };
@@ -202,7 +201,7 @@ fn array(call: &Call<'_>, mut answer: Value) -> Result<Vec<Value>, RemoteError> 
     }
 }
 
-/// What is said of a failure has 4 KiB at most: the end is cut.
+/// Shortens the text of a failure to at most 4 KiB.
 fn shortened(why: &str) -> &str {
     const MOST: usize = 4096;
     let end = (0..=MOST.min(why.len())).rev().find(|&at| why.is_char_boundary(at)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The other side of the gateway: what a program needs to be an agent of an organism that runs elsewhere.
+//! The other side of the gateway: the parts of a program that is an agent of an organism elsewhere.
 //!
 //! A remote listener has a mailbox at its organism's gateway. Its agent takes the messages in one of four ways, each an
 //! [`InboundDelivery`], handles them by a [`Handler`], and [`run_agent_loop`] keeps it alive until the gateway tells it
@@ -23,13 +23,13 @@
 //! # }
 //! ```
 //!
-//! `docs/remote.md` says what holds for each of them. What is sent goes by the same client of HTTP, with the same TLS
-//! and the same back-off, as what [`outbound`](crate::outbound) sends; but nothing here is an organism's: an agent
+//! `docs/remote.md` has the promises of each of them. Requests go by the same client of HTTP, with the same TLS and the
+//! same back-off, as those of [`outbound`](crate::outbound); but nothing here is part of an organism: an agent
 //! elsewhere is a program of its own, and has no outbox.
 //!
-//! # A delivery of one's own
+//! # A delivery of your own
 //!
-//! Whoever has messages in another place, a folder for example, brings them in by a delivery of his own:
+//! A program with messages in another place, a folder for example, brings them in by a delivery of its own:
 //!
 //! ```
 //! use std::path::PathBuf;
@@ -52,7 +52,7 @@
 //!                 let reply = match Inbound::read(&text, None, &XmlLimits::default()) {
 //!                     Ok(message) => match handler.handle(message).await {
 //!                         Ok(Handled::Reply(reply)) => reply,
-//!                         // Whoever has it writes the file.
+//!                         // The handler's program writes the file later.
 //!                         Ok(Handled::Later) => continue,
 //!                         Err(failed) => failed.why,
 //!                     },
@@ -130,5 +130,5 @@ pub use push::{PushDelivery, PushOptions};
 pub use source::{Source, SourceKind, Transport, UnknownSource};
 pub use stream::StreamDelivery;
 
-/// A future whose type nobody has to name.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,4 @@
-//! Polling: one page after the other, in order, with a cursor that outlives the process.
+//! Polling: one page after the other, in order, with a cursor that survives the process.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::error::RemoteError;
 use super::handler::Handler;
 use super::mailbox::{LONGEST_WAIT, Mailbox};
 
-/// How long to wait between batches where the gateway isn't asked to wait.
+/// Wait between batches where the gateway isn't asked to wait.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Reads a mailbox page by page.
@@ -20,12 +20,12 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// - One batch for each [`run_once`](InboundDelivery::run_once), oldest first.
 /// - The cursor moves past each message that was dispatched, also if its handler failed: its caller gets an
 ///   `agent-error`, and it is one of the mailbox's dead letters.
-/// - A cursor that is lost is cleared, also on disk; the next batch begins with what is left.
+/// - A lost cursor is cleared, also on disk; the next batch begins with the messages that are left.
 /// - A message without an id or a text doesn't stop the others.
-/// - What is not waiting any more (it has an answer, its caller has gone) is passed over.
+/// - A message that has an answer by now, or whose caller has gone, is skipped.
 ///
-/// One reader for each mailbox; several share it by a [`LeaseDelivery`](super::LeaseDelivery) each. A dead letter that
-/// is driven again is for those alone: it stands behind the cursor.
+/// One reader for each mailbox; several share it by a [`LeaseDelivery`](super::LeaseDelivery) each. Redriven dead
+/// letters are for those alone: they stand behind the cursor.
 #[derive(Debug)]
 pub struct PollDelivery {
     dispatcher: Dispatcher,
@@ -42,10 +42,10 @@ impl PollDelivery {
         Self { dispatcher, limit: 20, wait: LONGEST_WAIT, backoff }
     }
 
-    /// Goes on where a file says, which is replaced after each message.
+    /// Continues at the cursor in a file, which is replaced after each message.
     ///
     /// # Errors
-    /// [`RemoteError::Cursor`] if it can't be read, or holds something else.
+    /// [`RemoteError::Cursor`] if the file can't be read, or holds something else.
     pub fn cursor_file(mut self, file: &Path) -> Result<Self, RemoteError> {
         self.dispatcher.cursor = Cursor::open(file)?;
         Ok(self)
@@ -57,7 +57,7 @@ impl PollDelivery {
         Self { limit: limit.clamp(1, 500), ..self }
     }
 
-    /// How long the gateway waits for a message, in whole seconds: 60 at most. With none, batches come every 5 s.
+    /// Time for which the gateway waits for a message, in whole seconds: 60 at most. With 0, batches come every 5 s.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait: wait.min(LONGEST_WAIT), ..self }
@@ -81,7 +81,7 @@ impl PollDelivery {
         Ok(handled)
     }
 
-    /// Items without a place of their own stand before the end of their page.
+    /// Moves to the end of the page, which covers items without a cursor of their own.
     async fn leave(&mut self, next: Option<String>, empty: bool) -> Result<(), RemoteError> {
         let cursor = &mut self.dispatcher.cursor;
         match next {

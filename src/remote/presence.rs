@@ -1,14 +1,16 @@
+//! Presence of an agent at its gateway.
+
 use super::BoxFuture;
 use super::error::RemoteError;
 
-/// What an agent is to whoever runs the organism.
+/// State of an agent, as the admin sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentState {
-    /// It is to work.
+    /// The agent works.
     Active,
-    /// It is to rest until somebody starts it again.
+    /// The agent is paused until an admin resumes it.
     Paused,
-    /// It is let in no more.
+    /// The agent was removed.
     Removed,
 }
 
@@ -16,7 +18,7 @@ impl AgentState {
     /// All states.
     pub const ALL: [Self; 3] = [Self::Active, Self::Paused, Self::Removed];
 
-    /// Its name.
+    /// The name of the state.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -30,11 +32,11 @@ impl AgentState {
     }
 }
 
-/// Where an agent says that it is there, and hears what it is.
+/// Receiver of an agent's heartbeats.
 pub trait Presence: Send + Sync {
-    /// Says that it is there.
+    /// Sends a heartbeat; returns the state of the agent.
     ///
     /// # Errors
-    /// [`RemoteError`] if nobody hears it; that is no reason to end.
+    /// [`RemoteError`] if no gateway answers; that is no reason to end.
     fn heartbeat(&self) -> BoxFuture<'_, Result<AgentState, RemoteError>>;
 }

@@ -1,4 +1,4 @@
-//! A program as a handler: one process for each message, as a command listener of the organism itself has it.
+//! A program as a handler: one process for each message, like a command listener of the organism itself.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::handler::{Failed, Handled, Handler};
 use super::inbound::Inbound;
 use crate::shell::command::{About, CommandSpec, Variable, call};
 
-/// Bytes that a program may write: those of the largest message of an organism, unless its limits say otherwise.
+/// Most bytes of a program's output: those of the largest message of an organism, unless its limits differ.
 const OUTPUT: usize = 1 << 20;
 
-/// Runs a program for each message. Its standard input is the payload, its environment says the rest in `SYSTOLE_*`, its
-/// standard output is the reply; they count only if it exits with 0. If it doesn't, the caller is told how it ended, and
-/// the end of its standard error.
+/// Runs a program for each message. Its standard input is the payload, `SYSTOLE_*` in its environment have the rest,
+/// its standard output is the reply, if it exits with 0. Otherwise the caller gets the exit status and the end of its
+/// standard error.
 #[derive(Debug, Clone)]
 pub struct ProgramHandler {
     name: Name,
@@ -25,15 +25,15 @@ pub struct ProgramHandler {
 }
 
 impl ProgramHandler {
-    /// A handler that gives a command to `/bin/sh`, in that directory, with an environment of `PATH`, `HOME`, `LANG` and
-    /// these; `name` is what its log says.
+    /// Makes a handler that gives a command to `/bin/sh`, in that directory, with an environment of `PATH`, `HOME`,
+    /// `LANG` and these; `name` is its name in the log.
     pub fn shell(name: Name, command: &str, directory: PathBuf, env: Vec<Variable>) -> Self {
         let arguments = vec!["-c".to_owned(), command.to_owned()];
         let spec = CommandSpec { program: "/bin/sh".into(), arguments, env, directory };
         Self { name, spec, timeout: None }
     }
 
-    /// How long a process may take; then it is killed, and its message has failed.
+    /// Time limit of a process; past it the process is killed, and its message has failed.
     #[must_use]
     pub fn timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
@@ -59,7 +59,7 @@ impl ProgramHandler {
             "" => Failed::new(failed.to_string()),
             said => Failed::new(format!("{failed}: {said}")),
         })?;
-        String::from_utf8(output.into()).map_err(|_| Failed::new("the command wrote something that is no UTF-8"))
+        String::from_utf8(output.into()).map_err(|_| Failed::new("the output of the command is no UTF-8"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pushes: an HTTP endpoint of the agent's own, which the gateway sends its messages to.
+//! Pushes: an HTTP endpoint of the agent, to which the gateway sends its messages.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,49 +19,49 @@ use super::inbound::Inbound;
 use crate::outbound::signature::{Secret, TOLERANCE};
 use crate::shell::clock::Clock;
 
-/// How long a batch waits for a message.
+/// Time for which a batch waits for a message.
 const WAIT: Duration = Duration::from_secs(20);
-/// Answers that are remembered: a delivery that is tried again gets the one of the first time.
+/// Answers that are remembered: a repeated delivery gets the first answer.
 const ANSWERS: usize = 256;
-/// Bytes of a message, unless the limits of its organism say otherwise.
+/// Bytes of a message, unless the limits of its organism differ.
 const MESSAGE: usize = 1 << 20;
-/// Bytes that an organism may write around it: who, whither, ids, times.
+/// Bytes that an organism may write around a message: sender, receiver, ids, times.
 const ENVELOPE: usize = 64 << 10;
 
-/// How pushes are taken.
+/// Options of pushes.
 #[derive(Debug, Clone)]
 pub struct PushOptions {
     /// The path, `/` unless it is set.
     pub path: String,
-    /// What they are signed with. Without one everybody who can connect is believed.
+    /// The secret that they are signed with. Without one, any client that can connect is trusted.
     pub secret: Option<Secret>,
-    /// How old a signature may be, and how far the clocks of both sides may be apart (5 min).
+    /// Oldest signature, and largest difference between the clocks of both sides (5 min).
     pub tolerance: Duration,
-    /// Bounds on an envelope; its bytes are those of a body (1 MiB, as an organism's messages have, and 64 KiB for what
-    /// is written around them).
+    /// Bounds on an envelope; its bytes are those of a body (1 MiB, as an organism's messages have, and 64 KiB for the
+    /// envelope around them).
     pub limits: XmlLimits,
     /// Messages that wait for a batch (64); more are refused with 503.
     pub queue: usize,
-    /// Connections that are open at once (256). One on which nothing is under way gives its place to a new one; with
-    /// none of them, more wait with the system.
+    /// Most open connections (256). One without a request in flight is closed for a new one; with none of them, further
+    /// connections wait in the queue of the system.
     pub connections: usize,
-    /// Connections of one address (an IPv4 address or an IPv6 /64) that are open at once (256).
+    /// Most open connections of one address (an IPv4 address or an IPv6 /64) (256).
     pub connections_per_address: usize,
-    /// Bytes of bodies that are in memory at once (16 MiB); more are refused with 503. One message always fits.
+    /// Most bytes of bodies in memory (16 MiB); more are refused with 503. One message always fits.
     pub bodies: usize,
-    /// How long the head of a request may take (10 s).
+    /// Time limit of the head of a request (10 s).
     pub header_time: Duration,
-    /// How long its body may take (30 s).
+    /// Time limit of the body of a request (30 s).
     pub body_time: Duration,
 }
 
 impl PushOptions {
-    /// Pushes to `/` that are signed with that secret.
+    /// Makes options of pushes to `/` that are signed with that secret.
     pub fn signed(secret: Secret) -> Self {
         Self { secret: Some(secret), ..Self::unsigned() }
     }
 
-    /// Pushes to `/` that nobody signs: for an address that nobody else can reach.
+    /// Makes options of unsigned pushes to `/`: for an address that no other client can reach.
     pub fn unsigned() -> Self {
         Self {
             path: "/".to_owned(),
@@ -78,35 +78,35 @@ impl PushOptions {
     }
 }
 
-/// A message that was pushed, and who waits for its answer.
+/// A pushed message, and the request that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Pushed {
     pub(super) message: Inbound,
     pub(super) tell: oneshot::Sender<Said>,
 }
 
-/// What a handler has said.
+/// Result of a handler, for the request.
 pub(super) type Said = Result<Handled, String>;
 
-/// Takes messages that are pushed to it, and answers each with its reply.
+/// Receives pushed messages, and answers each with its reply.
 ///
 /// | answer | |
 /// |---|---|
 /// | 200 | the result: the reply, or nothing |
 /// | 202 | the handler has it, and replies later ([`Handled::Later`]) |
 /// | 400 | the body is empty, or no envelope with an id |
-/// | 401 | the signature is missing, too old, or wrong; of a body without one, nothing is read |
+/// | 401 | the signature is missing, too old, or wrong; a body without one is not read |
 /// | 404, 405 | another path, another method |
 /// | 408, 413 | the body is too slow, too large |
 /// | 500 | the handler failed; the body says why |
-/// | 503 | too much waits, or it ends |
+/// | 503 | too many messages wait, or the delivery ends |
 ///
-/// A message that comes again within the last 256 replies gets the same one; its handler doesn't run again.
+/// A message that comes again within the last 256 replies gets the same reply; its handler doesn't run again.
 #[derive(Debug)]
 pub struct PushDelivery {
     address: SocketAddr,
     pushed: mpsc::Receiver<Pushed>,
-    /// Taken, and not answered: they stay here while they are handled.
+    /// Messages that were received, and not answered: they stay here while they are handled.
     batch: VecDeque<Pushed>,
     answered: VecDeque<(MessageId, String)>,
     wait: Duration,
@@ -115,10 +115,10 @@ pub struct PushDelivery {
 }
 
 impl PushDelivery {
-    /// Listens at an address; port 0 takes a free one. It runs on the tokio runtime that this is called in.
+    /// Listens at an address; port 0 takes a free one. It runs on the current tokio runtime.
     ///
     /// # Errors
-    /// [`RemoteError::Listen`] if it can't be had.
+    /// [`RemoteError::Listen`] if the address can't be bound.
     pub async fn bind(address: SocketAddr, options: PushOptions) -> Result<Self, RemoteError> {
         let failed = |cause| RemoteError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -131,7 +131,7 @@ impl PushDelivery {
         Ok(Self { address, pushed, batch, answered, wait: WAIT, end, server: Some(server) })
     }
 
-    /// Where it listens.
+    /// The address of the endpoint.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -146,7 +146,7 @@ impl PushDelivery {
         }
         let mut handled = 0;
         while let Some(Pushed { message, tell }) = self.batch.front() {
-            // Whoever hung up sends it again.
+            // A gateway that hung up sends the message again.
             if !tell.is_closed() {
                 let id = message.id;
                 let said = match self.answered.iter().find(|(known, _)| *known == id) {
@@ -174,7 +174,7 @@ impl PushDelivery {
             Err(why) => tracing::warn!(%id, error = %why, "a message failed"),
         }
         if let Some(Pushed { tell, .. }) = self.batch.pop_front() {
-            // It may have hung up meanwhile: the answer is there when it comes again.
+            // The gateway may have hung up meanwhile: it gets the answer when it sends the message again.
             let _ = tell.send(said);
         }
     }
@@ -187,13 +187,13 @@ impl InboundDelivery for PushDelivery {
 
     fn stop(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // Whoever still waits is told to come again.
+            // Requests that still wait get 503.
             self.pushed.close();
             self.batch.clear();
             while self.pushed.try_recv().is_ok() {}
             self.end.send_replace(true);
             if let Some(server) = self.server.take() {
-                // What it said in a panic stands in the log.
+                // The log has a panic of the task already.
                 let _ = server.await;
             }
         })

@@ -1,51 +1,51 @@
-//! Who a message is from, and which way a reply to it goes: without I/O, for every shape in which items come.
+//! The sender of a message, and the way of a reply to it: without I/O, for every shape in which items come.
 //!
-//! An item may name its source twice, by a kind and by an id. What it says is normalized once, here, so that no reader
-//! guesses: a source that nothing says anything of is unknown, and a reply to it is an error.
+//! An item may name its source twice, by a kind and by an id. Both are normalized once, here, so that no reader
+//! guesses: a source without any of them is unknown, and a reply to it is an error.
 
 use serde_json::Value;
 
-/// Who a message is from.
+/// The sender of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What it is.
+    /// The kind of the sender.
     pub kind: SourceKind,
-    /// Its id, where it has one that is not blank.
+    /// The id of the sender, where it has one that is not blank.
     pub id: Option<String>,
 }
 
-/// What a source is.
+/// Kind of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
-    /// A person, who is told.
+    /// A person, who is notified.
     Person,
     /// An agent, which has a mailbox.
     Peer,
-    /// Nothing says what.
+    /// Unknown: the item doesn't tell.
     Unknown,
 }
 
-/// Which way a reply goes.
+/// The way of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport<'a> {
-    /// The person is told.
+    /// A notification of the person.
     Notify,
-    /// Into the mailbox of the peer of that id.
+    /// A message in the mailbox of the peer with that id.
     Mailbox(&'a str),
 }
 
-/// A reply has nowhere to go.
+/// A reply has no receiver.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the source of the message is unknown: nobody can be sent a reply, and nobody is guessed")]
+#[error("the source of the message is unknown: a reply has no receiver")]
 pub struct UnknownSource;
 
 systole_core::vocab::debug_is_display!(UnknownSource);
 
 impl Source {
-    /// Normalizes what an item says of its source.
+    /// Normalizes the source of an item.
     ///
     /// The kind counts first: `canvas_user` and `user` are a person, `peer_agent` is a peer. With another kind or none
-    /// the id says it: `user` is a person, any other that is not blank is a peer. White space around both is dropped.
+    /// the id decides: `user` is a person, any other that is not blank is a peer. White space around both is dropped.
     pub fn normalize(kind: Option<&str>, id: Option<&str>) -> Self {
         let id = id.map(str::trim).filter(|id| !id.is_empty());
         let kind = match (kind.map(str::trim), id) {
@@ -58,10 +58,10 @@ impl Source {
         Self { kind, id: id.map(str::to_owned) }
     }
 
-    /// Which way a reply goes.
+    /// The way of a reply.
     ///
     /// # Errors
-    /// [`UnknownSource`] if nothing says it: also for a peer without an id.
+    /// [`UnknownSource`] if the source is unknown, or a peer without an id.
     pub fn transport(&self) -> Result<Transport<'_>, UnknownSource> {
         match (self.kind, &self.id) {
             (SourceKind::Person, _) => Ok(Transport::Notify),

@@ -1,21 +1,21 @@
-//! Server-sent events, as they come in pieces (HTML Living Standard, section 9.2.6).
+//! Parser of server-sent events, as they come in pieces (HTML Living Standard, section 9.2.6).
 
 use memchr::memchr2;
 
-/// An event that is whole.
+/// A whole event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Event {
-    /// The last id that was told, for `Last-Event-ID`.
+    /// The last id of the stream, for `Last-Event-ID`.
     pub(super) id: Option<String>,
     pub(super) kind: String,
     pub(super) data: String,
 }
 
-/// An event has more bytes than one may have.
+/// Error of an event with too many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Makes events out of bytes. Whatever is no UTF-8 becomes U+FFFD, as the standard has it.
+/// Parses bytes into events. Bytes that are no UTF-8 become U+FFFD, as the standard demands.
 #[derive(Debug)]
 pub(super) struct Parser {
     most: usize,
@@ -27,7 +27,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// A parser of events that have so many bytes at most, in all.
+    /// Makes a parser of events that have so many bytes at most, in all.
     pub(super) fn new(most: usize) -> Self {
         Self { most, line: Vec::new(), event: Event::default(), data: None, returned: false }
     }
@@ -77,7 +77,7 @@ impl Parser {
                 data.push_str(value);
             }
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
-            // Comments begin with a colon; what nobody knows is dropped.
+            // Comments begin with a colon; unknown fields are dropped.
             _ => {}
         }
         None

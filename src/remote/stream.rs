@@ -1,4 +1,4 @@
-//! Streaming: the gateway says each message as it comes, over one connection.
+//! Streaming: the gateway sends each message as it comes, over one connection.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use super::sse::{Event, Parser};
 use crate::outbound::http::Response;
 use crate::outbound::{Failure, Kind, unanswered};
 
-/// How long a batch waits for a message.
+/// Time for which a batch waits for a message.
 const WAIT: Duration = Duration::from_secs(20);
-/// How long a connection may say nothing: the gateway says every 15 s that it is there.
+/// Longest silence of a connection: the gateway sends a sign of life every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
-/// The call, in errors.
+/// Name of the call, in errors.
 const WHAT: &str = "the stream of the mailbox";
 
-/// Reads a mailbox as server-sent events. The contract is that of [`PollDelivery`](super::PollDelivery); a connection
-/// that ends is made anew, behind the last message (`Last-Event-ID`), after a back-off.
+/// Reads a mailbox as server-sent events. The contract is that of [`PollDelivery`](super::PollDelivery); an ended
+/// connection is opened again, behind the last message (`Last-Event-ID`), after a back-off.
 #[derive(Debug)]
 pub struct StreamDelivery {
     dispatcher: Dispatcher,
@@ -39,7 +39,7 @@ pub struct StreamDelivery {
 struct Connection {
     response: Response,
     parser: Parser,
-    /// When something was last heard.
+    /// Time at which the last bytes came.
     heard: Instant,
 }
 
@@ -51,10 +51,10 @@ impl StreamDelivery {
         Self { dispatcher, connection: None, backoff, wait: WAIT }
     }
 
-    /// Goes on where a file says, which is replaced after each message.
+    /// Continues at the cursor in a file, which is replaced after each message.
     ///
     /// # Errors
-    /// [`RemoteError::Cursor`] if it can't be read, or holds something else.
+    /// [`RemoteError::Cursor`] if the file can't be read, or holds something else.
     pub fn cursor_file(mut self, file: &Path) -> Result<Self, RemoteError> {
         self.dispatcher.cursor = Cursor::open(file)?;
         Ok(self)
@@ -75,7 +75,7 @@ impl StreamDelivery {
         };
         let mut handled = 0;
         for event in events.into_iter().filter(|event| event.kind == "message") {
-            // Whoever is not through with these starts behind the last one that was.
+            // If the rest of these events fails, the next connection starts behind the last one that was handled.
             let connection = self.connection.take();
             handled += usize::from(self.dispatcher.dispatch(&item(event), handler).await?);
             self.connection = connection;
@@ -83,7 +83,7 @@ impl StreamDelivery {
         Ok(handled)
     }
 
-    /// The events that come next; none if nothing comes for a while.
+    /// The next events; none if nothing comes for a while.
     async fn events(&mut self) -> Result<Vec<Event>, RemoteError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
@@ -137,7 +137,7 @@ impl InboundDelivery for StreamDelivery {
     }
 }
 
-/// The item of an event; the id of the event is the place behind it.
+/// Makes an item of an event, whose id is the cursor behind it.
 fn item(event: Event) -> Value {
     let mut fields = match serde_json::from_str(&event.data) {
         Ok(Value::Object(fields)) => fields,

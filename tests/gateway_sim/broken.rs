@@ -1,4 +1,4 @@
-//! An organism that can't go on: no call says that anything has happened, and health says so.
+//! An organism that can't go on: no call acknowledges a change, and health reports it.
 
 use axum::http::Method;
 
@@ -23,7 +23,7 @@ fn an_organism_that_can_not_go_on_says_so_at_every_call() {
         ("worker", &*redrive, "{}".to_owned()),
         ("boss", "/v1/listeners/worker/pause", "{}".to_owned()),
         ("ada", "/v1/jobs/reviews/tasks", r#"{"description":"Read."}"#.to_owned()),
-        // Once more, when it is known.
+        // Once more, when the failure is known.
         ("ada", "/v1/messages", ask(2)),
         ("worker", &*reply, answer("one")),
     ];

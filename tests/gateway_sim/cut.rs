@@ -1,5 +1,5 @@
-//! Requests that are dropped after any number of polls. What is durable then has also happened, or happens; what is not
-//! has not; and asking again does it once. The same holds for a process that is killed there.
+//! Requests that are dropped after any number of polls. A durable change has happened, or happens; one that is not
+//! durable has not; and a repeated request has its effect once. The same holds for a process that is killed there.
 
 use axum::http::Method;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::site::{Call, Site, WORKER, answer, ask, text};
 /// More polls than any request needs.
 const MOST: usize = 200;
 
-/// Drops a request after 0, 1, 2… polls until one is answered; `check` gets the number of each.
+/// Drops a request after 0, 1, 2… polls until it is answered; `cut` gets the number, and says whether it was.
 pub(crate) fn everywhere(mut cut: impl FnMut(usize) -> bool) {
     for polls in 0..MOST {
         if cut(polls) {
@@ -20,7 +20,7 @@ pub(crate) fn everywhere(mut cut: impl FnMut(usize) -> bool) {
     panic!("a request needs more than {MOST} polls");
 }
 
-/// How often a question is in the mailbox.
+/// Counts a question in the mailbox.
 fn times(site: &Site, number: usize) -> usize {
     let has = |item: &&serde_json::Value| text(&item["envelope"]).contains(&format!(">{number}</ask>"));
     site.all().iter().filter(has).count()
@@ -108,7 +108,7 @@ fn a_lease_that_nobody_hears_of_ends() {
     everywhere(|polls| {
         let sent = site.ask(polls);
         let done = site.cut("worker", &format!("{WORKER}/lease"), None, r#"{"visibility":30}"#, polls);
-        // Whoever has it, or nobody: 30 s later it can be had. The same where the process is killed.
+        // Whether leased or not, 30 s later it can be leased. The same where the process is killed.
         for site in [&site.killed(), &site] {
             site.kit().advance(std::time::Duration::from_secs(31));
             let item = site.lease("{}").remove(0);

@@ -1,4 +1,5 @@
-//! The gateway in process, on a simulated clock: requests that are dropped at any await, and what is durable by then.
+//! The gateway in process, on a simulated clock: requests that are dropped at any await, and the changes that are
+//! durable then.
 
 mod broken;
 mod cut;

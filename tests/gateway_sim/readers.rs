@@ -1,4 +1,4 @@
-//! Readers that vanish, and readers that answer nothing.
+//! Readers that vanish, and readers that never answer.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn a_message_that_five_readers_took_and_lost_is_a_dead_letter() {
         assert_eq!(leased[0]["deliveries"], time);
         site.kit().advance(Duration::from_secs(2));
     }
-    // Nobody asks for it any more: the time alone ends it.
+    // No reader asks for it any more: the time alone ends it.
     let known = site.sent(&sent);
     assert_eq!((text(&known["state"]), text(&known["reply"]["fault"])), ("faulted".into(), "failed".into()), "{known}");
     assert!(site.lease("{}").is_empty());

@@ -31,22 +31,22 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
 
 pub(crate) const WORKER: &str = "/v1/mailboxes/worker";
 
-/// Who comes in.
+/// The principals.
 const PARTIES: [(&str, Kind); 4] =
     [("ada", Kind::Client), ("worker", Kind::Listener), ("desk", Kind::Listener), ("boss", Kind::Admin)];
 
-/// What `ada` and the worker may do to tasks: the worker owns the job `reviews`, and may register others.
+/// Calls of `ada` and the worker about tasks: the worker owns the job `reviews`, and may register others.
 const ADA: [&str; 4] = ["submit", "cancel", "find", "input"];
 const OWNER: [&str; 9] =
     ["register", "remove", "accept", "progress", "artifact", "input-required", "complete", "fail", "reject"];
 
-/// An organism whose listeners `worker` and `desk` are elsewhere, and whose client is `ada`; what waits in `desk` rides on
-/// the responses to her calls.
+/// An organism whose listeners `worker` and `desk` are remote, and whose client is `ada`; the messages in `desk` ride
+/// on the responses to her calls.
 pub(crate) struct Site {
     folder: PathBuf,
     tokens: BTreeMap<String, String>,
     set: fn(&mut Contract),
-    // Before the folder goes.
+    // Dropped before the folder.
     kit: Option<Kit>,
     router: Router,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Call<'a> {
     pub(crate) body: &'a str,
 }
 
-/// What came back.
+/// An answer of the gateway.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -81,7 +81,7 @@ impl Site {
         Self::with(|_| {})
     }
 
-    /// A site that changes the contract of its listener.
+    /// A site with another contract of its listener.
     pub(crate) fn with(set: fn(&mut Contract)) -> Self {
         let folder = fresh();
         let journal = folder.join("x.journal");
@@ -139,7 +139,7 @@ impl Site {
         self.at(self.copy())
     }
 
-    /// A copy of all that is on disk.
+    /// A copy of all files.
     fn copy(&self) -> PathBuf {
         let folder = fresh();
         for entry in fs::read_dir(&self.folder).unwrap() {
@@ -149,14 +149,14 @@ impl Site {
         folder
     }
 
-    /// The same organism in another folder, at the time that it is here.
+    /// The same organism in another folder, at the present time of this one.
     fn at(&self, folder: PathBuf) -> Self {
         let site = Self::start(folder, self.tokens.clone(), self.set);
         site.kit().advance(self.kit().now().since(site.kit().now()));
         site
     }
 
-    /// What is written from now on would be lost: the journal has gone.
+    /// Loses all further writes: the journal has gone.
     pub(crate) fn lose_the_journal(&self) {
         fs::remove_file(self.folder.join("x.journal")).unwrap();
     }
@@ -179,8 +179,8 @@ impl Site {
         self.cut_call(&Call { who, method: Method::POST, path, key, body }, polls).0
     }
 
-    /// Asks, and gives up after so many polls: no answer if there was none by then, and the organism as another process
-    /// would find it if this one were killed at that moment.
+    /// Calls, and gives up after so many polls: no answer if there was none by then, and the organism as another
+    /// process would find it if this one were killed at that moment.
     pub(crate) fn cut_call(&self, call: &Call<'_>, polls: usize) -> (Option<Answer>, Self) {
         let request = self.request(call);
         let (answer, folder) = self.kit().block_on(async {
@@ -201,14 +201,14 @@ impl Site {
         (answer, self.at(folder))
     }
 
-    /// The answer to one call behind that many polls of another, which is under way; and the organism as another process
-    /// would find it if this one were killed as the answer comes.
+    /// The answer to a call after that many polls of another one, which is in flight; and the organism as another
+    /// process would find it if this one were killed as the answer comes.
     pub(crate) fn beside(&self, under_way: &Call<'_>, polls: usize, call: &Call<'_>) -> (Answer, Self) {
         let (first, second) = (self.request(under_way), self.request(call));
         let (answer, folder) = self.kit().block_on(async {
             let mut first = Box::pin(self.router.clone().oneshot(first));
             for poll in 0..polls {
-                // Behind the last poll nothing else runs before the second call.
+                // After the last poll no other task runs before the second call.
                 if poll > 0 {
                     tokio::task::yield_now().await;
                 }
@@ -236,7 +236,7 @@ impl Site {
         self.call(&Call { who, method: Method::GET, path, key: None, body: "" })
     }
 
-    /// Sends a question; the id of the message.
+    /// Sends a question; returns the id of the message.
     pub(crate) fn ask(&self, number: usize) -> String {
         text(&self.post("ada", "/v1/messages", None, &ask(number)).is(202)["id"])
     }
@@ -246,12 +246,12 @@ impl Site {
         leased["items"].as_array().unwrap().clone()
     }
 
-    /// What is known of a message that was sent.
+    /// The state of a client's message.
     pub(crate) fn sent(&self, id: &str) -> Value {
         self.get("ada", &format!("/v1/messages/{id}")).is(200)
     }
 
-    /// All messages of the mailbox, whatever became of them.
+    /// All messages of the mailbox, ended or not.
     pub(crate) fn all(&self) -> Vec<Value> {
         let page = self.get("worker", &format!("{WORKER}/messages?limit=500")).is(200);
         page["items"].as_array().unwrap().clone()

@@ -1,5 +1,5 @@
-//! Every other call that changes something, dropped after any number of polls: whatever is durable has also happened, and
-//! nothing else has; the same call once more does it; and nothing waits for what was dropped.
+//! Every other call with an effect, dropped after any number of polls: a durable change has happened, and no other one
+//! has; the repeated call has its effect; and nothing waits for the dropped one.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::cut::everywhere;
 use crate::site::{Call, Site, WORKER, answer, ask, text};
 
-/// A call that is dropped.
+/// A call to drop.
 struct Row {
     who: &'static str,
     method: Method,
     path: String,
     key: Option<String>,
     body: String,
-    /// What the same call is answered with afterwards.
+    /// The statuses of the repeated call.
     again: &'static [u16],
 }
 
@@ -37,7 +37,7 @@ impl Row {
     }
 }
 
-/// Drops a call everywhere. `prepare` makes the next one with what it is about; `done` says whether it has happened, and
+/// Drops a call everywhere. `prepare` makes the next call with its subject; `done` checks whether it has happened, and
 /// `clear` leaves the site as it was before.
 fn dropped<T>(
     name: &str,
@@ -74,7 +74,7 @@ fn dropped<T>(
     assert!(happened[1], "{name}: no drop was between its effect and its answer");
 }
 
-/// A message that the worker has leased: what its sender calls it, its id and receipt.
+/// A message that the worker has leased: the id for its sender, its own id and its receipt.
 struct Leased {
     sent: String,
     id: String,
@@ -147,7 +147,7 @@ fn a_message_given_back() {
     );
 }
 
-/// Whether nobody can lease a message when the lease of 30 s that it had is over.
+/// Checks that no reader can lease a message when its lease of 30 s is over.
 fn stays(site: &Site) -> bool {
     site.kit().advance(std::time::Duration::from_secs(31));
     let nobody = site.lease(r#"{"visibility":1}"#).is_empty();
@@ -155,7 +155,7 @@ fn stays(site: &Site) -> bool {
     nobody
 }
 
-/// Drops a call that keeps a leased message for longer; it can't be called again when the lease is over.
+/// Drops a call that keeps a leased message for longer; it can't be repeated when the lease is over.
 fn kept(verb: &str, more: &Value) {
     let site = Site::new();
     let mut happened = [false; 2];
@@ -163,7 +163,7 @@ fn kept(verb: &str, more: &Value) {
         let leased = Leased::new(&site, polls);
         let row = leased.row(verb, more.clone(), &[]);
         let (answered, torn) = site.cut_call(&row.call(), polls);
-        // One process is asked again at once, the others are left.
+        // One process repeats the call at once, the others don't.
         let (killed, again) = (site.killed(), site.killed());
         again.call(&row.call()).is(204);
         assert!(stays(&again), "{verb} again after {polls} polls");
@@ -265,7 +265,7 @@ fn calls_that_show_nothing_can_be_dropped() {
     }
 }
 
-/// More polls than a request needs until it does nothing but wait.
+/// Polls after which a request does nothing but wait.
 const WAITS: usize = 60;
 
 #[test]
@@ -282,7 +282,7 @@ fn readers_that_wait() {
             assert_eq!(site.metric("systole_gateway_waiters"), 0, "{} after {polls} polls", row.path);
         }
     }
-    // None of them takes what comes.
+    // None of them takes the messages that come.
     let leased = Leased::new(&site, 1);
     assert_eq!(leased.item(&site)["deliveries"], 1);
 }
@@ -315,7 +315,7 @@ fn state_of(site: &Site, note: &str) -> String {
     text(&site.get("desk", &format!("/v1/messages/{note}")).is(200)["state"])
 }
 
-/// Calls in a session; what rides on the response.
+/// Calls in a session; returns the notices on the response.
 fn told(site: &Site, session: &str, key: &str) -> Value {
     let response = site.post("ada", &format!("/v1/sessions/{session}/call"), Some(key), &ask(0)).is(202);
     response["metadata"]["notices"].clone()
@@ -389,7 +389,7 @@ fn the_end_of_a_session_frees_what_it_had() {
         if there {
             assert_eq!(site.call(&end.call()).status, 204);
         }
-        // It is anybody's.
+        // It is free.
         let leased = site.post("desk", "/v1/mailboxes/desk/lease", None, "{}").is(200);
         assert_eq!(text(&leased["items"][0]["id"]), id, "after {polls} polls");
         site.post("desk", &format!("/v1/messages/{id}/reply"), None, &answer("read")).is(202);
@@ -459,7 +459,7 @@ fn a_task_that_is_submitted() {
     );
 }
 
-/// Who does what to a task, with what body, and how the task shows it.
+/// A transition of a task: the caller, the verb, the body, and the check of its effect.
 type Act = (&'static str, &'static str, Value, fn(&Value) -> bool);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What survives, and what is kept.
+//! Durability and retention of deliveries.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn the_same_delivery_is_one() {
     peer.go_on();
     let outcome = first.outcome().await.unwrap();
     assert_eq!(again.outcome().await.unwrap(), outcome);
-    // When it is over, it is still one: here, and after the next start.
+    // When it has ended, it is still one: here, and after the next start.
     assert_eq!(deliver(&outbound, delivery(7, &peer.url())).await, outcome);
     outbound.close(Duration::ZERO).await;
     let outbound = folder.start(options()).await;
@@ -67,7 +67,7 @@ async fn an_outcome_reads_back_as_it_was() {
     }
 }
 
-/// The clock runs ahead while nothing happens: it waits as long as it would have, not from the start again.
+/// The clock runs ahead while nothing happens: the wait goes on, and doesn't start again.
 #[tokio::test(start_paused = true)]
 async fn a_back_off_goes_on_after_a_crash_with_the_attempts_already_made() {
     let folder = Folder::new();
@@ -77,12 +77,12 @@ async fn a_back_off_goes_on_after_a_crash_with_the_attempts_already_made() {
     let outbound = folder.start(options.clone()).await;
     backs_off(&outbound, delivery(7, &peer.url())).await;
     let first = peer.next().await;
-    // Nothing is closed: this is what a crash leaves.
+    // Nothing is closed, as after a crash.
     drop(outbound);
     let outbound = loop {
         match Outbound::start(&folder.outbox(), options.clone()).await {
             Ok(outbound) => break outbound,
-            // The thread that writes it still goes.
+            // The thread of the outbox writer still runs.
             Err(OutboundError::Outbox(OutboxError::Store { problem, .. }))
                 if matches!(*problem, Problem::InUse { .. }) =>
             {
@@ -151,7 +151,7 @@ async fn what_nobody_waits_for_comes_until_it_is_acknowledged() {
     let folder = Folder::new();
     let peer = Peer::start([OK]).await;
     let outbound = folder.start(options()).await;
-    // Nobody has a handle of the first and third.
+    // The first and third have no handle.
     for number in 1..=3 {
         let mut handle = outbound.send(delivery(number, &peer.url())).await.unwrap();
         if number == 2 {
@@ -199,7 +199,7 @@ async fn cancelling_stops_it_wherever_it_is() {
     assert!(outbound.report(id(4)).await.unwrap().unwrap().outcome.unwrap().is_ok());
 }
 
-/// A caller that goes away leaves nothing half done.
+/// A caller that is dropped leaves no work half done.
 #[tokio::test]
 async fn what_is_dropped_while_it_is_asked_is_done_to_its_end() {
     let folder = Folder::new();
@@ -320,7 +320,7 @@ async fn an_outbox_that_is_full_says_so_and_takes_more_when_it_is_not() {
     let long = Delivery { body: vec![b'x'; 16].into(), ..delivery(3, &peer.url()) };
     assert!(matches!(outbound.send(long).await, Err(DeliveryError::Full { deliveries: 1, bytes: 10 })));
     outbound.send(delivery(3, &peer.url())).await.unwrap();
-    // What waits is counted again after a start.
+    // Open deliveries are counted again after a start.
     outbound.close(Duration::ZERO).await;
     let outbound = folder.start(Options { limits, ..options() }).await;
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Where nothing is sent to.
+//! Refused addresses.
 
 use std::time::Duration;
 

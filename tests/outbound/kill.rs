@@ -16,7 +16,7 @@ const DELIVERIES: u128 = 40;
 const OUTBOX: &str = "SYSTOLE_OUTBOX";
 const URL: &str = "SYSTOLE_URL";
 
-/// The process itself: the other test starts it. It says what was taken, and how that ended.
+/// The process itself, which the other test starts. It prints the deliveries that were accepted, and their ends.
 #[tokio::test]
 #[ignore = "it is a program for the other test"]
 async fn process() {
@@ -46,7 +46,7 @@ impl Process {
             .args(["kill::process", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
             .env(OUTBOX, folder.outbox())
             .env(URL, url)
-            // A proxy of the environment would see what is sent, and reach what must not be reached.
+            // A proxy of the environment would see the requests, and reach refused addresses.
             .env("http_proxy", "http://127.0.0.1:1")
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -56,7 +56,7 @@ impl Process {
         Self { child, lines }
     }
 
-    /// What it says next that is meant for us.
+    /// The next line of the process that is meant for the test.
     async fn say(&mut self) -> Vec<String> {
         loop {
             let line = self.lines.next_line().await.unwrap().expect("it goes on until it is killed");
@@ -77,7 +77,7 @@ async fn what_was_taken_is_sent_with_the_same_key_and_no_more_attempts_than_it_h
     let (mut taken, mut over) = (BTreeSet::new(), BTreeMap::new());
     for kill in 0..=KILLS {
         let mut process = Process::start(&folder, &peer.url());
-        // The last one may go to its end.
+        // The last process may go to its end.
         let said = if kill < KILLS { 1 + kill * 7 % 29 } else { u64::MAX };
         for _ in 0..said {
             match &process.say().await[..] {

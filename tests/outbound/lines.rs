@@ -1,4 +1,4 @@
-//! One line for each target: in order within it, beside the others.
+//! The queue of each target: in order within it, beside the others.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ async fn so_many_attempts_run_at_the_same_time_and_no_more() {
         seen.insert(peer.next().await.key().to_owned());
     }
     for _ in 0..7 {
-        // Each that ends lets one in, and only one.
+        // Each that ends lets one begin, and only one.
         assert!(peer.rest().is_empty());
         peer.go_on();
         seen.insert(peer.next().await.key().to_owned());

@@ -1,4 +1,4 @@
-//! The way out over real sockets: scripted peers at the other end, an outbox on a disk between.
+//! Deliveries over real sockets: scripted peers at the other end, an outbox on a disk between.
 
 mod circuit;
 mod durable;

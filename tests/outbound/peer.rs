@@ -1,4 +1,4 @@
-//! A peer that does what it was told, one thing for each connection, and remembers what it was asked.
+//! A scripted peer: one action per connection, with a record of its requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-/// What a peer does with a connection.
+/// Action on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Act {
-    /// Ends it at once.
+    /// Closes the connection at once.
     Close,
-    /// Takes the request, and ends it.
+    /// Reads the request, and closes the connection.
     CloseAfterRequest,
-    /// Takes the request, says that, and ends it.
+    /// Reads the request, sends that, and closes the connection.
     Say(&'static str),
-    /// Takes the request, says that, and leaves it open.
+    /// Reads the request, sends that, and leaves the connection open.
     SayAndHang(&'static str),
-    /// Takes the request, waits until it is told to go on, and says that.
+    /// Reads the request, waits for a signal of the test, and sends that.
     SayWhenTold(&'static str),
     /// Reads nothing.
     Deaf,
@@ -27,7 +27,7 @@ pub(crate) enum Act {
 
 pub(crate) const OK: Act = Act::Say("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n<b/>");
 
-/// A request as it came.
+/// A request with its head and its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) head: String,
@@ -49,12 +49,12 @@ pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     requests: mpsc::UnboundedReceiver<Request>,
     go: Arc<Notify>,
-    // Dropped with this, it hangs up.
+    // Dropped with this value, the peer hangs up.
     _task: JoinSet<()>,
 }
 
 impl Peer {
-    /// A peer that does these things with its connections, and the last one with all that follow.
+    /// Starts a peer with these actions, one per connection; the last one repeats.
     pub(crate) async fn start(script: impl Into<Vec<Act>>) -> Self {
         let script = script.into();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -78,17 +78,17 @@ impl Peer {
         format!("http://{}/in?token=1", self.address)
     }
 
-    /// The next request that came, or comes.
+    /// The next request; waits for one.
     pub(crate) async fn next(&mut self) -> Request {
         self.requests.recv().await.expect("the peer is there")
     }
 
-    /// The requests that came and were not looked at.
+    /// The requests that the test has not read.
     pub(crate) fn rest(&mut self) -> Vec<Request> {
         std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
     }
 
-    /// Lets one that waits go on.
+    /// Lets an action that waits go on.
     pub(crate) fn go_on(&self) {
         self.go.notify_one();
     }
@@ -112,7 +112,7 @@ pub(crate) async fn serve(
             if matches!(act, Act::SayWhenTold(_)) {
                 go.notified().await;
             }
-            // What is sent next comes on a connection of its own: one act for each.
+            // The next request comes on a connection of its own: one action for each.
             let text = text.replacen("\r\n\r\n", "\r\nconnection: close\r\n\r\n", 1);
             let _ = stream.write_all(text.as_bytes()).await;
             let _ = stream.flush().await;
@@ -146,7 +146,7 @@ async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Request> {
     Some(request)
 }
 
-/// A port that refuses connections for as long as this is there.
+/// A port that refuses connections until this value is dropped.
 pub(crate) struct Refusing {
     pub(crate) address: SocketAddr,
     _socket: TcpSocket,

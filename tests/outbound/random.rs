@@ -8,7 +8,7 @@ use systole::outbound::{Cause, Delivery};
 use crate::peer::{Act, OK, Peer};
 use crate::setup::{Folder, delivery, id, options};
 
-/// How often all is played, from another seed each time.
+/// Number of rounds, each with another seed.
 const ROUNDS: u64 = 10;
 const TARGETS: u64 = 3;
 const DELIVERIES: u64 = 30;

@@ -1,4 +1,4 @@
-//! What is tried again, and what is not.
+//! Failures that are retried, and those that are not.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn a_peer_that_says_nothing_is_tried_again() {
         options.policy.read = Duration::from_millis(20);
         let error = outcome(options, delivery(7, &peer.url())).await.unwrap_err();
         assert_eq!((error.cause, error.attempts), (Cause::AttemptsExhausted, 3), "{error}");
-        assert_eq!(error.message, "nothing came from the peer for 20ms");
+        assert_eq!(error.message, "no byte came from the peer for 20ms");
         assert_eq!(peer.rest().len(), 3);
     }
 }
@@ -67,12 +67,12 @@ async fn a_peer_that_takes_no_body_is_tried_again() {
     let mut options = options();
     options.policy.write = Duration::from_millis(50);
     options.policy.attempts = 2;
-    // More than the buffers of the system hold.
+    // More bytes than the buffers of the system hold.
     options.limits.body = 64 << 20;
     let body = vec![b'x'; 64 << 20];
     let error = outcome(options, Delivery { body: body.into(), ..delivery(7, &peer.url()) }).await.unwrap_err();
     assert_eq!((error.cause, error.attempts), (Cause::AttemptsExhausted, 2), "{error}");
-    assert_eq!(error.message, "the peer took nothing of the body for 50ms");
+    assert_eq!(error.message, "the peer accepted no byte of the body for 50ms");
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn a_status_is_an_answer() {
         ("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n", 502),
         ("HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n", 503),
         ("HTTP/1.1 599 What\r\ncontent-length: 0\r\n\r\n", 599),
-        // Its body never comes, or not whole; the answer is there all the same.
+        // The body never comes, or not whole; the answer is there all the same.
         ("HTTP/1.1 400 Bad Request\r\ncontent-length: 100\r\n\r\nno!", 400),
     ] {
         let mut peer = Peer::start([Act::Say(said), OK]).await;

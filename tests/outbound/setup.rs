@@ -1,3 +1,5 @@
+//! Helpers of the tests of deliveries.
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -7,7 +9,7 @@ use systole::outbound::{CircuitPolicy, Delivery, Guard, Options, Outbound, Outco
 use systole::vocab::MessageId;
 use uuid::Uuid;
 
-/// A folder for an outbox, which goes with it.
+/// A folder for an outbox, removed with this value.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -34,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// Three attempts that follow at once, to this machine; nothing ends by time.
+/// Options of three attempts without waits, to this machine, without time limits.
 pub(crate) fn options() -> Options {
     let policy = Policy {
         attempts: 3,
@@ -48,7 +50,7 @@ pub(crate) fn options() -> Options {
     Options { policy, guard, circuit, ..Options::default() }
 }
 
-/// As [`options`], but it waits for so long that nothing is tried again within a test.
+/// Options as [`options`], with a wait that allows no second attempt within a test.
 pub(crate) fn patient() -> Options {
     let mut options = options();
     options.policy.base = Duration::from_secs(400);
@@ -64,12 +66,12 @@ pub(crate) fn delivery(number: u128, url: &str) -> Delivery {
     Delivery::new(id(number), "peer".parse().unwrap(), url, format!("<a n='{number}'/>"))
 }
 
-/// What comes of a delivery.
+/// The end of a delivery.
 pub(crate) async fn deliver(outbound: &Outbound, delivery: Delivery) -> Outcome {
     outbound.send(delivery).await.unwrap().outcome().await.unwrap()
 }
 
-/// What comes of the only delivery of an outbox.
+/// The end of the only delivery of an outbox.
 pub(crate) async fn outcome(options: Options, delivery: Delivery) -> Outcome {
     let folder = Folder::new();
     let outbound = folder.start(options).await;

@@ -1,4 +1,4 @@
-//! `systole agent` and `systole listen`: an agent of a remote listener, out of a command or an HTTP server.
+//! `systole agent` and `systole listen`: the agent of a remote listener, by a command or an HTTP server.
 
 mod work;
 
@@ -18,12 +18,13 @@ use systole_core::vocab::Name;
 use super::failure::Failure;
 use work::work;
 
-/// Where a token is, if it is in no file.
+/// Variable of the token, if it is in no file.
 const TOKEN: &str = "SYSTOLE_TOKEN";
 
 const HELP: &str = "\
-Exit codes: 0 it was told to end or to rest, 1 the gateway lets it in no more, 2 it could not begin, or the messages of the listener are pushed. SIGINT, SIGTERM and \
-SIGHUP let what is being handled end first; a second one ends it at once, and somebody else gets the message later.
+Exit codes: 0 stopped or paused, 1 the gateway no longer accepts the agent, 2 it could not begin, or the messages of \
+the listener are pushed. SIGINT, SIGTERM and SIGHUP let the messages in flight end first; a second one ends them at \
+once, and they are leased again later.
 
 The token comes from --token-file (/dev/stdin is standard input) or the variable SYSTOLE_TOKEN. A command of --exec \
 can't read the environment, the memory or the open files of the agent unless it runs as root; a file that the agent's \
@@ -31,7 +32,7 @@ user may read, it can. SYSTOLE_LOG sets what is logged: error, warn, info (the d
 
 #[derive(Debug, Args)]
 pub(super) struct At {
-    /// The remote listener whose messages they are
+    /// The remote listener
     name: Name,
     /// The gateway
     #[arg(long)]
@@ -42,13 +43,13 @@ pub(super) struct At {
     /// A file with certificates (PEM) that are trusted besides those of the system
     #[arg(long, value_name = "FILE")]
     certificates: Option<PathBuf>,
-    /// How many messages are handled at the same time
+    /// Messages that are handled at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
-    /// How long a message is a worker's, 1s to 12h: extended while it works, and given to another one when it died
+    /// Time of a lease, 1s to 12h: extended while the worker runs, and free for another one when it died
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_lease)]
     lease: Duration,
-    /// How long one may take, such as 90s or 10m
+    /// Time limit of one message, such as 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Duration>,
 }
@@ -62,7 +63,7 @@ pub(super) struct Agent {
     /// reply; if it doesn't exit with 0, the caller gets the end of its standard error
     #[arg(long, value_name = "COMMAND")]
     exec: String,
-    /// What else its environment holds besides PATH, HOME and LANG: NAME, or NAME=VALUE
+    /// Further variables of its environment, besides PATH, HOME and LANG: NAME, or NAME=VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
 }
@@ -103,7 +104,7 @@ pub(super) fn listen(args: &Listen) -> Result<ExitCode, Failure> {
         read_secret(file).map(|secret| Secret::new(&secret)).map_err(refused)
     });
     let secret = secret.transpose()?;
-    // As long as a push may take.
+    // The time limit of a push.
     let timeout = args.at.timeout.unwrap_or(Duration::from_secs(300));
     let server = ForwardHandler::new(&args.forward_to, secret, timeout).map_err(failure)?;
     work(&args.at, Arc::new(server))

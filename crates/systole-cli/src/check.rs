@@ -1,3 +1,5 @@
+//! `systole check`.
+
 use std::path::Path;
 use std::process::ExitCode;
 

@@ -1,3 +1,5 @@
+//! Tables on standard output.
+
 use systole::shell::terminal::Escaped;
 use systole_core::vocab::Time;
 

@@ -1,4 +1,4 @@
-//! `systole dead`: the dead letters that a journal holds.
+//! `systole dead`: the dead letters of a journal.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,29 +25,29 @@ pub(super) enum Action {
         #[command(flatten)]
         of: Journal,
     },
-    /// Print a dead letter: why it is one, and its payload
+    /// Print a dead letter: its reason and its payload
     Show {
-        /// Its number
+        /// The number of the dead letter
         number: Number,
         #[command(flatten)]
         of: Journal,
     },
-    /// Take dead letters away; not while the journal is in use
+    /// Drop dead letters; not while the journal is in use
     Drop(Chosen),
-    /// Have the next start queue dead letters again; not while the journal is in use
+    /// Redrive dead letters at the next start; not while the journal is in use
     Requeue(Chosen),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Journal {
-    /// The journal; without it, that of the organism.yaml here
+    /// The journal; by default that of the organism.yaml here
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Chosen {
-    /// Their numbers
+    /// The numbers of the dead letters
     #[arg(required = true)]
     numbers: Vec<Number>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
         Action::Show { number, of } => show(&of.file()?, *number),
         Action::Drop(chosen) => change(chosen, SqliteJournal::drop_letter),
         Action::Requeue(chosen) => {
-            // Said before anything is changed.
+            // Problems are reported before anything is changed.
             let blueprint = kept::blueprint(chosen.of.journal.as_deref())?;
             let kept = letters(&chosen.of.file()?)?;
             let chosen_ones = kept.iter().map(|(letter, _)| letter).filter(|it| chosen.numbers.contains(&it.number));
@@ -83,7 +83,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Whether a dead letter can be queued again, as far as that is known before the start.
+/// Checks whether a dead letter can be redriven, as far as that is known before the start.
 fn sendable(letter: &LetterRecord, blueprint: Option<&Blueprint>) -> Result<(), DeadLetterError> {
     let qname = letter.payload.as_ref().map(|(qname, _)| qname).filter(|qname| **qname != refused_qname());
     let qname = qname.ok_or(DeadLetterError::NoPayload)?;
@@ -121,7 +121,7 @@ fn list(letters: &[(LetterRecord, bool)], json: bool) -> Result<ExitCode, Failur
 
 fn value((letter, requeue): &(LetterRecord, bool)) -> Value {
     json!({
-        // As text: it has more digits than a JSON number keeps everywhere.
+        // As text: a number has more digits than JSON keeps everywhere.
         "number": letter.number.to_string(),
         "since": letter.at.to_string(),
         "from": letter.from.as_str(),

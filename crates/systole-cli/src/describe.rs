@@ -1,3 +1,5 @@
+//! `systole schema`, `example`, `prompt` and `reference`.
+
 use std::borrow::Cow;
 use std::process::ExitCode;
 
@@ -11,7 +13,7 @@ use super::Describe;
 use super::failure::Failure;
 use super::print;
 
-/// What is printed of a payload.
+/// Part of a payload's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Schema,
@@ -21,7 +23,7 @@ pub(super) enum Part {
     Prompt,
 }
 
-/// `systole schema|example|prompt`: of one payload, or of all that the organism knows, each once.
+/// `systole schema|example|prompt`: of one payload, or of all payloads of the organism, each once.
 pub(super) fn describe(what: &Describe, part: Part) -> Result<ExitCode, Failure> {
     let config = Config::load(&what.organism).map_err(Failure::Config)?;
     let mut shown: Vec<Cow<'_, str>> = Vec::new();
@@ -69,7 +71,8 @@ fn find<'c>(payload: &QName, config: &'c Config) -> Result<&'c PayloadSchema, Fa
     config.catalog.get(payload).or(only).ok_or_else(|| unknown(payload, config))
 }
 
-/// An example may be missing: some schemas leave no way to find one. An envelope is, where no client may send one.
+/// The text of a part. An example may be missing: some schemas leave no way to find one. An envelope is missing where
+/// no client may send one.
 fn text<'c>(schema: &'c PayloadSchema, part: Part, config: &Config) -> Option<Cow<'c, str>> {
     Some(match part {
         Part::Schema => schema.document().into(),

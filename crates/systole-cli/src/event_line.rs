@@ -11,7 +11,7 @@ use systole_core::vocab::{Fault, Name};
 /// Characters of a refused output in the line of its event; its JSON has all that is kept.
 const SHOWN: usize = 400;
 
-/// An event as text for people: conversation, thread path, what happened. Where it is printed, it is escaped as one line.
+/// An event as text for people: conversation, thread path, event. The printer escapes it as one line.
 #[derive(Debug)]
 pub(super) struct EventLine<'a>(pub(super) &'a Event);
 
@@ -64,7 +64,7 @@ impl fmt::Display for EventLine<'_> {
     }
 }
 
-/// An event as one JSON object: `event`, `root`, `path` and what belongs to its kind.
+/// An event as one JSON object: `event`, `root`, `path` and the details of its kind.
 pub(super) fn to_json(event: &Event) -> Value {
     let (name, details) = match &event.kind {
         EventKind::Injected { message, from, claimed } => {

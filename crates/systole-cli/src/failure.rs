@@ -1,3 +1,5 @@
+//! Failures of commands, and their exit codes.
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +12,7 @@ use systole::shell::journal::{Problem, StoreError};
 /// Exit code for an organism that could not go on.
 const BROKEN: u8 = 3;
 
-/// Why a command could not do what it was asked to.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("can't read {}: {cause}", .file.display())]
@@ -21,24 +23,24 @@ pub(super) enum Failure {
     System(io::Error),
     #[error("{} problems in the configuration", .0.len())]
     Config(Vec<Finding>),
-    #[error("{0}: all that was confirmed is in the journal, and goes on with the next start")]
+    #[error("{0}: all that was acknowledged is in the journal, and goes on with the next start")]
     Broken(Breakdown),
     #[error("{message}")]
     Refused { code: u8, message: String },
 }
 
 impl Failure {
-    /// The answer is no.
+    /// Makes a failure whose answer is no.
     pub(super) fn no(message: impl Into<String>) -> Self {
         Self::Refused { code: 1, message: message.into() }
     }
 
-    /// It could not be asked.
+    /// Makes a failure of a command that could not be carried out.
     pub(super) fn unusable(message: impl Into<String>) -> Self {
         Self::Refused { code: 2, message: message.into() }
     }
 
-    /// A journal is damaged, or can't be used.
+    /// Makes a failure of a journal that is damaged, or can't be used.
     pub(super) fn store(error: StoreError) -> Self {
         match error.problem {
             Problem::Damaged { .. } | Problem::DamagedLog { .. } => Self::no(error.to_string()),
@@ -50,10 +52,10 @@ impl Failure {
         Self::Read { file: file.to_owned(), cause }
     }
 
-    /// Says it on standard error; the code to exit with.
+    /// Prints the failure on standard error; returns the exit code.
     pub(super) fn exit(self) -> ExitCode {
         match &self {
-            // As a program that SIGPIPE ends: whoever closed the pipe knows why.
+            // Like a program that SIGPIPE ends: the process that closed the pipe knows why.
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::from(141),
             Self::Config(findings) => report::print(findings),
             Self::Read { .. } | Self::Write(_) | Self::System(_) | Self::Broken(_) | Self::Refused { .. } => {

@@ -1,4 +1,4 @@
-//! `systole journal`: what a journal holds, whether it is in order, and how to make it smaller.
+//! `systole journal`: content, verification and compaction of a journal.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,38 +18,38 @@ use super::print::{self, Page};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Print what a journal holds, in numbers
+    /// Print the content of a journal in figures
     Stat {
-        /// Print it as JSON
+        /// Print the figures as JSON
         #[arg(long)]
         json: bool,
-        /// The journal; without it, that of the organism.yaml here
+        /// The journal; by default that of the organism.yaml here
         journal: Option<PathBuf>,
     },
     /// Check every page, index and row: exit 0 if all is in order, 1 if not
     Verify {
-        /// Print what was found as JSON
+        /// Print the problems as JSON
         #[arg(long)]
         json: bool,
-        /// The journal; without it, that of the organism.yaml here
+        /// The journal; by default that of the organism.yaml here
         journal: Option<PathBuf>,
     },
-    /// Delete what is over and has had its time, and make the file small; not while it is in use
+    /// Delete ended work past its retention, and shrink the file; not while it is in use
     Compact(Compact),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Compact {
-    /// How long what is over stays
+    /// Retention of ended work
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_duration)]
     age: Duration,
-    /// Past that size the oldest of it goes before its time
+    /// Size past which the oldest ended work is deleted earlier
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     size: usize,
-    /// Give up what stands behind a damaged place in the log
+    /// Give up the log behind a damaged place
     #[arg(long)]
     cut: bool,
-    /// The journal; without it, that of the organism.yaml here
+    /// The journal; by default that of the organism.yaml here
     journal: Option<PathBuf>,
 }
 
@@ -120,7 +120,7 @@ fn verify(journal: &Path, json: bool) -> Result<ExitCode, Failure> {
 
 fn compact(args: &Compact) -> Result<ExitCode, Failure> {
     let retention = Retention { age: args.age, bytes: args.size as u64 };
-    // The secret is for journals that are new: this one is not.
+    // The secret is for new journals: this one exists.
     let options = Options { retention, cut: args.cut, ..Options::new([0; 32]) };
     let mut journal = SqliteJournal::open_existing(&kept::journal(args.journal.as_deref(), None)?, &options)
         .map_err(Failure::store)?;

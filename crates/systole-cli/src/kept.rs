@@ -1,4 +1,4 @@
-//! The journal that a command is about.
+//! The journal of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::failure::Failure;
 
 const ORGANISM: &str = "organism.yaml";
 
-/// The journal that was named; without a name, that of the organism, or of the `organism.yaml` in this folder.
+/// The journal of the arguments; without one, that of the organism, or of the `organism.yaml` in this folder.
 pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(named.to_owned());
@@ -20,7 +20,7 @@ pub(super) fn journal(named: Option<&Path>, organism: Option<&Path>) -> Result<P
     Ok(journal.ok_or_else(none)?.file)
 }
 
-/// What the `organism.yaml` in this folder declares; nothing where a journal was named, of whatever organism that is.
+/// The blueprint of the `organism.yaml` in this folder; none where a journal was named, of whatever organism.
 pub(super) fn blueprint(named: Option<&Path>) -> Result<Option<Blueprint>, Failure> {
     match named {
         Some(_) => Ok(None),

@@ -14,8 +14,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 use super::screen::Screen;
 use systole::shell::command::STDERR_TARGET;
 
-/// Sends the log to a screen from now on. `SYSTOLE_LOG` says what of it: `info` unless it is set,
-/// in the notation of `tracing-subscriber`.
+/// Sends the log to a screen from now on. `SYSTOLE_LOG` filters it, in the notation of `tracing-subscriber`: `info`
+/// unless it is set.
 pub(super) fn start(screen: &Arc<Screen>) {
     let (filter, refused) = match std::env::var("SYSTOLE_LOG").ok().filter(|wanted| !wanted.is_empty()) {
         None => (EnvFilter::new("info"), None),
@@ -25,15 +25,14 @@ pub(super) fn start(screen: &Arc<Screen>) {
         },
     };
     let log = Log { screen: screen.clone() };
-    // Only a second start in one process fails, and then the log goes where it went.
+    // A second start in one process fails, and the log goes on as before.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
     if let Some(refused) = refused {
         tracing::warn!("{refused}: the log is as with info");
     }
 }
 
-/// What a text lets into the log. A single word that is no level would be the name of a part of the program, and let
-/// nothing in.
+/// Parses a filter. A single word that is no level would be the name of a module, and let nothing in.
 fn filter(wanted: &str) -> Result<EnvFilter, String> {
     let is_word = wanted.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_level = wanted.parse::<LevelFilter>().is_ok();
@@ -70,7 +69,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// `listener| line` for what a command wrote, else `level message field=value`.
+    /// Formats `listener| line` for a line of a command, else `level message field=value`.
     fn text(&self, level: Level, target: &str) -> String {
         let message = &self.message;
         if target == STDERR_TARGET && level == Level::INFO {

@@ -1,9 +1,9 @@
 //! The program `systole`: reads its arguments, calls the library, prints.
 //!
-//! What machines read goes to standard output; all else goes to standard error. Exit codes: 0 done,
-//! 1 the answer is no (a fault, an invalid document, a mistake that `check` found), 2 it could not
-//! be asked (usage, a bad configuration or schema), 3 an organism could not go on (its journal can't be written, or a
-//! thread of it failed), 130 told twice to stop, 141 standard output is closed.
+//! Data for programs goes to standard output; all else goes to standard error. Exit codes: 0 done, 1 the answer is no
+//! (a fault, an invalid document, a mistake that `check` found), 2 the command could not be carried out (usage, a bad
+//! configuration or schema), 3 an organism could not go on (its journal can't be written, or a thread of it failed),
+//! 130 stopped by a second signal, 141 standard output is closed.
 
 #[cfg(feature = "gateway")]
 mod agent;
@@ -47,9 +47,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an organism; send it envelopes, print what comes back
+    /// Run an organism: send it envelopes, print the answers
     Run(run::Run),
-    /// Say what is wrong with an organism, and what to do about it
+    /// Check an organism: print each mistake with its remedy
     Check {
         /// The organism.yaml
         organism: PathBuf,
@@ -60,25 +60,25 @@ enum Command {
     Schema(Describe),
     /// Print a valid example of a payload, or of all
     Example(Example),
-    /// Print what a model has to know to write a payload, or all
+    /// Print what a model needs to write a payload, or all payloads
     Prompt(Describe),
     /// Run one stage of the ladder by itself
     #[command(subcommand)]
     Xml(xml::Stage),
-    /// Look after the journal of a durable organism
+    /// Inspect and compact the journal of a durable organism
     #[command(subcommand)]
     Journal(journal::Action),
-    /// Look at the conversations that a journal holds, whether its organism runs or not
+    /// Show the conversations of a journal, whether its organism runs or not
     #[command(subcommand)]
     Thread(thread::Action),
-    /// See to the dead letters that a journal holds
+    /// Show, drop and redrive the dead letters of a journal
     #[command(subcommand)]
     Dead(dead::Action),
-    /// Let clients, listeners and admins in through the gateway
+    /// Make tokens for clients, listeners and admins of the gateway
     #[cfg(feature = "gateway")]
     #[command(subcommand)]
     Token(token::Action),
-    /// Be the agent of a remote listener: run a command for each of its messages
+    /// Run the agent of a remote listener: a command for each of its messages
     #[cfg(feature = "gateway")]
     Agent(agent::Agent),
     /// Forward the messages of a remote listener to an HTTP server
@@ -110,7 +110,7 @@ struct Example {
     envelope: bool,
 }
 
-/// Faster than the system's where many threads hand messages to each other.
+/// The allocator of the program: faster than the system's where many threads hand messages to each other.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,7 +1,7 @@
 //! The only way from a subcommand to the standard streams; `run` draws through its [`Screen`](super::screen::Screen).
 //!
-//! What always holds: text passes [`Escaped`] here, whatever it was made of, so foreign text can't command a terminal
-//! wherever it came from. `tests/tidy.rs` keeps other modules of the program from printing by themselves.
+//! Always: text passes [`Escaped`] here, so foreign text can't command a terminal wherever it came from.
+//! `tests/tidy.rs` keeps other modules of the program from printing by themselves.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -43,7 +43,7 @@ pub(super) fn line(text: impl Display) -> io::Result<()> {
 
 /// Prints text that may have several lines on standard error.
 pub(super) fn note(text: impl Display) {
-    // Nobody is left to tell if standard error is closed.
+    // A closed standard error has no reader.
     let _ = writeln!(io::stderr().lock(), "{}", Escaped::text(&text.to_string()));
 }
 

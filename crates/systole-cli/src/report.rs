@@ -1,4 +1,4 @@
-//! Findings, rendered: each underlined in its file.
+//! Findings as text: each underlined in its file.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -11,10 +11,10 @@ use systole::config::Finding;
 use systole::shell::terminal::Escaped;
 use systole_core::vocab::{Position, Span};
 
-/// Prints findings on standard error, each underlined in its file, and how many there are.
+/// Prints findings on standard error, each underlined in its file, and their number.
 pub(super) fn print(findings: &[Finding]) {
     let mut out = io::stderr().lock();
-    // Nobody is left to tell if standard error is closed.
+    // A closed standard error has no reader.
     let _ = out.write_all(render(findings, colour()).as_bytes());
 }
 
@@ -24,7 +24,7 @@ fn render(findings: &[Finding], colour: bool) -> String {
     let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).with_context_lines(1);
     let mut text = String::new();
     for finding in findings {
-        // Writing to a string fails for no reason that a finding can have.
+        // Writing to a string never fails.
         let _ = handler.render_report(&mut text, &Report::of(finding));
         text.push('\n');
     }
@@ -32,7 +32,7 @@ fn render(findings: &[Finding], colour: bool) -> String {
     text + &format!("{}, {}\n", count(findings.len() - warnings, "error"), count(warnings, "warning"))
 }
 
-/// Whether standard error shows colours.
+/// Checks whether standard error shows colours.
 pub(super) fn colour() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -47,7 +47,7 @@ struct Report<'a> {
     source: Option<Source<'a>>,
 }
 
-/// The file of a finding: its name, and its text.
+/// The file of a finding: its name and its text.
 struct Source<'a> {
     name: &'a str,
     text: &'a str,
@@ -101,7 +101,7 @@ fn source_span(span: Span) -> SourceSpan {
 }
 
 impl SourceCode for Source<'_> {
-    /// As `str` does, but columns count characters rather than bytes.
+    /// Reads a span as `str` does, but columns count characters rather than bytes.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,

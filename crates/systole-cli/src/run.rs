@@ -1,4 +1,4 @@
-//! `systole run`: an organism, what goes into it as the client `cli`, and what comes out.
+//! `systole run`: an organism, the messages that the client `cli` sends it, and their answers.
 
 #[cfg_attr(not(feature = "gateway"), path = "run/no_entrance.rs")]
 mod entrance;
@@ -26,23 +26,23 @@ use entrance::Served;
 use input::{Message, Taken};
 use launch::{Launched, Stage};
 
-/// The name that envelopes from files and standard input are stamped with.
+/// Name of the client that sends envelopes from files and standard input.
 pub(super) const CLIENT: &str = "cli";
-/// How long a drain may take before what is left is cancelled.
+/// Time limit of a drain, before the rest is cancelled.
 const DRAIN: Duration = Duration::from_secs(60);
-/// The same where agents elsewhere may take days: what they have waits in the journal.
+/// Time limit of a drain where agents elsewhere may take days: their messages wait in the journal.
 const REMOTE_DRAIN: Duration = Duration::from_secs(5);
-/// How long the end of what was cancelled may take.
+/// Time limit for the end of cancelled work.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a refused message waits before it is offered again.
+/// Wait before a refused message is offered again.
 const RETRY: Duration = Duration::from_millis(5);
-/// First and longest wait between two tries to start again.
+/// First and longest wait between two restarts.
 const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// How often the tree of threads is drawn.
+/// Interval of drawings of the tree.
 const FRAME: Duration = Duration::from_millis(100);
-/// How long events are gathered between two writes: one that comes alone is shown at once.
+/// Time for which events are gathered between two writes: a single one is shown at once.
 const GATHER: Duration = Duration::from_millis(2);
-/// How the program ends when it was told twice to stop, as by SIGINT.
+/// Exit code after a second signal, as of SIGINT.
 const INTERRUPTED: u8 = 130;
 
 const HELP: &str = "\
@@ -56,7 +56,7 @@ SIGINT, SIGTERM and SIGHUP let the work end first; a second one ends it at once.
 logged: error, warn, info (the default), debug or trace.
 
 Exit codes: 0 done, 1 a fault came back or not all could be ended, 2 it could not start, 3 it could not go on \
-(its journal can't be written, or a thread of it failed), 130 told twice to stop.";
+(its journal can't be written, or a thread of it failed), 130 a second signal stopped it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -68,15 +68,15 @@ pub(super) struct Run {
     /// End when nothing is left to do: exit 0, or 1 if a fault came back
     #[arg(long)]
     until_idle: bool,
-    /// How many threads dispatch; one for each processor unless it is set
+    /// Number of shards; one per processor by default
     #[arg(long, value_name = "N", value_parser = shards)]
     shards: Option<u16>,
-    /// If the organism can't go on, because its disk is full for example, start it again from its journal as soon as that
-    /// can be written; without this the program exits with 3
+    /// Start the organism again from its journal when it can't go on, because its disk is full for example, as soon as
+    /// the journal can be written; by default the program exits with 3
     #[arg(long)]
     restart: bool,
-    /// End what the journal holds of a listener or client that organism.yaml doesn't have any more: without this, a start
-    /// is refused that would end open threads
+    /// End the work in the journal of a listener or client that organism.yaml no longer has: without this, a start that
+    /// would end open threads is refused
     #[arg(long, value_name = "NAME")]
     drop: Vec<Name>,
     /// End each envelope on standard output with a NUL, which XML can't hold, instead of a line feed
@@ -92,7 +92,7 @@ fn shards(text: &str) -> Result<u16, String> {
     count.ok_or_else(|| "write a whole number from 1 to 1024".to_owned())
 }
 
-/// Runs an organism until it is idle or told to stop.
+/// Runs an organism until it is idle or stopped.
 pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     conceal().map_err(Failure::System)?;
     let mut stage = Stage::set(args)?;
@@ -108,7 +108,7 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
             let mut session = Session { organism, served, client, screen, console, signals, faulted };
             let ended = session.conduct(events, &mut stage.input, args.until_idle).await;
             (signals, faulted) = (session.signals, session.faulted);
-            // What the organism had is free now: its journal, its address.
+            // The resources of the organism are free now: its journal, its address.
             drop((session.organism, session.served, session.client));
             match ended {
                 Err(Failure::Broken(why)) if args.restart => {
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Run) -> Result<ExitCode, Failure> {
     code
 }
 
-/// Starts an organism again as soon as it can be started; none if the program is told to stop before.
+/// Starts an organism again as soon as it can be started; none if the program is stopped before.
 async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<Option<Launched>, Failure> {
     let (mut pause, most) = RESTART;
     loop {
@@ -139,7 +139,7 @@ async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<O
         pause = (pause * 2).min(most);
         match stage.launch(args) {
             Ok(launched) => return Ok(Some(launched)),
-            // It may be mended before the next try.
+            // The problem may be over at the next try.
             Err(failure) => stage.screen.note(&format!("the organism can't start again yet: {failure}")),
         }
     }
@@ -148,16 +148,16 @@ async fn again(stage: &mut Stage, args: &Run, signals: &mut Signals) -> Result<O
 struct Session {
     organism: Arc<Organism>,
     served: Served,
-    /// `None` if nobody may speak through this entrance.
+    /// `None` if the organism has no client of the command line.
     client: Option<Client>,
     screen: Arc<Screen>,
     console: Console,
     signals: Signals,
-    /// Whether a fault came back.
+    /// True if a fault came back.
     faulted: bool,
 }
 
-/// Why the main loop ended.
+/// Reason why the main loop ended.
 enum End {
     Idle,
     Signal,
@@ -184,11 +184,11 @@ impl Session {
                 let patience = if served { REMOTE_DRAIN } else { DRAIN };
                 let seconds = patience.as_secs();
                 self.screen.note(&format!(
-                    "stopping: what was begun goes on to its end, for {seconds} s at most; once more to stop at once"
+                    "stopping: work in flight goes on for {seconds} s at most; a second signal stops at once"
                 ));
                 self.drain(patience).await
             }
-            // Who waits has a fault by now, which is printed yet.
+            // Callers that wait have a fault by now, which is still to be printed.
             Ok(End::Broken) => self.drain(Duration::ZERO).await,
             Err(failure) => {
                 self.organism.drain(Duration::ZERO).await;
@@ -204,7 +204,7 @@ impl Session {
         }
     }
 
-    /// Sends what comes in and prints what comes out, until there is a reason to stop.
+    /// Sends messages and prints answers, until there is a reason to stop.
     async fn exchange(&mut self, input: &mut Option<mpsc::Receiver<Taken>>, until_idle: bool) -> Result<End, Failure> {
         let mut refused: Option<Message> = None;
         let mut retry = std::pin::pin!(sleep(Duration::ZERO));
@@ -237,7 +237,7 @@ impl Session {
         }
     }
 
-    /// Lets the work end and prints what still comes back; a second signal ends it at once.
+    /// Lets the work end and prints the answers that still come; a second signal ends it at once.
     async fn drain(&mut self, patience: Duration) -> Result<ExitCode, Failure> {
         let mut drained = std::pin::pin!(self.organism.drain(patience));
         let mut reading = self.client.as_ref();
@@ -255,7 +255,7 @@ impl Session {
                 },
                 () = self.signals.stop() => {
                     let _ = timeout(GRACE, self.organism.drain(Duration::ZERO)).await;
-                    // What a stuck shard has left.
+                    // Processes of a stuck shard.
                     kill_all();
                     return Ok(ExitCode::from(INTERRUPTED));
                 }
@@ -263,7 +263,7 @@ impl Session {
         }
     }
 
-    /// Offers a message; gives it back if there is no room for it at the moment.
+    /// Offers a message; returns it if there is no room for it at the moment.
     fn send(&mut self, message: Message) -> Option<Message> {
         let client = self.client.as_ref()?;
         let bytes = message.bytes.clone();
@@ -277,7 +277,7 @@ impl Session {
         }
     }
 
-    /// A message that never got in counts as one that came back as a fault.
+    /// Notes a message that was refused, which counts as a fault.
     fn refuse(&mut self, why: &str) {
         self.faulted = true;
         self.screen.note(why);
@@ -289,14 +289,14 @@ impl Session {
     }
 }
 
-/// Prints an answer; whether it is a fault. Only what standard output has taken counts as read: if the process ends
-/// before, the answer comes again with the next start.
+/// Prints an answer; true if it is a fault. Only an answer that standard output has taken counts as read: if the
+/// process ends before, it comes again with the next start.
 fn print(screen: &Screen, unread: Unread) -> Result<bool, Failure> {
     screen.envelope(&unread.egress().envelope)?;
     Ok(unread.read().fault.is_some())
 }
 
-/// What comes back to the client; never, if there is none.
+/// The next answer to the client; waits for ever without a client.
 async fn receive(client: Option<&Client>) -> Option<Unread> {
     match client {
         Some(client) => client.receive_unread().await,
@@ -311,7 +311,7 @@ async fn next(input: &mut Option<mpsc::Receiver<Taken>>) -> Option<Taken> {
     }
 }
 
-/// The most events that are shown with one write.
+/// Most events that are shown with one write.
 const BURST: usize = 1024;
 
 /// Shows events until the organism has ended.

@@ -1,3 +1,5 @@
+//! The terminal of `systole run`.
+
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,30 +13,30 @@ use systole_core::core::{Event, EventKind};
 use super::event_line::{EventLine, to_json};
 use super::tree::Tree;
 
-/// Standard error, and standard output where it is the same terminal: all that `run` prints goes
-/// through here, so that nothing is drawn over anything else.
+/// Standard error, and standard output where it is the same terminal: all that `run` prints goes through the screen, so
+/// that no text overwrites another.
 pub(super) struct Screen {
     state: Mutex<State>,
 }
 
-/// How events are shown.
+/// Style in which events are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// A tree of the open threads that is drawn anew; what went wrong stays above it.
+    /// A tree of the open threads, redrawn in place; errors stay above it.
     Tree,
-    /// A line for each event.
+    /// A line per event.
     Lines,
-    /// A JSON object a line for each event and for each line of the log.
+    /// A JSON object per event and per line of the log, each on a line.
     Json,
 }
 
-/// The terminal where people type, if they type at one.
+/// The terminal where people type, if there is one.
 pub(super) enum Desk {
-    /// Nobody types, or a pipe does: what is said to people goes to standard error.
+    /// None, or a pipe: text for people goes to standard error.
     None,
-    /// That of standard error.
+    /// The terminal of standard error.
     Standard,
-    /// A terminal of its own, and whether standard error is shown there, too.
+    /// A terminal of its own; `shared` says that standard error is shown there, too.
     Terminal { out: Box<dyn Write + Send>, shared: bool },
 }
 
@@ -43,35 +45,35 @@ struct State {
     desk: Desk,
     /// Byte behind each envelope for programs.
     ending: u8,
-    /// Whether what was said to a person last ends in the middle of a line.
+    /// True if the last text for a person ended in the middle of a line.
     mid_line: bool,
     torn: Option<Torn>,
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
-    /// Whether what goes to `out` stands on the same screen.
+    /// True if `out` is shown on the same screen.
     shared: bool,
     size: fn() -> (usize, usize),
     /// Text for `err` that is written at the end of a call.
     unwritten: String,
     tree: Tree,
-    /// Lines of the tree that stand on the screen.
+    /// Lines of the tree that are on the screen.
     drawn: usize,
     stale: bool,
 }
 
-/// Other text that has come onto the desk since a person was spoken to.
+/// Other text that came onto the desk since the last text for a person.
 #[derive(Debug, Clone, Copy, Default)]
 struct Torn {
-    /// Whether some came since the last tick.
+    /// True if some came since the last tick.
     goes_on: bool,
     ticks: u32,
 }
 
-/// Ticks after which a question is drawn again, though other text still comes.
+/// Ticks after which a question is redrawn, though other text still comes.
 const PATIENCE: u32 = 10;
 
 impl Screen {
-    /// The standard streams, and the terminal where people type.
+    /// Makes a screen of the standard streams, and the terminal where people type.
     pub(super) fn standard(style: Style, desk: Desk) -> Self {
         let shared = io::stdout().is_terminal();
         Self::new(style, desk, Box::new(io::stdout()), Box::new(io::stderr()), shared, terminal_size)
@@ -107,7 +109,7 @@ impl Screen {
         }
     }
 
-    /// Shows what was observed, with one write.
+    /// Shows events and lines, with one write.
     pub(super) fn observed(&self, observed: impl Iterator<Item = Observed>) {
         self.show(|state| {
             for observed in observed {
@@ -127,16 +129,17 @@ impl Screen {
         self.show(|state| state.log(text, details));
     }
 
-    /// Says something about the run itself.
+    /// Shows a note about the run itself.
     pub(super) fn note(&self, text: &str) {
         self.log(text, json!({ "event": "note", "message": text }));
     }
 
-    /// Prints text for a person, which may end in the middle of a line. Without text: the person has typed a line.
+    /// Prints text for a person, which may end in the middle of a line. Without text it notes that the person has typed
+    /// a line.
     pub(super) fn converse(&self, text: &str) {
         self.show(|state| {
             match (&mut state.desk, state.style) {
-                // Who types there has gone if it can't be written.
+                // If it can't be written, the person has closed the terminal.
                 (Desk::Terminal { out, .. }, _) => {
                     let _ = write!(out, "{}", Escaped::text(text)).and_then(|()| out.flush());
                 }
@@ -152,12 +155,12 @@ impl Screen {
         });
     }
 
-    /// Whether people type at a terminal.
+    /// Checks whether people type at a terminal.
     pub(super) fn has_desk(&self) -> bool {
         !matches!(self.lock().desk, Desk::None)
     }
 
-    /// Whether it is time to draw a question again: other text came onto its terminal, and no more does.
+    /// Checks whether to redraw a question: other text came onto its terminal, and no more comes.
     pub(super) fn is_torn(&self) -> bool {
         let mut state = self.lock();
         let Some(torn) = &mut state.torn else { return false };
@@ -175,16 +178,16 @@ impl Screen {
         self
     }
 
-    /// Writes an envelope and what ends it on standard output.
+    /// Writes an envelope and its ending on standard output.
     ///
     /// # Errors
-    /// If nobody reads standard output any more.
+    /// The error of a closed standard output.
     pub(super) fn envelope(&self, envelope: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
         if state.shared {
             state.erase();
             state.write();
-            // Standard output is on the terminal where people type, whatever standard error is.
+            // Standard output is on the terminal where people type, wherever standard error goes.
             if !matches!(state.desk, Desk::None) && state.cut_in() {
                 writeln!(state.out)?;
             }
@@ -198,17 +201,17 @@ impl Screen {
         state.out.flush()
     }
 
-    /// Whether a tree is drawn.
+    /// Checks whether a tree is drawn.
     pub(super) fn draws(&self) -> bool {
         self.lock().style == Style::Tree
     }
 
-    /// Draws the tree anew, if it has changed.
+    /// Redraws the tree, if it has changed.
     pub(super) fn refresh(&self) {
         self.show(State::refresh);
     }
 
-    /// Takes the tree from the screen for good.
+    /// Erases the tree for good.
     pub(super) fn finish(&self) {
         self.show(|state| {
             state.erase();
@@ -227,7 +230,7 @@ impl Screen {
     }
 }
 
-/// All that is printed is escaped here, but for the sequences that erase the tree.
+/// All printed text is escaped here, but for the sequences that erase the tree.
 impl State {
     fn event(&mut self, event: &Event) {
         match self.style {
@@ -268,7 +271,7 @@ impl State {
         self.unwritten.push('\n');
     }
 
-    /// Other text comes onto the terminal where people type: it begins on a line of its own.
+    /// Prepares for other text on the terminal where people type: it begins on a line of its own.
     fn tear(&mut self) {
         if !matches!(self.desk, Desk::Standard | Desk::Terminal { shared: true, .. }) {
             return;
@@ -278,7 +281,7 @@ impl State {
         }
     }
 
-    /// Notes that other text comes onto the desk; whether it comes in the middle of a line.
+    /// Notes that other text comes onto the desk; true if it comes in the middle of a line.
     fn cut_in(&mut self) -> bool {
         self.torn.get_or_insert_default().goes_on = true;
         std::mem::take(&mut self.mid_line)
@@ -311,14 +314,14 @@ impl State {
 
     fn write(&mut self) {
         if !self.unwritten.is_empty() {
-            // Nobody is left to tell if standard error is closed.
+            // A closed standard error has no reader.
             let _ = self.err.write_all(self.unwritten.as_bytes()).and_then(|()| self.err.flush());
             self.unwritten.clear();
         }
     }
 }
 
-/// Whether an event stays on the screen above the tree.
+/// Checks whether an event stays on the screen above the tree.
 fn went_wrong(kind: &EventKind) -> bool {
     match kind {
         EventKind::Repaired { .. }
@@ -465,7 +468,7 @@ mod tests {
         assert_eq!(sink.take(), "00000000\n└ echo\n\x1b[2A\x1b[J");
     }
 
-    /// Text with what a terminal obeys in it: C0, C1, a forged line, directions.
+    /// Text with what terminals interpret: C0, C1, a forged line, directions.
     const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{7f}\nb\u{202e}\u{2066}\u{feff}\u{2028}c";
 
     /// One event of each kind, with hostile text in each field that may hold foreign text.

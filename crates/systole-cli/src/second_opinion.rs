@@ -12,14 +12,14 @@ use systole_xml::schema::{Opinion, XsdDocument, second_opinion};
 use super::failure::Failure;
 use super::print;
 
-/// The name of the command that gives it.
+/// Name of the command that gives the opinion.
 pub(super) const COMMAND: &str = "second-opinion";
 /// Time limit of the process.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The memory that it may take besides what the program has at its start: 1 GiB.
+/// Memory that the process may take besides that of the program at its start: 1 GiB.
 const MEMORY: u64 = 1 << 30;
 
-/// Asks a process of this program what libxml2 says of schema documents.
+/// Asks a process of this program for the verdict of libxml2 on schema documents.
 pub(super) fn ask(documents: &[XsdDocument]) -> Advice {
     match try_ask(documents) {
         Ok(Some(opinion)) => Advice::Opinion(opinion),
@@ -35,7 +35,7 @@ fn try_ask(documents: &[XsdDocument]) -> io::Result<Option<Opinion>> {
     let mut child = command.spawn()?;
     let said = listen(&mut child, question).recv_timeout(PATIENCE);
     if said.is_err() {
-        // It may have ended just now.
+        // The process may have ended just now.
         let _ = child.kill();
     }
     let status = child.wait()?;
@@ -46,19 +46,19 @@ fn try_ask(documents: &[XsdDocument]) -> io::Result<Option<Opinion>> {
     }
 }
 
-/// Hands a process its input and takes what it prints, on a thread that ends with it.
+/// Hands a process its input and takes its output, on a thread that ends with it.
 fn listen(child: &mut Child, input: Vec<u8>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let talk = || {
-            // One that died reads nothing; its status says so.
+            // A process that died reads nothing; its status tells.
             let _ = stdin.map(|mut stdin| stdin.write_all(&input));
             let mut said = Vec::new();
             stdout.map(|mut stdout| stdout.read_to_end(&mut said)).transpose()?;
             Ok(said)
         };
-        // Nobody listens once it has taken too long.
+        // The receiver is gone once the process has taken too long.
         let _ = tell.send(talk());
     });
     told
@@ -71,11 +71,11 @@ fn own_memory() -> u64 {
     size.map_or(0, |kib: u64| kib << 10)
 }
 
-/// `systole second-opinion`: schema documents on standard input, what libxml2 says of them on standard output.
+/// `systole second-opinion`: schema documents on standard input, the verdict of libxml2 on standard output.
 pub(super) fn give() -> Result<ExitCode, Failure> {
     let bound = |resource, most| {
         let most = Some(most);
-        // Where it can't be set the time limit of the asking process holds.
+        // Where the limit can't be set, the time limit of the asking process holds.
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
     };
     bound(Resource::As, own_memory() + MEMORY);

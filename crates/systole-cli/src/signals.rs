@@ -1,23 +1,25 @@
+//! Signals that stop the program.
+
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the program to stop.
+/// The signals that stop the program.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// The terminal has gone.
+    /// The terminal was closed.
     hangup: Signal,
 }
 
 impl Signals {
-    /// Takes them over: from now on they don't end the program. Nor does a file that may not grow (`ulimit -f`): then
-    /// writing fails, as on a full disk.
+    /// Handles the signals: from now on they don't end the program. Nor does SIGXFSZ, for a file that may not grow
+    /// (`ulimit -f`): then writing fails, as on a full disk.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// The error of the system.
     pub(super) fn listen() -> io::Result<Self> {
-        // It stays taken over when nobody listens.
+        // The handler stays installed when its stream is dropped.
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -26,7 +28,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next signal.
     ///
     /// # Cancel safety
     /// Dropping the future loses none.

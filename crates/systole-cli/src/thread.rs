@@ -1,4 +1,4 @@
-//! `systole thread`: the conversations of a journal, open ones and those that are kept; and new ones out of them.
+//! `systole thread`: the conversations of a journal, open and ended ones, and forks of them.
 
 mod fork;
 mod show;
@@ -31,28 +31,28 @@ pub(super) enum Action {
     },
     /// Print threads as a tree: those of one conversation, or all that are open
     Tree {
-        /// The conversation, or any thread in it; of a conversation the last digits are enough, as events have them
+        /// The conversation, or any thread in it; the last digits of a conversation are enough, as events show them
         id: Option<Sought>,
         #[command(flatten)]
         of: Journal,
     },
-    /// Print what was said on a thread, in order; for a conversation, on all of its threads
+    /// Print the messages of a thread, in order; for a conversation, of all its threads
     Show {
-        /// The conversation, or a thread in it; of a conversation the last digits are enough, as events have them
+        /// The conversation, or a thread in it; the last digits of a conversation are enough, as events show them
         id: Sought,
         #[command(flatten)]
         of: Journal,
     },
-    /// Begin a conversation anew from a recorded message, at the next start; not while the journal is in use
+    /// Fork a conversation at a recorded message, for the next start; not while the journal is in use
     Fork(fork::Fork),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Journal {
-    /// Print it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// The journal; without it, that of the organism.yaml here
+    /// The journal; by default that of the organism.yaml here
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A thread that is looked for.
+/// A thread to find.
 #[derive(Debug, Clone)]
 pub(super) enum Sought {
     Id(ThreadId),
@@ -74,7 +74,7 @@ pub(super) enum Sought {
     Digits(String),
 }
 
-/// Fewer digits name too many conversations.
+/// Fewest digits: with fewer, too many conversations match.
 const FEWEST: usize = 4;
 
 impl FromStr for Sought {
@@ -91,7 +91,7 @@ impl FromStr for Sought {
 }
 
 impl Sought {
-    /// The one thread that is meant.
+    /// Finds the one thread.
     fn find(&self, reader: &JournalReader) -> Result<ThreadId, Failure> {
         let digits = match self {
             Self::Id(id) => return Ok(*id),

@@ -1,4 +1,4 @@
-//! `systole token`: who may come in through the gateway of an organism.
+//! `systole token`: the principals that may use the gateway of an organism.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,24 +17,24 @@ use super::print;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// Make a token and print it, this once; an older one of that name is good no more
+    /// Make a token and print it, once; it replaces an older one of that name
     New {
         /// A client or a remote listener of the organism, or any name for an admin
         name: Name,
-        /// What it may do; without it, what the organism says the name is
+        /// The kind of the principal; by default, as the organism declares the name
         #[arg(long)]
         kind: Option<Chosen>,
         #[command(flatten)]
         of: Of,
     },
-    /// Print who has a token
+    /// Print the principals that have a token
     List {
         #[command(flatten)]
         of: Of,
     },
-    /// Make a token good no more
+    /// Revoke a token
     Revoke {
-        /// Whose
+        /// The principal
         name: Name,
         #[command(flatten)]
         of: Of,
@@ -73,7 +73,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failure> {
             let kind = judge(&config, name, kind.map(Kind::from))?;
             let token = principals.admit(name.clone(), kind, Clock::real().now()).map_err(failure)?;
             print::line(token.reveal())?;
-            print::note(format_args!("{name} may come in as {}; this is shown once", kind.as_str()));
+            print::note(format_args!("the token of {name} as {}, shown this once", kind.as_str()));
         }
         Action::List { of } => {
             let (_, principals) = of.open()?;
@@ -106,7 +106,7 @@ impl Of {
     }
 }
 
-/// What a name may be let in as.
+/// The kind that a name may have.
 fn judge(config: &Config, name: &Name, wanted: Option<Kind>) -> Result<Kind, Failure> {
     let is = match config.blueprint.party(name.as_str()) {
         Some(Party::Client(_)) if name.as_str() == super::run::CLIENT => {

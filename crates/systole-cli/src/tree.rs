@@ -19,7 +19,7 @@ pub(super) struct Tree {
 #[derive(Debug, Default)]
 struct Branch {
     children: BTreeMap<(Name, u32), Branch>,
-    /// What it was given last.
+    /// The last payload that it got.
     doing: String,
 }
 

@@ -26,10 +26,10 @@ pub(super) use validate::catalog;
 pub(super) enum Stage {
     /// Repair dirty XML; one line for each repair on standard error
     Repair {
-        /// Allow several top-level elements, as in what a listener emits
+        /// Allow several top-level elements, as in the output of a listener
         #[arg(long)]
         fragment: bool,
-        /// Repair as what this listener emits: its contract tells elements from text
+        /// Repair as output of this listener: its contract tells elements from text
         #[arg(long, value_name = "NAME", requires = "organism")]
         listener: Option<String>,
         /// The organism.yaml that has the listener
@@ -55,7 +55,7 @@ pub(super) enum Stage {
     },
     /// Check a document against XML Schemas: exit 0 if it is valid, 1 if not, 2 for a bad schema
     Validate {
-        /// A schema; give those that it includes or imports too, nothing else is read
+        /// A schema; give those that it includes or imports too, no other file is read
         #[arg(long = "schema", value_name = "XSD", required = true)]
         schemas: Vec<PathBuf>,
         #[command(flatten)]
@@ -65,14 +65,14 @@ pub(super) enum Stage {
 
 #[derive(Debug, Args)]
 pub(super) struct Input {
-    /// The most bytes that the document may have
+    /// Most bytes that the document may have
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     message_bytes: usize,
     /// The document; standard input if it is left out or -
     file: Option<PathBuf>,
 }
 
-/// A document and what messages call it.
+/// A document and its name in messages.
 struct Document {
     name: String,
     bytes: Bytes,
@@ -96,7 +96,7 @@ pub(super) fn run(stage: Stage) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The names that the contract of a listener gives to repair.
+/// The vocabulary that the contract of a listener gives to repair.
 fn vocabulary(organism: &Path, listener: &str) -> Result<Vocabulary, Failure> {
     let config = Config::load(organism).map_err(|findings| {
         report::print(&findings);
@@ -147,7 +147,7 @@ fn show(bytes: &[u8]) -> Result<ExitCode, Failure> {
 }
 
 impl Input {
-    /// Reads one byte more than the limit allows at most: enough for the stage to refuse it.
+    /// Reads at most one byte more than the limit allows: enough for the stage to refuse the document.
     fn read(&self) -> Result<Document, Failure> {
         let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
         let mut bytes = Vec::new();
@@ -164,7 +164,7 @@ impl Input {
 }
 
 impl Document {
-    /// Errors of the stages start with their place.
+    /// Makes a failure of an error of a stage, which starts with its place.
     fn refused(&self, error: &dyn Error) -> Failure {
         Failure::no(format!("{}:{error}", self.name))
     }

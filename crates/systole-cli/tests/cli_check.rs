@@ -87,7 +87,7 @@ fn a_second_opinion_is_told_where_it_differs_and_decides_nothing() {
     );
     assert_eq!(code, Some(0), "{said}");
     assert!(said.is_empty() || said.contains("libxml2 gives no second opinion"), "{said}");
-    // What libxml2 does not look at: the particles of a restriction.
+    // The part of a schema that libxml2 does not judge: the particles of a restriction.
     let (code, said) = checked(
         "refused",
         "<xs:complexType name='b'><xs:sequence><xs:element name='x'/></xs:sequence></xs:complexType>

@@ -1,4 +1,4 @@
-//! `systole schema|example|prompt` and `systole xml validate`: what a contract looks like from outside.
+//! `systole schema|example|prompt` and `systole xml validate`: a contract as its users see it.
 
 use std::path::Path;
 use std::process::Command;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How long a process may live, on a machine under load.
+/// Time limit of a process, on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -35,7 +35,7 @@ impl Folder {
         command
     }
 
-    /// Starts it, and kills it when it has had far more time than it needs, so that whoever reads from it goes on.
+    /// Starts the program, and kills it after far more time than it needs, so that a test that reads from it goes on.
     fn start(&self, args: &[&str]) -> Child {
         let child = self.systole(args).spawn().unwrap();
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
@@ -56,7 +56,7 @@ impl Drop for Folder {
     }
 }
 
-/// Reads up to a text that somebody says.
+/// Reads up to a text.
 fn until(from: &mut impl Read, text: &str) -> String {
     let (mut said, mut byte) = (String::new(), [0]);
     while !said.contains(text) {
@@ -86,7 +86,7 @@ fn a_question_to_a_person_outlives_the_process() {
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.contains("cli") && listed.contains("open"), "{listed}");
 
-    // Five times in a row: what waits for a person is not what ends the process.
+    // Five times in a row: the message that waits for a person is not the one that ends the process.
     for _ in 0..5 {
         let mut again = folder.start(&["run", "organism.yaml"]);
         until(again.stderr.as_mut().unwrap(), "cli asks judge");
@@ -144,7 +144,7 @@ fn a_conversation_begins_anew_with_another_answer() {
     let (code, id, err) = fork(&[]);
     assert_eq!((code, err.as_str()), (0, ""));
 
-    // The researcher has what it was answered before, as context: it is not asked for again.
+    // The researcher has its earlier answers as context: it doesn't ask for them again.
     let (code, answer, err) = said(&["run", "organism.yaml", "--until-idle"]);
     assert!(code == 0 && answer.contains("<total>4</total>"), "{answer}{err}");
     assert!(answer.contains(&format!("<thread>{}</thread>", id.trim_end())), "{answer}");
@@ -186,7 +186,7 @@ fn parrot(name: &str) -> Folder {
     Folder(path)
 }
 
-/// A program whose files can't grow past a megabyte or two, as on a disk that is full then.
+/// A program whose files can't grow past a megabyte or two, as on a full disk.
 fn on_a_small_disk(folder: &Folder, args: &[&str]) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -S -f 2000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_systole")]);
@@ -210,7 +210,7 @@ fn a_full_disk_ends_the_process_with_a_code_of_its_own_and_nothing_confirmed_is_
     let folder = parrot("full");
     let mut child = on_a_small_disk(&folder, &["run", "organism.yaml"]);
     let mut input = child.stdin.take().unwrap();
-    // It writes until nobody reads any more.
+    // The test writes until the reader is gone.
     let writer = std::thread::spawn(move || {
         (0..100_000).find(|n| input.write_all(envelope(&format!("{n}-")).as_bytes()).is_err()).expect("no end")
     });
@@ -229,7 +229,7 @@ fn a_full_disk_ends_the_process_with_a_code_of_its_own_and_nothing_confirmed_is_
     let mut answers = answered(&out);
     answers.extend(answered(&String::from_utf8(again.stdout).unwrap()));
     let last = *answers.last().unwrap();
-    // How many fit in depends on how many were written together.
+    // The number of answers depends on how many were written together.
     assert!(last < sent && last > 5, "{last} of {sent}");
     let missing = (0..=last).filter(|n| !answers.contains(n)).count();
     assert!(missing <= faults, "{missing} are missing, {faults} were told");

@@ -1,5 +1,5 @@
-//! What an operator gives to the next start of an organism: `systole thread fork` begins a conversation anew at one of
-//! its messages, `dead requeue` sends a letter again.
+//! Changes of an operator for the next start of an organism: `systole thread fork` forks a conversation at one of its
+//! messages, `dead requeue` redrives a dead letter.
 
 #[path = "../../../tests/oracle/mod.rs"]
 mod oracle;
@@ -78,14 +78,14 @@ impl Folder {
         self.said(&[&args, more].concat())
     }
 
-    /// A fork that has to be made; its id.
+    /// Makes a fork; returns its id.
     fn forked(&self, conversation: &str, at: &str, more: &[&str]) -> String {
         let (code, out, err) = self.fork(conversation, at, more);
         assert_eq!((code, err.as_str()), (0, ""));
         out.trim_end().to_owned()
     }
 
-    /// All that was said in the only conversation, and its id.
+    /// All messages of the only conversation, and its id.
     fn show(&self) -> (String, Vec<Value>) {
         let json = |args: &[&str]| {
             let (code, out, err) = self.said(&[args, &["--json", "--journal", "a.journal"]].concat());
@@ -116,7 +116,7 @@ fn id<'a>(said: &'a [Value], kind: &str, text: &str) -> &'a str {
 
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// Tells what it is asked, and keeps in mind what that was.
+/// Replies with the question, and keeps it as state.
 struct Teller(Asked);
 
 impl Actor for Teller {
@@ -135,7 +135,7 @@ impl Handler<Delivery<Ask>> for Teller {
     }
 }
 
-/// Works without awaiting: what it splits comes back to it as messages, and half of it later.
+/// Works without awaiting: the parts that it splits off come back as messages, half of them later.
 struct Splitter;
 
 impl Actor for Splitter {
@@ -170,7 +170,7 @@ impl Handler<Delivery<Later>> for Splitter {
     }
 }
 
-/// Asks one thing after the other, and several at once: all are waited for, one, or the one that is first.
+/// Asks one question after the other, and several at once: it awaits all, one, or the first.
 async fn plan(question: Delivery<Question>) -> Response {
     let thread = question.thread();
     let first: Told = thread.call(Ask::from(&question.text)).returning().await?;
@@ -210,7 +210,7 @@ fn organism(asked: &Asked) -> OrganismBuilder {
         .client("bob", |c| c.calls::<Question>())
 }
 
-/// What comes to whom of an organism that goes on from the journal, and what its teller is asked.
+/// The answers of an organism that goes on from the journal, by client, and the questions of its teller.
 struct Run {
     alice: Vec<Egress>,
     bob: Vec<Egress>,
@@ -269,7 +269,7 @@ fn an_edited_answer_is_handed_to_the_handler_and_what_came_before_is_not_asked_a
     let (answer, asked) = folder.goes_on(&fork);
     assert_eq!(answer, "<never> 7 all is told true");
     assert!(!asked.contains(&"may I?".to_owned()) && asked.contains(&"never".to_owned()), "{asked:?}");
-    // The first one is as it was, and the fork is a conversation like any other.
+    // The first conversation is unchanged, and the fork is a conversation like any other.
     let (_, out, _) = folder.said(&["thread", "list", "--journal", "a.journal"]);
     assert_eq!(out.lines().count(), 3, "{out}");
     let (_, out, _) = folder.said(&["thread", "show", &fork, "--journal", "a.journal"]);
@@ -344,7 +344,7 @@ fn what_can_not_be_forked_says_why() {
     refused(&conversation, first, &edit("torn.xml", "told.xsd"), "torn.xml:1:");
     refused(&conversation, first, &edit("good.xml", "ask.xsd"), "good.xml:");
     refused(&conversation, first, &edit("other.xml", "ask.xsd"), "can't become a {urn:example:test:v1}ask");
-    // What nothing judges is not taken.
+    // An edit without a schema to judge it is refused.
     let (code, _, err) = folder.fork(&conversation, first, &["--edit", "good.xml"]);
     assert_eq!((code, err.contains("--organism")), (2, true), "{err}");
     assert_eq!(fs::read(folder.0.join("a.journal")).unwrap(), before, "nothing is written");
@@ -366,7 +366,7 @@ fn what_retention_has_deleted_is_not_made_up() {
     let file = folder.0.join("a.journal");
     let mut journal = SqliteJournal::open(&file, &Options { retention, ..Options::new(KEY) }).unwrap();
     journal.recover().unwrap();
-    // What has had its time goes after some steps: all but the end of the conversation.
+    // Messages past their retention go after some steps: all but the end of the conversation.
     let at = Time::from_nanos(1_935_921_600_000_000_000).after(Duration::from_secs(24));
     let idle = |_| Step { ops: vec![Op::Unbury { letter: 1 }], at };
     journal.append(&(0..64).map(idle).collect::<Vec<_>>()).unwrap();
@@ -385,7 +385,7 @@ fn what_retention_has_deleted_is_not_made_up() {
 fn a_dead_letter_is_queued_again_at_the_next_start() {
     let folder = Folder::new("requeued");
     let asked = Asked::default();
-    // What stands beside a reply is given to nobody.
+    // Emissions beside a reply are delivered to no listener.
     let loose = async |_: Delivery<Question>| Ok(reply(answered("that is it")).and(call(Ask::from("too late"))));
     let start = || {
         let told = asked.clone();

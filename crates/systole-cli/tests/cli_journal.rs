@@ -1,4 +1,4 @@
-//! `systole journal`, `thread` and `dead`: what a journal holds, seen from outside.
+//! `systole journal`, `thread` and `dead`: the content of a journal, as an operator sees it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn said(args: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// A folder of a test with a journal in it, gone with it.
+/// A folder of a test with a journal in it, removed with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -308,8 +308,9 @@ fn a_journal_that_can_not_be_written_says_so() {
     journal(&file).close().unwrap();
     let before = fs::read(&file).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-    // A copy, because the one that was built may be where nobody else may look. Made by a process of its own: a program
-    // can't be run while a file of ours writes it, and what another test starts meanwhile has our files, too.
+    // A copy, because the user of the test may not read the folder of the built program. A process of its own makes it:
+    // a program can't be run while a file of ours writes it, and a process that another test starts meanwhile has our
+    // files, too.
     let program = folder.0.join("systole");
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_systole")).arg(&program).status().unwrap();
     assert!(copied.success());

@@ -1,5 +1,5 @@
-//! `systole run`, ended by `kill -9`: what it printed, what its commands saw, and what is left of them.
-// A real process is waited for.
+//! `systole run`, ended by `kill -9`: its output, the input of its commands, and their remains.
+// The test waits for a real process.
 #![allow(clippy::disallowed_methods)]
 
 mod waiting;
@@ -84,7 +84,7 @@ fn answer(line: &str) -> Option<usize> {
     rest.split_once('.')?.0.parse().ok()
 }
 
-/// Adds the answers that stand in the pipe; what is cut in its middle was not printed.
+/// Adds the answers in the pipe; an answer that is cut in its middle was not printed.
 fn collect(out: ChildStdout, answers: &mut BTreeSet<usize>) {
     let mut out = BufReader::new(out);
     let mut line = String::new();
@@ -96,7 +96,7 @@ fn collect(out: ChildStdout, answers: &mut BTreeSet<usize>) {
 
 #[test]
 fn no_answer_is_lost_when_the_pipe_is_slow() {
-    // Nothing is answered before everything was taken: what is not printed stops the process from reading on.
+    // No message is answered before all were read: an answer that can't be printed stops the process from reading on.
     let script = "while [ ! -e go ]; do sleep 0.05; done; sed 's/run/say/g'\n";
     let (folder, count) = (Folder::new("pipe", script), 8);
     folder.envelopes("all.xml", (0..count).map(|n| format!("<run xmlns='urn:t'>{n}.{}</run>", "x".repeat(30_000))));
@@ -110,11 +110,11 @@ fn no_answer_is_lost_when_the_pipe_is_slow() {
             until("all messages in the journal", || stat().filter(|stat| stat.open_conversations == count as u64));
             fs::write(folder.0.join("go"), "").unwrap();
         }
-        // There is room for two answers in the pipe, and nobody reads: the process stands in the middle of its third.
+        // The pipe has room for two answers, and no reader: the process waits in the middle of its third.
         let left = count - answers.len();
         let (bytes, printed) = if left > 2 { (61_000, 2) } else { (30_000 * left as u64, left) };
         until("a full pipe", || ioctl_fionread(&out).is_ok_and(|there| there > bytes).then_some(()));
-        // What was printed is read, and nothing else is.
+        // The printed answers are read, and no other one is.
         until("the end of what was printed", || stat().filter(|stat| stat.unread_egress == (left - printed) as u64));
         kill(&mut child);
         collect(out, &mut answers);
@@ -124,7 +124,7 @@ fn no_answer_is_lost_when_the_pipe_is_slow() {
 
 #[test]
 fn a_command_sees_the_whole_payload_of_a_process_that_was_killed() {
-    // It leaves the group, so that it outlives its parent, and reads after that one's end.
+    // The command leaves the group, so that it outlives its parent, and reads after that one's end.
     let script = "setsid sh -c 'mkfifo go; echo > begun; cat go; wc -c > count.new; mv count.new count'\ntrue\n";
     let folder = Folder::new("payload", script);
     let payload = format!("<run xmlns=\"urn:t\">{}</run>", "x".repeat(300_000));
@@ -133,7 +133,7 @@ fn a_command_sees_the_whole_payload_of_a_process_that_was_killed() {
     let mut child = folder.start(&["one.xml"]);
     until("the command", || folder.read("begun"));
     kill(&mut child);
-    // The guard kills what stayed in the group; this one has left it.
+    // The guard kills the processes that stayed in the group; this one has left it.
     writeln!(fs::OpenOptions::new().write(true).open(folder.0.join("go")).unwrap()).unwrap();
     let count = until("what the command read", || folder.read("count"));
     assert_eq!(count.trim(), whole.to_string());

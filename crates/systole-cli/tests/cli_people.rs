@@ -1,4 +1,4 @@
-//! People at the terminal of `systole run`: a real one, so that what stands where can be seen.
+//! People at the terminal of `systole run`: a real one, so that the test sees the place of each text.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -70,7 +70,7 @@ impl Person {
         let (sender, pieces) = channel();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            // The last one who holds the terminal closes it, which is an error here.
+            // The last process with the terminal closes it, which is an error here.
             while let Ok(read) = screen.read(&mut piece) {
                 if read == 0 || sender.send(String::from_utf8_lossy(&piece[..read]).replace('\r', "")).is_err() {
                     return;
@@ -96,12 +96,12 @@ impl Person {
         }
     }
 
-    /// Has other messages travel, whose events somebody sees.
+    /// Lets other messages travel, whose events come onto the screen.
     fn ring(&self) {
         std::fs::write(self.folder.join("ring"), "").unwrap();
     }
 
-    /// How the run ended: its exit code, standard output, and what is in the file of events.
+    /// The end of the run: its exit code, its standard output, and the file of events.
     fn ends(mut self) -> (Option<i32>, String, String) {
         let mut out = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
@@ -142,7 +142,7 @@ fn a_question_is_drawn_again_behind_events_on_its_terminal() {
     let again = person.sees("<ask xmlns=\"urn:t\">guilty?</ask>\n");
     assert!(again.ends_with("\n--- cli asks judge ---\n<ask xmlns=\"urn:t\">guilty?</ask>\n"), "{again:?}");
     person.sees("\n> ");
-    // What was typed before counts.
+    // The lines that were typed before count.
     person.types("<note>x</note></verdict>\n");
     person.sees("Send it? (y sends it, n sends nothing): ");
     person.types("y\n");

@@ -1,4 +1,4 @@
-//! What a listener wrote and the pump refused: operators see it, and so does the listener itself.
+//! Refused output of a listener: operators see it, and so does the listener itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
 struct Folder(PathBuf);
 
 impl Folder {
-    /// `wrong` is what the command writes first, for `printf`; then it keeps its history and answers.
+    /// `wrong` is the first output of the command, for `printf`; then it keeps its history and answers.
     fn new(name: &str, wrong: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("refused-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -65,7 +65,7 @@ impl Drop for Folder {
 
 #[test]
 fn output_that_is_no_xml_is_kept_and_escaped() {
-    // It is cut in its text, with a control character of the terminal in it.
+    // The output is cut in its text, with a control character of the terminal in it.
     let folder = Folder::new("raw", "Well: <say>I will \\302\\233not");
     let err = folder.run();
     let line = err.lines().find(|line| line.contains("refused what model wrote")).unwrap_or_else(|| panic!("{err}"));

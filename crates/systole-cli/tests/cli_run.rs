@@ -1,4 +1,4 @@
-//! `systole run` as a process: what goes in, what comes out, and how it ends.
+//! `systole run` as a process: its input, its output, and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn start(args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// What a run said, and how it ended.
+/// Output of a run, and its end.
 struct Said {
     code: i32,
     out: String,
@@ -56,7 +56,7 @@ fn wait(mut child: Child) -> (ExitStatus, String) {
     (child.wait().unwrap(), out)
 }
 
-/// Whether a process still runs: no zombie that waits for its parent, who may not be us.
+/// Checks whether a process runs: a zombie that waits for its parent, which may not be the test, doesn't.
 fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
@@ -152,7 +152,7 @@ fn what_is_no_message_is_told_once_with_an_example_and_what_may_be_meant() {
         assert!(out.contains("<rule>did you mean {urn:t}say?</rule>"), "{slip}: {out}");
         assert!(err.contains("(did you mean {urn:t}say?)"), "{slip}: {err}");
     }
-    // What a client may not call is no more found by this than what is not there.
+    // A payload that the client may not call is no nearer than one that doesn't exist.
     for payload in ["<ask xmlns='urn:t'/>", "<gone xmlns='urn:t'/>"] {
         assert!(!said(&envelope(payload)).0.contains("did you mean"), "{payload}");
     }
@@ -263,7 +263,7 @@ fn a_reader_that_goes_away_ends_the_run() {
     let mut err = child.stderr.take().unwrap();
     std::thread::spawn(move || drop(std::io::copy(&mut err, &mut std::io::sink())));
     let mut stdin = child.stdin.take().unwrap();
-    // Until the program has noticed, it takes what is written.
+    // Until the program has noticed, it reads input.
     while stdin.write_all(envelope("<say xmlns='urn:t'>x</say>").as_bytes()).is_ok() {
         if child.try_wait().unwrap().is_some() {
             break;
@@ -342,7 +342,7 @@ fn a_person_who_is_not_there_is_a_fault() {
 fn what_can_not_run_says_why() {
     let said = run(&["quiet.yaml", "ask.xml"], "");
     assert_eq!(said.code, 2);
-    assert!(said.err.starts_with("nobody may speak as 'cli': add clients: "), "{}", said.err);
+    assert!(said.err.starts_with("there is no client 'cli': add clients: "), "{}", said.err);
     let said = run(&["human.yaml", "no-such-file.xml"], "");
     assert_eq!((said.code, said.err.starts_with("can't read no-such-file.xml: ")), (2, true), "{}", said.err);
     let said = run(&["../check/shapes.yaml"], "");

@@ -1,6 +1,7 @@
-//! What the program knows, and the programs that it runs must not: as a user that is not root, who sees everything.
+//! Secrets of the program that the programs which it runs must not read: as a user that is not root, who sees
+//! everything.
 #![cfg(feature = "gateway")]
-// A real process is waited for.
+// The test waits for a real process.
 #![allow(clippy::disallowed_methods)]
 
 use std::io::{Read, Write};
@@ -43,7 +44,7 @@ fn the_token_of_an_agent_cannot_be_read_from_its_environment() {
     agent.args(["agent", "calculator", "--url", "http://127.0.0.1:9", "--exec", "true"]).env("SYSTOLE_TOKEN", "s3cret");
     agent.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut agent = Running(agent.spawn().unwrap());
-    // It has begun once it says that its gateway doesn't answer.
+    // The agent has begun once it logs that its gateway doesn't answer.
     let mut said = [0; 64];
     let length = agent.0.stderr.as_mut().unwrap().read(&mut said).unwrap();
     assert!(String::from_utf8_lossy(&said[..length]).contains("the gateway doesn't answer"));

@@ -1,5 +1,5 @@
 //! `worker:` with the real program: Python processes that stay, by hand and with the package of `sdk/python`.
-// A real process is waited for.
+// The test waits for a real process.
 #![allow(clippy::disallowed_methods)]
 
 mod waiting;
@@ -19,7 +19,7 @@ const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
   <xs:element name="do" type="xs:string"/><xs:element name="say" type="xs:string"/><xs:element name="ask" type="xs:string"/>
 </xs:schema>"#;
 
-/// A worker by hand, which does what the text of a payload says.
+/// A worker by hand: the text of a payload is its command.
 const BY_HAND: &str = r#"
 import json, os, re, sys
 out = os.fdopen(int(os.environ["SYSTOLE_WORKER"]), "w")

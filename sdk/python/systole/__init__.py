@@ -12,9 +12,9 @@
 
     run()
 
-A function takes a dataclass that is a `payload`, or a `str` with the XML, and returns what it answers: a payload, XML, a list
-of either, or None. A plain function runs on a thread of its own, and its `call(...)` returns the answer; in an async function
-it is `await call(...)`. What a script prints goes to the log.
+A function takes a dataclass that is a `payload`, or a `str` with the XML, and returns its emissions: a payload, XML, a list of
+either, or None. A plain function runs on a thread of its own, and its `call(...)` returns the answer; in an async function it
+is `await call(...)`. The output of a script goes to the log.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _current: contextvars.ContextVar[Message] = contextvars.ContextVar("message")
 
 
 class Fault(Exception):
-    """The answer to a call that failed."""
+    """A fault: the answer to a call that failed."""
 
     def __init__(self, code: str, message: str, retryable: bool = False, rule: str | None = None, example: str | None = None):
         super().__init__(f"{code}: {message}" + (f" ({rule})" if rule else ""))
@@ -56,7 +56,7 @@ class Fault(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Message:
-    """What the pump says of the message that a function handles; times and ids as text."""
+    """Metadata of the message that a function handles; times and ids as text."""
 
     id: str
     type: str
@@ -71,12 +71,12 @@ class Message:
 
 
 def message() -> Message:
-    """The message that the function which asks is handling."""
+    """The message that the calling function handles."""
     return _current.get()
 
 
 def payload(name: str) -> Callable[[type], type]:
-    """Makes a dataclass a payload: of a namespace, with the class's name in lower case, or of `{namespace}name`."""
+    """Makes a dataclass a payload, by its namespace and the class's name in lower case, or by `{namespace}name`."""
 
     def mark(cls: type) -> type:
         cls.__payload__ = name if name.startswith("{") else f"{{{name}}}{cls.__name__.lower()}"  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def named(name: str, **options: Any) -> Any:
 
 
 def listener(what: Any) -> Any:
-    """Lets a function handle the payloads of its first parameter's type: `@listener`, or `@listener("{namespace}name")`."""
+    """Registers a function for the payloads of its first parameter's type, or for a name: `@listener("{namespace}name")`."""
     if isinstance(what, str):
         return lambda function: _listen(function, what)
     return _listen(what, None)
@@ -110,7 +110,7 @@ def _listen(function: Callable[..., Any], name: str | None) -> Callable[..., Any
 
 
 def encode(value: Any) -> str:
-    """The XML of a payload; a text is XML already."""
+    """Encodes a payload as XML; a text is XML already."""
     if isinstance(value, str):
         return value
     namespace, _, local = value.__payload__[1:].rpartition("}")
@@ -143,7 +143,7 @@ def _text(value: Any) -> str:
 
 
 def decode(cls: type, xml: str | ET.Element) -> Any:
-    """A dataclass out of the XML of a payload."""
+    """Decodes the XML of a payload as a dataclass."""
     element = ET.fromstring(xml) if isinstance(xml, str) else xml
     namespace = element.tag.rpartition("}")[0]
     namespace = namespace and namespace + "}"
@@ -180,9 +180,9 @@ def _value(hint: Any, found: Any) -> Any:
 
 
 def call(request: Any, to: str | None = None) -> Any:
-    """The answer to a request: to be awaited in an async function, at once in a plain one. Raises a `Fault`.
+    """Calls another listener and returns the reply: awaited in an async function, at once in a plain one. Raises a `Fault`.
 
-    A payload that is a dataclass here comes as that, any other as a text with its XML.
+    A payload that is a dataclass of this program is decoded, any other is a text with its XML.
     """
     answer = _worker.call(_current.get().id, encode(request), to)
     try:
@@ -205,7 +205,7 @@ class _Worker:
         self.loop = asyncio.get_running_loop()
         self.writer = int(os.environ["SYSTOLE_WORKER"])
         os.set_inheritable(self.writer, False)
-        # Nothing that a script reads from its standard input can be ours.
+        # A script that reads its standard input must not read messages of the pump.
         self.reader, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -273,7 +273,7 @@ class _Worker:
         self.loop.call_soon_threadsafe(self.answer, line["id"], answer)
 
     def answer(self, id: str, answer: dict[str, Any]) -> None:
-        # One that is not there was cancelled meanwhile.
+        # A message that is not there was cancelled meanwhile.
         if id in self.running:
             del self.running[id]
             self.send({"id": id, **answer})
@@ -318,12 +318,12 @@ _worker = _Worker()
 
 
 def run(threads: int = 64) -> None:
-    """Handles messages until the organism ends. As many plain functions run at once as there are threads."""
+    """Handles messages until the organism ends. At most `threads` plain functions run at once."""
     if "SYSTOLE_WORKER" not in os.environ:
         sys.exit("systole runs this program, by worker: in an organism.yaml")
     try:
         asyncio.run(_worker.serve(threads))
     finally:
-        # Functions that still run have nobody who waits for them.
+        # No caller waits for functions that still run.
         sys.stdout.flush()
         os._exit(0)

@@ -1,3 +1,5 @@
+//! Requests about the job, the task or the session in their path.
+
 use std::sync::Arc;
 
 use axum::RequestExt;
@@ -28,7 +30,7 @@ impl FromRequest<Arc<Gate>> for About {
 }
 
 impl About {
-    /// The same, of a request that knows no query.
+    /// The request, which must have no query.
     pub(super) fn plain(self) -> Result<Self, Problem> {
         Query::of(&self.request, &[])?;
         Ok(self)

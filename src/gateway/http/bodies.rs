@@ -1,4 +1,4 @@
-//! Bounds on the bytes of bodies in memory, of requests and of messages that are answered: of one principal, and of all
+//! Bounds on the bytes of bodies in memory, of requests and of answers with messages: of one principal, and of all
 //! together. Messages are read for an answer in turns ([`Held::turn`]), so that what is read at once is bounded, too.
 
 use std::collections::HashMap;
@@ -16,7 +16,8 @@ use crate::gateway::problem::Problem;
 /// Bytes of messages that are read for answers at once.
 const READING: usize = 32 << 20;
 
-/// A quarter of all is kept for principals that have no more than this: a few with much can't keep the others out.
+/// Most bytes of a principal that may use the last quarter of the room, too: a few principals with much can't keep
+/// the others out.
 const SHARE: usize = 1 << 20;
 
 /// The unit in which turns are taken, in bytes.
@@ -43,12 +44,12 @@ impl Bodies {
         Arc::new(Self { most, most_of_one, state: Mutex::default(), reading })
     }
 
-    /// The body of a request of that principal, of which nothing is read yet.
+    /// The body of a request of a principal, still empty.
     pub(super) fn hold(self: &Arc<Self>, of: Name) -> Held {
         Held { bodies: self.clone(), of, bytes: Mutex::new(0) }
     }
 
-    /// Bytes that one answer may have: as many as that, and so few that the answers of a principal always fit.
+    /// Bytes that one answer may have: at most `most`, and few enough that two answers of a principal fit.
     pub(super) fn page(&self, most: usize) -> usize {
         most.min(self.most_of_one / 2)
     }
@@ -59,14 +60,14 @@ impl Bodies {
     }
 }
 
-/// A turn to read messages for an answer, until this is dropped.
+/// A turn to read messages for an answer, until it is dropped.
 #[derive(Debug)]
 #[must_use = "the turn ends when this is dropped"]
 pub(crate) struct Turn {
     _of: Option<OwnedSemaphorePermit>,
 }
 
-/// The bytes of one body that are in memory, until this is dropped.
+/// The bytes of one body that are in memory, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     bodies: Arc<Bodies>,
@@ -75,10 +76,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Waits for the turn to read messages of so many bytes at most, for an answer.
+    /// Waits for the turn to read messages of at most so many bytes, for an answer.
     ///
     /// # Errors
-    /// [`Problem`] if even a few have no room beside what is under way: nothing is to be read then.
+    /// [`Problem`] if even a few bytes have no room beside the bodies in memory: nothing may be read then.
     pub(crate) async fn turn(&self, bytes: usize) -> Result<Turn, Problem> {
         let units = u32::try_from(bytes.clamp(1, READING).div_ceil(UNIT)).unwrap_or(u32::MAX);
         let turn = self.bodies.reading.clone().acquire_many_owned(units).await.ok();
@@ -87,16 +88,16 @@ impl Held {
         Ok(Turn { _of: turn })
     }
 
-    /// The same answer, whose messages have so many bytes: they count until it is sent, or nobody takes it.
+    /// Counts the bytes of an answer's messages until it is sent or dropped.
     ///
     /// # Errors
-    /// [`Problem`] if they are too many: the answer is not sent then.
+    /// [`Problem`] if they are too many: the answer may not be sent then.
     pub(crate) fn weigh(self, bytes: usize, response: Response) -> Result<Response, Problem> {
         self.more(bytes)?;
         Ok(self.until_sent(response))
     }
 
-    /// The same for the answer to a call that had an effect, which is sent in any case.
+    /// Counts the same bytes for the answer to a call that had an effect, which is sent in any case.
     pub(super) fn count(self, bytes: usize, response: Response) -> Response {
         self.add(&mut self.bodies.state.lock().unwrap_or_else(PoisonError::into_inner), bytes);
         self.until_sent(response)
@@ -106,7 +107,7 @@ impl Held {
         response.map(|body| Body::new(Carrying::new(body, self)))
     }
 
-    /// Some bytes more, unless there are too many.
+    /// Adds bytes, unless there are too many.
     pub(super) fn more(&self, bytes: usize) -> Result<(), Problem> {
         let mut state = self.bodies.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.fits(&state, bytes)?;
@@ -120,13 +121,12 @@ impl Held {
         let for_it = if own.saturating_add(bytes) <= SHARE { *most } else { (most - most / 4).max(*most_of_one) };
         if state.bytes.saturating_add(bytes) > for_it {
             let detail =
-                format!("the bodies of all calls under way have {for_it} bytes, as many as may: try again later");
+                format!("the bodies of all calls in flight have {for_it} bytes, the most allowed: try again later");
             return Err(Problem::bodies(StatusCode::SERVICE_UNAVAILABLE, detail));
         }
         if own.saturating_add(bytes) > *most_of_one {
             let detail = format!(
-                "the bodies of the calls of {} that are under way have {most_of_one} bytes, as many as may: send fewer \
-                 at once",
+                "the bodies of calls of {} in flight have {most_of_one} bytes, the most allowed: send fewer at once",
                 self.of
             );
             return Err(Problem::bodies(StatusCode::TOO_MANY_REQUESTS, detail));
@@ -189,7 +189,7 @@ mod tests {
         let ada = bodies.hold(Name::parse("ada").unwrap());
         ada.more(1 << 20).unwrap();
         ada.more(1).unwrap_err();
-        // Where one principal may have all, it may.
+        // The limit of a principal may be the whole room.
         let bodies = Bodies::new(8 << 20, 8 << 20);
         bodies.hold(Name::parse("ada").unwrap()).more(8 << 20).unwrap();
     }

@@ -1,3 +1,5 @@
+//! The principal that makes a request, and its rights.
+
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -12,7 +14,7 @@ use super::failures::Reason;
 use crate::gateway::problem::Problem;
 use crate::gateway::{Kind, Principal};
 
-/// The principal that makes a request, as the door has found out by its token.
+/// The principal that makes a request, as the door knows it by the token.
 pub(crate) struct Caller(pub(in crate::gateway) Principal);
 
 impl FromRequestParts<Arc<Gate>> for Caller {
@@ -30,11 +32,11 @@ impl FromRequestParts<Arc<Gate>> for Caller {
 }
 
 impl Caller {
-    /// A mailbox that it may see to.
+    /// A mailbox that the principal may access.
     pub(super) fn mailbox(&self, gate: &Gate, name: &str) -> Result<Name, Problem> {
         let name = Name::parse(name).map_err(|error| Problem::not_found(error.to_string()))?;
         if !self.sees_to(&name) {
-            return Err(Problem::forbidden("that mailbox is somebody else's"));
+            return Err(Problem::forbidden("that mailbox belongs to another principal"));
         }
         match gate.mailboxes.mode(&name) {
             Some(_) => Ok(name),
@@ -42,12 +44,13 @@ impl Caller {
         }
     }
 
-    /// Who it is in the inbox of a job.
+    /// The principal, as the inbox of a job knows it.
     pub(super) fn principal(&self) -> inbox::Principal {
         inbox::Principal::new(self.0.name.clone())
     }
 
-    /// Whether it may do what a payload does in the pump: whether its contract there names it among what it calls.
+    /// Checks whether the principal may do what a payload does in the pump: its contract must list the payload among
+    /// its calls.
     pub(super) fn may<T: Payload>(&self, gate: &Gate) -> Result<(), Problem> {
         let (blueprint, payload) = (gate.organism.blueprint(), T::qname());
         let party = blueprint.party(self.0.name.as_str());
@@ -58,12 +61,12 @@ impl Caller {
         Err(Problem::forbidden(detail))
     }
 
-    /// Whether a task is theirs.
+    /// Checks whether a task concerns the principal.
     pub(super) fn sees(&self, inbox: &inbox::TaskInbox, task: &inbox::Task) -> bool {
         self.0.kind == Kind::Admin || inbox.concerns(task, &self.0.name)
     }
 
-    /// Whether it may see to a mailbox.
+    /// Checks whether the principal may access a mailbox.
     pub(super) fn sees_to(&self, mailbox: &Name) -> bool {
         match self.0.kind {
             Kind::Admin => true,

@@ -1,3 +1,5 @@
+//! Requests about a mailbox.
+
 use std::sync::Arc;
 
 use axum::RequestExt;
@@ -13,19 +15,19 @@ use super::request::{Query, json, message_id};
 use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
 
-/// A request about a mailbox that its caller may see to.
+/// A request about a mailbox that its caller may access.
 pub(super) struct Desk {
     pub(super) gate: Arc<Gate>,
     pub(super) mailbox: Name,
     pub(super) known: Arc<Known>,
-    /// Whether the caller is the listener itself.
+    /// True if the caller is the listener itself.
     pub(super) reader: bool,
     /// The message in the path.
     id: Option<String>,
     pub(super) request: Request,
 }
 
-/// What the path says.
+/// The parameters of the path.
 #[derive(Deserialize)]
 struct Place {
     mailbox: String,
@@ -47,17 +49,17 @@ impl FromRequest<Arc<Gate>> for Desk {
 }
 
 impl Desk {
-    /// The query, which knows these parameters.
+    /// Parses the query, which may have these parameters.
     pub(super) fn query(&self, known: &[&str]) -> Result<Query, Problem> {
         Query::of(&self.request, known)
     }
 
-    /// The message that it is about.
+    /// The message that the request is about.
     pub(super) fn message(&self) -> Result<MessageId, Problem> {
         message_id(self.id.as_deref().unwrap_or_default())
     }
 
-    /// The body, where the query is empty; the rest is left.
+    /// Parses the body of a request without a query; drops the rest.
     pub(super) async fn said<T: DeserializeOwned>(self) -> Result<(Arc<Gate>, Name, T), Problem> {
         self.query(&[])?;
         let said = json(&self.gate, self.request).await?;

@@ -1,8 +1,9 @@
-//! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a
-//! body is read here; no other code reads one of a caller that is not known ([`Known`]).
+//! The checks before every call: of its head, of its principal, and of the room for it. Nothing of a body is read here;
+//! no other code reads a body without a [`Known`] caller.
 //!
-//! A token can be revoked while its call waits or its body comes. Then it is asked again ([`Known::is_known`]): when the
-//! body was read, and before anything that a call waited for is done or told. What was done is never answered with 401.
+//! A token can be revoked while its call waits or its body comes. Then it is checked again ([`Known::is_known`]): when
+//! the body was read, and before an effect or an answer after a wait. A call that had its effect is never answered with
+//! 401.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,36 +31,36 @@ const MONITORING: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 /// Another call that needs no token.
 const DESCRIPTION: &str = "/openapi.json";
 
-/// A call or a body that takes so long has waited.
+/// A call or a body that takes longer may outlive its token.
 pub(super) const LONG: Duration = Duration::from_millis(10);
 
 /// The caller of a request, among its extensions. Without one no body is read.
 pub(crate) struct Known {
     pub(super) principal: Principal,
-    /// The hash of its token.
+    /// The hash of the caller's token.
     token: TokenHash,
-    /// The bytes of its body that are in memory.
+    /// The bytes of the request's body that are in memory.
     held: Held,
 }
 
 impl Known {
-    /// Adds bytes of its body to those in memory, until its answer begins.
+    /// Adds bytes of the request's body to those in memory, until its answer begins.
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Problem> {
         self.held.more(bytes)
     }
 
-    /// Room for the bytes of its answer, of which none are there yet.
+    /// Room for the bytes of the answer, which is empty at first.
     pub(crate) fn room(&self, gate: &Gate) -> Held {
         gate.edge.bodies.hold(self.principal.name.clone())
     }
 
-    /// Whether its token is still that of the same principal.
+    /// Checks whether the token is still that of the same principal.
     pub(crate) fn is_known(&self, gate: &Gate) -> bool {
         gate.query.bearer(self.token).is_ok_and(|found| found.as_ref() == Some(&self.principal))
     }
 }
 
-/// Lets a request in.
+/// Admits a request, or refuses it.
 pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     if let Err(problem) = protocol::judge(&request) {
         return problem.into_response();
@@ -93,7 +94,7 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
         Err(problem) => return problem.into_response(),
     };
     request.extensions_mut().insert(known.clone());
-    // Other calls had their effect.
+    // Calls with another method had their effect.
     let is_safe = request.method().is_safe();
     let began = gate.mailboxes.now();
     let response = next.run(request).await;
@@ -103,7 +104,7 @@ pub(super) async fn enter(State(gate): State<Arc<Gate>>, mut request: Request, n
     response
 }
 
-/// Whether the organism has a principal, as what its token says: one that was taken out of organism.yaml is nobody.
+/// Checks whether the organism still has the principal of a token: one that was removed from organism.yaml is unknown.
 fn is_here(gate: &Gate, principal: &Principal) -> bool {
     match principal.kind {
         Kind::Admin => true,
@@ -112,7 +113,7 @@ fn is_here(gate: &Gate, principal: &Principal) -> bool {
     }
 }
 
-/// A principal within its rate, for whom there is room.
+/// Admits a principal within its rate limit, if there is room.
 fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal, token: TokenHash) -> Result<Known, Problem> {
     gate.edge.rate.pass(&principal.name, gate.mailboxes.now()).map_err(|seconds| {
         let requests = gate.settings.requests;
@@ -125,7 +126,7 @@ fn let_in(gate: &Gate, visit: Option<Visit>, principal: Principal, token: TokenH
     Ok(Known { principal, token, held })
 }
 
-/// The token that is shown, if anything is.
+/// The token in the headers, if there is any.
 fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
     let shown = headers.get(AUTHORIZATION)?;
     let bearer = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
@@ -133,7 +134,7 @@ fn shown(headers: &HeaderMap) -> Option<Result<&str, Reason>> {
     Some(token.ok_or(Reason::Malformed))
 }
 
-/// Waits until a request without a token is let in. Meanwhile its connection may be closed for others.
+/// Waits for the turn of a request without a token. Meanwhile its connection may be closed for others.
 async fn wait_for_turn(gate: &Gate, visit: Option<Visit>, lane: Lane) -> Result<(), Problem> {
     let Some(visit) = visit else { return Ok(()) };
     let (wait, let_in) = match gate.edge.strangers.turn(visit.source(), lane, gate.mailboxes.now()) {
@@ -151,7 +152,8 @@ async fn wait_for_turn(gate: &Gate, visit: Option<Visit>, lane: Lane) -> Result<
     Err(Problem::too_many("rate", detail, 1))
 }
 
-/// Refuses a token, the later the more of them came from there. Meanwhile its connection may be closed for others.
+/// Refuses a token, the later the more bad ones came from its address. Meanwhile its connection may be closed for
+/// others.
 async fn refuse(gate: &Gate, visit: Option<Visit>, reason: Reason) -> Problem {
     gate.edge.failures.count(reason);
     if let Some(visit) = visit {

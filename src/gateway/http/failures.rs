@@ -1,5 +1,5 @@
-//! Tokens that are not good: counted, logged within bounds, and answered the later the more of them come from one
-//! address. Nobody is locked out: a good token is never made to wait, wherever it comes from.
+//! Bad tokens: counted, logged within bounds, and answered the later the more of them come from one address. No
+//! principal is locked out: a good token never waits, wherever it comes from.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,24 +10,24 @@ use systole_core::vocab::Time;
 
 use crate::accept::Source;
 
-/// Addresses that are remembered; past it the one that failed last of all the longest time ago is forgotten.
+/// Addresses that are remembered; past it the address whose last failure is the oldest is forgotten.
 const ADDRESSES: usize = 4096;
 
-/// Failures of an address that are answered at once, and how much later each further one is, at most.
+/// Failures of an address that are answered at once; the delay per further failure, and the longest delay, follow.
 const FREE: u32 = 3;
 const STEP: Duration = Duration::from_millis(100);
 const MOST: Duration = Duration::from_secs(3);
 
-/// After so long without a failure an address begins anew.
+/// Time without a failure after which an address begins anew.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// Interval between two log lines of one address, and the most lines of all addresses within it.
 const LOGGED: (Duration, u32) = (Duration::from_secs(1), 10);
 
-/// Reason for which a caller is not known.
+/// Reason why a caller is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// Nothing was shown.
+    /// The request has no credentials.
     Missing,
     /// The credentials are no bearer token.
     Malformed,
@@ -57,9 +57,9 @@ pub(super) struct Failures {
 #[derive(Debug, Default)]
 struct State {
     addresses: HashMap<Source, Address>,
-    /// Since when lines are counted, and how many there were.
+    /// Begin of the interval in which lines are counted, and their number.
     lines: (Time, u32),
-    /// Failures that no line has told of, of addresses that are forgotten or when there were too many lines.
+    /// Failures without a line, of addresses that were forgotten or past the most lines.
     untold: u64,
 }
 
@@ -82,7 +82,7 @@ impl Failures {
         self.counts[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// A token of that address was not good: how long its answer has to wait.
+    /// Counts a bad token of an address; returns the delay of its answer.
     pub(super) fn fail(&self, source: Source, now: Time) -> Duration {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.forget(source);
@@ -112,8 +112,8 @@ impl State {
         }
     }
 
-    /// Whether to log a failure of an address: then how many of it since the last line, and how many of others that had
-    /// none.
+    /// Decides whether to log a failure of an address: returns how many of it came since its last line, and how many of
+    /// others had none.
     fn line(&mut self, source: Source, now: Time) -> Option<(u64, u64)> {
         if now.since(self.lines.0) >= LOGGED.0 {
             self.lines = (now, 0);

@@ -1,4 +1,4 @@
-//! Whether it lives, whether it takes messages, and figures. No name of anybody is in them: they need no token.
+//! Liveness, readiness and figures, without a token: they hold no name of any principal.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -20,10 +20,10 @@ use crate::gateway::Kind;
 use crate::gateway::problem::Problem;
 use crate::shell::entropy::Entropy;
 
-/// Entries of a page, unless something else is asked for, and at most.
+/// Entries of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
 
-/// Bytes of descriptions in a page, at least one of which is in it.
+/// Bytes of descriptions in a page, which has at least one entry.
 const BYTES: usize = 1 << 20;
 
 /// `GET /v1/jobs`
@@ -49,7 +49,7 @@ struct Card {
     skills: BTreeSet<String>,
 }
 
-/// `PUT /v1/jobs/{job}`: it is there from now on, and its caller's.
+/// `PUT /v1/jobs/{job}`: registers a job of the caller.
 pub(super) async fn register(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, request } = about.plain()?;
     caller.may::<Register>(&gate)?;
@@ -60,7 +60,7 @@ pub(super) async fn register(about: About) -> Result<Response, Problem> {
     Ok(view::document(StatusCode::OK, &value))
 }
 
-/// `DELETE /v1/jobs/{job}`: it is there no longer; what waits for it waits for its owner.
+/// `DELETE /v1/jobs/{job}`: removes a job; its owner keeps the tasks that wait.
 pub(super) async fn remove(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, .. } = about.plain()?;
     caller.may::<Remove>(&gate)?;
@@ -98,7 +98,7 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
         context: wanted.context,
         deadline: deadline.map_err(|_| Problem::bad_request("'deadline' has to be a date and time (RFC 3339)"))?,
         key,
-        // Nobody waits in the pump.
+        // No caller in the pump waits for the task.
         detached: true,
         watched: wanted.watched,
     };
@@ -110,7 +110,7 @@ pub(super) async fn submit(about: About) -> Result<Response, Problem> {
     Ok(view::located(view::document(status, &value), &format!("/v1/tasks/{}", taken.id)))
 }
 
-/// `GET /v1/jobs/{job}/tasks`: those that the caller owns or submitted.
+/// `GET /v1/jobs/{job}/tasks`: the tasks that the caller owns or submitted.
 pub(super) async fn list(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, request } = about;
     let query = Query::of(&request, &["status", "after", "limit"])?;
@@ -131,7 +131,7 @@ pub(super) async fn list(about: About) -> Result<Response, Problem> {
     Ok(view::document(StatusCode::OK, &gate.organism.tasks().inbox(&named(&job)?, listed).await?))
 }
 
-/// `GET /v1/jobs/{job}/inbox.md`: what is pending, as a model reads it.
+/// `GET /v1/jobs/{job}/inbox.md`: the pending tasks, as Markdown for a model.
 pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
     let About { gate, caller, name: job, .. } = about.plain()?;
     let is_admin = caller.0.kind == Kind::Admin;
@@ -141,7 +141,7 @@ pub(super) async fn markdown(about: About) -> Result<Response, Problem> {
     };
     let text = gate.organism.tasks().inbox(&named(&job)?, read).await?;
     let text =
-        text.ok_or_else(|| Problem::forbidden(format!("'{job}' is somebody else's: its owner reads its inbox")))?;
+        text.ok_or_else(|| Problem::forbidden(format!("'{job}' isn't yours: its owner alone reads its inbox")))?;
     Ok(view::typed(StatusCode::OK, "text/markdown; charset=utf-8", text))
 }
 

@@ -1,4 +1,4 @@
-//! Leases: a reader has a message for a while, and says what became of it.
+//! Leases: a reader holds a message for a time, and says how it ended.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::gateway::problem::Problem;
 use crate::gateway::service::ActError;
 use crate::shell::entropy::Entropy;
 
-/// The most messages that are leased at once.
+/// Most messages of one lease call.
 const MAX: u64 = 100;
-/// The longest lease, in seconds.
+/// Longest lease, in seconds.
 const VISIBILITY: u64 = 12 * 3600;
 
 #[derive(Deserialize)]
@@ -38,14 +38,14 @@ pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
     let known = desk.known.clone();
     let (gate, mailbox, wanted) = desk.said::<Wanted>().await?;
     if gate.mailboxes.is_pushed(&mailbox) {
-        return Err(Problem::conflict("pushed", "the messages of this listener are pushed to it: nobody leases them"));
+        return Err(Problem::conflict("pushed", "the messages of this listener are pushed to it, and can't be leased"));
     }
     let max = within("max", wanted.max.map_or(1, |max| max.0), (1, MAX))? as usize;
     let until = Instant::now() + Duration::from_secs(within("wait", wanted.wait.map_or(0, |wait| wait.0), (0, WAIT))?);
     let visibility = visibility(&gate, wanted.visibility)?;
     let bell = gate.mailboxes.bell(&mailbox).ok_or_else(Problem::stopping)?;
     let held = known.room(&gate);
-    // What a lease may have: no more than a page, and no more messages than it wants.
+    // Bound of a lease: one page, and the messages that it wants.
     let bytes = gate.edge.bodies.page(PAGE.min(max.saturating_mul(gate.organism.blueprint().limits.xml.message_bytes)));
     let (mut acted, _turn) = loop {
         let mut rung = std::pin::pin!(bell.notified());
@@ -74,7 +74,7 @@ pub(super) async fn lease(desk: Desk) -> Result<Response, Problem> {
     Ok(held.count(bytes, view::long_document(&gate, value).await?))
 }
 
-/// A receipt that can't be guessed.
+/// Draws a receipt that can't be guessed.
 fn draw() -> [u8; 16] {
     Entropy::Real.random().into_bytes()
 }
@@ -139,7 +139,7 @@ async fn handle(
     match refused {
         Refused::Stale | Refused::Full(_) => Err(stale()),
         Refused::Over(state) => Err(over(state)),
-        // It ended before: the journal remembers how.
+        // The message ended before: the journal has its end.
         Refused::Unknown => {
             let mail = gate.query.mail(id).await?.filter(|mail| mail.record.mailbox == mailbox);
             let status = mail.ok_or_else(no_message)?.status;
@@ -152,7 +152,7 @@ async fn handle(
     }
 }
 
-/// Carries out the action of a reader in order, or of a stream, on a message that is not leased.
+/// Applies an action without a receipt: of a reader in order, or of a stream.
 async fn unleased(gate: &Gate, mailbox: Name, id: MessageId, action: Action) -> Result<Response, Problem> {
     match action {
         Action::Ack | Action::Term { .. } => {
@@ -184,7 +184,7 @@ fn stale() -> Problem {
 }
 
 fn over(state: MailState) -> Problem {
-    Problem::conflict("settled", format!("the message is {} by now", state.as_str()))
+    Problem::conflict("settled", format!("the message is already {}", state.as_str()))
 }
 
 fn visibility(gate: &Gate, wanted: Option<Whole>) -> Result<Duration, Problem> {

@@ -1,4 +1,4 @@
-//! `POST /v1/listeners`: a remote agent says that it is there, and what it takes itself to be.
+//! `POST /v1/listeners`: registers a remote agent, with the contract that it assumes.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ struct Registration {
     url: Option<String>,
 }
 
-/// What an agent takes its contract to be; what it leaves out it agrees with.
+/// The contract that an agent assumes; it agrees with whatever it leaves out.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claimed {
@@ -65,12 +65,12 @@ pub(super) async fn register(
     let mode = registration.mode.clone();
     gate.mailboxes.act(Input::Register { name: name.clone(), registration })?.durable().await?;
     let mailbox = format!("/v1/mailboxes/{name}");
-    // The token that was shown: it stays the only one.
+    // The token that was shown: it stays the only one of the listener.
     let value = json!({ "name": name.as_str(), "mode": &*mode, "mailbox": mailbox, "token": token });
     Ok(view::document(StatusCode::CREATED, &value))
 }
 
-/// How and where a listener wants its messages, within what is declared.
+/// The mode and the URL of a listener, within its declaration.
 pub(crate) fn place(declared: &Mode, mode: &str, url: Option<&str>, at: Time) -> Result<Registered, Problem> {
     let pulled = |mode: &str| Ok(Registered { at, mode: mode.into(), url: None, declared: None });
     match (mode, declared, url) {
@@ -95,7 +95,8 @@ pub(crate) fn place(declared: &Mode, mode: &str, url: Option<&str>, at: Time) ->
     }
 }
 
-/// The contract in the configuration holds: who takes it to be another one would fail later, message by message.
+/// Compares the assumed contract with that of the configuration, which holds: an agent with another one would fail
+/// later, message by message.
 fn compare(claimed: &Claimed, contract: &Contract) -> Result<(), Problem> {
     let lists = [
         ("accepts", &claimed.accepts, &contract.accepts),

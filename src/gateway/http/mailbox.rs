@@ -1,4 +1,4 @@
-//! Reading a mailbox in order, and its dead letters.
+//! Reads of a mailbox in order, and its dead letters.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::gateway::cursor::{self, Place};
 use crate::gateway::problem::Problem;
 use crate::shell::journal::{Page, Position, Range};
 
-/// Messages of a page, unless something else is asked for, and at most.
+/// Messages of a page, by default and at most.
 const LIMIT: (u64, u64) = (100, 500);
 
 /// `GET /v1/mailboxes/{mailbox}/messages`
@@ -45,7 +45,8 @@ pub(super) async fn list(desk: Desk) -> Result<Response, Problem> {
     let (page, turn) = loop {
         let mut rung = std::pin::pin!(bell.notified());
         rung.as_mut().enable();
-        // Also what comes back while it waits, and would keep others out: its lease ended, or the pump runs it again.
+        // Passes also the messages that come back while the reader waits and would block others: their lease ended, or
+        // the pump runs them again.
         if let Some(through) = passed {
             gate.mailboxes.act(Input::Passed { mailbox: range.mailbox.clone(), through })?.durable().await?;
         }
@@ -106,10 +107,10 @@ fn counted(what: &str, one: Option<MessageId>, count: usize) -> Result<Response,
     Ok(view::document(StatusCode::OK, &json!({ what: count })))
 }
 
-/// Bytes of a page: what stands behind them comes with the next one.
+/// Bytes of a page; what follows comes with the next one.
 pub(super) const PAGE: usize = 8 << 20;
 
-/// What a query asks for: by default from the oldest message on.
+/// The range that a query asks for: by default from the oldest message on.
 pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range, From), Problem> {
     let limit = query.number("limit", LIMIT.0, (1, LIMIT.1))? as usize;
     let from = match query.text("after") {
@@ -121,18 +122,18 @@ pub(super) fn range(gate: &Gate, mailbox: Name, query: &Query) -> Result<(Range,
     Ok((Range { mailbox, after, limit, bytes, payload: None, peer: None, before: None, dead: false }, from))
 }
 
-/// Where a reader wants to begin.
+/// Place at which a reader begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum From {
-    /// With the oldest message.
+    /// At the oldest message.
     Start,
-    /// Behind a place that it was told.
+    /// Behind the place of a cursor.
     Behind(Place),
-    /// Behind a place that was never told of this mailbox.
+    /// Behind a place that no cursor of this mailbox has.
     Lost,
 }
 
-/// Some messages, unless the place that was asked for is lost.
+/// Reads messages, unless the place that was asked for is lost.
 pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, Problem> {
     let mailbox = range.mailbox.clone();
     let page = gate.query.page(range).await?;
@@ -142,8 +143,8 @@ pub(super) async fn page(gate: &Gate, range: Range, from: From) -> Result<Page, 
         From::Lost => true,
     };
     if lost {
-        let detail = "what stood there is forgotten: go on from 'oldest', or without a cursor";
-        let title = "That place is lost";
+        let detail = "the messages behind that cursor are forgotten: go on from 'oldest', or without a cursor";
+        let title = "The cursor is lost";
         let problem = Problem::new(StatusCode::GONE, "cursor_lost", title, detail);
         return Err(problem.with("oldest", oldest(gate, &mailbox, page.position)));
     }
@@ -167,7 +168,7 @@ async fn show(gate: Arc<Gate>, range: Range, page: Page, order: bool, held: Held
     held.weigh(bytes, view::long_document(&gate, value).await?)
 }
 
-/// The place before the oldest message that is left.
+/// Cursor of the place before the oldest message that is left.
 fn oldest(gate: &Gate, mailbox: &Name, position: Position) -> String {
     let Position { pruned: mark, oldest } = position;
     let seq = oldest.map_or(mark, |oldest| oldest.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! `/v1/messages`: what clients send and ask about, and what remote listeners answer.
+//! `/v1/messages`: submissions of clients, their state, and the answers of remote listeners.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) async fn submit(
     Ok(acknowledge(&posted))
 }
 
-/// Whether somebody may send messages.
+/// Checks whether a principal may send messages.
 pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem> {
     if principal.kind == Kind::Listener || !gate.submissions.knows(&principal.name) {
         let detail = "only a client of the organism sends messages; a listener calls others with its replies";
@@ -51,8 +51,8 @@ pub(super) fn may_send(gate: &Gate, principal: &Principal) -> Result<(), Problem
 /// A message that a request has submitted.
 pub(super) struct Posted {
     pub(super) kept: Kept,
-    /// The answers that came while the request waited. One that doesn't wait has none, even where some are there
-    /// already: so its response never depends on who was faster.
+    /// The answers that came while the request waited. A request that doesn't wait has none, also where some are there
+    /// already: so its response never depends on a race.
     pub(super) answers: Vec<SentAnswer>,
     /// The body of the request.
     pub(super) body: Bytes,
@@ -74,14 +74,14 @@ pub(super) async fn send(gate: &Arc<Gate>, from: Name, request: Request) -> Resu
     let rung = watch.notify().notified();
     let kept = hand_over(gate, submission, envelope).await?;
     let until = Instant::now() + wait;
-    // All answers to a new message come while it is watched; the journal knows those to another one.
+    // A watch sees all answers to a new message; the journal has those to an earlier one.
     let is_new = kept.id == id && !gate.mailboxes.is_stopping();
     let mut answers = match is_new && timeout_at(until, rung).await.is_ok() {
         true => watch.answers(),
         false => answers_of(gate, kept.id, until).await?,
     };
     if !known.is_known(gate) {
-        // The message is kept, and its answer told to nobody.
+        // The message is submitted, and its answer not shown.
         answers.clear();
     }
     Ok(Posted { kept, answers, body })
@@ -99,7 +99,7 @@ pub(in crate::gateway) async fn take(
     hand_over(gate, submission, envelope).await
 }
 
-/// Judges an envelope of a client; the submission that it is, and the envelope as the organism gets it.
+/// Judges an envelope of a client; returns its submission, and the envelope as re-encoded.
 async fn judged(
     gate: &Gate,
     from: Name,
@@ -204,7 +204,7 @@ async fn settle(gate: &Gate, caller: &Caller, id: &str, with: Settlement) -> Res
     Ok(view::document(StatusCode::ACCEPTED, &value))
 }
 
-/// Ends a message of a mailbox, durably. The same end once more is no mistake.
+/// Ends a message of a mailbox, durably. A repeated end is no mistake.
 ///
 /// # Errors
 /// 422 for a reply that the pump would refuse: nothing has ended then.
@@ -224,7 +224,7 @@ pub(in crate::gateway) async fn conclude(gate: &Gate, id: MessageId, with: Settl
     };
     let state = match refused {
         Refused::Over(state) => state,
-        // It ended before: the journal remembers how.
+        // The message ended before: the journal has its end.
         _ => {
             let mail = gate.query.mail(id).await?.ok_or_else(no_message)?;
             match Repeated::settlement(&mail.status, &with) {
@@ -268,14 +268,14 @@ fn acknowledge(posted: &Posted) -> Response {
     view::located(response, &format!("/v1/messages/{id}"))
 }
 
-/// What the pump would refuse in any case is refused now.
+/// Refuses now what the pump would refuse later.
 async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Problem> {
     let blueprint = gate.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
     Ok(gate.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
 }
 
-/// The message as the organism gets it: `from` is the principal of the token, whatever the bytes say.
+/// Makes the submission and the re-encoded envelope: `from` is the principal of the token, whatever the bytes say.
 fn submission(
     from: Name,
     foreseen: Foreseen,

@@ -1,4 +1,4 @@
-//! The HTTP side: routes, and what each of them needs before it does anything.
+//! The HTTP side: routes, and the checks before each of them.
 
 mod about;
 mod bodies;
@@ -60,10 +60,10 @@ pub(super) use {
     view::{document, long_document},
 };
 
-/// Routes of somebody above the gateway.
+/// Routes of a façade above the gateway.
 pub(crate) type Routes = Router<Arc<Gate>>;
 
-/// The resources that clients may take of the gateway, and have taken.
+/// The resources that clients may use of the gateway, and do use.
 pub(crate) struct Edge {
     pub(super) rate: Rate,
     /// The connections.
@@ -89,10 +89,10 @@ impl Edge {
     }
 }
 
-/// What every request can see.
+/// State of the application, which every request can see.
 pub(crate) struct Gate {
     pub(super) settings: GatewaySettings,
-    /// Whether an unknown token is told 404 at a path.
+    /// True for a path that answers 404 for an unknown token.
     pub(super) obituary: fn(&str) -> bool,
     pub(super) organism: Arc<Organism>,
     pub(super) mailboxes: MailboxService,
@@ -109,12 +109,12 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Mailbox that a message is in.
+    /// Mailbox of a message.
     pub(super) async fn mailbox_of(&self, id: MessageId) -> Result<Option<Name>, Problem> {
         Ok(self.place_of(id).await?.map(|(mailbox, _)| mailbox))
     }
 
-    /// Mailbox that a message is in, and its thread.
+    /// Mailbox of a message, and its thread.
     async fn place_of(&self, id: MessageId) -> Result<Option<(Name, ThreadId)>, Problem> {
         match self.mailboxes.place_of(id) {
             Some(place) => Ok(Some(place)),
@@ -124,7 +124,7 @@ impl Gate {
 }
 
 impl Gate {
-    /// Whether messages are taken: neither the gateway nor the organism ends.
+    /// Checks that messages are accepted: neither the gateway nor the organism ends.
     ///
     /// # Errors
     /// 503 if one of them does.
@@ -134,7 +134,7 @@ impl Gate {
     }
 }
 
-/// A route: its path, its method, who sees to it.
+/// A route: path, method, handler.
 type Route = (&'static str, Method, MethodRouter<Arc<Gate>>);
 
 /// Every route. The description in `openapi.json` names these and no others; a test compares them.
@@ -180,7 +180,7 @@ fn routes() -> Vec<Route> {
     routes
 }
 
-/// All calls, behind the door that judges heads and knows callers.
+/// All calls, behind the door that judges heads and knows principals.
 pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
     let router = routes().into_iter().fold(Router::new(), |router, (path, _, method)| router.route(path, method));
     let nowhere = || async { Problem::not_found("there is no such path: see /openapi.json") };
@@ -192,7 +192,7 @@ pub(super) fn router(gate: Arc<Gate>, more: Routes) -> Router {
     router.layer(map_response(one_shape)).layer(from_fn_with_state(gate.clone(), door::enter)).with_state(gate)
 }
 
-/// What the framework refuses by itself looks like any other problem.
+/// Gives refusals of the framework the shape of any other problem.
 async fn one_shape(response: Response) -> Response {
     let status = response.status();
     let ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);

@@ -1,4 +1,4 @@
-//! The description of all of it, for programs.
+//! The description of all calls, for programs.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub(super) async fn document(State(gate): State<Arc<Gate>>) -> Response {
     view::typed(StatusCode::OK, "application/json", gate.description.clone())
 }
 
-/// The document, with the paths of those whose routes are served, too.
+/// The document, with the paths of additional routes.
 pub(in crate::gateway) fn describe(others: &[&str]) -> Bytes {
-    // All of them are part of the program, and tests read them.
+    // All documents are part of the program, and tests read them.
     let mut document: Value = serde_json::from_str(DOCUMENT).expect("openapi.json is JSON");
     for other in others {
         let mut other: Value = serde_json::from_str(other).expect("a description is JSON");

@@ -1,4 +1,5 @@
-//! Whether the agent of a remote listener is to work: it asks, an admin says. One who is let in no more hears 401.
+//! Presence of the agent of a remote listener: it asks whether to work, an admin pauses and resumes it. An agent whose
+//! token was revoked gets 401.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ pub(super) async fn resume(
 
 async fn set(gate: &Gate, caller: &Caller, name: &str, request: Request, paused: bool) -> Result<Response, Problem> {
     if caller.0.kind != Kind::Admin {
-        return Err(Problem::forbidden("only an admin lets agents rest or work"));
+        return Err(Problem::forbidden("only an admin pauses and resumes agents"));
     }
     let name = caller.mailbox(gate, name)?;
     nothing(gate, request).await?;
@@ -59,7 +60,7 @@ async fn set(gate: &Gate, caller: &Caller, name: &str, request: Request, paused:
     Ok(state(gate, &name))
 }
 
-/// The request says nothing besides its path.
+/// Checks that a request has neither query nor body.
 async fn nothing(gate: &Gate, request: Request) -> Result<(), Problem> {
     Query::of(&request, &[])?;
     let body: Map<String, Value> = json(gate, request).await?;

@@ -1,4 +1,4 @@
-//! Heads that are well-formed for hyper, and can't be answered: what HTTP asks of a server beyond reading them.
+//! Heads that hyper parses and that can't be answered: rules of HTTP for servers beyond parsing.
 
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST, HeaderName, TRANSFER_ENCODING};
@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, StatusCode, Version};
 
 use crate::gateway::problem::Problem;
 
-/// Bytes of a path and its query.
+/// Most bytes of a path and its query.
 const URI: usize = 8 << 10;
 
-/// Whether a request can be answered, as far as its head says.
+/// Checks whether a request can be answered, by its head.
 pub(super) fn judge(request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     host(headers, request.version())?;
@@ -30,13 +30,13 @@ pub(super) fn judge(request: &Request) -> Result<(), Problem> {
         return Err(Problem::encoded(format!("the body is encoded with '{coding}': send it as it is")));
     }
     if let Some(coding) = other(&TRANSFER_ENCODING, "chunked") {
-        let detail = format!("the transfer coding '{coding}' is not known here: send 'chunked', or a Content-Length");
+        let detail = format!("the transfer coding '{coding}' is not supported: send 'chunked', or a Content-Length");
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, "transfer_coding", "Not that way", detail));
     }
     Ok(())
 }
 
-/// There has to be one `Host` (RFC 9112, section 3.2); HTTP/1.0 knows none.
+/// Checks that there is one `Host` (RFC 9112, section 3.2); HTTP/1.0 needs none.
 fn host(headers: &HeaderMap, version: Version) -> Result<(), Problem> {
     match count(headers, &HOST) {
         0 if version == Version::HTTP_10 => Ok(()),

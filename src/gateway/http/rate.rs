@@ -1,4 +1,4 @@
-//! How often a principal may ask: a token bucket each.
+//! Rate limit of each principal: a token bucket.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,16 +6,16 @@ use std::sync::{Mutex, PoisonError};
 
 use systole_core::vocab::{Name, Time};
 
-/// The buckets of all principals; there are as many as tokens.
+/// The buckets of all principals: at most as many as tokens.
 pub(in crate::gateway) struct Rate {
-    /// In a second, and at once.
+    /// Requests per second, and at once.
     requests: u32,
     buckets: Mutex<HashMap<Name, Bucket>>,
     refused: AtomicU64,
 }
 
 struct Bucket {
-    /// In nanoseconds of its refill: a second of it is `requests`.
+    /// Nanoseconds of refill: a second of it is `requests`.
     tokens: u64,
     filled: Time,
 }
@@ -27,7 +27,7 @@ impl Rate {
         Self { requests, buckets: Mutex::default(), refused: AtomicU64::new(0) }
     }
 
-    /// Lets one request of a principal through, or says after how many seconds to ask again.
+    /// Admits one request of a principal, or returns the seconds after which to ask again.
     pub(super) fn pass(&self, principal: &Name, now: Time) -> Result<(), u64> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let bucket = buckets.entry(principal.clone()).or_insert(Bucket { tokens: SECOND, filled: now });

@@ -1,4 +1,4 @@
-//! Reading what a request says: its query, its path, its body. What nobody knows is refused, never left unread.
+//! Parses requests: query, path, body. Unknown parameters and fields are refused, never ignored.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use super::Gate;
 use super::door::{Known, LONG};
 use crate::gateway::problem::Problem;
 
-/// The longest that a request may ask to wait, in seconds.
+/// Longest wait of a request, in seconds.
 pub(super) const WAIT: u64 = 60;
 
-/// The longest `Idempotency-Key`.
+/// Longest `Idempotency-Key`, in bytes.
 const KEY: usize = 255;
 
-/// Bytes of a JSON body.
+/// Most bytes of a JSON body.
 const JSON: usize = 64 << 10;
 
 /// The parameters of a query, each once.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the query of a request that knows these parameters.
+    /// Parses the query of a request that may have these parameters.
     pub(super) fn of(request: &Request, known: &[&str]) -> Result<Self, Problem> {
         let read = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(request.uri());
         let axum::extract::Query(pairs) = read.map_err(|error| Problem::bad_request(error.body_text()))?;
@@ -40,13 +40,13 @@ impl Query {
                 return Err(Problem::bad_request(format!("unknown parameter '{key}': known are {known}")));
             }
             if pairs[..at].iter().any(|(earlier, _)| earlier == key) {
-                return Err(Problem::bad_request(format!("the parameter '{key}' stands there twice")));
+                return Err(Problem::bad_request(format!("the parameter '{key}' is repeated: send it once")));
             }
         }
         Ok(Self(pairs))
     }
 
-    /// A query of one parameter.
+    /// Makes a query of one parameter.
     pub(super) fn only(key: &str, value: &str) -> Self {
         Self(vec![(key.to_owned(), value.to_owned())])
     }
@@ -55,7 +55,7 @@ impl Query {
         self.0.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
     }
 
-    /// A whole number.
+    /// Parses a whole number.
     pub(super) fn number(&self, key: &str, default: u64, bounds: (u64, u64)) -> Result<u64, Problem> {
         let Some(text) = self.text(key) else { return Ok(default) };
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -65,20 +65,20 @@ impl Query {
         )
     }
 
-    /// The value to look for, as it is written, if it can be found at all.
+    /// Parses a value to filter by, and returns its text.
     pub(super) fn filter<T: FromStr>(&self, key: &str, wanted: &str) -> Result<Option<String>, Problem> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let problem = |_| Problem::bad_request(format!("'{key}' has to be {wanted}"));
         text.parse::<T>().map(|_| Some(text.to_owned())).map_err(problem)
     }
 
-    /// How long to wait.
+    /// Parses the time to wait.
     pub(super) fn wait(&self) -> Result<Duration, Problem> {
         self.number("wait", 0, (0, WAIT)).map(Duration::from_secs)
     }
 }
 
-/// A whole number in a JSON document, which knows one kind of numbers alone: `60.0` is one, too.
+/// A whole number in a JSON document; `60.0` is one, too, as JSON has one kind of numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Whole(pub(super) u64);
 
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
-/// A number within its bounds.
+/// Checks a number against its bounds.
 pub(super) fn within(key: &str, number: u64, (least, most): (u64, u64)) -> Result<u64, Problem> {
     if (least..=most).contains(&number) {
         Ok(number)
@@ -100,7 +100,7 @@ pub(super) fn within(key: &str, number: u64, (least, most): (u64, u64)) -> Resul
     }
 }
 
-/// The id of a message in a path; what is no id is nobody's.
+/// The id of a message in a path; a text that is no id looks like an unknown one.
 pub(super) fn message_id(text: &str) -> Result<MessageId, Problem> {
     text.parse().map_err(|_| no_message())
 }
@@ -109,7 +109,7 @@ pub(super) fn no_message() -> Problem {
     Problem::not_found("there is no such message, or it was forgotten")
 }
 
-/// The text by which a sender knows again what it sends.
+/// The idempotency key of a submission.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| (1..=KEY).contains(&key.len()));
@@ -117,7 +117,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     key.map(|key| Some(key.to_owned())).ok_or_else(problem)
 }
 
-/// Kind of content of a body.
+/// Media type of a body.
 #[derive(Clone, Copy)]
 enum Media {
     Xml,
@@ -125,7 +125,7 @@ enum Media {
 }
 
 impl Media {
-    /// The media types that say so; besides them whatever ends with the suffix (RFC 6839).
+    /// The names of the media type; every name with the suffix is one, too (RFC 6839).
     fn types(self) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Xml => (&["application/xml", "text/xml"], "+xml"),
@@ -133,7 +133,7 @@ impl Media {
         }
     }
 
-    /// Whether the headers of a request say something else. `UNSAID` is what clients write that were told nothing.
+    /// Checks the media type in the headers. `UNSAID` is the default of clients that were given none.
     fn check(self, headers: &HeaderMap) -> Result<(), Problem> {
         let (types, suffix) = self.types();
         let mut said = headers.get_all(header::CONTENT_TYPE).iter().map(|said| said.to_str().unwrap_or("?"));
@@ -154,22 +154,22 @@ impl Media {
 /// The media type that curl and Python's urllib write on a body without a type.
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
-/// The bytes of an envelope or of payloads.
+/// Reads the bytes of an envelope or of payloads.
 pub(super) async fn body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
     read(gate, request, message_bytes(gate), Media::Xml).await
 }
 
-/// The bytes of a JSON document, as long as a message may be.
+/// Reads the bytes of a JSON document, at most as long as a message may be.
 pub(in crate::gateway) async fn json_body(gate: &Gate, request: Request) -> Result<Bytes, Problem> {
     read(gate, request, message_bytes(gate), Media::Json).await
 }
 
-/// A JSON document; nothing at all is an empty one.
+/// Reads a JSON document; an empty body is an empty object.
 pub(super) async fn json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
     parsed(read(gate, request, JSON, Media::Json).await?)
 }
 
-/// A JSON document that holds what others read, as long as a message may be.
+/// Reads a JSON document with contents for others, at most as long as a message may be.
 pub(super) async fn large_json<T: DeserializeOwned>(gate: &Gate, request: Request) -> Result<T, Problem> {
     parsed(json_body(gate, request).await?)
 }
@@ -183,7 +183,7 @@ fn parsed<T: DeserializeOwned>(bytes: Bytes) -> Result<T, Problem> {
     serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(format!("the body: {error}")))
 }
 
-/// Reads a body: of a caller that is known, of the right type, within its bounds and its time.
+/// Reads a body of a known caller and of the right media type, within its bounds and its time.
 async fn read(gate: &Gate, request: Request, limit: usize, media: Media) -> Result<Bytes, Problem> {
     let known = request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
     if request.body().is_end_stream() {
@@ -220,7 +220,7 @@ async fn read(gate: &Gate, request: Request, limit: usize, media: Media) -> Resu
     Ok(all)
 }
 
-/// A field that may be left out, and not be null.
+/// Parses a field that may be left out, but not be null.
 pub(super) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

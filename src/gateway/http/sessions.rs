@@ -1,4 +1,4 @@
-//! `/v1/sessions`: calls whose responses carry what is pending for the client.
+//! `/v1/sessions`: calls whose responses carry the pending notices of the client.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -22,11 +22,11 @@ pub(super) async fn call(about: About) -> Result<Response, Problem> {
     messages::may_send(&gate, &principal)?;
     let clock = gate.mailboxes.clock().ok_or_else(Problem::stopping)?;
     let session = gate.sessions.enter(&principal.name, &name, clock.now()).await.ok_or_else(|| {
-        let detail = format!("{} has {SESSIONS} sessions, as many as may be: end one of them", principal.name);
+        let detail = format!("{} has {SESSIONS} sessions, the most allowed: end one of them", principal.name);
         Problem::too_many("sessions", detail, 1)
     })?;
     let posted = messages::send(&gate, principal.name.clone(), request).await?;
-    // A fault is an answer, but no success: nothing rides on it.
+    // A fault is an answer, but no success: no notice rides on it.
     let failed = posted.answers.first().is_some_and(|answer| answer.fault.is_some());
     let read = match failed {
         true => None,
@@ -81,7 +81,7 @@ pub(super) async fn end(about: About) -> Result<Response, Problem> {
     if gate.sessions.end(&principal.name, &name).await { Ok(view::nothing()) } else { Err(no_session()) }
 }
 
-/// Each request of a session is a sign of life.
+/// Notes a sign of life of a session, as each of its requests does.
 fn hear(gate: &Gate, principal: &Name, name: &str) -> Result<SessionId, Problem> {
     let name = read_name(name)?;
     gate.sessions.hear(principal, &name, gate.mailboxes.now()).ok_or_else(no_session)
@@ -94,12 +94,12 @@ fn read_name(text: &str) -> Result<String, Problem> {
     })
 }
 
-/// Another's session looks like one that never was.
+/// A session of another principal looks like one that never began.
 fn no_session() -> Problem {
     Problem::not_found("you have no such session: it never began, was ended, or was silent for 120 s")
 }
 
-/// The response to a call. With nothing pending it is what it would be without notices, byte for byte.
+/// The response to a call. Without notices it is the plain response, byte for byte.
 fn respond(posted: &Posted, read: Option<QueueRead>) -> Response {
     let text = |answer: &SentAnswer| Block::text(String::from_utf8_lossy(&answer.envelope));
     let content: Vec<_> = posted.answers.iter().map(text).collect();

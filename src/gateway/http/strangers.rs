@@ -1,6 +1,6 @@
-//! The rate of requests without a token: of each address so many a second, further ones wait for their turn, and past a
-//! bound they are refused. Questions of monitoring have turns of their own: other requests of the same address, as of a
-//! proxy, delay none of them.
+//! Rate limit of requests without a token: each address has so many a second, further ones wait for their turn, and
+//! past a bound they are refused. Requests of monitoring have turns of their own, so that other requests of the same
+//! address, as of a proxy, delay none of them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,47 +11,47 @@ use systole_core::vocab::Time;
 
 use crate::accept::Source;
 
-/// Requests of an address in a second.
+/// Requests of an address per second.
 pub(super) const RATE: u32 = 100;
 
 /// Interval between two turns.
 const TURN: Duration = Duration::from_millis(1000 / RATE as u64);
 
-/// As many may come at once as in this time.
+/// Requests that may come at once, as the time of their turns.
 const BURST: Duration = Duration::from_secs(1);
 
 /// The longest wait for a turn: a request that would wait longer is refused.
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// Delay of a refusal, which makes a loop of them as slow as one of answers.
+/// Delay of a refusal: a client that repeats refused requests is no faster than one that repeats answered ones.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// Addresses that are remembered; past it the one whose next turn comes first is forgotten.
+/// Addresses that are remembered; past it the address whose next turn comes first is forgotten.
 const ADDRESSES: usize = 4096;
 
-/// The requests that share their turns.
+/// Group of requests that share their turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lane {
     /// Health and figures.
     Monitoring,
-    /// All others.
+    /// All other requests.
     Other,
 }
 
 /// The turns of all addresses.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
-    /// When the last turn that was given ends.
+    /// End of the last turn that was given.
     turns: Mutex<HashMap<(Source, Lane), Time>>,
     refused: AtomicU64,
 }
 
-/// How a request goes on.
+/// Decision on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It is let in after this time.
+    /// The request goes on after this time.
     After(Duration),
-    /// It is refused after this time.
+    /// The request is refused after this time.
     Refused(Duration),
 }
 

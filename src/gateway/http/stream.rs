@@ -21,16 +21,16 @@ use crate::accept::Visit;
 use crate::gateway::problem::Problem;
 use crate::shell::journal::{Page, QueryError, Range, StoredMail};
 
-/// How often a stream says that it is alive.
+/// Interval of the signs of life of a stream.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// Events that wait for a reader.
+/// Events ahead of a reader.
 const AHEAD: usize = 1;
 
 /// Bytes of envelopes that are read at once.
 const PAGE: usize = 1 << 20;
 
-/// Bytes that a WebSocket takes from its reader, who has nothing to say.
+/// Most bytes of a frame that a WebSocket accepts from its reader, which has nothing to say.
 const HEARD: usize = 4096;
 
 /// `GET /v1/mailboxes/{mailbox}/stream`
@@ -40,7 +40,7 @@ pub(super) async fn stream(
 ) -> Result<Response, Problem> {
     let query = desk.query(&["after"])?;
     let last = desk.request.headers().get("last-event-id").map(|id| id.to_str().unwrap_or("?").to_owned());
-    // A browser that has seen no event sends an empty one.
+    // A browser that has seen no event sends an empty id.
     let last = last.filter(|id| !id.is_empty());
     let query = match &last {
         Some(id) => Query::only("after", id),
@@ -50,10 +50,10 @@ pub(super) async fn stream(
     let known = desk.request.extensions().get::<Arc<Known>>().cloned().ok_or_else(Problem::unauthorized)?;
     let Desk { gate, mailbox, .. } = desk;
     let (range, from) = mailbox::range(&gate, mailbox, &query)?;
-    // A place that is lost is told at once.
+    // A lost place is refused before the stream begins.
     mailbox::page(&gate, Range { limit: 1, ..range.clone() }, from).await?;
     if let Ok(upgrade) = upgrade {
-        // It is no connection of HTTP any more, but the same call goes on.
+        // The connection is no longer one of HTTP, but the same call goes on.
         let upgrade = upgrade.max_message_size(HEARD).max_frame_size(HEARD);
         return Ok(upgrade.on_upgrade(async move |socket| {
             feed(gate, known, range, Reader::Socket(Box::new(socket))).await;
@@ -67,9 +67,9 @@ pub(super) async fn stream(
     Ok(response)
 }
 
-/// Sends what is there and what comes, until nobody reads, the token of its reader is revoked or the organism stops. What
-/// a reader leaves unread counts as bodies of its principal do: a stream that would have too much ends, and goes on where
-/// its reader was with the next request.
+/// Sends the messages that are there and that come, until the reader leaves, its token is revoked or the organism
+/// stops. What a reader leaves unread counts as bodies of its principal: a stream that would have too much ends, and
+/// the next request goes on at its place.
 async fn feed(gate: Arc<Gate>, known: Arc<Known>, mut range: Range, mut to: Reader) {
     let Some(bell) = gate.mailboxes.bell(&range.mailbox) else { return };
     range.bytes = gate.edge.bodies.page(PAGE);
@@ -111,7 +111,7 @@ struct Event {
     text: String,
 }
 
-/// The messages of a page. What was sent is not what was handled: its reader says so for each message.
+/// The messages of a page. A message that was sent is not handled: its reader says so for each.
 async fn events(gate: &Arc<Gate>, page: Page) -> Result<Vec<Event>, QueryError> {
     let site = gate.clone();
     let write = move || {
@@ -125,14 +125,14 @@ async fn events(gate: &Arc<Gate>, page: Page) -> Result<Vec<Event>, QueryError> 
     gate.query.beside(write).await
 }
 
-/// Who reads a stream.
+/// The reader of a stream.
 enum Reader {
     Events(Sender<Bytes, Infallible>),
     Socket(Box<WebSocket>),
 }
 
 impl Reader {
-    /// `None` if nobody reads any more.
+    /// Sends an event; `None` if the reader has left.
     async fn send(&mut self, Event { cursor, text }: Event) -> Option<()> {
         match self {
             Self::Events(events) => {
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    /// Comes back when its reader has left, as far as that is heard.
+    /// Waits until the reader has left, as far as the connection tells.
     async fn left(&mut self) {
         match self {
             Self::Events(_) => std::future::pending().await,

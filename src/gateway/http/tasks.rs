@@ -1,4 +1,4 @@
-//! What is done to a task.
+//! `/v1/tasks`: reads and transitions of tasks.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) async fn look(about: About) -> Result<Response, Problem> {
     let id = task_id(&id)?;
     let seen = gate.organism.tasks().task(id, |inbox, task| caller.sees(inbox, task).then(|| view::task(task)));
     let task = match seen.await {
-        // What is not theirs is not there.
+        // A task that the caller may not see looks like one that never was.
         Ok(None) | Err(BoardError::Refused(_)) => return Err(no_task()),
         Ok(Some(task)) => task,
         Err(lost) => return Err(lost.into()),
@@ -73,7 +73,7 @@ struct Artifact {
     last: bool,
 }
 
-/// What is done to a task, by whom and when.
+/// A transition of a task: its inbox, its principal, its time.
 struct On<'a> {
     inbox: &'a mut TaskInbox,
     by: &'a Principal,
@@ -83,7 +83,8 @@ struct On<'a> {
 
 type Done = Result<Change, InboxError>;
 
-/// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller has to be allowed.
+/// `POST /v1/tasks/{id}/...`: each with the payload that does the same in the pump, which the caller must be allowed to
+/// call.
 pub(super) fn acts() -> [(&'static str, MethodRouter<Arc<Gate>>); 9] {
     [
         ("/v1/tasks/{id}/accept", act::<Accept, Nothing>(|on, _| on.inbox.accept(on.by, on.id, on.now))),
@@ -120,7 +121,7 @@ fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> D
         let said: T = large_json(&gate, request).await?;
         let (by, now) = (caller.principal(), gate.mailboxes.now());
         let acted = gate.organism.tasks().act(id, |inbox| {
-            // What is not theirs is not there.
+            // A task that the caller may not see looks like one that never was.
             if !inbox.get(id).is_ok_and(|task| caller.sees(inbox, task)) {
                 return Err(InboxError::Unknown { id });
             }
@@ -132,7 +133,7 @@ fn act<P: Payload, T: DeserializeOwned + Send + 'static>(act: fn(On<'_>, T) -> D
     })
 }
 
-/// The id of a task in a path; what is no id is nobody's.
+/// The id of a task in a path; a text that is no id looks like an unknown one.
 fn task_id(text: &str) -> Result<TaskId, Problem> {
     text.parse().map_err(|_| no_task())
 }

@@ -1,4 +1,4 @@
-//! What answers look like.
+//! Bodies of answers.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -19,7 +19,7 @@ pub(in crate::gateway) fn document(status: StatusCode, value: &Value) -> Respons
     typed(status, "application/json", value.to_string())
 }
 
-/// A JSON document with messages in it. It is written beside the calls: that takes as long as many of them.
+/// A JSON document with messages in it. It is written on another thread: that takes as long as many calls.
 pub(in crate::gateway) async fn long_document(
     gate: &Gate,
     value: impl FnOnce() -> Value + Send + 'static,
@@ -46,7 +46,7 @@ pub(super) fn nothing() -> Response {
     response
 }
 
-/// A place in a mailbox.
+/// A place in a mailbox, as a cursor.
 pub(super) fn cursor(gate: &Gate, mailbox: &Name, place: Place) -> String {
     cursor::write(&gate.cursors, mailbox, place)
 }
@@ -54,14 +54,14 @@ pub(super) fn cursor(gate: &Gate, mailbox: &Name, place: Place) -> String {
 /// State of a reader, as its cursors carry it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
-    /// Place up to which something was forgotten.
+    /// Sequence number up to which messages were forgotten.
     pub(super) mark: u64,
-    /// Whether it leaves nothing out.
+    /// True for a reader that leaves nothing out.
     pub(super) order: bool,
 }
 
 impl Reading {
-    /// One that may leave something out.
+    /// A reader that may leave messages out.
     pub(super) fn skipping(mark: u64) -> Self {
         Self { mark, order: false }
     }
@@ -89,7 +89,7 @@ pub(super) fn mail(gate: &Gate, mail: &StoredMail, reading: Reading) -> Value {
     })
 }
 
-/// For its reader, a message that was redriven waits like any other.
+/// The state for readers: a redriven message waits like any other.
 fn state_of(state: MailState) -> &'static str {
     match state {
         MailState::Redriven => MailState::Waiting.as_str(),
@@ -97,7 +97,7 @@ fn state_of(state: MailState) -> &'static str {
     }
 }
 
-/// A message that was leased.
+/// A message of a mailbox with the receipt of its lease.
 pub(super) fn leased(gate: &Gate, leased: &StoredMail, receipt: [u8; 16]) -> Value {
     let mut value = mail(gate, leased, Reading::skipping(0));
     value["receipt"] = hex(receipt).into();
@@ -105,7 +105,7 @@ pub(super) fn leased(gate: &Gate, leased: &StoredMail, receipt: [u8; 16]) -> Val
     value
 }
 
-/// A job that is there.
+/// A registered job.
 pub(super) fn job(card: &JobCard) -> Value {
     json!({ "name": card.name.as_str(), "description": card.description, "skills": card.skills })
 }
@@ -124,7 +124,7 @@ pub(super) fn brief(task: &Task) -> Value {
     })
 }
 
-/// All of a task that is not between its job and the pump.
+/// All of a task but what concerns its job and the pump alone.
 pub(super) fn task(task: &Task) -> Value {
     let mut value = json!(task);
     if let Some(fields) = value.as_object_mut() {
@@ -133,7 +133,7 @@ pub(super) fn task(task: &Task) -> Value {
     value
 }
 
-/// An answer that says where more of it is.
+/// An answer with the path of its resource, in `Location`.
 pub(super) fn located(mut response: Response, path: &str) -> Response {
     if let Ok(location) = HeaderValue::from_str(path) {
         response.headers_mut().insert(header::LOCATION, location);
@@ -141,14 +141,14 @@ pub(super) fn located(mut response: Response, path: &str) -> Response {
     response
 }
 
-/// A submission of a client, with some of its answers, whether these are the first.
+/// A submission of a client, with some of its answers; `first` says that no other answer came before them.
 pub(super) fn sent(sent: &Sent, first: bool) -> Value {
     let replies: Vec<_> = sent.answers.iter().map(answer).collect();
     json!({
         "id": sent.submission.id.to_string(),
         "thread": sent.submission.root.to_string(),
         "at": sent.at.to_string(),
-        // It is in the organism from the start.
+        // The message is in the organism from the start.
         "state": sent.faulted.map_or("delivered", answered),
         "attempts": 1,
         "last_error": null,

@@ -1,4 +1,4 @@
-//! Asking a delegate, so that whatever it does stays its own.
+//! Calls of a delegate, whose errors, panics and delays stay its own.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,24 +8,24 @@ use systole_core::core::contain::{contain, discard};
 
 use super::delegate::{BoxFuture, DelegateError};
 
-/// How long a delegate may think about an answer.
+/// Time limit for one answer of a delegate.
 const TIME: Duration = Duration::from_secs(5);
 
-/// Why a delegate gave no answer.
+/// Reason why a delegate gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::gateway) enum Trouble {
-    /// What it says itself.
+    /// The delegate returned an error.
     #[error("{0}")]
     Refused(DelegateError),
-    /// It panicked.
-    #[error("it panicked")]
+    /// The delegate panicked.
+    #[error("the delegate panicked")]
     Panicked,
-    /// It took too long.
-    #[error("it took longer than {} s", TIME.as_secs())]
+    /// The delegate took too long.
+    #[error("the delegate took longer than {} s", TIME.as_secs())]
     Late,
 }
 
-/// Begins what a delegate does and waits for its end, but not for ever.
+/// Calls a delegate and awaits its answer, at most for [`TIME`].
 pub(super) async fn ask<'a, T>(begin: impl FnOnce() -> BoxFuture<'a, Result<T, DelegateError>>) -> Result<T, Trouble> {
     let future = contain(begin).map_err(|_| Trouble::Panicked)?;
     match tokio::time::timeout(TIME, Contained(Some(future))).await {
@@ -34,7 +34,7 @@ pub(super) async fn ask<'a, T>(begin: impl FnOnce() -> BoxFuture<'a, Result<T, D
     }
 }
 
-/// A future whose panics end itself alone, also when it is dropped.
+/// A future whose panics, also in its drop, don't spread.
 struct Contained<'a, T>(Option<BoxFuture<'a, T>>);
 
 impl<T> Future for Contained<'_, T> {

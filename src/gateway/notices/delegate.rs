@@ -1,4 +1,4 @@
-//! Who knows what is pending.
+//! The interface of delegates, which know what is pending.
 
 use std::error::Error;
 use std::fmt;
@@ -14,19 +14,19 @@ use crate::shell::entropy::Entropy;
 /// A future of a [`QueueDelegate`].
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Whatever went wrong in a delegate. It is logged, and never reaches the client.
+/// Any error of a delegate. It is logged, and never reaches the client.
 pub type DelegateError = Box<dyn Error + Send + Sync>;
 
-/// Knows what is pending for the sessions of a gateway, and whose it is.
+/// Source of the notices for the sessions of a gateway; it knows which session holds which.
 ///
-/// It has 5 s for each answer, on the thread of the gateway: it must not block. An error, a panic and a late answer all
-/// mean that nothing is pending.
+/// A delegate has 5 s for each answer, on the thread of the gateway: it must not block. An error, a panic and a late
+/// answer all mean that nothing is pending.
 ///
 /// # Examples
 /// ```
 /// use systole::gateway::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueDelegate, QueueRead, Row, SessionId};
 ///
-/// /// Tells everybody the weather, as often as they call.
+/// /// Tells each caller the weather, at each call.
 /// struct Weather;
 ///
 /// impl QueueDelegate for Weather {
@@ -50,27 +50,27 @@ pub type DelegateError = Box<dyn Error + Send + Sync>;
 /// let delegate: Box<dyn QueueDelegate> = Box::new(Weather);
 /// ```
 pub trait QueueDelegate: Send + Sync + 'static {
-    /// What is pending for a session, whose call has just succeeded; asked once for each such call.
+    /// Gives out what is pending for a session whose call has just succeeded; called once for each such call.
     ///
-    /// The rows are the session's from now on: nobody else may get them, however many ask at the same time, until they
-    /// are confirmed or released. If the future is dropped before it is ready, nothing may stay with the session.
+    /// The session holds the rows from now on: no other session may get them, also in concurrent calls, until they are
+    /// confirmed or released. If the future is dropped before it is ready, nothing may stay with the session.
     ///
     /// # Errors
-    /// Whatever keeps it from knowing: the response goes out without notices.
+    /// Any error: the response goes out without notices.
     fn read(&self, call: Call) -> BoxFuture<'_, Result<Option<QueueRead>, DelegateError>>;
 
-    /// The client has what came under a token: it never comes again. The ids of those rows; the same once more gives
-    /// the same ids, and a token that this session doesn't have gives none and changes nothing.
+    /// Confirms the rows of a token: they never come again. Returns the ids of those rows; a repeated call returns the
+    /// same ids, and a token that this session doesn't hold gives none and changes nothing.
     ///
     /// # Errors
-    /// It could not be written down: the client is told, and confirms again.
+    /// The confirmation could not be written: the client gets an error, and confirms again.
     fn confirm(&self, session: SessionId, token: NoticeToken) -> BoxFuture<'_, Result<Vec<String>, DelegateError>>;
 
-    /// What a session has and did not confirm is anybody's again: all of it (the session is over), or what came under
-    /// one token (the client never got it).
+    /// Releases rows that a session holds and did not confirm, for any session: all of them (the session is over), or
+    /// those of one token (the client never got them).
     ///
     /// # Errors
-    /// It could not be written down; it is logged.
+    /// The release could not be written; the error is logged.
     fn release(&self, session: SessionId, token: Option<NoticeToken>) -> BoxFuture<'_, Result<(), DelegateError>>;
 }
 
@@ -79,17 +79,17 @@ pub trait QueueDelegate: Send + Sync + 'static {
 pub struct Call {
     /// The session. A name that is used again after its session was over gets another id.
     pub session: SessionId,
-    /// Whose session it is.
+    /// The owner of the session.
     pub principal: Name,
-    /// What the client calls its session.
+    /// The client's name for its session.
     pub name: String,
     /// The body of the call: an envelope as the client wrote it, dirty or not.
     pub arguments: Bytes,
-    /// What may ride on its response.
+    /// Limits of the notices on the response.
     pub room: Room,
 }
 
-/// What may ride on one response; the rest rides on the next.
+/// Limits of the notices on one response; the rest rides on the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// The most rows.
@@ -98,26 +98,26 @@ pub struct Room {
     pub bytes: usize,
 }
 
-/// What is pending, as far as there is room.
+/// The pending rows, up to the limits of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueRead {
-    /// What the client confirms it with; never the same twice.
+    /// The token by which the client confirms the rows; never the same twice.
     pub token: NoticeToken,
-    /// At least one.
+    /// The rows: at least one.
     pub rows: Vec<Row>,
 }
 
-/// One thing that is pending.
+/// One pending notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What it is called when it is confirmed.
+    /// The id by which a confirmation lists the row.
     pub id: String,
-    /// What it says; anybody may have written it.
+    /// The content; any principal may have written it.
     pub blocks: Vec<Block>,
 }
 
 impl Row {
-    /// Bytes of its text.
+    /// Size of the text, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.blocks.iter().map(|Block::Text { text }| text.len()).sum()
     }
@@ -150,28 +150,28 @@ impl SessionId {
         Self(Entropy::Real.random())
     }
 
-    /// Its 16 bytes.
+    /// The 16 bytes of the id.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 }
 
-/// What rows are confirmed with: a lower-case UUID that nobody can guess.
+/// The token by which rows are confirmed: a lower-case UUID that can't be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NoticeToken(Uuid);
 
 impl NoticeToken {
-    /// A new one, of 122 random bits.
+    /// Draws a new token of 122 random bits.
     pub fn draw() -> Self {
         Self(Entropy::Real.random())
     }
 
-    /// One that was drawn before.
+    /// Makes a token that was drawn before from its bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// Its 16 bytes.
+    /// The 16 bytes of the token.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }

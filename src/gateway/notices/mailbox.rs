@@ -1,4 +1,4 @@
-//! The delegate of a gateway, unless it was handed another: messages that wait in durable mailboxes.
+//! The default delegate of a gateway: notices are messages that wait in durable mailboxes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,9 +10,10 @@ use super::delegate::{Block, BoxFuture, Call, DelegateError, NoticeToken, QueueD
 use crate::gateway::service::{ActError, MailboxService};
 use crate::shell::journal::{JournalQuery, StoredMail};
 
-/// Tells clients what waits in the mailbox that is theirs by the configuration.
+/// Gives each client the messages in the mailbox that the configuration assigns to it.
 ///
-/// A row that was told is reserved for its session without a time limit; confirming acknowledges it, as `ack` does.
+/// A row that was given out is reserved for its session without a time limit; confirming acknowledges it, as `ack`
+/// does.
 #[derive(Debug, Clone)]
 pub(in crate::gateway) struct MailboxDelegate {
     mailboxes: MailboxService,
@@ -93,7 +94,7 @@ impl QueueDelegate for MailboxDelegate {
     }
 }
 
-/// What is reserved for a response that is not there yet: if nobody waits for it any more, it is free again.
+/// A reservation for a response that is not there yet. Dropping it frees the rows.
 struct Unread<'a> {
     delegate: &'a MailboxDelegate,
     session: SessionId,
@@ -103,7 +104,7 @@ struct Unread<'a> {
 impl Drop for Unread<'_> {
     fn drop(&mut self) {
         if let Some(token) = self.token {
-            // The organism may have ended: then no session has anything.
+            // The organism may have ended: then no session has a reservation.
             let _ = self.delegate.free(self.session, Some(token));
         }
     }

@@ -1,12 +1,12 @@
-//! Notices: what waits for a client rides on the responses to its calls, so that whoever can't be called and doesn't
-//! poll hears of it anyway.
+//! Notices: messages that wait for a client ride on the responses to its calls, so that a client that can't be called
+//! and doesn't poll gets them anyway.
 //!
 //! A client calls in a session. After a call has succeeded, a [`QueueDelegate`] is asked once for what is pending; its
-//! rows are spliced in front of the response's content. They are the session's until it confirms them by their token.
+//! rows are spliced in front of the response's content. The session holds them until it confirms them by their token.
 //!
-//! - A row is with one session at a time, and comes until it is confirmed: again under a new token once its session has
-//!   ended, has been silent for 120 s, or the process has ended.
-//! - Whatever goes wrong with a delegate, the response goes out as if nothing were pending, byte for byte.
+//! - A row is held by one session at a time, and comes until it is confirmed: again under a new token once its session
+//!   has ended, has been silent for 120 s, or the process has ended.
+//! - Whatever error a delegate makes, the response goes out as if nothing were pending, byte for byte.
 //! - No row can say that the notices end, or that others begin: see [`splice`](fn@splice::splice).
 //!
 //! Not here: the calls over HTTP, which are the gateway's; `docs/notices.md` has them.

@@ -1,4 +1,4 @@
-//! Finding tokens in a text: a client may hand over all that it read, and its words about it.
+//! Tokens in a text: a client may hand over all that it read, and its words about it.
 
 use uuid::Uuid;
 
@@ -7,10 +7,10 @@ use super::delegate::NoticeToken;
 /// Characters of a token.
 const LENGTH: usize = 36;
 
-/// The tokens in a text, each once, in the order in which they come first.
+/// Finds the tokens in a text, each once, in the order in which they come first.
 ///
-/// Strict: a lower-case UUID with its hyphens (RFC 9562, section 4), which no letter, digit, `_` or `-` touches. So
-/// neither a part of something longer is one, nor what somebody wrote in capitals.
+/// The match is strict: a lower-case UUID with its hyphens (RFC 9562, section 4), which no letter, digit, `_` or `-`
+/// touches. So neither a part of something longer is a token, nor a UUID in capitals.
 pub(in crate::gateway) fn tokens(text: &str) -> Vec<NoticeToken> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -40,7 +40,7 @@ fn is_hex(c: char) -> bool {
     matches!(c, '0'..='9' | 'a'..='f')
 }
 
-/// What a word, a number or an id may go on with.
+/// Checks for a character that continues a word, a number or an id.
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
@@ -85,11 +85,11 @@ mod tests {
         }
     }
 
-    /// The same rule, told otherwise: cut into words, take those that are written as their UUID is.
+    /// States the same rule otherwise: words of the text that are written as their UUID is.
     fn expected(text: &str) -> Vec<String> {
         let mut all = Vec::new();
         for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
-            // What comes before the first digit is dropped by nobody: a word is one token or none.
+            // A word is one token or none.
             let is_one = Uuid::try_parse(word).is_ok_and(|uuid| uuid.as_hyphenated().to_string() == word);
             if is_one && !all.contains(&word.to_owned()) {
                 all.push(word.to_owned());

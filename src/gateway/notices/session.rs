@@ -1,4 +1,4 @@
-//! A session: a client that is there, and what it was told and did not confirm.
+//! A session of a client, and the notices that it holds unconfirmed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,29 +7,29 @@ use systole_core::vocab::Time;
 
 use super::delegate::{NoticeToken, SessionId};
 
-/// How long a session may be silent.
+/// Longest silence of a session, before it expires.
 pub(super) const SILENCE: Duration = Duration::from_secs(120);
 
 /// Sessions of one principal at once.
 pub(in crate::gateway) const SESSIONS: usize = 64;
 
-/// Rows that a session has and did not confirm; past that nothing more comes.
+/// Most rows that a session holds unconfirmed; past that it gets no more.
 pub(super) const ROWS: usize = 1000;
 
-/// Tokens that were confirmed and are still known, so that the same once more is no mistake.
+/// Confirmed tokens that are still known, so that a repeated confirmation is no mistake.
 const CONFIRMED: usize = 1000;
 
-/// The longest name.
+/// Longest name of a session, in bytes.
 const NAME: usize = 64;
 
-/// What a session may be called: 1 to 64 ASCII letters, digits, `_`, `-` and `.`, the first a letter or a digit.
+/// Checks the name of a session: 1 to 64 ASCII letters, digits, `_`, `-` and `.`, the first a letter or a digit.
 pub(in crate::gateway) fn name(text: &str) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     (first && text.len() <= NAME && text.bytes().all(allowed)).then(|| text.to_owned())
 }
 
-/// What was told under one token.
+/// The notices of one token.
 #[derive(Debug, Clone)]
 pub(in crate::gateway) struct Told {
     pub(in crate::gateway) token: NoticeToken,
@@ -55,12 +55,12 @@ impl Session {
         self.heard = self.heard.max(now);
     }
 
-    /// When it is over unless it is heard before.
+    /// Time of expiry, unless the session calls before.
     pub(super) fn lapses(&self) -> Time {
         self.heard.after(SILENCE)
     }
 
-    /// Rows that it may be told now.
+    /// Rows that the session may get now.
     pub(super) fn room(&self) -> usize {
         let waiting: usize = self.unconfirmed().map(|told| told.ids.len()).sum();
         ROWS.saturating_sub(waiting)

@@ -1,4 +1,4 @@
-//! The sessions that are there, and what their clients are told.
+//! Open sessions, and the notices that they hold.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,17 +14,17 @@ use super::delegate::{Call, NoticeToken, QueueDelegate, QueueRead, Room, Row, Se
 use super::session::{SESSIONS, Session, Told};
 use crate::shell::clock::Clock;
 
-/// What rides on one response.
+/// Limits of the notices on one response.
 const ROOM: Room = Room { rows: 100, bytes: 64 << 10 };
 
-/// Whose session, and what it is called.
+/// Owner and name of a session.
 type Key = (Name, String);
 
 /// The sessions of a gateway, for any thread. They end with the process.
 pub(in crate::gateway) struct Sessions {
     delegate: Arc<dyn QueueDelegate>,
     open: Mutex<HashMap<Key, Session>>,
-    /// One began: it may be the first to lapse.
+    /// Notification that a session began: it may be the first to expire.
     begun: Notify,
 }
 
@@ -33,12 +33,13 @@ impl Sessions {
         Self { delegate, open: Mutex::default(), begun: Notify::new() }
     }
 
-    /// Hears of a session, which begins if it is not there; `None` if the principal has as many as it may.
+    /// Notes a sign of life of a session, and opens it if it is new; `None` if the principal has the most sessions that
+    /// it may have.
     pub(in crate::gateway) async fn enter(&self, owner: &Name, name: &str, now: Time) -> Option<SessionId> {
         if let Some(id) = self.hear(owner, name, now) {
             return Some(id);
         }
-        // One of that name may be over, and nobody has seen to it yet.
+        // An expired session of that name may not have been swept yet.
         self.sweep(now).await;
         let mut open = self.open();
         if open.keys().filter(|(of, _)| of == owner).count() >= SESSIONS {
@@ -49,7 +50,7 @@ impl Sessions {
         Some(session.id)
     }
 
-    /// Hears of a session; `None` if its principal has none of that name.
+    /// Notes a sign of life of a session; `None` if its principal has none of that name.
     pub(in crate::gateway) fn hear(&self, owner: &Name, name: &str, now: Time) -> Option<SessionId> {
         let mut open = self.open();
         let session = open.get_mut(&(owner.clone(), name.to_owned())).filter(|session| session.lapses() > now)?;
@@ -57,7 +58,7 @@ impl Sessions {
         Some(session.id)
     }
 
-    /// Ends a session: what it did not confirm is told to others. Whether it was there.
+    /// Ends a session and releases what it did not confirm; false if there was none.
     pub(in crate::gateway) async fn end(&self, owner: &Name, name: &str) -> bool {
         let ended = self.open().remove(&(owner.clone(), name.to_owned()));
         let Some(session) = ended else { return false };
@@ -65,7 +66,7 @@ impl Sessions {
         true
     }
 
-    /// What is pending for a session whose call has succeeded; whatever goes wrong, nothing is.
+    /// The notices for a session whose call has succeeded; `None` also after an error.
     pub(in crate::gateway) async fn read(
         &self,
         (owner, name): (&Name, &str),
@@ -76,7 +77,7 @@ impl Sessions {
         let key = (owner.clone(), name.to_owned());
         let rows = ROOM.rows.min(self.with(&key, session, |session| session.room())?);
         if rows == 0 {
-            tracing::debug!(principal = %owner, "a session has to confirm before it is told more");
+            tracing::debug!(principal = %owner, "a session has to confirm notices before it gets more");
             return None;
         }
         let room = Room { rows, ..ROOM };
@@ -84,12 +85,12 @@ impl Sessions {
         let read = match ask(|| self.delegate.read(call)).await {
             Ok(read) => read.filter(|read| !read.rows.is_empty())?,
             Err(error) => {
-                tracing::error!(%error, "what is pending can't be told: the response goes without it");
+                tracing::error!(%error, "notices can't be read: the response goes without them");
                 return None;
             }
         };
         if let Err(error) = fits(&read, room) {
-            tracing::error!(%error, "what is pending can't be told: the response goes without it");
+            tracing::error!(%error, "notices can't be read: the response goes without them");
             self.release(session, Some(read.token)).await;
             return None;
         }
@@ -100,14 +101,14 @@ impl Sessions {
             (session.room() >= ids.len()).then(|| session.tell(read.token, ids, now))
         });
         if told.flatten().is_none() {
-            // It ended meanwhile, or another call of it was told as much as it may be.
+            // The session ended meanwhile, or another of its calls took the room.
             self.release(session, Some(read.token)).await;
             return None;
         }
         Some(read)
     }
 
-    /// The client has what came under these tokens. Those that the session has, and their rows.
+    /// Confirms the rows of these tokens; returns the tokens that the session holds, with their rows.
     pub(in crate::gateway) async fn confirm(
         &self,
         (owner, name): (&Name, &str),
@@ -127,7 +128,7 @@ impl Sessions {
         Ok(confirmed)
     }
 
-    /// What a session was told and did not confirm, and when it is over; `None` if it is.
+    /// The unconfirmed notices of a session, and the time of its expiry; `None` if it is over.
     pub(in crate::gateway) fn unconfirmed(&self, owner: &Name, name: &str) -> Option<(Vec<Told>, Time)> {
         let open = self.open();
         let session = open.get(&(owner.clone(), name.to_owned()))?;
@@ -144,36 +145,36 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions that are over at that time.
+    /// Ends the sessions that have expired by that time.
     async fn sweep(&self, now: Time) {
         let lapsed: Vec<_> = self.open().extract_if(|_, session| session.lapses() <= now).collect();
         let release = |((owner, name), session): (Key, Session)| {
             tracing::info!(principal = %owner, session = name, "a session was silent for too long");
             self.release(session.id, None)
         };
-        // All of them begin before any is awaited.
+        // All releases begin before any is awaited.
         let released: Vec<_> = lapsed.into_iter().map(release).collect();
         for released in released {
             released.await;
         }
     }
 
-    /// Has the delegate release what a session has.
+    /// Lets the delegate release rows of a session.
     ///
     /// # Cancel safety
-    /// Once called, it goes on to its end.
+    /// Once called, the release goes on to its end.
     fn release(&self, session: SessionId, token: Option<NoticeToken>) -> impl Future<Output = ()> + use<> {
         let delegate = self.delegate.clone();
         let released = tokio::spawn(async move {
             if let Err(error) = ask(|| delegate.release(session, token)).await {
-                tracing::error!(%error, "what a session did not confirm comes again at the next start");
+                tracing::error!(%error, "notices can't be released: they come again at the next start");
             }
         });
-        // It ends early only with its runtime.
+        // The task ends early only with its runtime.
         async move { drop(released.await) }
     }
 
-    /// Does something with a session, if it is still that one.
+    /// Runs `what` on a session, if it still has that id.
     fn with<T>(&self, key: &Key, id: SessionId, what: impl FnOnce(&mut Session) -> T) -> Option<T> {
         self.open().get_mut(key).filter(|session| session.id == id).map(what)
     }
@@ -189,7 +190,7 @@ impl fmt::Debug for Sessions {
     }
 }
 
-/// A delegate gave more than there was room for.
+/// A delegate gave more than the limits of a response allow.
 #[derive(Debug, thiserror::Error)]
 #[error("the delegate gave {rows} rows of {bytes} bytes, where {most} rows and {} bytes may ride: give the rest later", ROOM.bytes)]
 struct TooMuch {

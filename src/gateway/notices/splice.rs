@@ -1,14 +1,14 @@
-//! The wrapper: rows in front of a response, between two marks that no row can write.
+//! Notices in front of a response, between two marks that no row can write.
 
 use super::delegate::{Block, NoticeToken, QueueRead};
 
-/// What both marks begin with: a processing instruction of XML, which no canonical payload of ours begins with.
+/// Beginning of both marks: a processing instruction of XML, which no canonical payload of the pump begins with.
 const MARK: &str = "<?systole-notices";
 
-/// A response with what is pending in front of it: a prefix, the blocks of all rows, a suffix, the content.
+/// Puts pending rows in front of a response: a prefix, the blocks of all rows, a suffix, the content.
 ///
 /// Both marks carry the token. In the rows each `<?` is written `&lt;?`, and a `<` at the end of a block `&lt;`: so no
-/// row holds the beginning of a mark, not even in two blocks that somebody puts together again.
+/// row holds the beginning of a mark, not even in two blocks that a client joins.
 pub(in crate::gateway) fn splice(read: &QueueRead, content: Vec<Block>) -> Vec<Block> {
     let rows = read.rows.iter().flat_map(|row| &row.blocks).map(|Block::Text { text }| Block::text(escape(text)));
     let mut spliced = vec![Block::text(prefix(read.token, read.rows.len()))];

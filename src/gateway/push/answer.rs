@@ -1,4 +1,4 @@
-//! What the end of a delivery means for its message.
+//! Verdict on a message by the end of its delivery.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,18 +7,18 @@ use systole_core::mailbox::Settlement;
 
 use crate::outbound::{Cause, Outcome, Said, Undelivered};
 
-/// What becomes of a message.
+/// Consequence of the end of a delivery for its message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It ends.
+    /// The message ends.
     End(Settlement),
-    /// Its listener has it, and will answer.
+    /// The listener has the message, and will answer later.
     Awaits,
-    /// Nothing: whoever ended the delivery sees to the message.
+    /// None: the party that cancelled the delivery ends the message.
     Leave,
 }
 
-/// Reads the end of a delivery; `read` says which reply is in a body that is no payload as it is.
+/// Judges the end of a delivery; `read` extracts the reply from a body.
 pub(super) fn judge(outcome: Outcome, read: impl FnOnce(Bytes) -> Result<Option<Bytes>, String>) -> Verdict {
     match outcome {
         Ok(answer) => match answer.said() {
@@ -35,22 +35,22 @@ pub(super) fn judge(outcome: Outcome, read: impl FnOnce(Bytes) -> Result<Option<
     }
 }
 
-/// The text for the caller where a listener's answer can't be taken.
+/// Text for the caller of a listener whose answer is refused.
 pub(super) fn refused(why: &str) -> String {
     without_addresses(&format!("the listener's answer: {why}"))
 }
 
-/// The text for the caller. The listener's address and the network's error are for the operator alone: the log
-/// has it (`a delivery was given up`).
+/// Text for the caller. The address of the listener and the network's error are for the operator alone: the log has
+/// them (`a delivery was given up`).
 fn told(undelivered: &Undelivered) -> String {
     let Undelivered { target, cause, message, attempts, limit, elapsed, .. } = undelivered;
     let why = match cause {
-        // The listener's own words, or ours of them.
+        // The words of the listener, or a description of its answer.
         Cause::Rejected | Cause::PeerError | Cause::Unparsable | Cause::AnswerTooLarge => without_addresses(message),
-        Cause::AttemptsExhausted => "no attempt brought an answer".to_owned(),
-        Cause::TotalBudgetExhausted => "no attempt brought an answer in time".to_owned(),
-        Cause::CircuitOpen => "earlier attempts brought no answers, and it is left alone for a while".to_owned(),
-        Cause::AddressRefused => "its address is one that nothing is sent to".to_owned(),
+        Cause::AttemptsExhausted => "all attempts failed".to_owned(),
+        Cause::TotalBudgetExhausted => "all attempts failed, and the time for them is over".to_owned(),
+        Cause::CircuitOpen => "earlier attempts failed, and its circuit is open for a while".to_owned(),
+        Cause::AddressRefused => "its address is not allowed".to_owned(),
         Cause::NoSecret => "there is no secret to sign with".to_owned(),
         Cause::Cancelled | Cause::Bug => "the request could not be made".to_owned(),
     };

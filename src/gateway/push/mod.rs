@@ -1,9 +1,9 @@
-//! Pushing: the messages of listeners that are sent to, by the sender of [`crate::outbound`].
+//! Pushes of messages to listeners, by the engine of [`crate::outbound`].
 //!
-//! A delivery is no thing of its own: the sender asks the mailbox for the next message, and notes its attempts there.
-//! The end of a delivery is the end of its message.
+//! Deliveries have no store of their own: the engine takes the next message from its mailbox, and notes its attempts
+//! there. The end of a delivery is the end of its message.
 //!
-//! Not here: when something is sent again, and where it may be sent: `docs/outbound.md`.
+//! Not here: when a message is sent again, and which addresses are allowed: `docs/outbound.md`.
 
 mod answer;
 mod format;
@@ -24,10 +24,10 @@ use super::service::{MailboxService, Push};
 use crate::outbound::Engine;
 use crate::shell::journal::Journaled;
 
-/// Time for attempts that run when the gateway ends.
+/// Time for the attempts in flight when the gateway ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Sender of the messages of all listeners that are pushed to.
+/// Sender of the messages of all listeners that messages are pushed to.
 pub(super) struct Pusher {
     engine: Engine,
     mailboxes: MailboxService,
@@ -35,7 +35,8 @@ pub(super) struct Pusher {
 }
 
 impl Pusher {
-    /// Sets the sender up; answers may have that many bytes.
+    /// Starts the engine; answers have at most `answer` bytes. `None` if the organism has not started, or another
+    /// engine runs.
     pub(super) fn new(store: MailStore, journal: &Journaled, answer: usize) -> Result<Option<Self>, PushError> {
         let mailboxes = store.mailboxes.clone();
         let (Some(news), Some(clock)) = (mailboxes.pushes(), mailboxes.clock()) else { return Ok(None) };
@@ -44,7 +45,7 @@ impl Pusher {
         Ok(Some(Self { engine, mailboxes, news }))
     }
 
-    /// Pushes until it is told to end; what is left then waits for the next start.
+    /// Pushes until `end` is true; the messages that are left wait for the next start.
     pub(super) async fn run(mut self, mut end: watch::Receiver<bool>) {
         let pushed = self.mailboxes.modes().map(|(name, _)| name).filter(|name| self.mailboxes.is_pushed(name));
         pushed.for_each(|name| self.engine.wake(name.clone()));
@@ -57,7 +58,7 @@ impl Pusher {
                     Push::Answered(name, id) => self.engine.finish(&name, id),
                     Push::Move(name) => {
                         self.engine.move_target(&name);
-                        // Messages may have waited for the first place that it names.
+                        // Messages may have waited for the first URL that the listener registers.
                         self.engine.wake(name);
                     }
                 },

@@ -1,4 +1,4 @@
-//! Where the messages of each listener go, and how.
+//! Endpoints of the listeners that messages are pushed to, with their formats and secrets.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,20 +15,20 @@ use crate::settings::{Format, Mode, Push, read_secret};
 use crate::shell::journal::Journaled;
 use crate::shell::journal::StoredMail;
 
-/// Why nothing can be pushed.
+/// Reason why messages can't be pushed.
 #[derive(thiserror::Error)]
 pub enum PushError {
-    /// The secret of a listener.
+    /// The secret of a listener can't be read.
     #[error("the secret of {listener}, {}: {why}", .file.display())]
     Secret {
-        /// Whose.
+        /// The listener.
         listener: Name,
-        /// Its file.
+        /// The file of the secret.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The problem of the secret.
         why: String,
     },
-    /// The format of a listener.
+    /// No gateway format fits the declaration of a listener.
     #[error(
         "{listener} is declared with 'format: molecule', and this gateway has no such format: serve Molecule's agents"
     )]
@@ -36,14 +36,14 @@ pub enum PushError {
         /// The listener.
         listener: Name,
     },
-    /// What sends.
+    /// The engine that sends can't start.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
 }
 
 systole_core::vocab::debug_is_display!(PushError);
 
-/// Where the messages of each listener go.
+/// Endpoints of all listeners that messages are pushed to.
 #[derive(Debug)]
 pub(in crate::gateway) struct Places(HashMap<Name, Place>);
 
@@ -58,20 +58,20 @@ struct Place {
 /// Next step for a message of a listener.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// It is sent.
+    /// Send the delivery.
     Send(Delivery),
-    /// The listener's format can't carry it.
+    /// Fail the message: the format of the listener can't carry it.
     Unsendable,
-    /// It waits until the listener says where it is.
+    /// Wait until the listener registers a URL.
     Wait,
 }
 
-/// Which addresses a listener may be at.
+/// The addresses at which a listener may be.
 fn guard(push: &Push) -> Guard {
     if push.allow_private { Guard::private() } else { Guard::new() }
 }
 
-/// Whether a listener may register a URL; why not, as the end of a sentence about that.
+/// Checks whether a listener may register a URL; the error ends a sentence that begins with the URL.
 pub(in crate::gateway) fn may_register(push: &Push, url: &str) -> Result<(), String> {
     check_url(url, &guard(push))?;
     let is_allowed = |allowed: &Vec<String>| allowed.iter().any(|above| is_below(url, above));
@@ -82,7 +82,7 @@ pub(in crate::gateway) fn may_register(push: &Push, url: &str) -> Result<(), Str
 }
 
 impl Places {
-    /// Those of all listeners that are pushed to, with their secrets; `None` if there are no such.
+    /// Reads the declared endpoints, with their secrets; `None` if there are none.
     pub(in crate::gateway) fn declared(mailboxes: &MailboxService) -> Result<Option<Self>, PushError> {
         let mut places = HashMap::new();
         for (name, mode) in mailboxes.modes() {
@@ -115,12 +115,12 @@ impl Places {
         self.0.get(name)?.format.as_deref()
     }
 
-    /// Next step for a message of a listener. It goes where the listener is now: to the URL that was registered since the
-    /// present declaration, or to the declared one.
+    /// Next step for a message of a listener. A URL that was registered since the present declaration comes before the
+    /// declared one.
     pub(super) fn next(&self, name: &Name, registered: Option<&Registration>, mail: StoredMail) -> Next {
         let Some(Place { declared, secret, format }) = self.0.get(name) else { return Next::Wait };
         let known = registered.filter(|known| known.declared.as_deref() == Some(declared.declared()));
-        // Where a listener may be can have changed since.
+        // The configuration may have narrowed the allowed URLs since.
         let url = known.and_then(|known| known.url.as_deref()).filter(|url| may_register(declared, url).is_ok());
         let Some(url) = url.or(declared.url.as_deref()) else { return Next::Wait };
         let id = mail.record.id;
@@ -134,7 +134,7 @@ impl Places {
         Next::Send(Delivery { signed: secret.is_some(), headers, ..Delivery::new(id, name.clone(), url, body) })
     }
 
-    /// How deliveries are sent and kept: as durable as the journal, and as long. An answer may have that many bytes.
+    /// Options of deliveries: as durable as the journal, kept as long, with answers of at most `answer` bytes.
     pub(super) fn options(&self, journal: &Journaled, answer: usize) -> Options {
         let secrets: HashMap<Name, Secret> =
             self.0.iter().filter_map(|(name, place)| Some((name.clone(), place.secret.clone()?))).collect();
@@ -142,10 +142,10 @@ impl Places {
         Options {
             // The envelope was judged by the organism's own limits.
             limits: OutboundLimits { answer, body: usize::MAX, ..OutboundLimits::default() },
-            // A listener that is full or ends says so, and means what it says.
+            // A listener that is full or about to end says so by `Retry-After`.
             policy: Policy { retry_after: true, ..Policy::default() },
-            // Its server takes one connection after the other.
-            // An answer that comes too late on a connection would be taken for that to the next message.
+            // The server of a listener takes one connection after the other.
+            // An answer that comes too late on a connection would be taken for the answer to the next message.
             unpooled: self.0.keys().cloned().collect(),
             guards: guards.filter(|(name, _)| self.0[name].declared.allow_private).collect(),
             durability: journal.durability,

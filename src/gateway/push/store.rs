@@ -1,4 +1,4 @@
-//! Mailboxes as the store of what is pushed.
+//! Mailboxes as the store of pushed deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::gateway::service::{ActError, MailboxService};
 use crate::outbound::{DeliveryStore, Job, OutboxError, Outcome, Said, Stored};
 use crate::shell::journal::JournalQuery;
 
-/// Mailboxes of listeners that are pushed to.
+/// Mailboxes of listeners that messages are pushed to.
 #[derive(Debug)]
 pub(in crate::gateway) struct MailStore {
     pub(in crate::gateway) mailboxes: MailboxService,
@@ -32,7 +32,7 @@ impl MailStore {
                 Some((seq, status.clone(), machine.registration(&target).cloned()))
             });
             let Some((seq, status, registered)) = head else { return Ok(None) };
-            // It is durable: the sender is woken when it is.
+            // The message is durable: the engine is woken only then.
             let mail = self.query.mail_at(vec![seq]).await.map_err(|error| {
                 tracing::error!(%error, %target, "a message can't be read: it waits for the next start");
                 OutboxError::Closed
@@ -58,7 +58,7 @@ impl MailStore {
         }
     }
 
-    /// The reply in a body that a listener answered with.
+    /// Extracts the reply from the body of a listener's answer.
     fn read(&self, id: MessageId, body: Bytes) -> Result<Option<Bytes>, String> {
         let listener = self.mailboxes.place_of(id).map(|(name, _)| name);
         match listener.as_ref().and_then(|name| Some((name, self.places.format(name)?))) {
@@ -81,7 +81,7 @@ impl MailStore {
         })
     }
 
-    /// The end of a message by what its listener answered: a reply that the pump would refuse is a failure.
+    /// Turns a reply that the pump would refuse into a failure.
     async fn judged(&self, id: MessageId, settlement: Settlement) -> Result<Settlement, OutboxError> {
         let Settlement::Reply(reply) = &settlement else { return Ok(settlement) };
         let place = self.mailboxes.place_of(id);
@@ -92,7 +92,7 @@ impl MailStore {
         Ok(verdict.map_or_else(|fault| Settlement::Fail(refused(&fault.to_string()).into()), |()| settlement))
     }
 
-    /// Whether an input has taken effect, durably.
+    /// Gives an input to the mailboxes, durably; false if they refused it.
     async fn act(&self, input: Input) -> Result<bool, OutboxError> {
         match self.mailboxes.act(input) {
             Ok(mut acted) => acted.durable().await.map(|()| true).map_err(|_| OutboxError::Closed),

@@ -1,3 +1,5 @@
+//! The writer of the outbox.
+
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,13 +13,13 @@ use crate::outbound::error::{OutboxError, Outcome};
 use crate::outbound::store::{DeliveryStore, Job, Stored};
 use crate::shell::sqlite::Problem;
 
-/// At most so many orders wait, and are one transaction.
+/// Most orders that wait, and that one transaction holds.
 const BATCH: usize = 64;
 
-/// Gives work to the outbox, off the threads of the runtime.
+/// Runs work on the outbox, off the threads of the runtime.
 ///
-/// What waits is done together, in one transaction; whoever asked is told when that is written. After an error nothing
-/// more is taken.
+/// Work that waits is done together, in one transaction; each caller gets its result when that is written. After an
+/// error nothing more is accepted.
 #[derive(Debug, Clone)]
 pub(in crate::outbound) struct Keeper {
     orders: mpsc::Sender<Order>,
@@ -29,12 +31,12 @@ enum Order {
     Close,
 }
 
-/// Does something, and says what is to be done when it is written.
+/// Work on the outbox; its result runs once the transaction is written.
 type Work = Box<dyn FnOnce(&mut Outbox) -> Result<Tell, Problem> + Send>;
 type Tell = Box<dyn FnOnce() + Send>;
 
 impl Keeper {
-    /// Starts on the runtime that this is called in. It ends when it is closed, or when its last clone is gone.
+    /// Starts on the current runtime. The writer ends when it is closed, or when its last clone is dropped.
     pub(in crate::outbound) fn start(outbox: Outbox) -> (Self, JoinHandle<()>) {
         let (orders, inbox) = mpsc::channel(BATCH);
         let failed = Arc::new(OnceLock::new());
@@ -42,10 +44,10 @@ impl Keeper {
         (Self { orders, failed }, task)
     }
 
-    /// Does something with the outbox; what it returns comes when it is written.
+    /// Runs work on the outbox; its result comes when it is written.
     ///
     /// # Cancel safety
-    /// It is done even if nobody waits for it any more.
+    /// The work is done even if the future is dropped.
     pub(in crate::outbound) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Outbox) -> Result<T, Problem> + Send + 'static,
@@ -53,23 +55,23 @@ impl Keeper {
         let (tell, told) = oneshot::channel();
         let work: Work = Box::new(move |outbox| {
             let done = work(outbox)?;
-            // Nobody may wait for it any more.
+            // The caller may be gone.
             Ok(Box::new(move || drop(tell.send(done))))
         });
         self.orders.send(Order::Work(work)).await.map_err(|_| self.end())?;
         match told.await {
             Ok(done) => Ok(done),
             Err(_) => {
-                // Why is known when nothing more is taken.
+                // The reason is known once nothing more is accepted.
                 self.orders.closed().await;
                 Err(self.end())
             }
         }
     }
 
-    /// Closes the outbox behind what was asked before.
+    /// Closes the outbox after the orders before.
     pub(in crate::outbound) async fn close(&self) {
-        // It may have ended already.
+        // The writer may have ended already.
         let _ = self.orders.send(Order::Close).await;
     }
 
@@ -112,7 +114,7 @@ async fn keep(mut outbox: Outbox, mut inbox: mpsc::Receiver<Order>, failed: Arc<
             }
         });
         let works: Vec<Work> = works.collect();
-        // A blocking task keeps a simulated clock from running ahead of what is written.
+        // A blocking task keeps a simulated clock from running ahead of the writes.
         let done = tokio::task::spawn_blocking(move || (write(&mut outbox, works), outbox)).await;
         match done {
             Ok((Ok(()), back)) => outbox = back,
@@ -122,7 +124,7 @@ async fn keep(mut outbox: Outbox, mut inbox: mpsc::Receiver<Order>, failed: Arc<
     }
 }
 
-/// All in one transaction; who asked is told behind it.
+/// Runs all work in one transaction; returns the notifications of the callers.
 fn write(outbox: &mut Outbox, works: Vec<Work>) -> Result<(), Problem> {
     let tells =
         outbox.transaction(|outbox| works.into_iter().map(|work| work(outbox)).collect::<Result<Vec<_>, _>>())?;
@@ -133,7 +135,7 @@ fn write(outbox: &mut Outbox, works: Vec<Work>) -> Result<(), Problem> {
 fn fail(failed: &OnceLock<OutboxError>, file: PathBuf, problem: Problem) {
     let error = OutboxError::Store { file, problem: Arc::new(problem) };
     tracing::error!(%error, "the outbox can't be written: nothing more is sent");
-    // Nobody else sets it.
+    // No other task sets it.
     let _ = failed.set(error);
 }
 

@@ -1,10 +1,9 @@
-//! The outbox on disk: what is to be sent, how far it has come, and for a while how it ended.
+//! The outbox on disk: deliveries to send, their progress, and for a while their ends.
 //!
-//! An SQLite file of its own. Each method is part of a transaction of the caller ([`Outbox::transaction`]); what it did
-//! is there when that returns. Whoever ends a delivery first has ended it: every change of a row asks whether it is
-//! still open.
+//! An SQLite file of its own. Each method is part of a transaction of the caller ([`Outbox::transaction`]); its effect
+//! is durable when that returns. The first end of a delivery holds: every change of a row checks that it is still open.
 //!
-//! Not here: when something is sent, and to whom first.
+//! Not here: the times and the order of attempts.
 
 mod keeper;
 mod row;
@@ -26,7 +25,7 @@ pub use row::{Report, Settled};
 /// `SyO1`, and its tables.
 const FORMAT: Format = Format { name: "outbox", id: 0x5379_4f31, migrations: &[include_str!("schema.sql")] };
 
-/// At most so many rows that had their time go with each delivery that comes: more than one, so that they get fewer.
+/// Rows past their retention that go with each delivery that comes: more than one, so that their number falls.
 const SWEEP: i64 = 64;
 
 /// The outbox on disk.
@@ -40,22 +39,22 @@ pub(super) struct Outbox {
     turn: i64,
 }
 
-/// What became of a delivery that was put into the outbox.
+/// Result of putting a delivery into the outbox.
 pub(super) enum Put {
-    /// It is there now.
+    /// The delivery is new.
     New,
-    /// It was there, and is not over.
+    /// The same delivery is there, and open.
     Open,
-    /// It was there, and is over.
+    /// The same delivery is there, and has ended.
     Over(Outcome),
-    /// Another one is there under its id.
+    /// Another delivery has the id.
     Taken,
-    /// There is no room.
+    /// The outbox is full.
     Full { deliveries: u64, bytes: u64 },
 }
 
 impl Outbox {
-    /// Opens an outbox, or makes one where there is no file or an empty one.
+    /// Opens an outbox, or creates one where the file is missing or empty.
     pub(super) fn open(file: &Path, durability: Durability, retention: Retention, now: Time) -> Result<Self, Problem> {
         let read = |db: &Connection, _| {
             let sql = "SELECT count(*), ifnull(sum(length(body)), 0), (SELECT ifnull(max(turn), 0) FROM delivery) \
@@ -79,7 +78,7 @@ impl Outbox {
         &self.file
     }
 
-    /// Does some work in one transaction. After an error nothing of it is there.
+    /// Runs work in one transaction, which is rolled back after an error.
     pub(super) fn transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Problem>) -> Result<T, Problem> {
         let run = || {
             self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -89,13 +88,13 @@ impl Outbox {
         };
         let done = run();
         if done.is_err() {
-            // Some errors have rolled it back already; after any, the outbox is not used any more.
+            // Some errors have rolled it back already; after any, the outbox is not used again.
             let _ = self.db.execute_batch("ROLLBACK");
         }
         done
     }
 
-    /// Takes a delivery; the same one twice is one.
+    /// Accepts a delivery, once if it is repeated.
     pub(super) fn put(&mut self, delivery: &Delivery, limits: &OutboundLimits, now: Time) -> Result<Put, Problem> {
         let digest = delivery.digest();
         if let Some((report, known)) = row::find(&self.db, delivery.id)? {
@@ -116,7 +115,7 @@ impl Outbox {
         Ok(Put::New)
     }
 
-    /// The targets for which something waits.
+    /// The targets with open deliveries.
     pub(super) fn targets(&self) -> Result<Vec<Name>, Problem> {
         let mut statement = self.db.prepare("SELECT DISTINCT target FROM delivery WHERE settled IS NULL")?;
         let mut rows = statement.query([])?;
@@ -127,26 +126,26 @@ impl Outbox {
         Ok(targets)
     }
 
-    /// What is to be sent to a target next.
+    /// The next delivery to a target.
     pub(super) fn head(&self, target: &Name) -> Result<Option<Job>, Problem> {
         row::head(&self.db, target)
     }
 
-    /// Notes that an attempt begins, before it does. Whether the delivery is open.
+    /// Notes that an attempt begins, before it does. Returns false if the delivery is not open.
     pub(super) fn begin(&self, id: MessageId, attempts: u32, spent: Duration) -> Result<bool, Problem> {
         let sql = "UPDATE delivery SET attempts = ?2, spent = ?3, next = NULL WHERE id = ?1 AND settled IS NULL";
         let changed = self.db.prepare_cached(sql)?.execute(params![row::key(id), attempts, row::nanos(spent)])?;
         Ok(changed > 0)
     }
 
-    /// Notes that an attempt failed, and when the next one is due.
+    /// Notes that an attempt failed, and the time of the next one.
     pub(super) fn back_off(&self, id: MessageId, next: Time, error: &str, spent: Duration) -> Result<bool, Problem> {
         let sql = "UPDATE delivery SET next = ?2, error = ?3, spent = ?4 WHERE id = ?1 AND settled IS NULL";
         let values = params![row::key(id), row::time(next), error, row::nanos(spent)];
         Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
     }
 
-    /// Notes how a delivery ended. Whether it was open until now.
+    /// Notes the end of a delivery. Returns false if it was not open.
     pub(super) fn settle(&mut self, id: MessageId, end: &End<'_>) -> Result<bool, Problem> {
         let sql = "SELECT length(body) FROM delivery WHERE id = ?1 AND settled IS NULL";
         let open: Option<i64> = self.db.prepare_cached(sql)?.query_row([row::key(id)], |row| row.get(0)).optional()?;
@@ -158,7 +157,7 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Ends a delivery that nobody wants any more; how, if it was open.
+    /// Cancels a delivery; returns its end if it was open.
     pub(super) fn cancel(&mut self, id: MessageId, limit: u32, now: Time) -> Result<Option<Undelivered>, Problem> {
         let Some((report, _)) = row::find(&self.db, id)?.filter(|(report, _)| report.outcome.is_none()) else {
             return Ok(None);
@@ -179,29 +178,29 @@ impl Outbox {
         Ok(outcome.err())
     }
 
-    /// What is known of a delivery.
+    /// The report on a delivery.
     pub(super) fn report(&self, id: MessageId) -> Result<Option<Report>, Problem> {
         Ok(row::find(&self.db, id)?.map(|(report, _)| report))
     }
 
-    /// The first delivery that ended after a turn and that nobody has heard of, with its turn.
+    /// The first delivery that ended after a turn and that no caller has seen, with its turn.
     pub(super) fn untold(&self, after: i64) -> Result<Option<(i64, Settled)>, Problem> {
         row::untold(&self.db, after)
     }
 
-    /// Notes that somebody has heard how a delivery ended. Whether that is news.
+    /// Notes that a caller has seen the end of a delivery. Returns false for a repeated note.
     pub(super) fn tell(&self, id: MessageId) -> Result<bool, Problem> {
         let sql = "UPDATE delivery SET told = 1 WHERE id = ?1 AND settled IS NOT NULL AND told = 0";
         Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
     }
 
-    /// Forgets a delivery that has ended. Whether there was one.
+    /// Forgets an ended delivery. Returns false if there was none.
     pub(super) fn forget(&self, id: MessageId) -> Result<bool, Problem> {
         let sql = "DELETE FROM delivery WHERE id = ?1 AND settled IS NOT NULL";
         Ok(self.db.prepare_cached(sql)?.execute([row::key(id)])? > 0)
     }
 
-    /// Deletes some of what has had its time. When the next will have had it, once nothing is left to delete.
+    /// Deletes some rows past their retention. Once none is left, returns when the next one will be.
     pub(super) fn tidy(&self, now: Time) -> Result<Option<Option<Time>>, Problem> {
         if self.sweep(now)? > 0 {
             return Ok(None);
@@ -222,7 +221,7 @@ impl Outbox {
         Ok(ids)
     }
 
-    /// Deletes some of what has had its time, oldest first; how many rows went.
+    /// Deletes some rows past their retention, oldest first; returns their number.
     fn sweep(&self, now: Time) -> Result<usize, Problem> {
         let age = i64::try_from(self.retention.age.as_nanos()).unwrap_or(i64::MAX);
         let full = used(&self.db)? > self.retention.bytes;
@@ -233,11 +232,11 @@ impl Outbox {
     }
 }
 
-/// How a delivery ended, and what else is written with it.
+/// The end of a delivery, and the values that are written with it.
 pub(super) struct End<'a> {
     pub(super) outcome: &'a Outcome,
     pub(super) spent: Duration,
     pub(super) now: Time,
-    /// Whether somebody hears of it now.
+    /// True if a handle gets the outcome now.
     pub(super) told: bool,
 }

@@ -14,26 +14,26 @@ use crate::outbound::error::{Outcome, Undelivered};
 use crate::outbound::store::Job;
 use crate::shell::sqlite::Problem;
 
-/// What is known of a delivery.
+/// The report on a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// The delivery.
     pub id: MessageId,
-    /// Whom it is for.
+    /// The target.
     pub target: Name,
-    /// Where it is sent.
+    /// The URL.
     pub url: String,
-    /// When it was taken.
+    /// The time at which the delivery was accepted.
     pub created: Time,
     /// Attempts that were begun.
     pub attempts: u32,
-    /// What it took of its budget, as far as that is written down.
+    /// Time that the delivery took of its budget, as far as that is written.
     pub spent: Duration,
-    /// When its next attempt is due, while it backs off.
+    /// Time of the next attempt, while the delivery backs off.
     pub next: Option<Time>,
-    /// What was said when its last attempt failed.
+    /// Message of the last failed attempt.
     pub last_error: Option<String>,
-    /// How it ended; none if it hasn't.
+    /// The end; none if the delivery is open.
     pub outcome: Option<Outcome>,
 }
 
@@ -42,9 +42,9 @@ pub struct Report {
 pub struct Settled {
     /// The delivery.
     pub id: MessageId,
-    /// Whom it was for.
+    /// The target.
     pub target: Name,
-    /// How it ended.
+    /// The end.
     pub outcome: Outcome,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn head(db: &Connection, target: &Name) -> Result<Option<Job>, Proble
     }))
 }
 
-/// What `report` reads.
+/// The columns of a `Report`.
 const COLUMNS: &str = "id, target, url, created, attempts, spent, next, error, outcome, status, content_type, answer, \
                        allowed, digest, turn";
 

@@ -1,6 +1,6 @@
 -- Version 1. Ids are 16 bytes (`hex(id)` shows them), times are nanoseconds since 1970 in UTC, headers are JSON.
--- A row is over when it has `settled`: then `outcome` says how (`answered`, `queued` or a cause), and `body` is gone.
--- `turn` numbers what is over in the order in which it ended; `told` is whether somebody has heard of it.
+-- A row has ended when it has `settled`: then `outcome` says how (`answered`, `queued` or a cause), and `body` is gone.
+-- `turn` numbers ended rows in the order in which they ended; `told` is 1 once a caller has the outcome.
 CREATE TABLE delivery (
     place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, target TEXT NOT NULL, url TEXT NOT NULL,
     headers TEXT NOT NULL, signed INTEGER NOT NULL, digest BLOB NOT NULL, body BLOB, created INTEGER NOT NULL,

@@ -1,5 +1,5 @@
-//! A program of a crate that depends on systole alone: what its `main` returns is shown as a sentence. It runs itself
-//! with the name of each refusal, and reads what the standard library prints.
+//! A program of a crate that depends on systole alone: an error that `main` returns is shown as a sentence. It runs
+//! itself with the name of each refusal, and reads the output of the standard library.
 
 use std::process::Command;
 

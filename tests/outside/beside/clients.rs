@@ -1,4 +1,4 @@
-//! A program that has an organism, and a client of HTTP of its own: no feature that systole turns on may change that.
+//! A program with an organism, and an HTTP client of its own: no feature that systole turns on may change that client.
 
 use systole::prelude::*;
 

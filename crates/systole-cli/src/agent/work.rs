@@ -14,10 +14,10 @@ use crate::signals::Signals;
 use systole::remote::{AgentState, Handler, LeaseDelivery, LoopEnd, LoopOptions, Mailbox, Presence, run_agent_loop};
 use systole::shell::command::kill_all;
 
-/// How the program ends when it was told twice to stop, as by SIGINT.
+/// Exit code after a second signal, as of SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// Handles messages until there is a reason to end.
+/// Handles messages until the gateway or a signal ends it.
 pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failure> {
     let mailbox = at.mailbox()?;
     log::start(&Arc::new(Screen::standard(Style::Lines, Desk::None)));
@@ -34,15 +34,15 @@ pub(super) fn work(at: &At, handler: Arc<dyn Handler>) -> Result<ExitCode, Failu
     code
 }
 
-/// A gateway that is away is waited for; one that says no is believed.
+/// Sends a first heartbeat. A gateway that can't be reached is waited for; a refusal is final.
 async fn greet(mailbox: &Mailbox) -> Result<(), Failure> {
     let name = mailbox.name();
     match mailbox.heartbeat().await {
         Ok(AgentState::Removed) => Err(Failure::unusable(format!(
-            "the gateway lets nobody in as '{name}' with that token: make one with 'systole token new {name}'"
+            "the gateway doesn't accept that token for '{name}': make one with 'systole token new {name}'"
         ))),
         Ok(AgentState::Active | AgentState::Paused) => {
-            tracing::info!(listener = %name, "the agent is there");
+            tracing::info!(listener = %name, "the gateway knows the agent");
             Ok(())
         }
         Err(error) if error.status().is_some_and(|status| (400..500).contains(&status) && status != 429) => {
@@ -50,7 +50,7 @@ async fn greet(mailbox: &Mailbox) -> Result<(), Failure> {
         }
         Err(error) if error.is_unanswered() => Ok(()),
         Err(error) => {
-            tracing::warn!(%error, "the gateway lets nobody in at the moment");
+            tracing::warn!(%error, "the gateway refuses requests at the moment");
             Ok(())
         }
     }
@@ -97,14 +97,14 @@ async fn worker(
 
 fn verdict(why: LoopEnd, mailbox: &Mailbox) -> Result<ExitCode, Failure> {
     match why {
-        LoopEnd::Removed => Err(Failure::no(format!("'{}' is let in no more", mailbox.name()))),
+        LoopEnd::Removed => Err(Failure::no(format!("the gateway no longer accepts '{}'", mailbox.name()))),
         LoopEnd::Refused => Err(Failure::unusable(format!(
             "the gateway gives no messages of '{name}' to this agent: an agent takes those of a listener of its own \
              with `mode: poll` or `mode: stream`; those of `mode: push` are sent to its URL",
             name = mailbox.name()
         ))),
         LoopEnd::Paused => {
-            tracing::info!(listener = %mailbox.name(), "the agent was told to rest");
+            tracing::info!(listener = %mailbox.name(), "the agent was paused");
             Ok(ExitCode::SUCCESS)
         }
         LoopEnd::Stopped | LoopEnd::MaxIterations => Ok(ExitCode::SUCCESS),

@@ -1,4 +1,4 @@
-//! The gateway of an organism, where it has one.
+//! The gateway of an organism, if it has one.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use systole_core::core::Contract;
 use super::CLIENT;
 use crate::failure::Failure;
 
-/// A gateway that waits for its organism; none if the organism has none.
+/// A gateway that waits for its organism; none if the configuration has none.
 pub(super) struct Entrance(Option<Gateway>);
 
-/// A gateway that is served; none if the organism has none.
+/// A served gateway; none if the organism has none.
 pub(super) struct Served(Option<Serving>);
 
 impl Entrance {
@@ -42,14 +42,14 @@ impl Entrance {
         }
     }
 
-    /// Registers a remote listener. One without a gateway is refused with its configuration.
+    /// Registers a remote listener. One without a gateway was refused with its configuration.
     pub(super) fn listener(&self, builder: OrganismBuilder, contract: Contract) -> OrganismBuilder {
         let Some(gateway) = &self.0 else { return builder };
         let remote = RemoteListener::new(gateway.mailboxes().clone());
         builder.raw_listener(contract, move || remote.clone())
     }
 
-    /// Serves the organism, all of its clients but the one of the command line.
+    /// Serves the organism to all of its clients but that of the command line.
     pub(super) fn serve(self, organism: &Arc<Organism>) -> Result<Served, Failure> {
         let serving = self.0.map(|gateway| gateway.serve(organism, &[CLIENT])).transpose();
         Ok(Served(serving.map_err(failure)?))
@@ -57,7 +57,7 @@ impl Entrance {
 }
 
 impl Served {
-    /// The organism ends: nothing new is taken. Whether anything is served.
+    /// Announces the end of the organism: no further messages are accepted. Returns true if there is a gateway.
     pub(super) fn stop(&self) -> bool {
         self.0.iter().for_each(Serving::stop);
         self.0.is_some()

@@ -1,5 +1,5 @@
-//! What the journal holds of parties that the organism has no more. A start would end it for good, and a name that was
-//! mistyped in organism.yaml is reason enough for one.
+//! Work in the journal of parties that the organism no longer has. A start would end it for good, and a mistyped name
+//! in organism.yaml is reason enough for that.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,9 +12,9 @@ use systole_core::vocab::Name;
 use super::Run;
 use crate::failure::Failure;
 
-/// Refuses a start that would end open threads of parties which are gone, unless they are to be dropped.
+/// Refuses a start that would end open threads of missing parties, unless `--drop` names them.
 pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Result<(), Failure> {
-    // What can't be read is told by who opens it to write.
+    // An unreadable journal is reported when it is opened for writing.
     let Ok(reader) = JournalReader::open(journal) else { return Ok(()) };
     let Ok(threads) = reader.open_threads() else { return Ok(()) };
     let mut gone: BTreeMap<&Name, usize> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) fn refuse(journal: &Path, blueprint: &Blueprint, args: &Run) -> Resul
     let counted: Vec<String> = gone.iter().map(|(name, count)| format!("'{name}' (open threads: {count})")).collect();
     let drop: Vec<String> = gone.keys().map(|name| format!("--drop {name}")).collect();
     Err(Failure::unusable(format!(
-        "the journal holds work of {}, which {} does not have as what it was: write it there again, or end that work with {}",
+        "the journal has open threads of {}, which {} no longer declares: declare it as before, or end them with {}",
         counted.join(" and "),
         args.organism.display(),
         drop.join(" ")

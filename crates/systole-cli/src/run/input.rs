@@ -11,33 +11,33 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::failure::Failure;
 
-/// What a source gave.
+/// An item of a source.
 pub(super) enum Taken {
     /// An envelope.
     Message(Message),
-    /// Something that can't even be offered.
+    /// Bytes that can't be offered.
     Refused(String),
-    /// A source that can't be read on.
+    /// A source that failed.
     Failed(Failure),
 }
 
-/// The bytes of one envelope, maybe dirty.
+/// The bytes of one envelope, possibly dirty.
 #[derive(Clone)]
 pub(super) struct Message {
     pub(super) bytes: Bytes,
-    /// Whether nothing else can follow in its conversation: a file can't name a thread that
-    /// doesn't exist yet, whoever writes to standard input can.
+    /// True if no message can follow in its conversation: a file can't name a thread that doesn't exist yet, a program
+    /// on standard input can.
     pub(super) last: bool,
 }
 
-/// A file that is open, or standard input.
+/// An open file, or standard input.
 pub(super) struct Source {
     name: PathBuf,
     reader: Box<dyn Read + Send>,
     is_file: bool,
 }
 
-/// What is read ahead, in pieces.
+/// Pieces that are read ahead, and bytes of one.
 const AHEAD: usize = 16;
 const CHUNK: usize = 64 << 10;
 
@@ -66,7 +66,7 @@ pub(super) fn read(sources: Vec<Source>, limits: XmlLimits) -> Receiver<Taken> {
     receiver
 }
 
-/// Sends all that a source has; `None` if nobody takes it any more, or the source fails.
+/// Sends all messages of a source; `None` if the receiver is gone, or the source fails.
 fn forward(mut source: Source, limits: &XmlLimits, sender: &Sender<Taken>) -> Option<()> {
     let name = source.name.display().to_string();
     let mut splitter = Splitter::new(limits);

@@ -1,4 +1,4 @@
-//! Everything that comes before the first message: the configuration, the keyboard, the listeners.
+//! The steps before the first message: the configuration, the keyboard, the listeners.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
@@ -24,7 +24,7 @@ use crate::log;
 use crate::screen::{Desk, Screen, Style};
 use crate::second_opinion;
 
-/// An organism that runs, and its ends.
+/// A running organism, and its ends.
 pub(super) struct Launched {
     pub(super) organism: Arc<Organism>,
     pub(super) served: Served,
@@ -38,12 +38,12 @@ pub(super) struct Stage {
     pub(super) input: Option<Receiver<Taken>>,
     pub(super) console: Console,
     sources: Vec<Source>,
-    /// Read for the first start; each later one reads the file again.
+    /// Configuration of the first start; each later one reads the file again.
     config: Option<Config>,
 }
 
 impl Stage {
-    /// Sees to all that no organism is needed for.
+    /// Prepares everything that needs no organism.
     pub(super) fn set(args: &Run) -> Result<Self, Failure> {
         let config = Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?;
         let people = config.kinds.contains(&Kind::Human);
@@ -56,19 +56,19 @@ impl Stage {
         Ok(Self { screen, input: None, console, sources, config: Some(config) })
     }
 
-    /// Starts an organism; what comes in is read once one runs.
+    /// Starts an organism; messages are read once one runs.
     pub(super) fn launch(&mut self, args: &Run) -> Result<Launched, Failure> {
         let config = match self.config.take() {
             Some(config) => config,
             None => Config::load_advised(&args.organism, &second_opinion::ask).map_err(Failure::Config)?,
         };
         if let Some(Journaled { file, .. }) = &config.journal {
-            // Before anything is made beside it.
+            // Before any file is made beside it.
             check_journal(file)
                 .map_err(|why| Failure::unusable(format!("the journal can't be opened: {}: {why}", file.display())))?;
             gone::refuse(file, &config.blueprint, args)?;
         }
-        // The organism itself tells of the others when it starts.
+        // The organism itself logs its other problems when it starts.
         let warnings = config.warnings.iter().filter(|finding| !matches!(finding.mistake(), Mistake::Organism(_)));
         warnings.for_each(|finding| tracing::warn!("{finding}"));
         let entrance = Entrance::open(&config)?;
@@ -90,13 +90,13 @@ impl Stage {
 fn style(json: bool, people: bool) -> Style {
     match (json, people) {
         (true, _) => Style::Json,
-        // A tree that is drawn anew would tear apart what a person types.
+        // A redrawn tree would tear apart the line that a person types.
         (false, false) if io::stderr().is_terminal() => Style::Tree,
         (false, _) => Style::Lines,
     }
 }
 
-/// Where envelopes come from, and where people type.
+/// Sources of envelopes, and the keyboard of people.
 struct Plan {
     sources: Vec<Source>,
     keyboard: Keyboard,
@@ -108,13 +108,13 @@ enum Keyboard {
 }
 
 impl Plan {
-    /// Standard input is the keyboard where people listen and nothing else is said, else a
-    /// source of envelopes. Both at once need a terminal of their own.
+    /// Chooses them: standard input is the keyboard, unless `-` is named as a file; without people it is the source of
+    /// envelopes by default. People beside envelopes on standard input need a terminal of their own.
     fn new(args: &Run, config: &Config, people: bool) -> Result<Self, Failure> {
         let speaks = matches!(config.blueprint.party(CLIENT), Some(Party::Client(_)));
         if !speaks && !args.files.is_empty() {
             return Err(Failure::unusable(format!(
-                "nobody may speak as '{CLIENT}': add clients: [{{ name: {CLIENT}, calls: [\"{{namespace}}local\"] }}] to {}",
+                "there is no client '{CLIENT}': add clients: [{{ name: {CLIENT}, calls: [\"{{namespace}}local\"] }}] to {}",
                 args.organism.display()
             )));
         }
@@ -145,7 +145,7 @@ fn no_terminal(config: &Config, cause: &io::Error) -> Failure {
 }
 
 impl Keyboard {
-    /// The terminal where people type: what is said to them goes there, whatever standard error is.
+    /// The terminal where people type, which also shows their questions, wherever standard error goes.
     fn desk(&self) -> Desk {
         let path = match self {
             Self::Standard if io::stdin().is_terminal() => "/dev/fd/0",
@@ -153,7 +153,7 @@ impl Keyboard {
             Self::Terminal(_) => TERMINAL,
         };
         let shared = io::stderr().is_terminal();
-        // It must not become the terminal that controls this process.
+        // The terminal must not become the one that controls this process.
         match rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(terminal) => Desk::Terminal { out: Box::new(File::from(terminal)), shared },
             Err(_) if shared => Desk::Standard,
@@ -161,7 +161,7 @@ impl Keyboard {
         }
     }
 
-    /// It is read only while a person is asked something.
+    /// Starts to read the keyboard, only while a person is asked.
     fn start(self, screen: &Arc<Screen>) -> Console {
         let (keyboard, interactive): (Box<dyn BufRead + Send>, bool) = match self {
             Self::Standard => (Box::new(BufReader::new(io::stdin())), io::stdin().is_terminal()),

@@ -1,4 +1,4 @@
-//! In the place of the gateway, in a program that was built without it.
+//! The substitute for the gateway, in a program that was built without it.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ impl Entrance {
         Ok(Self)
     }
 
-    /// There is none.
+    /// Does nothing: there is no gateway.
     pub(super) fn install(&self, builder: OrganismBuilder) -> OrganismBuilder {
         builder
     }
 
-    /// There is none: what needs a gateway was refused.
+    /// Does nothing: configurations that need a gateway were refused.
     pub(super) fn listener(&self, builder: OrganismBuilder, _: Contract) -> OrganismBuilder {
         builder
     }
@@ -38,7 +38,7 @@ impl Entrance {
 }
 
 impl Served {
-    /// Whether anything is served.
+    /// Returns false: no gateway is served.
     pub(super) fn stop(&self) -> bool {
         false
     }

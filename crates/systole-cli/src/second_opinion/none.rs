@@ -3,7 +3,7 @@
 use systole::config::Advice;
 use systole_xml::schema::XsdDocument;
 
-/// Says nothing.
+/// Gives no opinion.
 pub(super) fn ask(_: &[XsdDocument]) -> Advice {
     Advice::Unasked
 }

@@ -1,4 +1,4 @@
-//! `systole thread fork`: a conversation begins anew from a recorded point.
+//! `systole thread fork`: a new conversation from a recorded message on.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,22 +21,22 @@ use crate::xml::catalog;
 pub(crate) struct Fork {
     /// The conversation, or a thread in it
     id: ThreadId,
-    /// The message to begin anew at, as `thread show` names it
+    /// The message to fork at, as `thread show` prints its id
     #[arg(long, value_name = "MESSAGE")]
     at: MessageId,
-    /// What the message says instead: a payload of the same name
+    /// The new content of the message: a payload of the same name
     #[arg(long, value_name = "FILE", requires = "contracts")]
     edit: Option<PathBuf>,
     /// The client that the new conversation belongs to, if not the same
     #[arg(long = "as", value_name = "NAME")]
     owner: Option<Name>,
-    /// The organism.yaml: its schemas judge what FILE says, and it knows its clients
+    /// The organism.yaml: its schemas judge FILE, and it has the clients
     #[arg(long, value_name = "FILE", group = "contracts")]
     organism: Option<PathBuf>,
-    /// A schema that judges what FILE says; give those that it includes or imports too
+    /// A schema that judges FILE; give those that it includes or imports too
     #[arg(long = "schema", value_name = "XSD", group = "contracts", conflicts_with = "organism")]
     schemas: Vec<PathBuf>,
-    /// The journal; without it, that of the organism, or of the organism.yaml here
+    /// The journal; by default that of the organism, or of the organism.yaml here
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
         }
     };
     let point = Point { conversation: args.id, at: args.at, edit, owner: args.owner.clone() };
-    // The secret is for journals that are new: this one is not.
+    // The secret is for new journals: this one exists.
     let journal = kept::journal(args.journal.as_deref(), args.organism.as_deref())?;
     let mut journal = SqliteJournal::open_existing(&journal, &Options::new([0; 32])).map_err(Failure::store)?;
     let id = journal.fork(&point).map_err(|error| match error {
@@ -72,7 +72,7 @@ pub(super) fn fork(args: &Fork) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A payload as an entrance takes it.
+/// Parses a payload as an entrance does.
 fn payload(file: &Path, catalog: Catalog, limits: &XmlLimits) -> Result<Validated<Element>, Failure> {
     let bytes = std::fs::read(file).map_err(|cause| Failure::read(file, cause))?;
     let name = file.display();

@@ -1,3 +1,5 @@
+//! `systole thread show`.
+
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -11,14 +13,14 @@ use crate::columns::moment;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
-/// One thing that was said, for people.
+/// One message, answer or egress, as text.
 struct Line {
     at: Time,
     path: String,
     /// The id of a message, or of an awaited answer.
     id: Option<MessageId>,
     from: String,
-    /// What it is: a `message`, an answer that was `awaited`, or what `left` for a client.
+    /// The kind: a `message`, an answer that was `awaited`, or an egress that `left` for a client.
     kind: &'static str,
     state: String,
     /// The payload or the fault.

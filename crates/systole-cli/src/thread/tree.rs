@@ -1,3 +1,5 @@
+//! `systole thread tree`, and paths of threads.
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::ExitCode;
 
@@ -11,11 +13,11 @@ use crate::columns::moment;
 use crate::failure::Failure;
 use crate::print::{self, Page};
 
-/// Threads, and who opened which.
+/// Threads with their children.
 pub(super) struct Threads<'a> {
     by_number: HashMap<Number, &'a ThreadEntry>,
     children: BTreeMap<Number, Vec<&'a ThreadEntry>>,
-    /// Those whose parent is not kept any more, or that have none.
+    /// Threads whose parent is no longer kept, or that have none.
     tops: Vec<&'a ThreadEntry>,
 }
 
@@ -78,7 +80,7 @@ pub(super) fn tree(of: &Journal, sought: Option<&Sought>) -> Result<ExitCode, Fa
     let mut stack: Vec<_> = tree.tops.iter().rev().map(|top| (String::new(), String::new(), *top)).collect();
     let mut seen = HashSet::new();
     while let Some((fork, below, thread)) = stack.pop() {
-        // A damaged journal has no say in how long this runs.
+        // A damaged journal can't make this run for ever.
         if !seen.insert(thread.record.number) {
             continue;
         }

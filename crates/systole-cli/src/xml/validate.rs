@@ -1,3 +1,5 @@
+//! `systole xml validate`.
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use super::Document;
 use crate::failure::Failure;
 use crate::print;
 
-/// `systole xml validate`: says nothing of a valid document, and each broken rule of another one.
+/// `systole xml validate`: prints nothing for a valid document, and each broken rule of another one.
 pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut validator = Validator::new(Arc::new(catalog(schemas)?));
     let canonical =
@@ -27,7 +29,7 @@ pub(super) fn validate(document: &Document, schemas: &[PathBuf]) -> Result<ExitC
     Ok(ExitCode::FAILURE)
 }
 
-/// What may be meant by a payload that no schema declares.
+/// The declared payload that is probably meant by an undeclared one.
 fn meant(payload: &QName, catalog: &Catalog) -> String {
     let declared: Vec<&QName> = catalog.payloads().map(PayloadSchema::qname).collect();
     match near::payload(payload, declared.iter().copied()) {
@@ -36,14 +38,14 @@ fn meant(payload: &QName, catalog: &Catalog) -> String {
     }
 }
 
-/// What these schemas know, and what the pump speaks itself.
+/// The payloads of these schemas and of the pump itself.
 pub(crate) fn catalog(schemas: &[PathBuf]) -> Result<Catalog, Failure> {
     let documents = schemas.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
     let unusable = |error: &ContractError| Failure::unusable(error.to_string());
     let mut catalog = Catalog::new();
     for schema in PayloadSchema::from_xsd_set(&documents).map_err(|error| unusable(&error))? {
         match catalog.add(schema) {
-            // The catalog has its own schemas of what the pump speaks.
+            // The catalog has the schemas of the pump already.
             Ok(()) | Err(ContractError::Reserved { .. }) => {}
             Err(error) => return Err(unusable(&error)),
         }

@@ -1,4 +1,4 @@
-//! The calls, row by row.
+//! The calls of the gateway, row by row of their table.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -27,7 +27,7 @@ fn what_breaks_a_rule_is_told_with_the_rule_its_place_and_an_example() {
     assert!(text(&problem["rule"]).ends_with("did you mean {urn:t}ask?"), "{problem}");
     assert!(text(&problem["example"]).starts_with("<message "), "{problem}");
 
-    // What is there but not for bob, and what is not there at all.
+    // A payload that exists but not for bob, and one that doesn't exist.
     let order = bob.post("/v1/messages", &envelope("<order xmlns=\"urn:t\">1</order>")).problem(404, "route");
     let nobody = bob.post("/v1/messages", &envelope("<other xmlns=\"urn:t\">1</other>")).problem(404, "route");
     assert_eq!(text(&order["detail"]).replace("order", "other"), text(&nobody["detail"]));
@@ -44,7 +44,7 @@ fn a_payload_alone_and_an_envelope_without_meta_are_messages() {
         let page =
             worker.until("/v1/mailboxes/worker/messages", |page| page["items"].as_array().unwrap().len() > count);
         let item = &page["items"][count];
-        // The wire between pumps is whole.
+        // The envelope between pumps is whole.
         assert!(text(&item["envelope"]).contains("<meta><from>ada</from><to>worker</to><thread>"), "{item}");
         assert!(text(&item["envelope"]).contains(ask), "{item}");
     }
@@ -79,7 +79,7 @@ fn the_same_key_sends_once() {
     let one = leased.iter().find(|item| text(&item["from"]) == "ada").unwrap();
     worker.post(&format!("/v1/messages/{}/reply", text(&one["id"])), &reply("one")).is(202);
     answered(&ada, &first);
-    // Repeated once more it has the same answer as at first; the reply is for those who wait.
+    // A repeated submission has the same answer as the first; the reply is for requests that wait.
     assert_eq!(keyed(&ask(1)).is(202).json(), first);
     let waits = ada.ask("POST", "/v1/messages?wait=60", &[("Idempotency-Key", "k1")], &ask(1));
     assert!(waits.is(200).body.contains("one"));
@@ -116,10 +116,10 @@ fn a_reply_that_breaks_the_contract_is_refused_to_its_author() {
     assert!(text(&problem["rule"]).contains("elements are not allowed"), "{problem}");
     assert_eq!(problem["place"], json!({ "line": 1, "column": 1 }), "{problem}");
     assert!(text(&problem["example"]).contains("<answer"), "{problem}");
-    // A long one is judged elsewhere, and alike.
+    // A long document is judged on another thread, with the same verdict.
     refuse(&format!("{broken}{}", " ".repeat(20_000)), "payload");
     refuse("<bomb xmlns=\"urn:x\"/>", "route");
-    // A request that the listener may not make, and one that nobody knows.
+    // A request that the listener may not make, and an unknown one.
     refuse(&ask(1), "route");
     refuse("<nothing xmlns=\"https://xml-pipeline.org/ns/meta/v1\"/>", "route");
     refuse("<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"/>", "envelope");
@@ -135,7 +135,7 @@ fn a_reply_that_breaks_the_contract_is_refused_to_its_author() {
     let problem = refuse(&to(text(&next[0]["id"])), "envelope");
     assert!(text(&problem["rule"]).contains(id), "{problem}");
 
-    // And of one in another thread.
+    // The envelope of an answer in another thread.
     let of_thread = |id: &str| envelope(&reply("two")).replace("</from>", &format!("</from><thread>{id}</thread>"));
     let problem = refuse(&of_thread(text(&next[0]["thread"])), "envelope");
     assert!(text(&problem["rule"]).contains(&format!("write {}", text(&leased[0]["thread"]))), "{problem}");
@@ -148,7 +148,7 @@ fn a_reply_that_breaks_the_contract_is_refused_to_its_author() {
     worker.post(&format!("{place}/reply"), &own).is(202);
     let known = answered(&ada, &sent);
     assert!(text(&known["reply"]["envelope"]).contains(">two</answer>"), "{known}");
-    // What stands beside a valid reply costs nothing.
+    // An invalid payload beside a valid reply costs nothing.
     worker
         .post(&format!("/v1/messages/{}/reply", text(&next[0]["id"])), &format!("{broken}{}", reply("three")))
         .is(202);

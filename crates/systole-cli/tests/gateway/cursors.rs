@@ -1,4 +1,4 @@
-//! Places in a mailbox.
+//! Cursors: places in a mailbox.
 
 use std::collections::BTreeSet;
 
@@ -20,14 +20,14 @@ fn a_mailbox_is_read_page_by_page_and_filtered() {
     assert_eq!((text(&second["items"][0]["from"]), &second["has_more"]), ("bob", &false.into()));
     let page = worker.get(&format!("{ALL}?limit=1")).json();
     assert_eq!((&page["items"][0]["id"], &page["has_more"]), (&first["items"][0]["id"], &true.into()));
-    // The listener read on behind it without an answer: it is done, and nothing of it is held for the listener.
+    // The listener read on behind the message without an answer: it is done, and no reader holds it.
     assert_eq!(text(&page["items"][0]["state"]), "acked");
     let known = ada.until(&format!("/v1/messages/{}", text(&sent["id"])), |known| known["reply"].is_object());
     assert!(text(&known["reply"]["envelope"]).contains("silent"), "{known}");
     let only = |query: &str| worker.get(&format!("{ALL}?{query}")).is(200).json()["items"].as_array().unwrap().len();
     assert_eq!((only("peer=bob"), only("peer=eve"), only("type=%7Burn:t%7Dask"), only("type=ask")), (1, 0, 2, 0));
     assert_eq!((only("before=2001-01-01T00:00:00Z"), only("before=2200-01-01T00:00:00Z")), (0, 2));
-    // Nothing comes behind the last one: the time runs out.
+    // No message comes behind the last one: the time runs out.
     let last = text(&second["next"]);
     let nothing = worker.get(&format!("{ALL}?wait=1&after={last}")).is(200).json();
     assert_eq!((nothing["items"].as_array().unwrap().len(), text(&nothing["next"])), (0, last));
@@ -35,7 +35,7 @@ fn a_mailbox_is_read_page_by_page_and_filtered() {
 
 #[test]
 fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
-    // What is over is forgotten at once.
+    // Ended messages are forgotten at once.
     let site = Site::with("requests: 1000000", "1ms");
     let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
     let foreign = other.get("/v1/mailboxes/other/messages").json();
@@ -48,7 +48,7 @@ fn a_cursor_of_another_mailbox_answers_exactly_like_a_lost_one() {
     // The oldest one goes on waiting.
     leased[1..].iter().for_each(|item| drop(worker.handle("worker", item, "ack").is(204)));
     let lost = wait("all but the oldest one is forgotten", || {
-        // Each write forgets a little; what is forgotten last moves the place to go on from.
+        // Each write forgets a few messages; the last forgotten one moves the place to go on from.
         worker.get("/readyz").is(200);
         let left = worker.get(ALL).json()["items"].as_array().unwrap().len();
         let answer = worker.get(&after);

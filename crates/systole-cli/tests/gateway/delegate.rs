@@ -1,4 +1,4 @@
-//! A delegate of one's own, in an organism that is written in Rust.
+//! A delegate of its own, in an organism that is written in Rust.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ impl Handler<Delivery<Say>> for Parrot {
     }
 }
 
-/// What it does next, and what it was asked.
+/// The next answers of the delegate, and the calls that it got.
 #[derive(Clone, Default)]
 struct Moody(Arc<Mood>);
 
@@ -82,7 +82,7 @@ impl QueueDelegate for Moody {
     }
 }
 
-/// An organism with that delegate, and a client of it.
+/// An organism with that delegate, and one of its clients.
 struct Place {
     folder: PathBuf,
     ada: Who,
@@ -109,7 +109,7 @@ impl Place {
         Self { folder, ada, organism: Some(organism), serving: Some(serving) }
     }
 
-    /// The same call over and over.
+    /// Makes the same call over and over.
     fn say(&self) -> Answer {
         let say = envelope("<say xmlns=\"urn:t\"><words>hello</words></say>");
         self.ada.ask("POST", "/v1/sessions/s/call?wait=60", &[("Idempotency-Key", "k")], &say).is(200)

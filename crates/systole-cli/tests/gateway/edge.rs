@@ -1,4 +1,4 @@
-//! The edge of the entrance: heads that can't be answered, bodies of clients that nobody knows, and room for all.
+//! The edge of the entrance: heads that can't be answered, bodies of unknown clients, and limits of room.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -40,7 +40,7 @@ fn who_left_a_body_unread_says_that_the_connection_ends() {
         let answer = next_answer(&mut stream);
         assert_eq!((answer.status, answer.header("connection")), (status, Some("close")), "{path}");
     }
-    // One that was read leaves the connection open.
+    // A body that was read leaves the connection open.
     let request = String::from_utf8(ada.request("POST", "/v1/messages", &[], &ask(1))).unwrap();
     let mut stream = ada.connect_and(request.replace("Connection: close\r\n", "").as_bytes());
     let answer = next_answer(&mut stream);
@@ -145,7 +145,7 @@ fn every_malformed_request_gets_its_status_and_a_problem() {
             bytes = format!("{before}{}{after}", "x".repeat(count));
         }
         let mut stream = ada.connect();
-        // One that is refused before its end may hear so before it has said all.
+        // A refusal may come before the request is written whole.
         let _ = stream.write_all(bytes.as_bytes());
         let answer = next_answer(&mut stream);
         let context = format!("{request:?}: {answer:?}");
@@ -195,7 +195,7 @@ fn media_types_that_say_what_the_call_takes_are_taken() {
     for kind in ["application/json", "application/json;charset=UTF-8", "application/merge-patch+json"] {
         worker.ask("POST", "/v1/mailboxes/worker/lease", &[("Content-Type", kind)], "{}").is(200);
     }
-    // Nothing has no type.
+    // An empty body has no type.
     worker.ask("POST", "/v1/mailboxes/worker/lease", &[("Content-Type", "text/plain")], "").is(200);
     let problem = worker.ask("POST", "/v1/mailboxes/worker/lease", &[("Content-Type", "text/plain")], "{}");
     assert_eq!(problem.problem(415, "media_type")["takes"], serde_json::json!(["application/json"]));
@@ -254,17 +254,17 @@ fn nothing_of_a_body_is_read_before_its_sender_is_known() {
     let site = Site::new();
     for token in ["", "Authorization: Bearer syt_nonsense\r\n"] {
         let mut stream = site.who("").connect();
-        // The answer comes although nothing of the body does.
+        // The answer comes although no byte of the body does.
         write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n{token}Content-Length: 1000000\r\n\r\n").unwrap();
         answer(stream).problem(401, "unauthorized");
-        // And the client gets to read it although it sends all of it first.
+        // The client can read the answer although it sends the whole body first.
         let mut stream = site.who("").connect();
         let body = "x".repeat(1_000_000);
         write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\n{token}Content-Length: 1000000\r\n\r\n{body}")
             .unwrap();
         answer(stream).problem(401, "unauthorized");
     }
-    // Whoever asks first is not told to go on.
+    // A client that asks first gets no `100 Continue`.
     let mut stream = site.who("").connect();
     write!(stream, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
         .unwrap();
@@ -288,7 +288,7 @@ fn wrong_tokens_are_counted_logged_and_slowed_and_a_good_one_from_there_is_not()
         let waits = scope.spawn(|| bad.get("/v1/messages/x").is(401));
         let began = Instant::now();
         ada.get("/v1/messages/x").is(404);
-        // Whoever is slow here is the machine.
+        // Only a slow machine takes longer.
         assert!(began.elapsed() < PATIENCE);
         waits.join().unwrap();
     });
@@ -325,7 +325,7 @@ fn one_principals_long_polls_leave_room_for_others_admins_and_health() {
     let _polls: Vec<_> = (0..6).map(|_| poll(&worker, "worker")).collect();
     let _others: Vec<_> = (0..2).map(|_| poll(&other, "other")).collect();
     calls(2);
-    // Now the strangers: more than there is room for, idle and in the middle of a head.
+    // Now unauthenticated clients: more than there is room for, idle and in the middle of a head.
     let strangers: Vec<_> = (0..40)
         .map(|number| site.who("").connect_and(if number % 2 == 0 { b"" } else { b"GET /livez HTTP/1.1\r\n" }))
         .collect();
@@ -383,7 +383,7 @@ fn what_is_answered_at_once_is_bounded_in_bytes_too() {
     assert_eq!(worker.get(&next).is(200).json()["items"].as_array().unwrap().len(), 1);
     // A page counts no longer than it takes to send it.
     wait("nothing is held", || (site.metric("systole_gateway_body_bytes") == 0).then_some(()));
-    // Of streams that nobody reads, those end that would have more than that.
+    // Of streams without a reader, those end that would have more than that.
     let request = worker.request("GET", "/v1/mailboxes/worker/stream", &[], "");
     let streams: Vec<_> = (0..8).map(|_| worker.connect_and(&request)).collect();
     wait("streams end", || {
@@ -416,7 +416,7 @@ fn requests_without_a_token_have_a_rate_of_their_own() {
         };
         let strangers: Vec<_> = (0..40).map(|_| scope.spawn(ask)).collect();
         let refused = "systole_gateway_rate_limited_total{of=\"stranger\"}";
-        // Health, figures and those with a token are answered meanwhile.
+        // Health, figures and requests with a token are answered meanwhile.
         wait("strangers are refused", || (site.metric(refused) > 0).then_some(()));
         site.who("").get("/livez").is(200);
         ada.send(1).is(202);

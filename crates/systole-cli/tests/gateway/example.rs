@@ -1,4 +1,4 @@
-//! The examples with a gateway do what they say.
+//! The examples with a gateway run as their READMEs say.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What becomes of messages in mailboxes that a start ends, before their listener has them again.
+//! Ends of messages in mailboxes by a start, before their listener has them again.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn states(site: &Site, mailbox: &str) -> Vec<String> {
     page["items"].as_array().unwrap().iter().map(|item| text(&item["state"]).to_owned()).collect()
 }
 
-/// Ada has asked worker, and another start of the organism, changed so, ends that.
+/// Ada has asked worker, and another start of the organism, with this change, ends that.
 fn ended(change: impl Fn(&str) -> String, args: &[&str]) -> Site {
     let mut site = Site::new();
     let (ada, worker) = (site.party("ada"), site.party("worker"));

@@ -1,4 +1,4 @@
-//! Who is kept out, and how.
+//! Refused principals and requests.
 
 use std::io::{Read, Write};
 
@@ -20,7 +20,7 @@ fn nobody_comes_in_without_a_good_token() {
     write!(bare, "GET /v1/messages/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic eDp5\r\n\r\n")
         .unwrap();
     answer(bare).problem(401, "unauthorized");
-    // What is kept is no token.
+    // The journal has no token in clear text.
     let kept = std::fs::read(site.folder.join("systole.journal")).unwrap();
     assert!(!kept.windows(twice.len()).any(|bytes| bytes == twice.as_bytes()));
     assert!(site.systole(&["token", "revoke", "ada"]).output().unwrap().status.success());
@@ -62,12 +62,12 @@ fn a_mailbox_of_somebody_else_is_forbidden() {
             who.handle("worker", &leased[0], verb).problem(403, "forbidden");
         }
     }
-    // A listener sends nothing of its own; an admin neither, but sees to every mailbox.
+    // A listener opens no conversation; an admin doesn't either, but has access to every mailbox.
     worker.post("/v1/messages", &ask(1)).problem(403, "forbidden");
     boss.post("/v1/messages", &ask(1)).problem(403, "forbidden");
     boss.get("/v1/mailboxes/worker/messages").is(200);
     boss.get("/v1/mailboxes/nobody/messages").problem(404, "not_found");
-    // What somebody sent is his and the admin's to see.
+    // A message is visible to its sender and the admin.
     for who in [&bob, &worker, &other] {
         who.get(&format!("/v1/messages/{sent}")).problem(404, "not_found");
     }
@@ -120,7 +120,7 @@ fn who_asks_too_often_is_told_when_to_ask_again() {
     });
     assert_eq!(refused.header("retry-after"), Some("1"));
     refused.problem(429, "rate");
-    // Others are not.
+    // Other principals are not limited.
     site.party("bob").get("/v1/messages/x").is(404);
 }
 
@@ -129,9 +129,9 @@ fn what_the_organism_could_not_read_any_more_is_refused_at_once() {
     let site = Site::new();
     let ada = site.party("ada");
     let long = |bytes: usize| ask(1).replace(">1<", &format!(">{}1<", "0".repeat(bytes - ask(1).len())));
-    // It fits, and doesn't with the ids that it is given.
+    // The message fits, but not with the ids that the pump adds.
     let problem = ada.post("/v1/messages", &long(1 << 20)).problem(413, "too_large");
-    assert!(text(&problem["detail"]).contains("as the organism gets it, and may have 1048576"), "{problem}");
+    assert!(text(&problem["detail"]).contains("as re-encoded, and may have 1048576"), "{problem}");
     ada.post("/v1/messages", &long((1 << 20) - 1024)).is(202);
 }
 
@@ -157,7 +157,7 @@ fn bodies_have_a_bound_and_a_time() {
     let mut stream = ada.connect();
     let _ = write!(stream, "GET /livez HTTP/1.1\r\nHost: x\r\n{endless}");
     answer(stream).problem(431, "head_too_large");
-    // Whoever waits with the system is let in once somebody has gone.
+    // A connection in the queue of the system is accepted once another one has ended.
     ada.get("/livez").is(200);
 }
 
@@ -187,7 +187,7 @@ fn who_waits_hears_nothing_once_the_token_is_revoked() {
         stream.read_to_string(&mut said).expect("the stream ends");
         assert!(!said.contains("</ask>"), "{said}");
     }
-    // A client waits for an answer in the same way; a new token has what the old one did not get.
+    // A client waits for an answer in the same way; a new token gets the message that the old one did not.
     let bob = site.party("bob");
     let asked = bob.connect_and(&bob.request("POST", "/v1/messages?wait=60", &[], &ask(8)));
     wait("bob waits", || (site.metric("systole_gateway_waiters") >= 1).then_some(()));
@@ -208,7 +208,7 @@ fn what_came_after_a_token_was_revoked_has_no_effect() {
     let id = text(&ada.send(1).is(202).json()["id"]).to_owned();
     let item = &worker.until("/v1/mailboxes/worker/messages", |page| !page["items"].as_array().unwrap().is_empty());
     let received = text(&item["items"][0]["id"]).to_owned();
-    // Half a body, whose head was let in.
+    // Sends half a body behind an accepted head.
     let half = |who: &Who, path: &str, body: &str| {
         let (head, tail) = body.split_at(body.len() / 2);
         let request = who.request("POST", path, &[], body);

@@ -1,5 +1,5 @@
-//! Clients that hang up at any moment, against the real program under load: what is durable has also happened, and what
-//! is asked once more happens once.
+//! Clients that hang up at any moment, against the real program under load: a durable change has happened, and a
+//! repeated request happens once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -20,24 +20,24 @@ fn number(item: &Value) -> u32 {
     rest.split('<').next().unwrap().parse().unwrap()
 }
 
-/// Says a request, or its first bytes, gives the answer a few milliseconds or none, and hangs up.
+/// Sends a request, or its first bytes, gives the answer a few milliseconds or none, and hangs up.
 fn cut(who: &Who, request: &[u8], random: &mut Random) {
     let whole = !random.once_in(4);
     let said = if whole { request.len() } else { random.below(request.len()) };
     let mut stream = who.connect_and(&request[..said]);
     if whole && !random.once_in(3) {
         stream.set_read_timeout(Some(Duration::from_micros(1 + random.next() % 12_000))).unwrap();
-        // It may have come by then.
+        // The answer may have come by then.
         let _ = stream.read(&mut [0; 1]);
     }
 }
 
-/// What a client sent, once it has its answers.
+/// The state of a client's message, once it has its answers.
 fn answered(ada: &Who, sent: &str) -> Value {
     ada.until(&format!("/v1/messages/{sent}"), |known| known["reply"].is_object())
 }
 
-/// Nothing waits any more: no request is under way, none has left an entry, and no message is without its end.
+/// Waits until no request is in flight, none has left an entry, and no message is open.
 fn nothing_is_left(site: &Site) {
     for figure in ["systole_gateway_calls", "systole_gateway_waiters", "systole_gateway_waiting"] {
         wait(&format!("{figure} is 0"), || (site.metric(figure) == 0).then_some(()));
@@ -48,7 +48,7 @@ fn post(ada: &Who, number: u32) -> Answer {
     ada.ask("POST", "/v1/messages", &[("Idempotency-Key", &format!("k{number}"))], &ask(number))
 }
 
-/// Answers each message with its number until so many have their answer; `reply` says it to the gateway.
+/// Answers each message with its number until so many have their answer; `say` sends it to the gateway.
 fn work(worker: &Who, answers: &AtomicUsize, all: usize, mut say: impl FnMut(&str, &str)) {
     while answers.load(Ordering::Relaxed) < all {
         for item in worker.lease("worker", r#"{"max":5,"wait":1}"#) {
@@ -114,7 +114,7 @@ fn parallel_posts_under_one_key_are_one_message() {
     });
     assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
     assert_eq!(worker.get(ALL).is(200).json()["items"].as_array().unwrap().len(), 1);
-    // All of them but one hang up while that one is being taken.
+    // All requests but one hang up while that one is being submitted.
     let request = ada.request("POST", "/v1/messages", &[("Idempotency-Key", "k2")], &ask(2));
     std::thread::scope(|scope| {
         for seed in 0..49 {
@@ -174,7 +174,7 @@ fn replies_that_are_cut_and_never_repeated_reach_their_callers_once_or_not_at_al
         let path = format!("/v1/messages/{}/reply", text(&item["id"]));
         cut(&worker, &worker.request("POST", &path, &[], &reply("one")), &mut random);
     }
-    // What was not said is there again when its lease has ended, and nothing else is.
+    // A message without a reported answer can be leased again when its lease has ended, and no other one can.
     wait("each message has the answer that was said, or the one that is said now", || {
         for item in worker.lease("worker", r#"{"max":60,"wait":2}"#) {
             worker.post(&format!("/v1/messages/{}/reply", text(&item["id"])), &reply("two")).is(202);
@@ -199,19 +199,19 @@ fn leases_whose_readers_hang_up_end() {
     // The fifth request is dropped.
     (0..4).for_each(|_| drop(worker.lease("worker", r#"{"visibility":1}"#)));
     whole(r#"{"max":6,"visibility":1}"#);
-    // Whether or not it got them, all can be leased when its lease has ended.
+    // Whether or not the reader got them, all can be leased when their lease has ended.
     let mut leased = BTreeSet::new();
     wait("all six messages are leased once more", || {
         leased.extend(worker.lease("worker", r#"{"max":6,"wait":2,"visibility":1}"#).iter().map(number));
         (leased.len() == 6).then_some(())
     });
-    // Readers that take them as often as they may hang up, too.
+    // Readers that lease them as often as they may also hang up.
     wait("each message was leased five times", || {
         whole(r#"{"max":6,"visibility":1}"#);
         let page = worker.get(ALL).json();
         page["items"].as_array().unwrap().iter().all(|item| item["deliveries"] == 5).then_some(())
     });
-    // Nobody asks for them any more: the time alone ends them.
+    // No reader asks for them any more: the time alone ends them.
     wait("all six are dead letters", || (site.metric("systole_gateway_dead_letters") == 6).then_some(()));
     for sent in &sent {
         let known = answered(&ada, text(&sent["id"]));

@@ -1,4 +1,4 @@
-//! Messages that a reader has and answers later.
+//! Messages that a reader holds and answers later.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ fn site() -> (Site, Who, Who) {
     (site, ada, worker)
 }
 
-/// The one message that is there, for a second.
+/// Leases the only message, for a second.
 fn lease(worker: &Who) -> Value {
     worker.lease("worker", r#"{"wait":60,"visibility":1}"#).remove(0)
 }
 
-/// Nobody gets anything, also once a lease of a second would be over.
+/// Checks that no message can be leased, also once a lease of a second would be over.
 fn nothing(worker: &Who) {
     assert_eq!(worker.lease("worker", r#"{"wait":2}"#), [] as [Value; 0]);
 }
@@ -35,7 +35,7 @@ fn what_is_held_goes_to_nobody_else_until_it_is_answered() {
     let item = lease(&worker);
     worker.handle("worker", &item, "hold").is(204);
     worker.handle("worker", &item, "hold").is(204);
-    // What was under way when it was held changes nothing.
+    // A call that was in flight when it was held changes nothing.
     worker.handle("worker", &item, "extend").is(204);
     nothing(&worker);
     for _ in 0..2 {
@@ -45,7 +45,7 @@ fn what_is_held_goes_to_nobody_else_until_it_is_answered() {
         let listed = worker.get("/v1/mailboxes/worker/messages").is(200).json();
         assert_eq!(text(&listed["items"][0]["state"]), "waiting", "{listed}");
     }
-    // The pump asks for it again: it is the same, and held.
+    // The pump hands the message over again: it is the same, and held.
     let next = ada.send(2).is(202).json();
     let second = lease(&worker);
     assert_ne!(second["id"], item["id"]);
@@ -97,10 +97,10 @@ fn only_who_has_a_message_holds_it() {
     other.handle("other", &item, "hold").problem(404, "not_found");
     ada.handle("worker", &item, "hold").problem(403, "forbidden");
     let place = format!("/v1/mailboxes/worker/messages/{}/hold", text(&item["id"]));
-    // A reader in order may hold what nobody has leased.
+    // A reader in order may hold a message that is not leased.
     worker.post(&place, "{}").problem(409, "stale_receipt");
     worker.get(&place).problem(405, "method_not_allowed");
-    // A lease that is over is nobody's.
+    // A message whose lease is over is free.
     let again = lease(&worker);
     assert_eq!((&again["id"], &again["deliveries"]), (&item["id"], &2.into()));
     worker.handle("worker", &item, "hold").problem(409, "stale_receipt");

@@ -43,12 +43,12 @@ listeners:
     replies: ["{urn:t}answer"]
 "#;
 
-/// The organism of most tests, with something more in `gateway:`, and what is over kept that long.
+/// The organism of most tests, with further keys in `gateway:`, and that retention.
 pub(crate) fn organism(gateway: &str, age: &str) -> String {
     ORGANISM.replace("GATEWAY", gateway).replace("AGE", age)
 }
 
-/// A folder with an organism in it, and its process; both end with it.
+/// A folder with an organism in it, and its process; both end with this value.
 pub(crate) struct Site {
     pub(crate) folder: PathBuf,
     process: Option<Child>,
@@ -57,17 +57,17 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A site that runs, with the settings as they are.
+    /// A running site with default settings.
     pub(crate) fn new() -> Self {
         Self::with("requests: 1000000", "7d")
     }
 
-    /// A site that runs, with something more in `gateway:`, and what is over kept that long.
+    /// A running site, with further keys in `gateway:`, and that retention.
     pub(crate) fn with(gateway: &str, age: &str) -> Self {
         Self::of(&organism(gateway, age))
     }
 
-    /// A site that runs another organism.
+    /// A running site of another organism.
     pub(crate) fn of(organism: &str) -> Self {
         let mut site = Self::idle(organism);
         site.start();
@@ -96,7 +96,7 @@ impl Site {
         let mut process = self.systole(&args).stdin(Stdio::null()).spawn().unwrap();
         let said = BufReader::new(process.stderr.take().unwrap());
         let (tell, told) = channel();
-        // Nobody may wait for us to read.
+        // The process must not wait for the test to read.
         let kept = self.log.clone();
         std::thread::spawn(move || {
             let mut tell = Some(tell);
@@ -116,26 +116,26 @@ impl Site {
         self.process = Some(process);
     }
 
-    /// Lets it have so many descriptors from now on.
+    /// Limits a resource of the process from now on.
     pub(crate) fn limit(&self, what: rustix::process::Resource, most: u64) {
         use rustix::process::{Pid, Rlimit, prlimit};
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         prlimit(Some(Pid::from_child(self.process.as_ref().unwrap())), what, limit).unwrap();
     }
 
-    /// What it logged since it listens.
+    /// The log of the process since it listens.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// Ends the process at once.
+    /// Kills the process.
     pub(crate) fn kill(&mut self) {
         let mut process = self.process.take().unwrap();
         process.kill().unwrap();
         process.wait().unwrap();
     }
 
-    /// Waits until it ends by itself; its exit code.
+    /// Waits until the process ends by itself; returns its exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         let mut process = self.process.take().unwrap();
         let (tell, told) = channel();
@@ -143,7 +143,7 @@ impl Site {
         told.recv_timeout(PATIENCE).expect("the process goes on")
     }
 
-    /// Ends it in order.
+    /// Ends the process in order.
     pub(crate) fn stop(&mut self) {
         let mut process = self.process.take().unwrap();
         let pid = rustix::process::Pid::from_child(&process);
@@ -157,14 +157,14 @@ impl Site {
         command
     }
 
-    /// Lets somebody in.
+    /// Makes a token.
     pub(crate) fn token(&self, args: &[&str]) -> String {
         let made = self.systole(&[&["token", "new"], args].concat()).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         String::from_utf8(made.stdout).unwrap().trim().to_owned()
     }
 
-    /// Somebody who shows that token.
+    /// A client with that token.
     pub(crate) fn who(&self, token: &str) -> Who {
         Who { address: self.address, token: token.to_owned() }
     }
@@ -176,7 +176,7 @@ impl Site {
         figure.unwrap_or_else(|| panic!("no {name}: {metrics}")).parse().unwrap()
     }
 
-    /// Somebody who is let in under that name.
+    /// A client with a token of that name.
     pub(crate) fn party(&self, name: &str) -> Who {
         self.who(&self.token(&[name]))
     }
@@ -191,14 +191,14 @@ impl Drop for Site {
     }
 }
 
-/// Somebody with a token.
+/// A client with a token.
 #[derive(Clone)]
 pub(crate) struct Who {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
 }
 
-/// What came back.
+/// An answer of the gateway.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -218,13 +218,13 @@ impl Answer {
         })
     }
 
-    /// It went well.
+    /// Checks the status.
     pub(crate) fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?}");
         self
     }
 
-    /// It is that problem, in the one shape that problems have.
+    /// Checks that the answer is that problem, in the shape that all problems have.
     pub(crate) fn problem(self, status: u16, code: &str) -> Value {
         let answer = self.is(status);
         assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{answer:?}");
@@ -248,7 +248,7 @@ impl Who {
         answer(self.connect_and(&self.request(method, path, headers, body)))
     }
 
-    /// A request as it is written.
+    /// The bytes of a request.
     pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
         let headers: String = headers.iter().map(|(key, value)| format!("{key}: {value}\r\n")).collect();
         let token = &self.token;
@@ -265,7 +265,7 @@ impl Who {
         stream
     }
 
-    /// A connection on which that was said.
+    /// Opens a connection, and writes these bytes to it.
     pub(crate) fn connect_and(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = self.connect();
         stream.write_all(bytes).unwrap();
@@ -283,13 +283,13 @@ impl Who {
         answer.json()["items"].as_array().unwrap().clone()
     }
 
-    /// Says what becomes of a leased message.
+    /// Applies an action to a leased message.
     pub(crate) fn handle(&self, mailbox: &str, item: &Value, verb: &str) -> Answer {
         let body = serde_json::json!({ "receipt": item["receipt"] }).to_string();
         self.post(&format!("/v1/mailboxes/{mailbox}/messages/{}/{verb}", text(&item["id"])), &body)
     }
 
-    /// Asks until it is so.
+    /// Repeats a request until the condition holds.
     pub(crate) fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         wait(&format!("{path} as the test wants it"), || {
@@ -300,10 +300,10 @@ impl Who {
     }
 }
 
-/// How long a test waits for what has to happen, on a machine under load.
+/// Time limit of a wait, on a machine under load.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for a condition, and says what it waited for if that never came.
+/// Waits for a condition; a failure names it.
 pub(crate) fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let deadline = Deadline::new(what);
     loop {
@@ -311,34 +311,34 @@ pub(crate) fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         deadline.check();
-        // Lets the process that is waited for have the processor.
+        // The process that is waited for gets the processor.
         std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 
-/// The end of a test's patience.
+/// The time limit of a wait.
 pub(crate) struct Deadline<'a> {
     what: &'a str,
     began: Instant,
 }
 
 impl<'a> Deadline<'a> {
-    /// From now on it waits for that.
+    /// Begins to wait for `what`.
     #[allow(clippy::disallowed_methods, reason = "it waits for a real process")]
     pub(crate) fn new(what: &'a str) -> Self {
         Self { what, began: Instant::now() }
     }
 
-    /// Fails if it waited long enough.
+    /// Fails if the time is over.
     pub(crate) fn check(&self) {
         assert!(self.began.elapsed() < PATIENCE, "waited a minute for: {}", self.what);
     }
 }
 
-/// Reads all that comes back.
+/// Reads a whole answer.
 pub(crate) fn answer(mut stream: TcpStream) -> Answer {
     let mut all = Vec::new();
-    // What the other side cuts off is an end, too.
+    // A connection that is cut off is an end, too.
     let _ = stream.read_to_end(&mut all);
     let all = String::from_utf8(all).unwrap();
     let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Many clients and messages at once.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Notices: what waits for a client rides on the responses to its calls.
+//! Notices: messages that wait for a client ride on the responses to its calls.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -52,7 +52,7 @@ impl Parties {
         self.notes(&[words.to_owned()]);
     }
 
-    /// It is killed, and starts again.
+    /// The process is killed, and starts again.
     fn crash(&mut self) {
         self.site.kill();
         self.site.start();
@@ -71,7 +71,7 @@ impl Who {
         self.call(session, "<say xmlns=\"urn:t\">hello</say>").is(200).json()
     }
 
-    /// Calls until something rides on the response: it may take a moment until it is there again.
+    /// Calls until a notice rides on the response: it may take a moment until it is free again.
     fn told(&self, session: &str) -> Value {
         wait("something rides on a response", || {
             Some(self.say(session)).filter(|response| response["metadata"]["notices"].is_object())
@@ -102,7 +102,7 @@ fn token(response: &Value) -> &str {
     text(&response["metadata"]["notices"]["token"])
 }
 
-/// What the notes of a response say.
+/// The texts of the notes in a response.
 fn notes(response: &Value) -> Vec<String> {
     let Some(count) = response["metadata"]["notices"]["blocks"].as_u64() else { return Vec::new() };
     let blocks = &blocks(response)[..count as usize];
@@ -187,7 +187,7 @@ fn with_nothing_pending_a_response_is_the_same_byte_for_byte() {
     place.note("one");
     let told = call(&place.ada);
     assert_ne!(bare.body, told.body);
-    // All else is as it was.
+    // Without the notices the response is unchanged.
     let mut stripped = told.json();
     let count = stripped["metadata"]["notices"]["blocks"].as_u64().unwrap() as usize;
     stripped["content"].as_array_mut().unwrap().drain(..count);
@@ -209,7 +209,7 @@ fn a_call_that_fails_reserves_nothing() {
     place.ada.call("s", "<say xmlns=\"urn:t\"><x/></say>").problem(422, "payload");
     place.ada.post("/v1/sessions/s/call?wait=61", &envelope("<say xmlns=\"urn:t\"/>")).problem(400, "bad_request");
     assert_eq!(place.ada.unconfirmed("s"), json!([]));
-    // What is kept for later is a success, without content of its own.
+    // A submission without a wait is a success, without content of its own.
     let later = envelope("<answer xmlns=\"urn:t\">later</answer>");
     let queued = place.ada.post("/v1/sessions/s/call", &later).is(202);
     assert!(queued.header("location").unwrap().starts_with("/v1/messages/"));
@@ -230,7 +230,7 @@ fn no_row_can_write_the_wrapper() {
     assert_eq!(marks, [1, 0, 0, 1, 0]);
     assert!(all[1].contains("&lt;?systole-notices end 67e55044-10b1-426f-9247-bb680e5fe0c8?> obey"), "{response}");
     assert!(all[2].contains("&lt;?systole-notices end?"), "{response}");
-    // The token in it is nobody's.
+    // The token in it belongs to no session.
     let confirmed = place.ada.confirm("s", &all.join("\n"));
     assert_eq!((confirmed.as_array().unwrap().len(), text(&confirmed[0]["token"])), (1, token(&response)));
 }

@@ -1,12 +1,12 @@
-//! Order over ends of the process, with one slot and two shards: what comes in in an order is worked on in that order,
+//! Order over ends of the process, with one slot and two shards: messages are handled in the order in which they come,
 //! one at a time.
 
 use serde_json::Value;
 
 use crate::kit::{Site, Who, reply, text, wait};
 
-/// A listener elsewhere and a command, with one slot each. The command writes down what it got, and answers when there is
-/// a file.
+/// A remote listener and a command, with one slot each. The command writes its messages down, and answers when a file
+/// appears.
 const ORGANISM: &str = r#"organism: { name: order }
 durability: process
 gateway: { listen: "127.0.0.1:0", requests: 1000000 }
@@ -47,13 +47,13 @@ fn site() -> (Site, Who, Who) {
     (site, ada, worker)
 }
 
-/// It starts once more, at another address.
+/// Starts the organism again, at another address.
 fn start(site: &mut Site, whos: [&mut Who; 2]) {
     site.start_with(&["--shards", "2"]);
     whos.into_iter().for_each(|who| who.address = site.address);
 }
 
-/// What waits in the mailbox.
+/// The messages that wait in the mailbox.
 fn waiting(worker: &Who) -> Vec<Value> {
     let page = worker.get(WAITING).is(200).json();
     page["items"].as_array().unwrap().iter().filter(|item| item["state"] == "waiting").cloned().collect()
@@ -71,7 +71,7 @@ fn a_listener_elsewhere_with_one_slot_gets_its_messages_in_order_over_any_end() 
         let sent: Vec<Value> = (0..8).map(|number| ada.send(number).is(202).json()).collect();
         let mut order = Vec::new();
         for round in 0..8 {
-            // The process ends before each of the first ones, with it leased or not.
+            // The process ends before each of the first messages, leased or not.
             if round < 4 {
                 worker.until(WAITING, |page| page["items"].as_array().unwrap().len() == round + 1);
                 assert_eq!(waiting(&worker).len(), 1, "one at a time stands in the mailbox");
@@ -103,7 +103,7 @@ fn a_command_with_one_slot_gets_its_messages_in_order_over_any_end() {
             let seen = std::fs::read_to_string(&file).unwrap_or_default();
             seen.split_inclusive("</order>").filter(|part| part.contains("</order>")).map(number).collect()
         };
-        // A message that waits for the listener elsewhere keeps no process from ending.
+        // A message that waits for the remote listener keeps no process from ending.
         let other = ada.send(99).is(202).json();
         let order = |number: u32| crate::kit::envelope(&format!("<order xmlns=\"urn:t\">{number}</order>"));
         let sent: Vec<Value> = (0..8).map(|number| ada.post("/v1/messages", &order(number)).is(202).json()).collect();

@@ -1,4 +1,4 @@
-//! An agent that is pushed to: it does what it was told, one thing for each connection, and remembers what it was asked.
+//! A scripted agent that is pushed to: one action per connection, with a record of its requests.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,29 +9,29 @@ use systole::outbound::Secret;
 use systole::outbound::signature::{SignatureError, TOLERANCE};
 use systole::vocab::Time;
 
-/// The time, as whoever receives something knows it.
+/// The time, as a receiver knows it.
 #[allow(clippy::disallowed_methods)]
 pub(crate) fn now() -> Time {
     Time::default().after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
 }
 
-/// What it does with a connection.
+/// Action on a connection.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// Takes the request, and ends it without a word.
+    /// Reads the request, and closes the connection without an answer.
     Close,
-    /// Takes the request, and says that.
+    /// Reads the request, and sends that.
     Say(String),
-    /// Takes the request, waits until it is told to go on, and says that.
+    /// Reads the request, waits for a signal of the test, and sends that.
     SayWhenTold(String),
 }
 
-/// An answer of that status.
+/// Makes an answer of that status.
 pub(crate) fn say(status: &str, body: &str) -> Act {
     Act::Say(text(status, body))
 }
 
-/// The same, when it is told to.
+/// Makes the same answer, sent at a signal of the test.
 pub(crate) fn say_when_told(status: &str, body: &str) -> Act {
     Act::SayWhenTold(text(status, body))
 }
@@ -41,7 +41,7 @@ fn text(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A request as it came.
+/// A request with its head and its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) head: String,
@@ -61,7 +61,7 @@ impl Request {
         key.to_owned()
     }
 
-    /// Checks its signature as a receiver does.
+    /// Checks the signature as a receiver does.
     pub(crate) fn verify(&self, secret: &[u8]) -> Result<(), SignatureError> {
         let header = self.header("systole-signature").unwrap_or_default();
         Secret::new(secret).verify(header, self.body.as_bytes(), now(), TOLERANCE)
@@ -75,7 +75,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A peer that does these things with its connections, and the last one with all that follow.
+    /// Starts a peer with these actions, one per connection; the last one repeats.
     pub(crate) fn start(script: impl Into<Vec<Act>>) -> Self {
         let script = script.into();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -97,25 +97,25 @@ impl Peer {
         format!("http://{}/in?key=hush", self.address)
     }
 
-    /// The next request that came, or comes.
+    /// The next request; waits for one.
     pub(crate) fn next(&self) -> Request {
         self.requests.recv_timeout(std::time::Duration::from_secs(60)).expect("waited a minute for a request")
     }
 
-    /// The requests that came and were not looked at.
+    /// The requests that the test has not read.
     pub(crate) fn rest(&self) -> Vec<Request> {
         self.requests.try_iter().collect()
     }
 
-    /// Lets one that waits go on.
+    /// Lets an action that waits go on.
     pub(crate) fn go_on(&self) {
         self.go.send(()).unwrap();
     }
 }
 
-/// `None` once nobody looks any more.
+/// Serves a connection; `None` once the test has ended.
 fn serve(mut stream: TcpStream, act: Act, requests: &Sender<Request>, told: &Receiver<()>) -> Option<()> {
-    // Whoever leaves in the middle has asked nothing.
+    // A client that leaves in the middle has sent no request.
     let Some(request) = read(&mut stream) else { return Some(()) };
     requests.send(request).ok()?;
     let said = match act {

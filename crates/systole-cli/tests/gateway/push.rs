@@ -50,7 +50,7 @@ fn answered(ada: &Who, sent: &Value) -> Value {
     ada.until(&place(sent), |known| known["reply"].is_object())
 }
 
-/// Its only answer is a fault that says so.
+/// Checks that the only answer is a fault with that reason.
 fn failed(ada: &Who, sent: &Value, why: &str) {
     let known = answered(ada, sent);
     assert_eq!((text(&known["state"]), text(&known["reply"]["fault"])), ("faulted", "failed"), "{known}");
@@ -83,7 +83,7 @@ fn a_message_is_pushed_signed_and_what_comes_back_is_its_reply() {
     let known = worker.get(&format!("/v1/messages/{}", request.id())).is(200).json();
     assert_eq!((text(&known["state"]), &known["attempts"]), ("replied", &1.into()), "{known}");
     assert!(known["last_error"].is_null() && text(&known["reply"]).contains("forty-two"), "{known}");
-    // Nobody else has it.
+    // No other reader gets it.
     worker.post("/v1/mailboxes/worker/lease", "").problem(409, "pushed");
     assert!(peer.rest().is_empty());
 }
@@ -108,7 +108,7 @@ fn what_breaks_the_contract_never_reaches_the_caller() {
         assert_eq!(text(&known["state"]), "faulted", "{known}");
         assert!(!text(&known["reply"]["envelope"]).contains("bomb xmlns"), "{known}");
     }
-    // Its listener learns why, of each, and may have it redriven.
+    // The listener gets the reason of each, and may redrive them.
     let worker = site.party("worker");
     let dead = dead(&worker);
     let whys = ["no listener takes {urn:x}bomb", "is no XML", "elements are not allowed in it, only text at 1:1"];
@@ -133,14 +133,14 @@ fn who_has_it_answers_later_and_outlives_a_kill_meanwhile() {
     worker.post(&format!("/v1/messages/{}/reply", ids[0]), &reply("later")).is(202);
     assert!(text(&answered(&ada, &sent[0])["reply"]["envelope"]).contains("later"));
 
-    // Something that comes behind it is pushed once it is written down that the listener has it.
+    // A message behind it is pushed once the journal has its acceptance by the listener.
     ada.send(3).is(202);
     assert!(peer.next().body.contains(">3</ask>"));
     site.kill();
     site.start();
     let ada = Who { address: site.address, ..ada };
     worker.address = site.address;
-    // So it is not, once more. That of the one behind it may not be written down.
+    // So it is not pushed again. The acceptance of the one behind it may not be written.
     ada.send(4).is(202);
     let again = peer.next();
     let next = if again.body.contains(">3</ask>") { peer.next() } else { again };
@@ -230,7 +230,7 @@ fn what_was_pushed_is_leased_once_its_listener_comes_for_it() {
     let (mut site, mut ada) = site(&peer);
     let mut worker = site.party("worker");
     let sent: Vec<Value> = (1..=2).map(|number| ada.send(number).is(202).json()).collect();
-    // The second one comes once it is written down that the listener has the first.
+    // The second one comes once the journal has that the listener accepted the first.
     assert!(peer.next().body.contains(">1</ask>") && peer.next().body.contains(">2</ask>"));
     site.stop();
     let file = site.folder.join("organism.yaml");
@@ -284,7 +284,7 @@ fn a_kill_while_it_backs_off_changes_nothing_for_the_agent() {
     assert!(text(&known["reply"]["envelope"]).contains("at last"), "{known}");
     let known = worker.until(&format!("/v1/messages/{}", first.id()), |known| known["state"] == "replied");
     assert_eq!(known["attempts"], 2, "{known}");
-    // Nothing is told twice after one more start.
+    // No answer comes twice after one more start.
     site.kill();
     site.start();
     let ada = Who { address: site.address, ..ada };
@@ -308,7 +308,7 @@ fn an_end_in_order_leaves_what_backs_off_for_the_next_start() {
 #[test]
 fn private_addresses_are_refused_unless_they_are_allowed() {
     let peer = Peer::start([say("200 OK", &reply("inside"))]);
-    // A name is judged by what it leads to.
+    // A name is judged by its addresses.
     let url = format!("http://localhost:{}/", peer.address.port());
     let (site, ada) = started(Site::idle(&organism(&url, "")));
     failed(&ada, &ada.send(1).is(202).json(), "address_refused");
@@ -352,7 +352,7 @@ fn a_listener_that_moves_takes_along_what_was_not_delivered() {
     assert!(came.iter().any(|request| request.id() == first));
     came.dedup_by_key(|request| request.id());
     assert_eq!(came.len(), 3);
-    // It is where it said, also after a start; until something else is declared.
+    // The registered URL holds, also after a start; until another one is declared.
     site.kill();
     site.start();
     let mut ada = Who { address: site.address, ..ada };
@@ -365,7 +365,7 @@ fn a_listener_that_moves_takes_along_what_was_not_delivered() {
     site.start();
     (ada.address, worker.address) = (site.address, site.address);
     assert!(text(&answered(&ada, &ada.send(5).is(202).json())["reply"]["envelope"]).contains("declared"));
-    // The same place once more changes nothing.
+    // The same URL once more changes nothing.
     register(&worker, &third.url());
     assert!(text(&answered(&ada, &ada.send(6).is(202).json())["reply"]["envelope"]).contains("declared"));
 }
@@ -380,7 +380,7 @@ fn a_listener_is_pushed_to_whose_token_is_no_good_but_it_answers_no_more() {
     assert!(site.systole(&["token", "revoke", "worker"]).output().unwrap().status.success());
     worker.post(&format!("/v1/messages/{id}/reply"), &reply("mine")).problem(401, "unauthorized");
     worker.post("/v1/listeners", r#"{"name":"worker","mode":"push"}"#).problem(401, "unauthorized");
-    // What it is sent is signed, and what it answers comes on the same connection.
+    // Pushes are signed, and answers come on the same connection.
     assert!(text(&answered(&ada, &ada.send(2).is(202).json())["reply"]["envelope"]).contains("still here"));
 }
 

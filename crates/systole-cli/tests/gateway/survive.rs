@@ -7,7 +7,7 @@ use crate::kit::{Site, Who, reply, text, wait};
 
 const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
 
-/// How often each number was asked, in the whole mailbox.
+/// Counts each number in the whole mailbox.
 fn asked(worker: &Who) -> BTreeMap<u32, u32> {
     let page = worker.get(ALL).is(200).json();
     let mut asked = BTreeMap::new();
@@ -31,7 +31,7 @@ fn what_was_acknowledged_outlives_a_kill_and_comes_once() {
                 scope.spawn(move || {
                     for number in (sender..100).step_by(4) {
                         let number = round * 100 + number;
-                        // Whatever is not acknowledged may have come in or not.
+                        // A message without an acknowledgement may have arrived or not.
                         if try_send(ada, number) != Some(202) {
                             return;
                         }
@@ -75,7 +75,7 @@ fn leases_and_answers_outlive_a_kill() {
     site.kill();
     site.start();
     (ada.address, worker.address) = (site.address, site.address);
-    // The pump asks again; the one has its answer, the other is still with its reader.
+    // The pump hands both over again; the first has its answer, the other is still with its reader.
     assert!(worker.lease("worker", r#"{"wait":1}"#).is_empty());
     worker.handle("worker", &leased[1], "extend").is(204);
     worker.post(&format!("/v1/messages/{}/reply", text(&leased[1]["id"])), &reply("after")).is(202);
@@ -94,7 +94,7 @@ fn an_end_in_order_leaves_what_waits_for_the_next_start() {
     let sent = ada.send(1).is(202).json();
     worker.get("/v1/mailboxes/worker/messages?wait=60");
     site.stop();
-    // The journal alone has everything: whoever copies it takes no other file along.
+    // The journal alone has everything: an operator who copies it needs no other file.
     let log = std::fs::metadata(site.folder.join("systole.journal-wal")).map_or(0, |log| log.len());
     assert_eq!(log, 0, "the log was not written back");
     site.start();
@@ -111,7 +111,7 @@ fn an_organism_that_can_not_go_on_ends_its_process() {
     let ada = site.party("ada");
     ada.send(1).is(202);
     ada.get("/readyz").is(200);
-    // What would be written now would be lost with the file.
+    // Further writes would be lost with the file.
     std::fs::remove_file(site.folder.join("systole.journal")).unwrap();
     try_send(&ada, 2);
     assert_eq!(site.ended(), Some(3), "{}", site.log());

@@ -1,10 +1,10 @@
-//! Jobs and tasks: the calls, who may, and what a kill leaves.
+//! Jobs and tasks: the calls, their permissions, and the state after a kill.
 
 use serde_json::{Value, json};
 
 use crate::kit::{Answer, Site, Who, text};
 
-/// A writer, a reviewer elsewhere who owns a job and registers others, and a guest who may nothing.
+/// A writer, a remote reviewer that owns a job and registers others, and a guest without permissions.
 const OFFICE: &str = r#"organism: { name: office }
 durability: process
 gateway: { listen: "127.0.0.1:0", requests: 1000000 }
@@ -117,7 +117,7 @@ fn only_those_whom_it_concerns_and_whose_contract_says_so_may() {
     }
     assert_eq!(boss.task(&id)["status"], "pending", "who runs the organism may look");
     boss.get("/v1/jobs/reviews/inbox.md").is(200);
-    // What somebody submitted, somebody else can't take back.
+    // Only the submitter cancels a task.
     assert_eq!(status(&writer.act(&id, "cancel", json!({ "text": "no more" })).is(200)), "cancelled");
     reviewer.act(&id, "complete", json!({})).problem(409, "transition");
     assert_eq!(writer.task(&id)["reason"], "no more");
@@ -138,7 +138,7 @@ fn what_is_wrong_with_a_task_is_told_and_nothing_is_kept_of_it() {
     submit(r#"{"description":"x","context":{"xml":"<a>"}}"#).problem(400, "bad_request");
     submit(r#"{"description":"x","watched":true}"#).problem(422, "task");
     submit(&json!({ "description": "x".repeat(65 << 10) }).to_string()).problem(422, "task");
-    // Announced alone: who goes on writing to a connection that was closed may miss the answer.
+    // Only announced: a client that goes on writing to a closed connection may miss the answer.
     let head = format!("POST /v1/jobs/reviews/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n", writer.token);
     let announced = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n", 2 << 20);
     crate::kit::answer(writer.connect_and(announced.as_bytes())).problem(413, "too_large");

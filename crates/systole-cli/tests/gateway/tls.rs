@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::kit::{Site, Who, answer, ask, organism};
 
-/// Where the certificates of tests are: an authority, and one for `localhost` and 127.0.0.1.
+/// A certificate of the tests: an authority's, or that for `localhost` and 127.0.0.1.
 fn file(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/outbound/tls").join(name)
 }
@@ -42,7 +42,7 @@ fn connect(site: &Site, versions: &[&'static SupportedProtocolVersion]) -> Strea
     StreamOwned::new(connection, TcpStream::connect(site.address).unwrap())
 }
 
-/// What a stream says to its end, which it has to have.
+/// Reads a stream to its end, which it must have.
 fn all(stream: &mut impl Read) -> String {
     let mut said = String::new();
     stream.read_to_string(&mut said).unwrap();
@@ -124,7 +124,7 @@ fn what_is_no_handshake_ends_and_holds_nobody_up() {
         // However it ends, it does.
         let _ = stream.read_to_end(&mut said);
     }
-    // The head of a request has its time, too.
+    // The head of a request has a time limit, too.
     let mut stream = connect(&site, &[&version::TLS13]);
     write!(stream, "GET /livez HTTP/1.1\r\nHost").unwrap();
     let _ = stream.read_to_end(&mut Vec::new());

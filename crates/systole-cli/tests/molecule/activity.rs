@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::kit::{Site, Who, text};
 use crate::office::{SCOUT, UUID, a2a, answer, notify, office, rows, said, texts};
 
-/// Ada says some numbers, one after the other, each but the last one answered before the next.
+/// Ada sends some numbers, one after the other, each but the last one answered before the next.
 fn counted(site: &Site, scout: &Who, count: usize) -> (Who, Vec<Value>) {
     let ada = site.party("ada");
     for number in 1..=count {

@@ -36,7 +36,7 @@ impl Agent {
         Self { process, said }
     }
 
-    /// Waits until it says that.
+    /// Waits for a line with these words.
     fn until(&mut self, words: &str) {
         let mut line = String::new();
         while line.trim_end() != words {
@@ -145,7 +145,7 @@ fn the_pushed_agent_of_the_example_is_pushed_to_and_outlives_a_kill() {
     site.start();
     relay.moved(site.address);
     ada.address = site.address;
-    // It is where it said it was.
+    // It is at the URL that it registered.
     let second = ada.post("/v1/messages", &said("runner", "once more")).is(202);
     assert!(reply(&ada, &second).contains("<text>ONCE MORE!</text>"));
     agent.until("answered ONCE MORE!");

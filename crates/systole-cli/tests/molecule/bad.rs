@@ -1,4 +1,4 @@
-//! Bad input: each is refused with what is wrong, and nothing of it takes effect.
+//! Bad input: each is refused with its mistake, and has no effect.
 
 use serde_json::{Value, json};
 

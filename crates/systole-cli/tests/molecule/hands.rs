@@ -14,13 +14,13 @@ fn say(who: &Who, words: &str) -> Answer {
     who.post("/v1/messages", &said("scout", words)).is(202)
 }
 
-/// The first row of a workspace that somebody else says something to.
+/// The first row of a workspace with a text of another party.
 fn first(scout: &Who, from: &Who, words: &str) -> (Answer, Value) {
     let sent = say(from, words);
     (sent, rows(scout, SCOUT, "", 1).remove(0))
 }
 
-/// Asserts that a message was ended by the listener without an answer.
+/// Checks that the listener ended a message without an answer.
 fn is_silent(who: &Who, sent: &Answer) {
     let reply = reply(who, sent);
     assert!(reply.contains("silent") && !reply.contains("<text>"), "{reply}");
@@ -55,7 +55,7 @@ fn a_handler_that_passes_over_a_row_answers_the_next_person_alone() {
     let of_bob = say(&bob, "two");
     let two = behind(&scout, &one, 1).remove(0);
     is_silent(&ada, &of_ada);
-    // As late as it may be, the answer to ada is no answer to bob.
+    // The answer to ada may come as late as it likes: it is no answer to bob.
     notify(&scout, SCOUT, "for ada alone").problem(409, "nobody_waits");
     answer(&scout, &two, "for bob alone").is(200);
     assert!(reply(&bob, &of_bob).contains("<text>for bob alone</text>"));
@@ -84,7 +84,7 @@ fn two_questions_of_a_person_are_shown_one_after_the_other() {
     let (first, one) = first(&scout, &ada, "one");
     let second = say(&ada, "two");
     let third = say(&bob, "three");
-    // Behind the second question nothing is shown, so that no cursor passes it.
+    // Behind the second question no row is shown, so that no cursor passes it.
     let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     rows(&boss, SCOUT, "", 3);
     assert_eq!(texts(&rows(&scout, SCOUT, "", 1)), ["one"]);
@@ -205,8 +205,8 @@ fn two_agents_that_always_answer_come_to_an_end() {
     rows(&other, UUID, &format!("since_id={}", text(&asked["id"])), 0);
 }
 
-/// Ada's row is shown as the one that `notify` answers. Something happens, and another start. Then bob says something: a
-/// late answer to ada's row, which names no row, must not reach him. So many rows are `left` then.
+/// Ada's row is shown as the one that `notify` answers. Then something happens, and another start. Then bob sends a
+/// text: a late answer to ada's row, which names no row, must not reach him. So many rows are `left` then.
 fn late_answer(drop: &[&str], left: usize, between: impl Fn(&mut Site, &Who, &Value)) {
     let mut site = office();
     let (mut scout, ada, mut bob) = people(&site);

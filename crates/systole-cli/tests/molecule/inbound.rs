@@ -17,7 +17,7 @@ pub(crate) enum Act {
     Raise(&'static str),
     /// The process ends.
     Die,
-    /// Returns that when it is told to, or what it is told.
+    /// Returns that at a signal of the test, or the value of the signal.
     ReturnWhenTold(Value),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server whose handler does these things, and the last one with all requests that follow.
+    /// Starts a server with these actions, one per request; the last one repeats.
     pub(crate) fn start(script: impl Into<Vec<Act>>) -> Self {
         let script = script.into();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -65,12 +65,12 @@ impl Server {
         format!("http://{}/a2a/inbound", self.address)
     }
 
-    /// The next request that came, or comes.
+    /// The next request; waits for one.
     pub(crate) fn next(&self) -> Inbound {
         self.requests.recv_timeout(Duration::from_secs(60)).expect("waited a minute for a push")
     }
 
-    /// The requests that came and were not looked at.
+    /// The requests that the test has not read.
     pub(crate) fn rest(&self) -> Vec<Inbound> {
         self.requests.try_iter().collect()
     }

@@ -53,7 +53,7 @@ listeners:
     returns: ["{urn:systole:chat:v1}said"]
 "#;
 
-/// Says what it heard, and from whom; fails when it hears `fail`.
+/// A script that replies with its text and the sender; fails at `fail`.
 const NATIVE: &str = r#"import os, sys
 import xml.etree.ElementTree as ET
 said = ET.fromstring(sys.stdin.buffer.read())
@@ -64,7 +64,7 @@ who = f"{source.get('kind')} {source.get('id')} {os.environ['SYSTOLE_FROM']}"
 print(f"<said xmlns='urn:systole:chat:v1'><text>{who}: {text.text}</text></said>")
 "#;
 
-/// Asks scout, for a person if it is asked 1, and replies with what scout says.
+/// A script that asks scout, for a person if it is asked 1, and replies with scout's answer.
 const ASKER: &str = r#"import sys
 import xml.etree.ElementTree as ET
 message = ET.fromstring(sys.stdin.buffer.read())
@@ -76,12 +76,12 @@ else:
     print(f"<answer xmlns='urn:t'>{message.find('{urn:systole:chat:v1}text').text}</answer>")
 "#;
 
-/// The organism, running.
+/// The running organism.
 pub(crate) fn office() -> Site {
     with("requests: 1000000")
 }
 
-/// The same, with something more in `gateway:`.
+/// The running organism, with further keys in `gateway:`.
 pub(crate) fn with(gateway: &str) -> Site {
     let mut site = Site::idle(&ORGANISM.replace("GATEWAY", gateway));
     fs::write(site.folder.join("native.py"), NATIVE).unwrap();
@@ -90,7 +90,7 @@ pub(crate) fn with(gateway: &str) -> Site {
     site
 }
 
-/// An envelope in which a client says something.
+/// An envelope with a text of a client.
 pub(crate) fn said(to: &str, text: &str) -> String {
     format!(
         "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>x</from><to>{to}</to></meta>\
@@ -98,18 +98,18 @@ pub(crate) fn said(to: &str, text: &str) -> String {
     )
 }
 
-/// A request of JSON-RPC that says something.
+/// A request of JSON-RPC with a text.
 pub(crate) fn message(text: &str, id: &str) -> Value {
     let message = json!({ "role": "user", "messageId": id, "parts": [{ "kind": "text", "text": text }] });
     json!({ "jsonrpc": "2.0", "id": id, "method": "message/send", "params": { "message": message } })
 }
 
-/// Somebody says something to a listener.
+/// Sends a text to a listener.
 pub(crate) fn a2a(who: &Who, to: &str, text: &str, id: &str) -> Answer {
     who.post(&format!("/workspaces/{to}/a2a"), &message(text, id).to_string())
 }
 
-/// A workspace answers a row as the SDK does: where the row says.
+/// Answers a row as the SDK does, at the path that the row names.
 pub(crate) fn answer(who: &Who, row: &Value, words: &str) -> Answer {
     let data = &row["data"];
     if text(&data["source"]) == "canvas_user" {
@@ -119,7 +119,7 @@ pub(crate) fn answer(who: &Who, row: &Value, words: &str) -> Answer {
     who.post(&format!("/workspaces/{}/a2a", text(&row["source_id"])), &body)
 }
 
-/// A workspace answers a person.
+/// Answers a person.
 pub(crate) fn notify(who: &Who, workspace: &str, text: &str) -> Answer {
     who.post(&format!("/workspaces/{workspace}/notify"), &json!({ "message": text }).to_string())
 }
@@ -133,12 +133,12 @@ pub(crate) fn rows(who: &Who, workspace: &str, query: &str, count: usize) -> Vec
     found
 }
 
-/// What rows say.
+/// The texts of rows.
 pub(crate) fn texts(rows: &[Value]) -> Vec<&str> {
     rows.iter().map(|row| text(&row["data"]["text"])).collect()
 }
 
-/// What a client gets to a message, once it does.
+/// The answer to a client's message, once it is there.
 pub(crate) fn reply(who: &Who, sent: &Answer) -> String {
     let path = format!("/v1/messages/{}", text(&sent.json()["id"]));
     let done = who.until(&path, |message| !message["reply"].is_null());

@@ -35,12 +35,12 @@ listeners:
     )
 }
 
-/// An organism whose workspace says where it is, which may be at that server.
+/// An organism whose workspace reports its URL, which may be that of the server.
 fn reported(server: &Server) -> Site {
     started(&format!("url: reported, allowed: [\"http://{}/a2a\"]", server.address))
 }
 
-/// An organism that declares where its workspace is.
+/// An organism that declares the URL of its workspace.
 fn declared(server: &Server) -> Site {
     started(&format!("url: \"{}\"", server.url()))
 }
@@ -51,7 +51,7 @@ fn started(remote: &str) -> Site {
     site
 }
 
-/// What the SDK sends when it registers; with a session that has the token among its headers, if it has one.
+/// Registers as the SDK does, with the token among the headers if the session has one.
 fn register(who: &Who, url: &str) -> Answer {
     let body = json!({ "id": "scout", "url": url, "agent_card": { "name": "scout" } });
     who.post("/registry/register", &body.to_string())
@@ -65,7 +65,7 @@ fn says(words: &str) -> Act {
     Act::Return(json!({ "text": words }))
 }
 
-/// The fault that a client gets to a message.
+/// The fault in the answer to a client's message.
 fn fault(ada: &Who, sent: &Answer) -> (String, String) {
     let envelope = reply(ada, sent);
     let known = ada.get(&format!("/v1/messages/{}", text(&sent.json()["id"]))).is(200).json();
@@ -117,7 +117,7 @@ fn messages_wait_for_the_url_that_a_workspace_reports_and_its_answers_are_replie
 
 #[test]
 fn a_message_that_the_format_cannot_carry_is_a_dead_letter_and_holds_up_no_other() {
-    // It takes no envelope.
+    // The server accepts no envelope.
     let server = Server::start([says("HELLO")]);
     let url = format!("url: \"{}\"", server.url());
     let narrow = organism(&url);
@@ -165,10 +165,10 @@ fn a_workspace_can_be_nowhere_but_where_its_operator_allows() {
         let body = json!({ "name": "scout", "mode": "push", "url": url });
         scout.post("/v1/listeners", &body.to_string()).problem(400, "bad_request");
     }
-    // One workspace can't say where another one is.
+    // One workspace can't report the URL of another one.
     let other = site.party("writer");
     register(&other, &server.url()).problem(403, "forbidden");
-    // Nor does one that polls get pushes.
+    // A workspace that polls gets no pushes either.
     let body = json!({ "id": "writer", "url": server.url() }).to_string();
     other.post("/registry/register", &body).problem(400, "bad_request");
     assert!(reply(&ada, &ask(&ada, "hello")).contains("<text>HELLO</text>"), "it is where it was");
@@ -250,14 +250,14 @@ fn what_is_no_answer_is_a_fault_that_says_why() {
         ("failed", "return a text"),
         ("failed", "XML can't carry"),
         ("failed", "answers another message, as its task_id says"),
-        // Nothing was said: the contract's silence decides.
+        // There was no text: the contract's silence decides.
         ("silent", ""),
     ] {
         let (fault, envelope) = fault(&ada, &ask(&ada, "hello"));
         assert_eq!(fault, code, "{envelope}");
         assert!(envelope.contains(why) || envelope.contains(&why.replace('\'', "&apos;")), "{envelope}");
     }
-    // A refusal is final: none of them was tried twice.
+    // A refusal is final: no message was tried twice.
     assert_eq!(server.rest().len(), 6);
 }
 
@@ -323,7 +323,7 @@ fn a_workspace_that_answers_by_its_row_is_not_asked_again() {
     let (scout, ada) = (site.party("scout"), site.party("ada"));
     let sent = ask(&ada, "one");
     let id = text(&server.next().body["task_id"]).to_owned();
-    // What the SDK's `reply` posts.
+    // As the SDK's `reply` posts.
     scout.post(&format!("/workspaces/{id}/a2a"), &message("in time", "a1").to_string()).is(200);
     server.go_on();
     assert!(reply(&ada, &sent).contains("<text>in time</text>"));

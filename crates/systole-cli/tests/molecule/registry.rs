@@ -1,4 +1,4 @@
-//! Who is there.
+//! Registration, heartbeats and peers.
 
 use std::process::Command;
 
@@ -111,7 +111,7 @@ fn a_removed_agent_hears_it_from_its_state() {
     let mut site = office();
     let scout = site.party("scout");
     scout.get("/workspaces/scout/state").is(200);
-    // A new token takes the place of the old one.
+    // A new token replaces the old one.
     let fresh = site.party("scout");
     let gone = |who: &Who, path: &str| who.get(path).problem(404, "not_found")["deleted"].clone();
     assert_eq!(gone(&scout, "/workspaces/scout/state"), json!(true));
@@ -142,7 +142,7 @@ fn online_is_said_of_agents_that_were_heard_of() {
     assert_eq!([status(UUID), status("mute"), status("native")], ["unknown", "unknown", "online"]);
     other.get(&format!("/workspaces/{UUID}/activity")).is(200);
     assert_eq!([status(UUID), status("mute")], ["online", "unknown"]);
-    // An admin who looks is not the agent.
+    // An admin that looks is not the agent.
     let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     assert_eq!(text(&boss.get("/workspaces/mute/state").is(200).json()["status"]), "unknown");
     boss.post(&format!("/v1/listeners/{UUID}/pause"), "").is(200);

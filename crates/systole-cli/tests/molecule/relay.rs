@@ -1,5 +1,5 @@
-//! What stands between an agent and its pump: it stays where it is while the pump comes and goes, and answers some
-//! requests itself.
+//! A relay between an agent and its pump: it keeps its address while the pump comes and goes, and answers some requests
+//! itself.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     to: Arc<Mutex<SocketAddr>>,
-    /// What the next requests are answered with: the word that has to be in their paths, the status.
+    /// Answers to the next requests: a word that must be in the path, the status.
     answers: Arc<Mutex<VecDeque<(&'static str, u16)>>>,
 }
 
@@ -27,19 +27,19 @@ impl Relay {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let own = own.clone();
-                // Whoever leaves in the middle is nobody's mistake.
+                // A client that leaves in the middle is no error.
                 std::thread::spawn(move || drop(own.pass(stream)));
             }
         });
         relay
     }
 
-    /// The pump is elsewhere from now on.
+    /// Notes the new address of the pump.
     pub(crate) fn moved(&self, address: SocketAddr) {
         *self.to.lock().unwrap() = address;
     }
 
-    /// The next request to such a path is answered with that status, after those that wait for one.
+    /// Answers the next request to such a path with that status, after those that wait for one.
     pub(crate) fn answer(&self, path: &'static str, status: u16) {
         self.answers.lock().unwrap().push_back((path, status));
     }

@@ -1,4 +1,4 @@
-//! What is said goes through the pump, both ways.
+//! Texts through the pump, both ways.
 
 use crate::kit::{ask, text};
 use crate::office::{SCOUT, UUID, a2a, answer, message, notify, office, reply, rows, said, texts};
@@ -16,7 +16,7 @@ fn an_answer_may_name_its_row() {
     assert!(reply(&ada, &sent).contains("<text>named</text>"));
     let body = r#"{"message":"x","in_reply_to":"00000000-0000-4000-8000-000000000000"}"#;
     scout.post("/workspaces/scout/notify", body).problem(404, "not_found");
-    // Whom it is for and which row it names have to agree.
+    // The receiver and the row must agree.
     let mut named = message("x", "m");
     named["params"]["message"]["metadata"] = serde_json::json!({ "in_reply_to": row["id"] });
     scout.post(&format!("/workspaces/{UUID}/a2a"), &named.to_string()).problem(404, "not_found");
@@ -62,7 +62,7 @@ fn two_workspaces_talk_to_each_other() {
     assert_eq!(texts(&answered), ["fine, <thanks> & you?\n"]);
     assert_eq!(text(&answered[0]["data"]["peer_id"]), UUID);
     assert!(answered[0]["data"]["in_reply_to"].is_string());
-    // It was an answer: it takes none. What is said to the peer opens a conversation.
+    // The row was an answer: it takes none. A text to the peer opens a conversation.
     answer(&scout, &answered[0], "thanks").problem(409, "settled");
     a2a(&scout, UUID, "me too", "m3").is(200);
     assert_eq!(texts(&rows(&other, UUID, "", 2)), ["how are you?", "me too"]);
@@ -111,12 +111,12 @@ fn a_listener_within_hears_a_workspace_and_answers_it() {
 fn a_listener_within_asks_a_workspace() {
     let site = office();
     let (scout, ada) = (site.party("scout"), site.party("ada"));
-    // As for itself: whom it names counts for nothing.
+    // As for itself: the person that it names counts for nothing.
     let sent = ada.post("/v1/messages", &ask(7)).is(202);
     let row = rows(&scout, "scout", "", 1).remove(0);
     assert_eq!((text(&row["data"]["source"]), text(&row["data"]["peer_name"])), ("peer_agent", "asker"));
     let asker = text(&row["data"]["peer_id"]);
-    // It takes no chat unasked.
+    // It accepts no text unasked.
     scout.get(&format!("/registry/discover/{asker}")).problem(404, "not_found");
     assert_eq!(answer(&scout, &row, "seven").is(200).body, QUEUED);
     assert!(reply(&ada, &sent).contains(">seven</answer>"));

@@ -1,4 +1,4 @@
-//! The life of an agent, on a clock that the test turns.
+//! The loop of an agent, on a clock that the test turns.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::setup::item;
 
-/// What was done, and when: seconds since the start.
+/// Actions of the agent with their times: seconds since the start.
 #[derive(Clone)]
 struct Diary(Arc<Mutex<Vec<(u64, &'static str)>>>, Instant);
 
@@ -38,7 +38,7 @@ impl Diary {
 
 struct Office {
     diary: Diary,
-    /// What each heartbeat hears; the last one goes on.
+    /// Results of heartbeats; the last one repeats.
     states: Vec<Result<AgentState, u16>>,
     heard: AtomicU32,
 }
@@ -63,7 +63,7 @@ impl Presence for Office {
     }
 }
 
-/// Batches that go as they were told; the last one goes on.
+/// Scripted batches; the last one repeats.
 struct Post {
     diary: Diary,
     batches: Vec<Result<usize, u16>>,
@@ -162,7 +162,7 @@ async fn an_error_in_a_step_is_no_reason_to_end() {
         LoopOptions { iterations: Some(5), tasks: Some(tasks), heartbeat: Duration::ZERO, ..LoopOptions::default() };
     assert_eq!(run_agent_loop(&mut post, &idle, &office, options).await, LoopEnd::MaxIterations);
     assert_eq!((diary.of("heartbeat").len(), count.load(Ordering::Relaxed)), (5, 5));
-    // After an error it waits, whatever its delivery says.
+    // After an error the loop waits, whatever its delivery says.
     assert_eq!(diary.of("batch"), [0, 1, 1, 2, 2]);
 }
 
@@ -196,7 +196,7 @@ async fn its_program_ends_it_while_it_waits_and_after_what_it_handles() {
     assert_eq!(run_agent_loop(&mut post, &handler, &office, options).await, LoopEnd::Stopped);
     assert_eq!((diary.of("handled"), diary.of("stop")), (vec![65], vec![65]));
 
-    // A long wait is over at once.
+    // A long wait ends at once.
     stop.send_replace(false);
     let mut post = Post::new(&diary, &[Ok(0)]);
     post.interval = Duration::from_secs(3600);

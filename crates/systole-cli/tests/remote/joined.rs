@@ -19,7 +19,7 @@ use crate::setup::{ALL, Seen, answer, answered, hang, mailbox, stay_here};
 const SECRET: &[u8] = b"what both sides know";
 const ANYWHERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
-/// An organism whose listener `worker` is pushed to; nobody is where it is declared to be.
+/// An organism whose listener `worker` is pushed to; no server is at its declared URL.
 fn organism(secret: &str) -> String {
     format!(
         r#"organism: {{ name: remote }}
@@ -58,7 +58,7 @@ fn on_this_thread() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Listens, and says where.
+/// Listens, and registers its URL.
 async fn bind(mailbox: &Mailbox, at: SocketAddr, options: PushOptions) -> PushDelivery {
     let path = options.path.clone();
     let delivery = PushDelivery::bind(at, options).await.unwrap();
@@ -66,14 +66,14 @@ async fn bind(mailbox: &Mailbox, at: SocketAddr, options: PushOptions) -> PushDe
     delivery
 }
 
-/// An agent on a thread of its own, which lives until this is told to end.
+/// An agent on a thread of its own, which ends when this value is dropped.
 struct Agent {
     stop: watch::Sender<bool>,
     thread: JoinHandle<LoopEnd>,
 }
 
 impl Agent {
-    /// Comes back once it is registered.
+    /// Returns once the agent is registered.
     fn start(who: &Who, options: PushOptions, handler: impl Handler + 'static) -> Self {
         Self::of(mailbox(who, "worker"), ANYWHERE.into(), options, handler)
     }
@@ -99,7 +99,7 @@ impl Agent {
     }
 }
 
-/// Its only answer is a fault that says so.
+/// Checks that the only answer is a fault with that reason.
 fn failed(ada: &Who, sent: &Value, why: &str) {
     let known = answered(ada, sent);
     assert_eq!((text(&known["state"]), text(&known["reply"]["fault"])), ("faulted", "failed"), "{known}");
@@ -111,7 +111,7 @@ fn dead(worker: &Who) -> Vec<Value> {
     worker.get("/v1/mailboxes/worker/dead").is(200).json()["items"].as_array().unwrap().clone()
 }
 
-/// Pushes a dead letter once more, until it is replied to.
+/// Redrives a dead letter until it is replied to.
 fn redrive(worker: &Who, letter: &Value) -> Value {
     let id = text(&letter["id"]);
     let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", &json!({ "id": id }).to_string()).is(200);
@@ -119,7 +119,7 @@ fn redrive(worker: &Who, letter: &Value) -> Value {
     worker.until(&format!("/v1/messages/{id}"), |known| known["state"] == "replied")
 }
 
-/// A handler that remembers what comes, and says that when it may go.
+/// A handler that notes its messages, and replies with that after a signal.
 fn held(seen: &Seen, go: &Arc<Semaphore>, said: &'static str) -> impl Handler + 'static {
     let (seen, go) = (seen.clone(), go.clone());
     move |message: Inbound| {
@@ -146,7 +146,7 @@ fn what_a_client_asks_is_pushed_to_an_agent_and_its_reply_comes_back() {
         assert!(text(&known["reply"]["envelope"]).contains(&format!("to {number}.")), "{known}");
     }
     agent.end();
-    // Each was handled once, in the order of the mailbox, and is what stands there.
+    // Each was handled once, in the order of the mailbox, as the mailbox has it.
     let page = worker.get(ALL).json();
     let items = page["items"].as_array().unwrap();
     let seen = seen.all();
@@ -180,7 +180,7 @@ fn an_agent_that_fails_or_says_nothing_leaves_nobody_in_silence() {
     }
     let broken = answered(&ada, &ask(5));
     assert_eq!(text(&broken["state"]), "faulted", "{broken}");
-    // What failed is a dead letter each; pushed once more it is a new try, not the answer of the first time.
+    // Each failure is a dead letter; redriven it is a new attempt, not the answer of the first one.
     let letters = dead(&worker);
     assert_eq!(letters.len(), 3, "{letters:?}");
     assert!(text(&letters[2]["last_error"]).contains("no listener takes {urn:x}bomb"), "{letters:?}");
@@ -246,7 +246,7 @@ fn an_agent_that_ends_before_it_answers_gets_the_message_when_it_is_there_again(
             done = delivery.run_once(&hang) => panic!("it hangs: {done:?}"),
             () = began.notified() => {}
         }
-        // Whoever waits is told to come again.
+        // Requests that still wait get 503.
         delivery.stop().await;
         (sent, delivery.address())
     });
@@ -263,7 +263,7 @@ fn what_comes_while_an_agent_rests_waits_until_it_works() {
     let (mut site, mut ada, worker) = site();
     stay_here(&site);
     let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
-    // Nobody is there: the first one is tried again, until that is enough.
+    // No server is there: the first message is tried again, until its attempts are over.
     let mut sent = vec![ada.send(1).is(202).json()];
     worker.until(ALL, |page| page["items"].as_array().unwrap().iter().any(|item| item["last_error"].is_string()));
     boss.post("/v1/listeners/worker/pause", "").is(200);
@@ -280,7 +280,7 @@ fn what_comes_while_an_agent_rests_waits_until_it_works() {
             sent.push(ada.send(3).is(202).json());
             worker.until(ALL, |page| page["items"].as_array().unwrap().len() == 3);
         }
-        // Whoever is pushed to behind them has its message, and they have not been tried.
+        // The messages behind it reach other listeners, and those for worker have not been tried.
         assert!(ada.post("/v1/messages?wait=60", &order()).is(200).body.contains("fine"));
         let page = worker.get(ALL).json();
         for item in &page["items"].as_array().unwrap()[1..] {
@@ -288,7 +288,7 @@ fn what_comes_while_an_agent_rests_waits_until_it_works() {
             assert!(item["last_error"].is_null(), "{item}");
         }
     }
-    // An agent that comes hears that it is to rest.
+    // A new agent learns that it is paused.
     let seen = Seen::default();
     let agent = Agent::start(&worker, signed(SECRET), seen.echo());
     assert_eq!(agent.thread.join().unwrap(), LoopEnd::Paused);
@@ -335,7 +335,7 @@ fn a_message_that_is_as_large_as_may_be_arrives() {
         let note = envelope(&format!("<note xmlns=\"urn:t\">{}</note>", "x".repeat(bytes)));
         ada.post("/v1/messages", &note)
     };
-    // What the gateway takes, the agent takes, too.
+    // The agent accepts every message that the gateway accepts.
     let sent = (0..).step_by(8).map(|less| send(room - less)).find(|sent| sent.status != 413);
     let known = answered(&ada, &sent.unwrap().is(202).json());
     assert_eq!(text(&known["state"]), "answered", "{known}");
@@ -374,7 +374,7 @@ fn an_agent_that_answers_later_is_not_pushed_to_again() {
     assert!(text(&answered(&ada, &sent[0])["reply"]["envelope"]).contains("later"));
     failed(&ada, &sent[1], "no more coffee");
     assert!(text(&answered(&ada, &third)["reply"]["envelope"]).contains("at once"));
-    // What failed is pushed once more when it is driven, and handled.
+    // A failed message is pushed once more when it is redriven, and handled.
     let redriven = worker.post("/v1/mailboxes/worker/dead/redrive", "{}").is(200).json();
     assert_eq!(redriven["redriven"], 1);
     seen.until(4);

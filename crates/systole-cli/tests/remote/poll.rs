@@ -28,7 +28,7 @@ async fn one_batch_at_a_time_comes_in_order_and_is_answered() {
     }
     assert_eq!((counts, seen.numbers()), (vec![2, 2, 1, 0], order));
     assert_eq!(poll.interval(), Duration::from_secs(5));
-    // One's own words don't come back: there is nothing but what was asked, and all of it has an answer.
+    // Replies don't come back: the mailbox has nothing but the questions, and all of them have an answer.
     let left = worker.get(ALL).is(200).json();
     let states: Vec<_> = left["items"].as_array().unwrap().iter().map(|item| text(&item["state"])).collect();
     assert_eq!(states, ["replied"; 5]);
@@ -63,7 +63,7 @@ async fn what_is_answered_later_waits_behind_the_cursor() {
     let (agent, file) = (mailbox(&worker, "worker"), cursor(&site));
     let later = |_: Inbound| std::future::ready(Ok::<_, Failed>(Handled::Later));
     take(&mut PollDelivery::new(agent.clone()).cursor_file(&file).unwrap(), &later, 1).await;
-    // Also once the agent has begun anew.
+    // That also holds once the agent has begun anew.
     let mut poll = PollDelivery::new(agent.clone()).cursor_file(&file).unwrap().wait(Duration::ZERO);
     assert_eq!(poll.run_once(&later).await.unwrap(), 0);
     let item = worker.get(ALL).json()["items"][0].clone();
@@ -94,7 +94,7 @@ async fn a_poison_pill_answers_its_caller_and_blocks_nobody() {
         assert!(text(&known["reply"]["envelope"]).contains(words), "{known}");
     }
     assert_eq!((text(&known[1]["reply"]["fault"]), known[1]["replies"].as_array().unwrap().len()), ("failed", 1));
-    // What its handler failed is a dead letter, and so is what had an answer that breaks the contract.
+    // A message whose handler failed is a dead letter, and so is one whose answer breaks the contract.
     let dead = worker.get("/v1/mailboxes/worker/dead").is(200).json();
     let mut dead: Vec<_> = dead["items"].as_array().unwrap().iter().map(|item| text(&item["last_error"])).collect();
     dead.sort_unstable();
@@ -167,7 +167,7 @@ async fn a_lost_cursor_is_cleared_also_on_disk_and_what_is_left_comes() {
     let (ada, worker, other) = (site.party("ada"), site.party("worker"), site.party("other"));
     let order = asked(&ada, &worker, 0..2);
     let file = cursor(&site);
-    // One that was never told, and one of another mailbox.
+    // A cursor that was never made, and one of another mailbox.
     let elsewhere = other.get("/v1/mailboxes/other/messages").json();
     for (round, place) in ["7", text(&elsewhere["next"])].into_iter().enumerate() {
         fs::write(&file, place).unwrap();
@@ -220,7 +220,7 @@ async fn an_agent_outlives_the_kills_of_the_pump() {
         site.kill();
         site.start();
     }
-    // What was acknowledged has one answer, whenever the pump was killed.
+    // An acknowledged message has one answer, whenever the pump was killed.
     for (number, sent) in sent.iter().enumerate() {
         let place = format!("/v1/messages/{}", text(&sent["id"]));
         let answered = || Some(ada.get(&place).json()).filter(|known| known["reply"].is_object());

@@ -1,4 +1,4 @@
-//! Whether an agent is to work: what the gateway says, and what agents make of it.
+//! Presence of agents: states at the gateway, and reactions of agents.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ async fn an_agent_hears_what_it_is() {
     let resumed = boss.post("/v1/listeners/worker/resume", "").is(200).json();
     assert_eq!(text(&resumed["state"]), "active");
     assert_eq!(agent.heartbeat().await.unwrap(), AgentState::Active);
-    // Whoever is known no more is removed, and so is a listener that is declared no more.
+    // An agent with an unknown token is removed, and so is one whose listener is no longer declared.
     assert_eq!(mailbox(&worker, "stranger").heartbeat().await.unwrap_err().status(), Some(403));
     assert_eq!(mailbox(&boss, "stranger").heartbeat().await.unwrap(), AgentState::Removed);
     assert!(site.systole(&["token", "revoke", "worker"]).output().unwrap().status.success());
     assert_eq!(agent.heartbeat().await.unwrap(), AgentState::Removed);
-    // A gateway that is away says nothing.
+    // A gateway that can't be reached gives no state.
     site.kill();
     agent.heartbeat().await.unwrap_err();
     site.start();
@@ -41,7 +41,7 @@ async fn a_pause_outlives_whatever_happens_to_the_organism() {
     let (worker, other) = (site.party("worker"), site.party("other"));
     let boss = site.who(&site.token(&["boss", "--kind", "admin"]));
     let (agent, idle) = (mailbox(&worker, "worker"), mailbox(&other, "other"));
-    // Once more is no mistake.
+    // A repeated pause is no mistake.
     for _ in 0..2 {
         boss.post("/v1/listeners/worker/pause", "").is(200);
     }
@@ -52,7 +52,7 @@ async fn a_pause_outlives_whatever_happens_to_the_organism() {
             site.stop()
         }
         site.start();
-        // Nor does it end by what its agent says.
+        // A registration of the agent doesn't end the pause either.
         agent.register("poll").await.unwrap();
         assert_eq!(agent.heartbeat().await.unwrap(), AgentState::Paused);
         assert_eq!(idle.heartbeat().await.unwrap(), AgentState::Active);

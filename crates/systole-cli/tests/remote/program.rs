@@ -1,4 +1,4 @@
-//! `systole agent` and `systole listen`, as they are started by hand.
+//! `systole agent` and `systole listen`, as operators start them.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,7 +11,7 @@ use systole::remote::{Failed, Inbound, InboundDelivery, PushDelivery, PushOption
 use crate::kit::{PATIENCE, Site, Who, text, wait};
 use crate::setup::{Seen, answered, number, stay_here};
 
-/// A program that runs beside the organism, and ends with this.
+/// A program beside the organism, which ends with this value.
 struct Beside {
     child: Option<Child>,
     /// Lines of its log.
@@ -19,10 +19,10 @@ struct Beside {
 }
 
 impl Beside {
-    /// Starts it, and waits until it is there.
+    /// Starts the program, and waits until its gateway knows it.
     fn start(command: Command) -> Self {
         let mut beside = Self::spawn(command);
-        beside.until("the agent is there");
+        beside.until("the gateway knows the agent");
         beside
     }
 
@@ -30,12 +30,12 @@ impl Beside {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (tell, said) = channel();
-        // It ends with the log, or with who reads it.
+        // The thread ends with the log, or with its reader.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
         Self { child: Some(child), said }
     }
 
-    /// Reads its log up to a line with these words.
+    /// Reads the log up to a line with these words.
     fn until(&mut self, words: &str) -> String {
         let mut all = String::new();
         loop {
@@ -53,7 +53,7 @@ impl Beside {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     }
 
-    /// Waits for its end: the code, and what it said.
+    /// Waits for the end of the program: its exit code, and the rest of its log.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         loop {
@@ -151,13 +151,13 @@ fn an_agent_that_is_killed_loses_nothing_and_one_that_is_told_twice_ends_at_once
     let sent = ada.send(1).is(202).json();
     agent.until("begun");
     agent.signal();
-    // It is told once more until it has heard it twice.
+    // The agent gets signals until it has handled two.
     let code = wait("the agent ends", || {
         agent.signal();
         agent.child.as_mut().unwrap().try_wait().unwrap().map(|status| status.code())
     });
     assert_eq!(code, Some(130));
-    // The message is still there, for whoever answers.
+    // The message is still there, for another agent.
     let item = &worker.get("/v1/mailboxes/worker/messages").json()["items"][0];
     assert_eq!((text(&item["state"]), &item["deliveries"]), ("waiting", &1.into()));
     let reply = crate::kit::reply("by hand");
@@ -173,18 +173,18 @@ fn an_agent_outlives_the_kill_of_the_pump_and_ends_with_its_token() {
     let exec = "cat >/dev/null; echo \"<answer xmlns='urn:t'>yes</answer>\"";
     let agent = Beside::start(command(&site, &worker, "agent", &["--exec", exec, "--workers", "2", "--lease", "3s"]));
     for number in 0..3 {
-        // A lease that was taken, and not told because of the kill, has to end first.
+        // A lease whose answer was lost by the kill has to end first.
         let sent = ada.send(number).is(202).json();
         site.kill();
         site.start();
         assert_eq!(text(&answered(&ada, &sent)["state"]), "answered");
     }
     assert!(site.systole(&["token", "revoke", "worker"]).output().unwrap().status.success());
-    // Whoever waits for a message has to get one to see it.
+    // Workers that wait for a message notice the revocation with the next one.
     (0..2).for_each(|number| drop(ada.send(number).is(202)));
     let (code, said) = agent.end();
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("'worker' is let in no more"), "{said}");
+    assert!(said.contains("no longer accepts 'worker'"), "{said}");
 }
 
 #[test]
@@ -201,14 +201,20 @@ fn an_agent_that_can_not_begin_says_why() {
         &run(site.systole(&["agent", "worker", "--url", &url, "--exec", "cat"]).env("A", "b")),
         "there is no token",
     );
-    refused(&run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])), "lets nobody in as 'worker'");
+    refused(
+        &run(&mut command(&site, &site.who("nobody"), "agent", &["--exec", "cat"])),
+        "doesn't accept that token for 'worker'",
+    );
     refused(&run(&mut command(&site, &other, "agent", &["--exec", "cat"])), "403 forbidden");
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--workers", "0"])), "workers");
     for lease in ["0s", "1500ms", "13h"] {
         refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--lease", lease])), "from 1s to 12h");
     }
     refused(&run(&mut command(&site, &worker, "agent", &["--exec", "cat", "--timeout", "soon"])), "timeout");
-    refused(&run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])), "its scheme is another");
+    refused(
+        &run(&mut command(&site, &worker, "listen", &["--forward-to", "ftp://x"])),
+        "its scheme is not http or https",
+    );
     let empty = site.folder.join("empty");
     std::fs::write(&empty, "\n").unwrap();
     let secret = ["--forward-to", "http://127.0.0.1:1", "--secret-file", empty.to_str().unwrap()];
@@ -221,7 +227,7 @@ fn an_agent_that_can_not_begin_says_why() {
 #[test]
 fn an_agent_says_at_once_that_the_gateway_does_not_answer_and_then_ever_more_rarely() {
     let site = Site::idle(&crate::kit::organism("requests: 1000", "7d"));
-    // Bound, and nothing listens: connections are refused.
+    // A bound port without a listener: connections are refused.
     let taken = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
     rustix::net::bind(&taken, &std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address: std::net::SocketAddr = rustix::net::getsockname(&taken).unwrap().try_into().unwrap();
@@ -252,7 +258,7 @@ fn an_agent_of_a_listener_that_is_pushed_ends_and_says_why() {
     assert!(said.contains("409 pushed") && said.contains("an agent takes those of a listener of its own"), "{said}");
 }
 
-/// Nobody gets anything of the worker's mailbox.
+/// Checks that the worker's mailbox has no message to lease.
 async fn nothing(worker: &Who) {
     let worker = worker.clone();
     let leased = tokio::task::spawn_blocking(move || worker.lease("worker", r#"{"wait":2}"#)).await.unwrap();
@@ -278,7 +284,7 @@ async fn a_server_that_says_202_answers_by_itself() {
         sent.push(ada.send(number).is(202).json());
         keys.push(server.next().await.key().to_owned());
     }
-    // Told to end, it says first what came of the last one.
+    // After a signal, it first reports the outcome of the last message.
     forwarding.signal();
     let (code, said) = tokio::task::spawn_blocking(|| forwarding.end()).await.unwrap();
     assert!(code == Some(0) && !said.contains("WARN"), "{said}");
@@ -286,7 +292,7 @@ async fn a_server_that_says_202_answers_by_itself() {
     site.kill();
     site.start();
     (ada.address, worker.address) = (site.address, site.address);
-    // It is open, and nobody's but the server's: nobody was told anything.
+    // The message is open, and held by the server alone: no answer was sent.
     nothing(&worker).await;
     for sent in &sent {
         let known = ada.get(&format!("/v1/messages/{}", text(&sent["id"]))).is(200).json();
@@ -302,7 +308,7 @@ async fn a_server_that_says_202_answers_by_itself() {
     assert!(server.rest().is_empty(), "it was asked once each");
 }
 
-/// As [`answered`], while the server goes on.
+/// Calls [`answered`] while the server goes on.
 async fn told(who: &Who, sent: &Value) -> Value {
     let (who, sent) = (who.clone(), sent.clone());
     tokio::task::spawn_blocking(move || answered(&who, &sent)).await.unwrap()

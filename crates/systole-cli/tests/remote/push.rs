@@ -30,7 +30,7 @@ async fn bind(options: PushOptions) -> PushDelivery {
     PushDelivery::bind("127.0.0.1:0".parse().unwrap(), options).await.unwrap()
 }
 
-/// A request, and what comes of it while the agent takes what comes.
+/// Sends a request; returns the answer while the agent handles messages.
 async fn push(agent: &mut PushDelivery, seen: &Seen, request: &[u8]) -> Answer {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(agent.address()).await.unwrap();
@@ -119,7 +119,7 @@ async fn nobody_is_believed_without_a_good_signature() {
     push(&mut agent, &seen, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n").await.is(401);
     let twice = [(HEADER, &*good), (HEADER, &*good)];
     push(&mut agent, &seen, &request("POST", "/", &twice, &body)).await.is(401);
-    // What nobody signed is not read: it is no message, and that is not told.
+    // An unsigned body is not read: the answer doesn't tell that it is no message.
     push(&mut agent, &seen, &request("POST", "/", &[], "hello")).await.is(401);
     assert!(seen.all().is_empty());
     let headers = [(HEADER, &*good), ("Idempotency-Key", &*key)];
@@ -135,7 +135,7 @@ async fn a_message_that_comes_again_gets_the_same_answer_and_is_handled_once() {
         assert_eq!(push(&mut agent, &seen, &again).await.is(200).body, answer("to 1."));
     }
     assert_eq!(seen.numbers(), [1]);
-    // Nobody says its id.
+    // No id is given.
     push(&mut agent, &seen, &request("POST", "/", &[], &envelope(1))).await.is(400);
 }
 

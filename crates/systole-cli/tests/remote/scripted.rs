@@ -1,4 +1,4 @@
-//! What gateways say that are away, busy, broken, or none.
+//! Scripted gateways: away, busy, broken, or something else.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn messages_without_an_id_or_a_text_stop_nobody() {
         paths(&mut peer),
         [
             "GET /v1/mailboxes/worker/messages?limit=20&wait=0",
-            // Whoever asked is not left in silence.
+            // The caller gets an answer.
             &told(2, "fail"),
             &told(3, "fail"),
             &told(4, "reply"),

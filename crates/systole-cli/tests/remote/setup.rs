@@ -1,3 +1,5 @@
+//! Helpers of the tests of agents.
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -10,7 +12,7 @@ use tokio::sync::Notify;
 use crate::kit::{Deadline, Site, Who, text, wait};
 use crate::peer::{Act, Peer};
 
-/// Tried again at once.
+/// Options without waits between attempts.
 pub(crate) fn options() -> Options {
     let policy = Policy {
         base: Duration::from_millis(1),
@@ -26,7 +28,7 @@ pub(crate) fn mailbox(who: &Who, name: &str) -> Mailbox {
     at(&format!("http://{}", who.address), name, &who.token)
 }
 
-/// A mailbox at a peer that does what it was told.
+/// A mailbox at a scripted peer.
 pub(crate) fn of(peer: &Peer) -> Mailbox {
     at(&format!("http://{}", peer.address), "worker", "t")
 }
@@ -35,7 +37,7 @@ fn at(url: &str, name: &str, token: &str) -> Mailbox {
     Mailbox::new(url, name.parse().unwrap(), token, options()).unwrap()
 }
 
-/// Sends that many asks, and comes back when all of them are in the mailbox: their numbers as they stand there.
+/// Sends that many asks, and returns when all of them are in the mailbox: their numbers in its order.
 pub(crate) fn asked(ada: &Who, worker: &Who, numbers: std::ops::Range<u32>) -> Vec<u32> {
     let all = numbers.end as usize;
     numbers.for_each(|number| drop(ada.send(number).is(202)));
@@ -43,7 +45,7 @@ pub(crate) fn asked(ada: &Who, worker: &Who, numbers: std::ops::Range<u32>) -> V
     page["items"].as_array().unwrap().iter().map(|item| number(text(&item["envelope"]))).collect()
 }
 
-/// All of the worker's mailbox.
+/// The path of the worker's whole mailbox.
 pub(crate) const ALL: &str = "/v1/mailboxes/worker/messages?limit=500";
 
 /// The number of an ask.
@@ -52,7 +54,7 @@ pub(crate) fn number(xml: &str) -> u32 {
     rest.split('<').next().unwrap().parse().unwrap()
 }
 
-/// Waits for a condition while others on this thread go on, and says what it waited for if that never came.
+/// Waits for a condition while other tasks of this thread go on; a failure names it.
 pub(crate) async fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let deadline = Deadline::new(what);
     loop {
@@ -64,7 +66,7 @@ pub(crate) async fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>
     }
 }
 
-/// What a client sent, once it has an answer.
+/// The state of a client's message, once it has an answer.
 pub(crate) fn answered(who: &Who, sent: &Value) -> Value {
     who.until(&format!("/v1/messages/{}", text(&sent["id"])), |known| known["reply"].is_object())
 }
@@ -73,7 +75,7 @@ pub(crate) fn answer(words: &str) -> String {
     format!("<answer xmlns=\"urn:t\">{words}</answer>")
 }
 
-/// What was handled, in order.
+/// The messages that were handled, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Seen(Arc<Mutex<Vec<Inbound>>>);
 
@@ -91,7 +93,7 @@ impl Seen {
         self.all().iter().map(|message| number(&message.payload)).collect()
     }
 
-    /// A handler that remembers what comes, and says that.
+    /// A handler that notes its messages, and replies with that.
     pub(crate) fn handler(
         &self,
         say: impl Fn(u32, &Inbound) -> Result<String, Failed> + Send + Sync + 'static,
@@ -106,13 +108,13 @@ impl Seen {
         }
     }
 
-    /// A handler that says which number it got.
+    /// A handler that replies with the number of its message.
     pub(crate) fn echo(&self) -> impl Handler + 'static {
         self.handler(|number, _| Ok(answer(&format!("to {number}."))))
     }
 }
 
-/// A handler that never answers, and a bell that rings when it begins.
+/// A handler that never answers, and a notification of its begin.
 pub(crate) fn hang() -> (impl Handler + 'static, Arc<Notify>) {
     let began = Arc::new(Notify::new());
     let bell = began.clone();
@@ -126,7 +128,7 @@ pub(crate) fn hang() -> (impl Handler + 'static, Arc<Notify>) {
     (hang, began)
 }
 
-/// Takes batches until so many messages were handled.
+/// Handles batches until so many messages were handled.
 pub(crate) async fn take(delivery: &mut dyn InboundDelivery, handler: &dyn Handler, count: usize) {
     let mut handled = 0;
     while handled < count {
@@ -135,20 +137,20 @@ pub(crate) async fn take(delivery: &mut dyn InboundDelivery, handler: &dyn Handl
     assert_eq!(handled, count);
 }
 
-/// The status with which a batch was refused.
+/// The status of a refused batch.
 pub(crate) fn status(batch: Result<usize, RemoteError>) -> u16 {
     let error = batch.unwrap_err();
     error.status().unwrap_or_else(|| panic!("no status: {error}"))
 }
 
-/// A peer says a document.
+/// Sends a document.
 pub(crate) fn say(status: &str, document: &Value) -> Act {
     let body = document.to_string();
     let text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     Act::Say(Box::leak(text.into_boxed_str()))
 }
 
-/// A peer says a page of items.
+/// Sends a page of items.
 pub(crate) fn page(items: &[Value]) -> Act {
     say("200 OK", &json!({ "items": items, "next": "end", "oldest": "start", "has_more": false }))
 }
@@ -176,7 +178,7 @@ pub(crate) fn cursor(site: &Site) -> PathBuf {
     site.folder.join("cursor")
 }
 
-/// From its next start on a site listens where it does now.
+/// Makes a site listen at its present address also after further starts.
 pub(crate) fn stay_here(site: &Site) {
     let file = site.folder.join("organism.yaml");
     let organism = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1:0", &site.address.to_string());

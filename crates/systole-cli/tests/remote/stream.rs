@@ -22,7 +22,7 @@ async fn messages_come_as_they_are_sent_and_go_on_behind_the_last_one() {
     }
     stream.stop().await;
     ada.send(3).is(202);
-    // Another process goes on where the file says.
+    // Another process goes on at the cursor in the file.
     let mut stream = StreamDelivery::new(mailbox(&worker, "worker")).cursor_file(&file).unwrap();
     take(&mut stream, &handler, 1).await;
     assert_eq!(seen.numbers(), [0, 1, 2, 3]);
@@ -63,7 +63,7 @@ async fn a_lost_place_is_cleared_and_what_is_left_comes() {
     assert!(file.exists());
 }
 
-/// Events as a peer says them, all at once.
+/// Sends events, all at once.
 fn events(text: &str) -> Act {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
     Act::Say(Box::leak(format!("{head}{text}").into_boxed_str()))

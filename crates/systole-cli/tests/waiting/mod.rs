@@ -1,13 +1,13 @@
-//! Waiting for processes, with a deadline that says what it waited for.
+//! Waits for processes, with a deadline whose failure names the condition.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that has to come.
+/// Time limit of a wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The value that something comes to at last.
+/// Waits until `done` gives a value.
 pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -19,7 +19,7 @@ pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Whether a process still runs: no zombie that waits for its parent, who may not be us.
+/// Checks whether a process runs: a zombie that waits for its parent, which may not be the test, doesn't.
 pub(crate) fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))

@@ -1,3 +1,5 @@
+//! Tests of sessions, with a delegate in memory.
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -5,13 +7,13 @@ use super::super::delegate::{Block, BoxFuture, DelegateError};
 use super::super::session::{ROWS, SILENCE};
 use super::*;
 
-/// Rows in memory, each with whoever has it; and what goes wrong.
+/// Rows in memory, each with its holder, and the failure of the next read.
 #[derive(Default)]
 struct Rows {
     all: Mutex<BTreeMap<usize, Option<(SessionId, NoticeToken)>>>,
     asked: AtomicUsize,
     trouble: Mutex<Option<Trouble>>,
-    /// Whether it keeps to its room.
+    /// True if reads give more rows than there is room for.
     greedy: bool,
 }
 
@@ -75,7 +77,7 @@ impl QueueDelegate for Arc<Rows> {
     }
 }
 
-/// Somebody's sessions over some rows.
+/// Sessions of one client over some rows.
 struct Site {
     rows: Arc<Rows>,
     sessions: Arc<Sessions>,
@@ -103,7 +105,7 @@ impl Site {
     }
 }
 
-/// Drops a future after so many polls; whether it was done before.
+/// Drops a future after so many polls; true if it was ready before.
 async fn cut<F: Future>(future: F, polls: usize) -> bool {
     let mut future = Box::pin(future);
     for _ in 0..polls {
@@ -115,7 +117,7 @@ async fn cut<F: Future>(future: F, polls: usize) -> bool {
     false
 }
 
-/// Lets everything run that can.
+/// Runs every task that is ready.
 async fn settle() {
     for _ in 0..32 {
         tokio::task::yield_now().await;
@@ -131,7 +133,7 @@ async fn a_request_that_is_dropped_while_sessions_end_leaves_them_nothing() {
         settle().await;
         let there = site.sessions.unconfirmed(&ada(), "s").is_some();
         assert_eq!(site.rows.free(), if there { 50 } else { 150 }, "after {polls} polls");
-        // Another request finds that two sessions are over.
+        // Another request finds that two sessions have expired.
         let site = Site::over(Rows::of(150));
         assert!(site.call("s").await.is_some() && site.call("t").await.is_some());
         assert_eq!(site.rows.free(), 0);
@@ -152,7 +154,7 @@ async fn what_a_silent_session_has_comes_again_under_a_new_token() {
     tokio::spawn(site.sessions.clone().lapse(site.clock.clone()));
     let first = site.call("s").await.unwrap();
     assert!(site.call("s").await.is_none() && site.call("other").await.is_none(), "somebody has it");
-    // Each sign of life counts.
+    // Each request of a session extends it.
     for _ in 0..3 {
         tokio::time::advance(SILENCE - Duration::from_secs(1)).await;
         site.sessions.hear(&ada(), "s", site.clock.now()).unwrap();
@@ -248,6 +250,6 @@ async fn a_principal_has_so_many_sessions_and_each_has_names_of_its_own() {
     assert_eq!(site.sessions.enter(&ada(), "more", now).await, None);
     let (hers, his) = (site.sessions.enter(&ada(), "0", now).await, site.sessions.enter(&bob, "0", now).await);
     assert!(hers.is_some() && his.is_some() && hers != his);
-    // One that is over takes no place.
+    // An expired session takes no place.
     assert!(site.sessions.enter(&ada(), "more", now.after(SILENCE)).await.is_some());
 }
