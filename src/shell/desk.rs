@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use systole_core::core::contain::Panicked;
-use systole_core::core::{Blueprint, CallId, Emission, Input, Join, ListenerId, Outcome, Settled, ShardId, TaskId};
+use systole_core::core::catch_panic::Panicked;
+use systole_core::core::{
+    Blueprint, CallId, Emission, Input, InvocationId, Join, ListenerId, Outcome, Settled, ShardId,
+};
 use systole_core::vocab::{Fault, FaultCode};
 use systole_xml::schema::Catalog;
 
@@ -136,7 +138,7 @@ impl Desk {
     }
 
     /// Notes that a handler exists; it is found by the key from now on.
-    pub(super) fn enter(&self, origin: ShardId, task: TaskId, listener: ListenerId, place: Place) -> HandlerKey {
+    pub(super) fn enter(&self, origin: ShardId, task: InvocationId, listener: ListenerId, place: Place) -> HandlerKey {
         let can_park = self.blueprint.contract(listener).can_park;
         if matches!(place, Place::Host) {
             self.fresh.set(self.fresh.get() + 1);
@@ -267,7 +269,13 @@ impl Desk {
     }
 
     /// Hands a handler of this shard what it awaits.
-    pub(super) fn resume(&self, origin: ShardId, task: TaskId, call: CallId, result: Result<Vec<Settled>, Fault>) {
+    pub(super) fn resume(
+        &self,
+        origin: ShardId,
+        task: InvocationId,
+        call: CallId,
+        result: Result<Vec<Settled>, Fault>,
+    ) {
         let key = self.key(origin, task);
         match self.with(key, |handler| handler.decide(call, result)).flatten() {
             Some(waker) => waker.wake(),
@@ -277,7 +285,7 @@ impl Desk {
     }
 
     /// What a handler of this shard noted is durable.
-    pub(super) fn noted(&self, origin: ShardId, task: TaskId, index: u32) {
+    pub(super) fn noted(&self, origin: ShardId, task: InvocationId, index: u32) {
         let key = self.key(origin, task);
         if let Some(waker) = self.with(key, |handler| handler.noted(index)).flatten() {
             waker.wake();
@@ -285,12 +293,12 @@ impl Desk {
     }
 
     /// The key of a handler.
-    pub(super) fn key(&self, origin: ShardId, task: TaskId) -> HandlerKey {
+    pub(super) fn key(&self, origin: ShardId, task: InvocationId) -> HandlerKey {
         HandlerKey { desk: self.token, origin, task }
     }
 
     /// The other shard that a handler of this shard's core runs in, if it does.
-    pub(super) fn away(&self, task: TaskId) -> Option<ShardId> {
+    pub(super) fn away(&self, task: InvocationId) -> Option<ShardId> {
         match self.handlers.borrow_mut().get(self.shard, task)?.place {
             Place::Away(shard) => Some(shard),
             Place::Host | Place::Detached(_) => None,

@@ -1,7 +1,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use systole_core::core::{CallId, ListenerId, Settled, ShardId, TaskId};
+use systole_core::core::{CallId, InvocationId, ListenerId, Settled, ShardId};
 use systole_core::vocab::Fault;
 
 /// A handler that was started and has not finished: which desk serves it, whose task it is.
@@ -12,7 +12,7 @@ pub(crate) struct HandlerKey {
     /// The shard that its thread lives in.
     pub(super) origin: ShardId,
     /// Its name in the core of that shard.
-    pub(super) task: TaskId,
+    pub(super) task: InvocationId,
 }
 
 /// All handlers that one shard knows: those that run in it, and those that run elsewhere for its
@@ -24,7 +24,7 @@ pub(super) struct Handlers {
 
 /// What is known of one handler.
 pub(super) struct Handler {
-    pub(super) task: TaskId,
+    pub(super) task: InvocationId,
     pub(super) listener: ListenerId,
     pub(super) place: Place,
     /// Whether it can await answers.
@@ -79,12 +79,12 @@ impl Handlers {
         tasks[index] = Some(handler);
     }
 
-    pub(super) fn get(&mut self, origin: ShardId, task: TaskId) -> Option<&mut Handler> {
+    pub(super) fn get(&mut self, origin: ShardId, task: InvocationId) -> Option<&mut Handler> {
         let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
         slot.as_mut().filter(|handler| handler.task == task)
     }
 
-    pub(super) fn remove(&mut self, origin: ShardId, task: TaskId) -> Option<Handler> {
+    pub(super) fn remove(&mut self, origin: ShardId, task: InvocationId) -> Option<Handler> {
         let slot = self.by_origin.get_mut(usize::from(origin.0))?.get_mut(task.index())?;
         slot.take_if(|handler| handler.task == task)
     }
@@ -96,7 +96,7 @@ impl Handlers {
 }
 
 impl Handler {
-    pub(super) fn new(task: TaskId, listener: ListenerId, place: Place, can_park: bool) -> Self {
+    pub(super) fn new(task: InvocationId, listener: ListenerId, place: Place, can_park: bool) -> Self {
         let fresh = matches!(place, Place::Host);
         Self {
             task,

@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
-use systole_core::core::{Answered, Foreseen, Party};
+use systole_core::core::{Answered, Party, Prechecked};
 use systole_core::journal::{MailState, SubmissionRecord};
 use systole_core::mailbox::{Input, Refused, Repeated, Settlement};
 use systole_core::vocab::{MessageId, Name, Time};
@@ -269,7 +269,7 @@ fn acknowledge(posted: &Posted) -> Response {
 }
 
 /// What the pump would refuse in any case is refused now.
-async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Problem> {
+async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Prechecked, Problem> {
     let blueprint = gate.organism.blueprint();
     let Some(Party::Client(id)) = blueprint.party(client.as_str()) else { return Err(Problem::stopping()) };
     Ok(gate.judge.message(id, bytes).await.ok_or_else(Problem::stopping)??)
@@ -278,11 +278,11 @@ async fn judge(gate: &Gate, client: &Name, bytes: Bytes) -> Result<Foreseen, Pro
 /// The message as the organism gets it: `from` is the principal of the token, whatever the bytes say.
 fn submission(
     from: Name,
-    foreseen: Foreseen,
+    foreseen: Prechecked,
     key: Option<(Arc<str>, [u8; 32])>,
     now: Time,
 ) -> (SubmissionRecord, Bytes) {
-    let Foreseen { to, claims, payload } = foreseen;
+    let Prechecked { to, claims, payload } = foreseen;
     let root = Entropy::Real.root(now);
     let id = MessageId::from_uuid(Entropy::Real.id(now));
     let meta = Meta {
